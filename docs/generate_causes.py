@@ -13,8 +13,7 @@ from docs import generatedpage
 from tests.explanations.ways import WAYS
 
 from leaderworkerset.cli.commands.explain import EXIT_CODES
-from leaderworkerset.diagnosis.catalogue import CATALOGUE
-from leaderworkerset.diagnosis.diagnose import UNKNOWN
+from leaderworkerset.diagnosis.catalogue import CATALOGUE, NO_CAUSE, NOT_READ
 from leaderworkerset.diagnosis.finding import Cause
 
 PAGE = Path(__file__).parent / "reference" / "causes.md"
@@ -37,15 +36,24 @@ out of memory (OOM) is LWS-E070, CrashLoopBackOff is LWS-E071, ImagePullBackOff 
 | verdict | means | exit code |
 |---|---|---|
 | healthy | every group is ready, and of the newest revision | {healthy} |
+| complete | it ran to completion | {complete} |
+| starting | never ready yet, and within its patience | {starting} |
 | progressing | not ready yet, without an error: it continues without you, or waits as the spec says | {progressing} |
+| crashing | its programs failed repeatedly, and it needs you | {crashing} |
 | stuck | it needs you | {stuck} |
-| unknown | not ready, and no cause of this page explains it ({unknown_code}): nothing is guessed | {unknown} |
+| unknown | not ready, and no cause of this page explains it ([{unknown_code}](#{unknown_anchor})): nothing is guessed | {unknown} |
+| unread | not ready, and the evidence could not be read ([{unread_code}](#{unread_anchor})) | {unread} |
+
+A group that failed is healthy again once it has been ready for longer than its longest failed run, and for at least one minute. Failed runs of
+ten minutes and more count as one minute. So a program that runs for two seconds and exits is `crashing` at every moment. After a first failure
+the group is `progressing` in this time. Drains, evictions through the API and deletions by users are not failures of the group.
 
 If there are several causes, the sentence has the cause of the earliest stage, in the order below. A group that cannot be placed comes
 before a group that crashes, because the first cause often explains the second.
 
-Some programs run and do not become ready ({warming}). They are progressing for ten minutes, because large models load, and
-then stuck. Three more causes are progress for a limited time:
+Some programs run and do not become ready ({warming}). A rank that was never ready is starting for ten minutes, because large models load. It
+may take longer if its probes allow more time, or twice as long as the slowest ready rank of the set. Then it is stuck. A rank that was ready
+before is stuck at once. Three more causes are progress for a limited time:
 
 - a claim without a volume (LWS-E044): two minutes
 - an image that is being pulled (LWS-E109): half an hour
@@ -73,17 +81,21 @@ WARMING = ("LWS-E073", "LWS-E082", "LWS-E084")
 IN_TIME = (*WARMING, "LWS-E044", "LWS-E109")
 """The causes that are normal at first, and stuck later."""
 
+ENTRIES = (*CATALOGUE, NO_CAUSE, NOT_READ)
+
 
 def page() -> str:
     """Return the whole page."""
     codes = {str(verdict): str(code) for verdict, code in EXIT_CODES.items()}
-    head = INTRODUCTION.format(unknown_code=UNKNOWN, warming=", ".join(WARMING), **codes)
+    codes |= {"unknown_code": NO_CAUSE.code, "unknown_anchor": anchor(NO_CAUSE)}
+    codes |= {"unread_code": NOT_READ.code, "unread_anchor": anchor(NOT_READ)}
+    head = INTRODUCTION.format(warming=", ".join(WARMING), **codes)
     index = [
         "| code | cause |",
         "|---|---|",
-        *(f"| [{cause.code}](#{anchor(cause)}) | {cause.title} |" for cause in CATALOGUE),
+        *(f"| [{cause.code}](#{anchor(cause)}) | {cause.title} |" for cause in ENTRIES),
     ]
-    return "\n".join([head, *index, "", *(section(cause) for cause in CATALOGUE)])
+    return "\n".join([head, *index, "", *(section(cause) for cause in ENTRIES)])
 
 
 def ways() -> str:
@@ -101,7 +113,8 @@ def anchor(cause: Cause) -> str:
 
 def section(cause: Cause) -> str:
     """Describe one cause."""
-    verdict = "progressing, then stuck" if cause.code in IN_TIME else cause.verdict
+    early = "starting" if cause.code in WARMING else "progressing"
+    verdict = f"{early}, then stuck" if cause.code in IN_TIME else cause.verdict
     return f"## {cause.code}\n\n**{cause.title}** ({verdict})\n\n{cause.meaning}\n\n*Next steps:* {cause.remedy}\n"
 
 

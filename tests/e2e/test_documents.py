@@ -21,7 +21,7 @@ PAGES = {
     "docs/how-to/frameworks.md": "2 ranks in 1 group are ready",
     "docs/how-to/disaggregated-sets.md": "disaggregated is ready",
     "docs/how-to/roll-out-and-back.md": "web group 1 restarted",
-    "docs/how-to/why-does-a-group-not-start.md": "crashing is stuck: LWS-E071: ",
+    "docs/how-to/why-does-a-group-not-start.md": "crashing is crashing: LWS-E071: ",
     "docs/how-to/python-client.md": "left: []",
     "docs/how-to/see-what-runs.md": "copied 1 file from 1 rank",
     "docs/how-to/dashboard.md": "The dashboard is open for one browser: http://127.0.0.1:",

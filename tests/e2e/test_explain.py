@@ -45,7 +45,7 @@ def with_pod(obj: JSONObject, **fields: Any) -> JSONObject:
 def test_crash_is_explained_with_exit_code_and_last_lines(cluster: Cluster) -> None:
     cluster.apply(lws("crash", shell_script("echo before; echo out of luck >&2; exit 3"), restart="None"))
     told = named(cluster, "crash", "LWS-E071")
-    assert "crash is stuck: LWS-E071: container rank of pod crash-0 crashed with exit code 3 (Error)" in told
+    assert "crash is crashing: LWS-E071: container rank of pod crash-0 crashed with exit code 3 (Error)" in told
     assert "  out of luck" in told
     assert "logs crash/0/0" in told
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,17 @@ from tests.e2e.harness import SLEEP, Cluster, Shell, lws, shell_script
 from tests.e2e.terminals import terminal
 from tests.explanations.ways import ASKS_LEADER, WAYS, Way
 
+from leaderworkerset.diagnosis.catalogue import BY_CODE
+from leaderworkerset.views.health.verdict import WORDS
+
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 ROWS = 24
 """The lines of the first screen."""
+
+EVERY = 1.0
+OVER = 60.0
+"""Seconds between two explanations of a crash loop, and for which it is watched."""
 
 SAMPLES = 6
 """The number of commands; a crash loop has gone through all its states by then."""
@@ -25,7 +33,7 @@ def test_broken_program_is_named_first_and_last(shell: Shell, tmp_path: Path, wa
     with terminal(shell, "run", "-f", str(manifest), "--stuck-after=4", columns=400) as screen:
         assert screen.end(120) == 1
         shown = [line for line in screen.screen() if line]
-    verdict = f"{way.name} is stuck: {way.code}: {way.sentence}"
+    verdict = f"{way.name} is {WORDS[BY_CODE[way.code].verdict]}: {way.code}: {way.sentence}"
     first, last = "\n".join(shown[:ROWS]), shown[-1]
     assert verdict in first
     assert re.search(rf"^next: .*{re.escape(way.step)}", first, re.MULTILINE)
@@ -39,9 +47,7 @@ def test_crash_loop_has_one_diagnosis_in_all_commands(cluster: Cluster) -> None:
     loads = shell_script("sleep 2; echo CUDA out of memory >&2; exit 9")
     cluster.apply(lws("loop", loads, size=2, leader=SLEEP | {"readinessProbe": ASKS_LEADER}))
     cluster.until("loop", lambda view: (view["groups"][0].get("recreations") or {}).get("count", 0) > 2, 90)
-    verdict = (
-        "loop is stuck: LWS-E071: container rank of pod loop-0-1 crashed with exit code 9 (Error): CUDA out of memory"
-    )
+    verdict = "loop is crashing: LWS-E071: container rank of pod loop-0-1 crashed with exit code 9 (Error): CUDA out of memory"
     for sample in range(SAMPLES):
         told = ["explain", "loop"] if sample % 5 else ["wait", "loop", "--timeout=0.2"]
         result = cluster.ended(*told)
@@ -49,7 +55,23 @@ def test_crash_loop_has_one_diagnosis_in_all_commands(cluster: Cluster) -> None:
             f"sample {sample}: {result.stdout}{result.stderr}"
         )
     listed = cluster.shell.lws("get", f"--local={cluster.name}", "loop")
-    assert "loop is stuck: LWS-E071 (a container crashes)" in listed.stderr
+    assert "loop is crashing: LWS-E071 (a container crashes)" in listed.stderr
+
+
+def test_crash_loop_is_never_healthy_for_a_minute(cluster: Cluster) -> None:
+    """The other group is healthy, and stays so."""
+    fails = shell_script("if [ $LWS_GROUP_INDEX = 1 ]; then sleep 2; exit 3; fi; exec sleep infinity")
+    cluster.apply(lws("quick", fails, replicas=2, size=1))
+    cluster.until("quick", lambda view: bool(view["groups"][1].get("recreations")), 60)
+    words, groups, end = [], [], time.monotonic() + OVER
+    while time.monotonic() < end:
+        words.append(cluster.ended("explain", "quick").stdout.split(":")[0])
+        groups.append(cluster.ended("explain", "quick/0").stdout.split(":")[0])
+        time.sleep(EVERY)
+    assert len(words) > 10
+    assert set(words) <= {"quick is crashing", "quick is progressing"}
+    assert words[-1] == "quick is crashing"
+    assert set(groups) == {"quick/0 is healthy"}
 
 
 def test_service_without_matching_ranks_causes_a_warning(cluster: Cluster) -> None:

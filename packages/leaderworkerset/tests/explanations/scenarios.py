@@ -53,6 +53,7 @@ from tests.explanations.situations import (
     surge,
     waiting_to_move,
     without_api,
+    without_events,
     without_gate,
 )
 
@@ -458,8 +459,9 @@ SCENARIOS: Final[dict[str, Observed]] = {
         [ready(1), deferred()], of=lws(2, 1, status=UPDATING | {"readyReplicas": 1, "updatedReplicas": 1})
     ),
     "LWS-E099": observed(
-        [ready(), placed(0, 1, status={"containerStatuses": [container(running={"startedAt": ago(290)})]})]
+        [ready(), placed(0, 1, made=900, status={"containerStatuses": [container(running={"startedAt": ago(890)})]})]
     ),
+    "LWS-E119": without_events(),
     "LWS-E106": missing_workers(),
     "LWS-E107": old_workers(),
     "LWS-E105": pending(

@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Final
 
+from msgspec.structs import replace
 from tests.explanations.builders import (
     KEY,
     NAMESPACE,
@@ -183,6 +184,12 @@ def without_api() -> JSONObject:
     message = 'scheduling.k8s.io/v1beta1 Workload API is not available: no matches for kind "Workload"'
     told = {"type": "WorkloadSchedulingCreated", "status": "False", "reason": "APINotAvailable", "message": message}
     return lws(status={"conditions": [told]}, scheduling={})
+
+
+def without_events() -> Observed:
+    """Return a rank that is not ready for no known reason, whose events the user may not read."""
+    late = placed(0, 1, made=900, status={"containerStatuses": [container(running={"startedAt": ago(890)})]})
+    return replace(observed([ready(), late]), unread=frozenset({CORE_EVENTS}))
 
 
 def queued() -> Observed:

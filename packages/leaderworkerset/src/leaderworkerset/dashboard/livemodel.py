@@ -20,8 +20,9 @@ from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.errors import ForbiddenError, KubeError
 from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
-from leaderworkerset.dashboard.picture import Picture
-from leaderworkerset.diagnosis.diagnose import is_as_wanted
+from leaderworkerset.dashboard.cardorder import CardOrder, arrange
+from leaderworkerset.dashboard.picture import Picture, place_of
+from leaderworkerset.diagnosis.facts import is_as_desired
 from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.observed import Commands
 from leaderworkerset.observation import surveying
@@ -45,7 +46,8 @@ AGAIN: Final = 10.0
 """Seconds after which something that is not as wanted is diagnosed again without a change, and the server is tried."""
 
 PATIENCE: Final = 10.0
-"""Seconds that the API server may take for one diagnosis of all."""
+LONGEST_PATIENCE: Final = 120.0
+"""Seconds that the API server may take for one diagnosis of all: twice as long after each timeout, up to the maximum."""
 
 ReadEpisodes: TypeAlias = Callable[[ObjectKey], Awaitable[Sequence[Episode]]]
 """Returns the recorded failures of a set."""
@@ -110,7 +112,7 @@ class LiveModel:
         self.commands = commands
         self.read_episodes = read_episodes
         self.clock = clock or SystemClock()
-        self.everything = AllSets(client, namespace, "")
+        self.everything = AllSets(client, namespace, "", self.clock)
         self._wholes = Wholes(client, namespace)
         self._diagnoses: dict[ObjectKey, Diagnosis] = {}
         self._of_sets: dict[ObjectKey, Diagnosis] = {}
@@ -119,6 +121,8 @@ class LiveModel:
         self._changed, self._stale = asyncio.Event(), asyncio.Event()
         self._shown = asyncio.Event()
         self._lookers = 0
+        self._order = CardOrder()
+        self._patience = PATIENCE
         self.picture = Picture(namespace=namespace, now=self.clock.now())
 
     @property
@@ -158,7 +162,7 @@ class LiveModel:
 
     def _painted(self) -> Picture:
         views = self.everything.views()
-        return Picture(
+        picture = Picture(
             namespace=self.namespace,
             now=self.clock.now(),
             views=views,
@@ -167,7 +171,13 @@ class LiveModel:
             of_sets=self._of_sets,
             trouble=self._trouble,
             answered=self._answered,
+            order=self._order,
         )
+        if not self._order.may_change(picture.now):
+            return picture
+        items = [(place_of(item), item.told) for item in picture.ordered()]
+        self._order = arrange(self._order, items, picture.now)
+        return replace(picture, order=self._order)
 
     def announce(self) -> None:
         """Wake those who wait for a picture."""
@@ -216,23 +226,26 @@ class LiveModel:
         """Diagnose all sets that are not as wanted, reading each list once, and make a new picture."""
         views, sets = self.picture.views, self.picture.sets
         lists = Lists(self.client)
-        ill = [view for view in views if not is_as_wanted(view, Selection(view.name))]
+        now = self.clock.now()
+        ill = [view for view in views if not is_as_desired(view, Selection(view.name), now)]
         try:
-            async with timeouts.within(PATIENCE):
-                diagnoses = await surveying.survey(lists, ill, self.namespace, self.commands)
-                of_sets = await surveying.diagnose_sets(lists, sets, self.namespace, self.commands)
+            async with timeouts.within(self._patience):
+                diagnoses = await surveying.survey(lists, ill, self.namespace, self.commands, self.clock)
+                of_sets = await surveying.diagnose_sets(lists, sets, self.namespace, self.commands, self.clock)
                 await self.client.list_page(Query(LEADERWORKERSETS, self.namespace), limit=1)
         except Exception as error:  # likewise: the last diagnoses stay
             first = _first(error)
             if isinstance(first, KubeError | TimeoutError):
-                reason = str(first) or f"no answer within {PATIENCE:g} s"
+                reason = str(first) or f"no answer within {self._patience:g} s"
+                if isinstance(first, TimeoutError):
+                    self._patience = min(2 * self._patience, LONGEST_PATIENCE)
                 self._trouble = f"the API server does not answer, so this may be out of date: {reason}"
             else:
                 log.warning("diagnosis failed", error=repr(error), exc_info=error)
         else:
             if self._trouble:
                 self.relist()  # a watch may wait long for its next try, or hang since the machine slept
-            self._trouble, self._answered = "", self.clock.now()
+            self._trouble, self._answered, self._patience = "", self.clock.now(), PATIENCE
             self._diagnoses = {ObjectKey(diagnosis.namespace, diagnosis.target): diagnosis for diagnosis in diagnoses}
             self._of_sets = {ObjectKey(diagnosis.namespace, diagnosis.target): diagnosis for diagnosis in of_sets}
         self.paint()

@@ -13,12 +13,16 @@ from msgspec import Struct, field
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import ObjectKey
-from leaderworkerset.diagnosis.diagnose import UNKNOWN, WORST, diagnose, is_as_wanted, of_whole, worst
-from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
+from leaderworkerset.dashboard.cardorder import CardOrder, Place
+from leaderworkerset.diagnosis.catalogue import NO_CAUSE
+from leaderworkerset.diagnosis.diagnose import diagnose, of_whole, worst
+from leaderworkerset.diagnosis.facts import is_as_desired, verdict_of
+from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views import edge, reasons
 from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.groups import MISSING, Group, Rank, View
+from leaderworkerset.views.health.verdict import AS_DESIRED, NEEDS_USER, Verdict
 from leaderworkerset.views.selection import Selection
 
 
@@ -41,6 +45,8 @@ def of_rank(rank: Rank) -> CellState:
         return CellState.COMPLETED
     if ends_normally(rank):
         return CellState.ENDING
+    if rank.startup is not None and rank.state == "Running" and not rank.deaths:
+        return CellState.STARTING  # a probe that fails before the first success is no problem yet
     if reasons.is_problem(rank):
         return CellState.PROBLEM
     return CellState.MISSING if rank.state == MISSING else CellState.STARTING
@@ -93,6 +99,7 @@ class Picture(Struct, frozen=True, kw_only=True):
     of_sets: Mapping[ObjectKey, Diagnosis] = field(default_factory=dict)
     trouble: str = ""
     answered: datetime | None = None
+    order: CardOrder = CardOrder()
 
     def told(self, view: View) -> ToldSet:
         """Return a LeaderWorkerSet with its diagnosis; without a diagnosis it is in progress, and in error its error."""
@@ -100,10 +107,15 @@ class Picture(Struct, frozen=True, kw_only=True):
 
     def _told(self, view: View) -> ToldSet:
         selection = Selection(view.name)
-        if is_as_wanted(view, selection):
-            return ToldSet(view, diagnose(Observed(view=view, now=self.now), selection))
+        observed = Observed(view=view, now=self.now)
+        verdict = verdict_of(view, selection, self.now)
+        if is_as_desired(view, selection, self.now):
+            return ToldSet(view, diagnose(observed, selection))
         diagnosis = self.diagnoses.get(view.key)
-        if diagnosis is None or diagnosis.verdict is Verdict.HEALTHY:
+        if any(group.crashes and not group.crashes.are_over(self.now) for group in view.groups):
+            is_current = diagnosis is not None and diagnosis.verdict in (verdict, *NEEDS_USER)
+            diagnosis = diagnosis if is_current else diagnose(observed, selection)
+        if diagnosis is None or diagnosis.verdict in AS_DESIRED:
             diagnosis = _in_progress(view.name, view.namespace, reasons.brief(view))
         return ToldSet(view, diagnosis)
 
@@ -116,7 +128,7 @@ class Picture(Struct, frozen=True, kw_only=True):
     def _told_whole(self, whole: SetView) -> ToldWhole:
         parts = tuple(self.told(part.view) for part in whole.parts)
         own = self.of_sets.get(whole.key) or _in_progress(whole.name, whole.namespace, whole.rollout)
-        if whole.is_settled and own.verdict is not Verdict.HEALTHY and not meta.is_deleting(whole.object):
+        if whole.is_settled and own.verdict not in AS_DESIRED and not meta.is_deleting(whole.object):
             own = Diagnosis(target=whole.name, verdict=Verdict.HEALTHY, sentence="complete", namespace=whole.namespace)
         diagnosis = worst(of_whole(own, [part.told for part in parts]))
         is_fine = own.verdict is diagnosis.verdict is Verdict.HEALTHY  # a part speaks of its own groups only
@@ -135,15 +147,18 @@ class Picture(Struct, frozen=True, kw_only=True):
         wholes = [self.told_whole(whole) for whole in self.sets]
         owned = {part.view.key for whole in wholes for part in whole.parts}
         alone = [self.told(view) for view in self.views if view.key not in owned]
-        return sorted([*wholes, *alone], key=_urgency)
+        return sorted([*wholes, *alone], key=lambda item: self.order.key(place_of(item), item.told))
 
 
-def _urgency(item: ToldSet | ToldWhole) -> tuple[int, str, str]:
-    return WORST.index(item.told.verdict), item.view.namespace, item.view.name
+def place_of(item: ToldSet | ToldWhole) -> Place:
+    """Return the kind, namespace and name of a set."""
+    return type(item.view).__name__, item.view.namespace, item.view.name
 
 
 def _unjudged(view: View | SetView, error: str) -> Diagnosis:
-    return Diagnosis(target=view.name, namespace=view.namespace, verdict=Verdict.UNKNOWN, sentence=error, code=UNKNOWN)
+    return Diagnosis(
+        target=view.name, namespace=view.namespace, verdict=Verdict.UNKNOWN, sentence=error, code=NO_CAUSE.code
+    )
 
 
 def _in_progress(name: str, namespace: str, sentence: str) -> Diagnosis:

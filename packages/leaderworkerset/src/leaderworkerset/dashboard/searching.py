@@ -12,10 +12,10 @@ from msgspec import Struct
 
 from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.markup import Safe, joined, tag
-from leaderworkerset.dashboard.pages import cells
-from leaderworkerset.dashboard.pages.causepage import BY_CODE
 from leaderworkerset.dashboard.picture import Picture, ToldSet, ToldWhole, of_group, of_rank
+from leaderworkerset.diagnosis.catalogue import BY_CODE
 from leaderworkerset.views.groups import Group, Rank, View
+from leaderworkerset.views.health.verdict import WORDS
 
 MOST: Final = 6
 """The maximum of hits of each kind."""
@@ -98,7 +98,7 @@ def _sets(picture: Picture) -> Iterator[Hit]:
 
 def _set(item: ToldSet | ToldWhole, kind: PageKind) -> Hit:
     diagnosis = item.told
-    detail = " · ".join(filter(None, [item.view.namespace, cells.VERDICTS[diagnosis.verdict][1], diagnosis.code]))
+    detail = " · ".join(filter(None, [item.view.namespace, WORDS[diagnosis.verdict], diagnosis.code]))
     return Hit(item.view.name, detail, Address(kind=kind, key=item.view.key).path(), diagnosis.sentence)
 
 

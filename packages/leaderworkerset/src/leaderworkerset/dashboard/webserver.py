@@ -32,10 +32,11 @@ from leaderworkerset.dashboard.livemodel import LiveModel, live
 from leaderworkerset.dashboard.logindoor import VISITOR, LoginDoor
 from leaderworkerset.dashboard.logstream import LogRequest
 from leaderworkerset.dashboard.markup import tag
-from leaderworkerset.dashboard.pages import causepage, htmldocument
+from leaderworkerset.dashboard.pages import htmldocument
 from leaderworkerset.dashboard.pages.header import ClusterIdentity
 from leaderworkerset.dashboard.pages.htmldocument import Serving
 from leaderworkerset.dashboard.visitors import LONGEST_TOKEN, LONGEST_VISIT, RECHECK, Host, Visitors
+from leaderworkerset.diagnosis.catalogue import BY_CODE
 from leaderworkerset.observation.following import Followed
 from leaderworkerset.views.groups import name_of
 from leaderworkerset.views.selection import Selection
@@ -236,7 +237,7 @@ class Dashboard(msgspec.Struct):
             case PageKind.WHOLE:
                 return self.model.picture.find_whole(page_address.key) is not None
             case PageKind.CAUSE:
-                return page_address.episode in causepage.BY_CODE
+                return page_address.episode in BY_CODE
             case _:
                 return True
 

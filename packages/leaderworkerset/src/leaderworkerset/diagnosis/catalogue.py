@@ -35,6 +35,7 @@ from leaderworkerset.diagnosis.causes import (
 )
 from leaderworkerset.diagnosis.causes.components import autoscalers, containerrefusals, hooks, imagepulls
 from leaderworkerset.diagnosis.finding import Cause
+from leaderworkerset.views.health.verdict import Verdict
 
 CATALOGUE: Final[tuple[Cause, ...]] = (
     # Nothing acts on the object.
@@ -173,3 +174,25 @@ OF_SETS: Final[tuple[Cause, ...]] = (
     sets.set_goes_on,
 )
 """The causes of a DisaggregatedSet itself; all others are of its LeaderWorkerSets."""
+
+NO_CAUSE: Final = Cause(
+    code="LWS-E099",
+    title="the cause is not known",
+    meaning="The object is not ready, and no cause of the catalogue explains it. Nothing is guessed.",
+    remedy="Read the facts in `lws describe`, and the log of the rank that is not ready.",
+    find=lambda _: None,
+    verdict=Verdict.UNKNOWN,
+)
+
+NOT_READ: Final = Cause(
+    code="LWS-E119",
+    title="the evidence could not be read",
+    meaning="The object is not ready. The objects that could explain it were not read: a permission is missing, or the API "
+    "server did not answer.",
+    remedy="Give the user the permission to list the kinds that are named, or try again.",
+    find=lambda _: None,
+    verdict=Verdict.UNREAD,
+)
+
+BY_CODE: Final = {cause.code: cause for cause in (*CATALOGUE, *OF_SETS, NO_CAUSE, NOT_READ)}
+"""Every entry with a code, including those without a finding."""

@@ -1,51 +1,33 @@
 """The diagnosis of a LeaderWorkerSet, a group or a rank: the first cause of the catalogue that matches. Pure."""
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
 from msgspec.structs import replace
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS
+from leaderworkerset.api.conditions import COMPLETE
 from leaderworkerset.api.groupname import GroupEnd
-from leaderworkerset.core.leaderworkerset import reading
-from leaderworkerset.diagnosis import departures, evictions, memorylimits, ranks, storedvalues
-from leaderworkerset.diagnosis.catalogue import CATALOGUE, OF_SETS
-from leaderworkerset.diagnosis.causes import editedchildren, hangs
+from leaderworkerset.diagnosis import evictions, facts, memorylimits, ranks, storedvalues
+from leaderworkerset.diagnosis.catalogue import CATALOGUE, NO_CAUSE, NOT_READ, OF_SETS
+from leaderworkerset.diagnosis.causes import starts
 from leaderworkerset.diagnosis.causes.rollouts import configuration
 from leaderworkerset.diagnosis.causes.unattended import own
-from leaderworkerset.diagnosis.finding import Cause, Diagnosis, Finding, Verdict
+from leaderworkerset.diagnosis.facts import is_as_desired
+from leaderworkerset.diagnosis.finding import Cause, Diagnosis, Finding
 from leaderworkerset.diagnosis.observed import KUBECTL, Observed
 from leaderworkerset.views import edge, outcome
 from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.groups import View
+from leaderworkerset.views.health.verdict import AS_DESIRED, CALM, NEEDS_USER, URGENCY, Verdict, judge
 from leaderworkerset.views.selection import Selection, narrow
-from leaderworkerset.views.wording import counted
+from leaderworkerset.views.wording import counted, duration
 
-UNKNOWN: Final = "LWS-E099"
-"""The code of states that no cause of the catalogue explains."""
-
-WORST: Final = (Verdict.STUCK, Verdict.UNKNOWN, Verdict.PROGRESSING, Verdict.HEALTHY)
-
-
-def is_as_wanted(view: View, selection: Selection) -> bool:
-    """Return whether there is nothing to explain: all selected ranks are ready, on the newest revision, and stay."""
-    return is_whole(view, selection) and not departures.is_moving(view)
-
-
-def is_whole(view: View, selection: Selection) -> bool:
-    """Return whether all selected ranks are ready, on the newest revision."""
-    if meta.is_deleting(view.object) or reading.unreadable(view.object) or any(editedchildren.scaled_groups(view)):
-        return False
-    hung = [group.name for group in hangs.hung_groups(view)]
-    if selection.group is None:
-        return view.is_complete or (view.is_ready and view.updated >= view.desired and not hung)
-    groups = [group for group in view.groups if group.name == selection.group]
-    if selection.group in hung or any(group.end is GroupEnd.COMPLETE for group in groups):
-        return selection.group not in hung
-    members = [rank for group in groups for rank in group.ranks if selection.rank in (None, rank.index)]
-    return bool(members) and all(rank.is_ready for rank in members)
+SHORT: Final = timedelta(minutes=1)
+"""The duration of a start that is not worth a note."""
 
 
 def diagnose(observed: Observed, selection: Selection) -> Diagnosis:
@@ -61,8 +43,8 @@ def _unjudged(observed: Observed, selection: Selection, error: str) -> Diagnosis
         target=str(selection),
         verdict=Verdict.UNKNOWN,
         sentence=error,
-        code=UNKNOWN,
-        title="the cause is not known",
+        code=NO_CAUSE.code,
+        title=NO_CAUSE.title,
         steps=(observed.lws(f"describe {selection}"),),
         namespace=observed.view.namespace,
     )
@@ -85,27 +67,18 @@ def _diagnose(observed: Observed, selection: Selection) -> Diagnosis:
     """Return the root cause of the selection; for a rank without a cause, the cause of its group."""
     if observed.of_set is not None:
         return _of_set(observed, observed.of_set)
-    if is_as_wanted(observed.view, selection) or _is_done(observed, selection):
-        return _healthy(observed, selection)
-    cut = replace(observed, view=narrow(observed.view, Selection(selection.name, selection.group)))
+    view, now = observed.view, observed.now
+    if is_as_desired(view, selection, now) or facts.is_complete(view, selection, ends=observed.ends):
+        return _as_desired(observed, selection)
+    cut = replace(observed, view=narrow(view, Selection(selection.name, selection.group)))
     if selection.rank is not None:
         own_match = _first(replace(cut, rank=selection.rank))
-        if own_match is not None and own_match[0].verdict is Verdict.STUCK:
+        if own_match is not None and own_match[0].verdict in NEEDS_USER:
             return _by_cause(observed, selection, *own_match)
-    match = _first(cut)
-    if match is None and is_whole(observed.view, selection):
-        return _healthy(observed, selection)
+    match = _first(cut) or _loading(cut)
+    if match is None and facts.verdict_of(view, selection, now) in AS_DESIRED:
+        return _as_desired(observed, selection)
     return _by_cause(observed, selection, *match) if match else _unknown(cut, selection)
-
-
-def _is_done(observed: Observed, selection: Selection) -> bool:
-    """Return whether the selected ranks run to completion, and have completed."""
-    if not observed.ends or meta.is_deleting(observed.view.object):
-        return False
-    if selection.group is None:
-        return outcome.all_done([observed.view])
-    members = [(group, rank) for group in narrow(observed.view, selection).groups for rank in group.ranks]
-    return bool(members) and all(outcome.has_finished(*member) for member in members)
 
 
 def _of_set(observed: Observed, set_view: SetView) -> Diagnosis:
@@ -124,16 +97,16 @@ def _of_set(observed: Observed, set_view: SetView) -> Diagnosis:
 
 def of_whole(whole: Diagnosis, parts: Sequence[Diagnosis]) -> list[Diagnosis]:
     """Return the findings of a DisaggregatedSet: its own, unless a part explains the state better."""
-    is_ill = any(part.verdict is not Verdict.HEALTHY for part in parts)
-    says_more = whole.verdict is Verdict.STUCK or not parts
-    if says_more or (whole.verdict is not Verdict.HEALTHY and not is_ill):
+    is_ill = any(part.verdict not in AS_DESIRED for part in parts)
+    says_more = whole.verdict in NEEDS_USER or not parts
+    if says_more or (whole.verdict not in AS_DESIRED and not is_ill):
         return [whole, *parts]
     return list(parts)
 
 
 def worst(diagnoses: Iterable[Diagnosis]) -> Diagnosis:
     """Return the most urgent diagnosis; the first one of several with the same verdict."""
-    return min(diagnoses, key=lambda diagnosis: WORST.index(diagnosis.verdict))
+    return min(diagnoses, key=lambda diagnosis: URGENCY.index(diagnosis.verdict))
 
 
 def _first(observed: Observed, causes: Sequence[Cause] = CATALOGUE) -> tuple[Cause, Finding] | None:
@@ -144,16 +117,26 @@ def _first(observed: Observed, causes: Sequence[Cause] = CATALOGUE) -> tuple[Cau
     return None
 
 
+def _loading(observed: Observed) -> tuple[Cause, Finding] | None:
+    """Return the last resort: running ranks that were never ready may still load."""
+    finding = starts.loads(observed)
+    return (starts.is_starting, finding) if finding is not None else None
+
+
 def _by_cause(observed: Observed, selection: Selection, cause: Cause, finding: Finding) -> Diagnosis:
-    view, verdict = observed.view, finding.verdict or cause.verdict
+    view = observed.view
+    known = facts.of_view(view, selection, ends=observed.ends, cause=finding.verdict or cause.verdict)
+    verdict = judge(known, observed.now)
     context: tuple[str, ...] = ()
     has_kubectl = bool(observed.commands.kubectl)
-    if view.is_updating and not cause.code.startswith("LWS-E08") and cause.verdict is Verdict.STUCK:
+    if view.is_updating and not cause.code.startswith("LWS-E08") and cause.verdict in NEEDS_USER:
         context = (f"the rollout waits for it: {view.updated} of {counted(view.desired, 'group')} updated",)
+    since, duration_text = _history(observed, selection, verdict)
     return Diagnosis(
         target=str(selection),
         verdict=verdict,
-        patience=cause.patience if verdict is Verdict.PROGRESSING else None,
+        duration=duration_text,
+        patience=cause.patience if verdict in CALM else None,
         sentence=finding.sentence,
         code=cause.code,
         title=cause.title,
@@ -164,44 +147,81 @@ def _by_cause(observed: Observed, selection: Selection, cause: Cause, finding: F
         log=finding.log,
         statement=finding.statement,
         namespace=view.namespace,
+        since=since,
     )
 
 
-def _healthy(observed: Observed, selection: Selection) -> Diagnosis:
+def _history(observed: Observed, selection: Selection, verdict: Verdict) -> tuple[datetime | None, str]:
+    """Return the time since when a verdict holds; for a start also its duration, and the duration of an earlier start."""
+    groups = [group for group in observed.view.groups if selection.group in (None, group.name)]
+    if verdict is Verdict.STARTING:
+        starts = [rank.startup for group in groups for rank in group.ranks if rank.startup is not None]
+        first = min(starts, key=lambda startup: startup.since, default=None)
+        if first is None or observed.now - first.since < SHORT:
+            return None if first is None else first.since, ""
+        last = f" (last time: {duration(first.last)})" if first.last is not None else ""
+        return first.since, f"for {duration(observed.now - first.since)}{last}"
+    crashes = [group.crashes for group in groups if group.crashes and not group.crashes.are_over(observed.now)]
+    return min((known.first for known in crashes), default=None), ""
+
+
+def _as_desired(observed: Observed, selection: Selection) -> Diagnosis:
+    """Return the diagnosis of a selection that is complete, or ready as the spec asks."""
     view = observed.view
-    complete = [
-        group for group in view.groups if group.end is GroupEnd.COMPLETE and selection.group in (None, group.name)
-    ]
+    is_complete = facts.is_complete(view, selection, ends=observed.ends)
+    end = meta.find_condition(view.object, COMPLETE.type) or {} if view.is_complete else {}
+    since = timestamps.read(str(end.get("lastTransitionTime") or ""))
     if selection.group is not None:
-        text = f"{selection} is {'complete' if complete else 'ready'}"
+        text = f"{selection} is {'complete' if is_complete else 'ready'}"
     elif view.is_complete:
-        text = f"{counted(len(complete), 'group')} of {view.desired} complete"
-    elif _is_done(observed, selection):
-        text = outcome.count_of_ended(view)
+        done = sum(group.end is GroupEnd.COMPLETE for group in view.groups)
+        text = f"{done} of {counted(view.desired, 'group')} complete{_took(view, since)}"
     else:
-        surplus = sum(group.index >= view.desired for group in view.groups)
-        text = f"{min(view.ready, view.desired)} of {counted(view.desired, 'group')} ready, all of the newest revision"
-        text += f"; {surplus} more {'is' if surplus == 1 else 'are'} being removed" if surplus else ""
-        partition = int(configuration(view).get("partition") or 0)
-        text += f" (partition {partition})" if partition else ""
+        text = outcome.count_of_ended(view) if is_complete else _ready_groups(view)
     blocked = evictions.blocked(view, selection.group, observed.get(POD_DISRUPTION_BUDGETS))
-    text += f"; {blocked}" if blocked else ""
-    return Diagnosis(target=str(selection), verdict=Verdict.HEALTHY, sentence=text, namespace=view.namespace)
+    return Diagnosis(
+        target=str(selection),
+        verdict=Verdict.COMPLETE if is_complete else Verdict.HEALTHY,
+        sentence=text + (f"; {blocked}" if blocked else ""),
+        namespace=view.namespace,
+        since=since,
+    )
+
+
+def _took(view: View, end: datetime | None) -> str:
+    """Return how long a run to completion took, since the creation of its set."""
+    began = timestamps.read(view.created)
+    return f" after {duration(end - began)}" if began is not None and end is not None else ""
+
+
+def _ready_groups(view: View) -> str:
+    surplus = sum(group.index >= view.desired for group in view.groups)
+    text = f"{min(view.ready, view.desired)} of {counted(view.desired, 'group')} ready, all of the newest revision"
+    text += f"; {surplus} more {'is' if surplus == 1 else 'are'} being removed" if surplus else ""
+    partition = int(configuration(view).get("partition") or 0)
+    return text + (f" (partition {partition})" if partition else "")
 
 
 def _unknown(observed: Observed, selection: Selection) -> Diagnosis:
-    """Return a diagnosis with the observed facts only, if no cause is known."""
+    """Return a diagnosis with the observed facts only: no cause is known, or the evidence could not be read."""
+    unread = _unread(observed)
+    known = facts.of_view(observed.view, selection, ends=observed.ends)
+    verdict = judge(replace(known, is_read=not unread), observed.now)
+    cause = NOT_READ if verdict is Verdict.UNREAD else NO_CAUSE
+    text = f"the evidence could not be read: {', '.join(unread)}" if cause is NOT_READ else "no known cause explains it"
+    since, _ = _history(observed, selection, verdict)
     return Diagnosis(
         target=str(selection),
-        verdict=Verdict.UNKNOWN,
-        sentence="no known cause explains it",
-        code=UNKNOWN,
-        title="the cause is not known",
+        verdict=verdict,
+        sentence=text,
+        code=cause.code,
+        title=cause.title,
         subject=own(observed),
         evidence=ranks.states((rank for _, rank in observed.unready), 5),
         steps=(observed.lws(f"describe {selection}"),),
-        unread=_unread(observed),
+        unread=unread,
         namespace=observed.view.namespace,
+        since=since,
     )
 
 

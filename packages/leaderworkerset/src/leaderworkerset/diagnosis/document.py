@@ -4,9 +4,11 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Final
 
+from kuberuntime.objects import timestamps
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.diagnosis.diagnose import WORST, worst
-from leaderworkerset.diagnosis.finding import Diagnosis, Subject, Verdict
+from leaderworkerset.diagnosis.diagnose import worst
+from leaderworkerset.diagnosis.finding import Diagnosis, Subject
+from leaderworkerset.views.health.verdict import AS_DESIRED, URGENCY, WORDS
 from leaderworkerset.views.wording import counted, listed
 
 VERSION: Final = "lws/v1"
@@ -16,12 +18,16 @@ VERSION: Final = "lws/v1"
 def headline(diagnosis: Diagnosis) -> str:
     """Return a diagnosis in one line: target, verdict, code and sentence.
 
-    >>> from leaderworkerset.diagnosis.finding import Verdict
+    >>> from leaderworkerset.views.health.verdict import Verdict
     >>> headline(Diagnosis(target="web", verdict=Verdict.STUCK, sentence="no node has enough cpu", code="LWS-E036"))
     'web is stuck: LWS-E036: no node has enough cpu'
     """
-    state = "not ready" if diagnosis.verdict == "unknown" else diagnosis.verdict
-    return f"{diagnosis.target} is {state}: {f'{diagnosis.code}: ' if diagnosis.code else ''}{diagnosis.sentence}"
+    return f"{diagnosis.target} is {state(diagnosis)}: {f'{diagnosis.code}: ' if diagnosis.code else ''}{diagnosis.sentence}"
+
+
+def state(diagnosis: Diagnosis) -> str:
+    """Return the words of a verdict, with the duration of a start that takes long."""
+    return " ".join(filter(None, [WORDS[diagnosis.verdict], diagnosis.duration]))
 
 
 def lines(diagnosis: Diagnosis) -> list[str]:
@@ -44,6 +50,7 @@ def _item(diagnosis: Diagnosis) -> JSONObject:
         "namespace": diagnosis.namespace or None,
         "disaggregatedSet": diagnosis.owner or None,
         "verdict": str(diagnosis.verdict),
+        "since": timestamps.render(diagnosis.since) if diagnosis.since else None,
         "code": diagnosis.code or None,
         "title": diagnosis.title or None,
         "subject": _subject(diagnosis.subject) if diagnosis.subject else None,
@@ -68,17 +75,17 @@ NAMES: Final = 10
 def ordered(diagnoses: Iterable[Diagnosis]) -> list[Diagnosis]:
     """Return diagnoses by urgency, with those of one DisaggregatedSet together."""
     by_set = [list(group) for _, group in groupby(sorted(diagnoses, key=_set), _set)]
-    inner = [sorted(group, key=lambda diagnosis: WORST.index(diagnosis.verdict)) for group in by_set]
+    inner = [sorted(group, key=lambda diagnosis: URGENCY.index(diagnosis.verdict)) for group in by_set]
     return [
-        diagnosis for group in sorted(inner, key=lambda group: WORST.index(group[0].verdict)) for diagnosis in group
+        diagnosis for group in sorted(inner, key=lambda group: URGENCY.index(group[0].verdict)) for diagnosis in group
     ]
 
 
 def overview(diagnoses: Sequence[Diagnosis], *, with_namespace: bool = False) -> list[str]:
     """Return the text of diagnoses in order: the first in full, then lines, and all healthy objects in one line."""
     sets = [list(group) for _, group in groupby(diagnoses, _set)]
-    ill = [group for group in sets if worst(group).verdict is not Verdict.HEALTHY]
-    fine = [group for group in sets if worst(group).verdict is Verdict.HEALTHY]
+    ill = [group for group in sets if worst(group).verdict not in AS_DESIRED]
+    fine = [group for group in sets if worst(group).verdict in AS_DESIRED]
     paragraphs = [_block(group, with_namespace=with_namespace) for group in ill[:BLOCKS]]
     if others := [worst(group) for group in ill[BLOCKS:]]:
         other_lines = [f"  {_prefix(other, with_namespace=with_namespace)}{headline(other)}" for other in others]

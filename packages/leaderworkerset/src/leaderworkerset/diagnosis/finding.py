@@ -1,23 +1,14 @@
 """The values of a diagnosis: an entry of the catalogue, a finding, and the final diagnosis. Pure."""
 
 from collections.abc import Callable
-from datetime import timedelta
-from enum import StrEnum
+from datetime import datetime, timedelta
 from typing import TypeAlias
 
 from msgspec import Struct
 
 from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.views.health.verdict import Verdict
 from leaderworkerset.views.outcome import FailedContainer
-
-
-class Verdict(StrEnum):
-    """The state of a LeaderWorkerSet: as desired, in progress, in need of action, or not ready for an unknown reason."""
-
-    HEALTHY = "healthy"
-    PROGRESSING = "progressing"
-    STUCK = "stuck"
-    UNKNOWN = "unknown"
 
 
 class Subject(Struct, frozen=True, kw_only=True):
@@ -88,8 +79,9 @@ def cause(
 class Diagnosis(Struct, frozen=True, kw_only=True):
     """The diagnosis of a LeaderWorkerSet, a group or a rank. `unread` are the kinds that the user may not read.
 
-    `owner` is the DisaggregatedSet that it is a part of, if that was selected. A cause that is
-    progress for a limited time has a `patience`.
+    `owner` is the DisaggregatedSet that it is a part of, if that was selected. `since` is the time of the first known
+    failure, of the beginning of the start, or of the end; None if it is not known. A cause that is progress for a
+    limited time has a `patience`.
     """
 
     target: str
@@ -106,3 +98,6 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
     namespace: str = ""
     owner: str = ""
     patience: timedelta | None = None
+    since: datetime | None = None
+    duration: str = ""
+    """The words after the verdict of a start that takes long: `for 4m (last time: 6m)`."""

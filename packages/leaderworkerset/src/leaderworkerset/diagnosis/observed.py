@@ -16,6 +16,8 @@ from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.events.scaleups import NODE_PATIENCE
 from leaderworkerset.views.events.warningevents import Warnings
 from leaderworkerset.views.groups import MISSING, Group, GroupName, Rank, View
+from leaderworkerset.views.health import rankstarts
+from leaderworkerset.views.health.memory import Startup
 from leaderworkerset.views.masking import masked
 from leaderworkerset.views.outcome import has_finished
 
@@ -119,6 +121,14 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def _stages(self) -> dict[Callable[[Rank], bool], Sequence[Rank]]:
         return {}
+
+    def startup(self, rank: Rank) -> Startup | None:
+        """Return the start of a rank that was never ready; None if it is over its patience."""
+        return rankstarts.current(rank, self._longest_starts, self.now)
+
+    @cached_property
+    def _longest_starts(self) -> Mapping[bool, timedelta]:
+        return rankstarts.longest(rank for group in self.view.groups for rank in group.ranks)
 
     @cached_property
     def warnings(self) -> Warnings:

@@ -6,6 +6,7 @@ empty. Lists of whole clusters are limited, and longer ones are ignored: a diagn
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Final
 
 from msgspec import Struct
@@ -26,13 +27,15 @@ from leaderworkerset.diagnosis import departures, evictions, ranks
 from leaderworkerset.diagnosis.causes import managers, volumes
 from leaderworkerset.diagnosis.causes.components import autoscalers
 from leaderworkerset.diagnosis.causes.schedulinggates import GROUPED, gates
-from leaderworkerset.diagnosis.diagnose import diagnose, is_as_wanted
+from leaderworkerset.diagnosis.diagnose import diagnose
+from leaderworkerset.diagnosis.facts import is_as_desired
 from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.observed import QUEUED_WORKLOADS, Commands, Observed
 from leaderworkerset.observation import lists
 from leaderworkerset.observation.lists import Lister, TooManyError
 from leaderworkerset.views.events.warningevents import Evidence, explained
 from leaderworkerset.views.groups import Group, Rank, View
+from leaderworkerset.views.health import crashes
 from leaderworkerset.views.selection import Selection
 
 FEW: Final = 10
@@ -66,13 +69,14 @@ async def observe_view(
     lists: Lister, plain: View, selection: Selection, clock: Clock, *, is_brief: bool = False
 ) -> Observed:
     """Read the objects that explain a LeaderWorkerSet whose pods were read; a brief diagnosis needs no amounts."""
-    reader = Reader(lists)
-    if is_as_wanted(plain, selection):
-        if evictions.are_asked_for(plain):
-            await reader.read(
-                Want(Query(resources.POD_DISRUPTION_BUDGETS, plain.namespace, f"{labels.NAME}={plain.name}"))
-            )
-        return Observed(view=plain, now=clock.now(), objects=reader.objects)
+    reader, now = Reader(lists), clock.now()
+    if is_as_desired(plain, selection, now):
+        known = plain if crashes.is_calm(plain, now) else await _with_records(reader, plain, now)
+        if is_as_desired(known, selection, now):
+            if evictions.are_asked_for(plain):
+                own = f"{labels.NAME}={plain.name}"
+                await reader.read(Want(Query(resources.POD_DISRUPTION_BUDGETS, plain.namespace, own)))
+            return Observed(view=known, now=now, objects=reader.objects)
     async with asyncio.TaskGroup() as tasks:
         for want in wants_of_view(plain):
             tasks.create_task(reader.read(want))
@@ -96,6 +100,13 @@ async def observe_view(
         for want in wants:
             tasks.create_task(reader.read(want))
     return replace(observed, objects=reader.objects, unread=frozenset(reader.unread))
+
+
+async def _with_records(reader: "Reader", view: View, now: datetime) -> View:
+    """Return a view that remembers the recreations of its groups, which may have failed a moment ago."""
+    await reader.read(Want(lists.records_of(view.namespace, view.name)))
+    records = reader.objects.get(resources.CONTROLLER_REVISIONS, ())
+    return explained([view], Evidence(records=records), now)[0]
 
 
 def wants_of_view(view: View) -> Iterator[Want]:

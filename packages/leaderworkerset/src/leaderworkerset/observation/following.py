@@ -9,7 +9,7 @@ from kuberuntime import timeouts
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection, only
-from kuberuntime.clock import SystemClock
+from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.errors import ForbiddenError, UnauthorizedError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
@@ -90,7 +90,8 @@ class Supplement:
 class Explanations:
     """The evidence besides LeaderWorkerSets and pods of a namespace (empty: of all): Warning events and recreations."""
 
-    def __init__(self, client: Client, namespace: str, name: str = "") -> None:
+    def __init__(self, client: Client, namespace: str, name: str = "", clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
         self._events = Supplement(client, lists.events_in(namespace))
         self._records = Supplement(client, lists.records_of(namespace, name))
 
@@ -102,7 +103,7 @@ class Explanations:
     def with_evidence(self, views: list[View]) -> list[View]:
         """Return the views with the known evidence; events are followed once an object is not ready."""
         events = self._events.ask() if wants_events(views) else []
-        return explained(views, Evidence(events=events, records=self._records.ask()), SystemClock().now())
+        return explained(views, Evidence(events=events, records=self._records.ask()), self._clock.now())
 
 
 class Following:
@@ -174,10 +175,10 @@ async def _run(informer: Followed) -> None:
 class AllSets:
     """The informers of all LeaderWorkerSets of a namespace (empty: of all) with these labels, and of their pods."""
 
-    def __init__(self, client: Client, namespace: str, label_selector: str) -> None:
+    def __init__(self, client: Client, namespace: str, label_selector: str, clock: Clock | None = None) -> None:
         self.sets = Informer(client, Selection(LEADERWORKERSETS, namespace, label_selector))
         self.pods = Informer(client, Selection(PODS, namespace, labels.NAME))
-        self._explanations = Explanations(client, namespace)
+        self._explanations = Explanations(client, namespace, clock=clock)
         self._ranks = KnownRanks()
 
     @property

@@ -7,17 +7,15 @@ shortest run.
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from msgspec import Struct
 
 from kuberuntime.objects import meta, podstate, timestamps
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.views.health.memory import proof
 
 T = TypeVar("T")
-
-SETTLED: Final = timedelta(minutes=1)
-"""If a container ran longer than this, its last failure does not explain that it is unready."""
 
 
 class Death(Struct, frozen=True):
@@ -38,14 +36,14 @@ class Death(Struct, frozen=True):
     @property
     def seconds(self) -> float:
         """Return how long the run lasted."""
-        # Go writes an unknown time as null
-        started, finished = (timestamps.read(str(self.end.get(key) or "")) for key in ("startedAt", "finishedAt"))
-        return float("inf") if started is None or finished is None else (finished - started).total_seconds()
+        length = run_length(self.end)
+        return float("inf") if length is None else length.total_seconds()
 
 
 def of_pod(pod: JSONObject, now: datetime) -> Iterator[Death]:
     """Yield the relevant failed runs of a pod's containers; none if the pod is being deleted.
 
+    A container that runs longer than its failed run, and longer than a minute, is not unready because of that run.
     A run that ended because its pod restarts all containers in place did not fail: another container of the pod failed.
     """
     inits = {str(status.get("name")) for status in meta.status(pod).get("initContainerStatuses") or []}
@@ -56,14 +54,20 @@ def of_pod(pod: JSONObject, now: datetime) -> Iterator[Death]:
         first = str((ended if restarts == 0 else last if restarts == 1 else {}).get("finishedAt") or "")
         if podstate.is_failure(ended):
             yield Death(meta.name(pod), name, ended, name in inits, restarts, first)
-        elif podstate.is_failure(last) and restarts and not ended and not _has_settled(state, now):
+        elif podstate.is_failure(last) and restarts and not ended and not _has_settled(state, last, now):
             # Without a counted restart the last run did not fail: its node was restarted.
             yield Death(meta.name(pod), name, last, name in inits, restarts, first, is_over="running" in state)
 
 
-def _has_settled(state: JSONObject, now: datetime) -> bool:
+def _has_settled(state: JSONObject, last: JSONObject, now: datetime) -> bool:
     started = timestamps.read(str((state.get("running") or {}).get("startedAt") or ""))
-    return started is not None and now - started >= SETTLED
+    return started is not None and now - started >= proof(run_length(last) or timedelta())
+
+
+def run_length(end: JSONObject) -> timedelta | None:
+    """Return how long a run lasted; None if a time is unknown, which Go writes as null."""
+    started, finished = (timestamps.read(str(end.get(key) or "")) for key in ("startedAt", "finishedAt"))
+    return None if started is None or finished is None else finished - started
 
 
 def in_order(failed_runs: Iterable[Death]) -> list[Death]:

@@ -24,6 +24,7 @@ from leaderworkerset.api.progressnotes import Hang, Progress, hang_of, of_annota
 from leaderworkerset.views import edge
 from leaderworkerset.views.admission import held_back
 from leaderworkerset.views.deaths import Death
+from leaderworkerset.views.health.memory import Crashes, Startup
 from leaderworkerset.views.masking import masked
 
 GroupName: TypeAlias = int | str
@@ -65,6 +66,8 @@ class Rank(Struct, frozen=True, kw_only=True):
     is_stub: bool = False
     deaths: tuple[Death, ...] = ()
     """The failed runs of its containers that are still relevant, or that caused a recreation of its group."""
+    startup: Startup | None = None
+    """Its start, if it was never ready and is within its patience."""
     object: JSONObject | None = None
 
     @property
@@ -103,6 +106,7 @@ class Group(Struct, frozen=True, kw_only=True):
     ranks: tuple[Rank, ...]
     revision: str = ""
     recreations: Recreations | None = None
+    crashes: Crashes | None = None
     key: str = ""
 
     @property
@@ -112,8 +116,13 @@ class Group(Struct, frozen=True, kw_only=True):
 
     @property
     def is_ready(self) -> bool:
-        """Return whether every rank is ready."""
-        return all(rank.is_ready for rank in self.ranks)
+        """Return whether every rank is ready, and the group does not wait to be recreated."""
+        return not self.is_condemned and all(rank.is_ready for rank in self.ranks)
+
+    @property
+    def is_condemned(self) -> bool:
+        """Return whether the group failed, and its pods are only there until it is recreated, or given up."""
+        return self.recreations is not None and (self.recreations.is_waiting or self.recreations.is_exhausted)
 
     @property
     def is_exhausted(self) -> bool:

@@ -5,7 +5,7 @@ Pure.
 
 import re
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from kuberuntime.objects import decimals, meta, podstate
@@ -14,14 +14,9 @@ from leaderworkerset.api import groupname, labels, recreationrecord, restartnote
 from leaderworkerset.api.recreationrecord import RecreationState
 from leaderworkerset.views.deaths import Death
 from leaderworkerset.views.groups import Group, Recreations, View
+from leaderworkerset.views.health.memory import REMEMBERED
 from leaderworkerset.views.masking import masked
 from leaderworkerset.views.wording import counted, duration
-
-REMEMBERED: Final = timedelta(minutes=10)
-"""The time for which a recreation is still relevant.
-
-A group that failed twice in a row is unready for the same reason.
-"""
 
 RECORDED: Final = re.compile(
     r"(?P<container>\S+): exit code (?P<code>[0-9]{1,10})(?:, (?P<reason>\w+)(?=[:,]|$))?(?:: |, last line: )?(?P<line>.*)"

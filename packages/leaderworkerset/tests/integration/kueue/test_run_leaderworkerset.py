@@ -15,7 +15,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.diagnosis.finding import Verdict
+from leaderworkerset.views.health.verdict import Verdict
 
 
 def queued(**spec: Any) -> JSONObject:

@@ -34,9 +34,9 @@ from leaderworkerset.cli.targets import parse
 from leaderworkerset.diagnosis.causes.managers import SILENCE
 from leaderworkerset.diagnosis.diagnose import worst
 from leaderworkerset.diagnosis.document import headline, overview
-from leaderworkerset.diagnosis.finding import Verdict
 from leaderworkerset.diagnosis.observed import LIMIT_RANGES, RESOURCE_QUOTAS
 from leaderworkerset.observation.lists import Lists
+from leaderworkerset.views.health.verdict import Verdict
 
 
 async def test_explain_reports_a_healthy_set_group_and_rank(space: Space) -> None:

@@ -8,7 +8,7 @@ from tests.integration.clusters.space import Space
 from tests.integration.lws.explanations import asking, named, typed, unschedulable
 
 from kuberuntime.objects.resources import CORE_EVENTS, PODS
-from leaderworkerset.diagnosis.finding import Verdict
+from leaderworkerset.views.health.verdict import Verdict
 
 GPUS: Final = {"nvidia_com__gpu": "8"}
 

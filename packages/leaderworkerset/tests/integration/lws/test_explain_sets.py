@@ -17,7 +17,8 @@ from leaderworkerset.cli.sets import shown
 from leaderworkerset.cli.sets.diagnoses import explain, survey
 from leaderworkerset.cli.targets import parse
 from leaderworkerset.diagnosis.diagnose import worst
-from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
+from leaderworkerset.diagnosis.finding import Diagnosis
+from leaderworkerset.views.health.verdict import Verdict
 
 EXTERNAL: Final = {"scaling": {"mode": "External"}}
 

@@ -23,13 +23,23 @@ from leaderworkerset.cli.views.terminal import say, say_states
 from leaderworkerset.core.leaderworkerset.services import UNRESOLVED, is_settled, selects
 from leaderworkerset.diagnosis.diagnose import worst
 from leaderworkerset.diagnosis.document import document, headline, lines, overview
-from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
+from leaderworkerset.diagnosis.finding import Diagnosis
+from leaderworkerset.views.health.verdict import AS_DESIRED, Verdict
 from leaderworkerset.views.selection import Selection
 
 MOST_SERVICES: Final = 20
 """The maximum number of Services whose pods are read."""
 
-EXIT_CODES: Final = {Verdict.HEALTHY: 0, Verdict.PROGRESSING: 3, Verdict.STUCK: 4, Verdict.UNKNOWN: 5}
+EXIT_CODES: Final = {
+    Verdict.HEALTHY: 0,
+    Verdict.COMPLETE: 0,
+    Verdict.PROGRESSING: 3,
+    Verdict.STARTING: 3,
+    Verdict.STUCK: 4,
+    Verdict.CRASHING: 4,
+    Verdict.UNKNOWN: 5,
+    Verdict.UNREAD: 5,
+}
 """The exit codes by verdict, for scripts; 1 and 2 are errors, as in every command."""
 
 
@@ -46,7 +56,8 @@ def command(target: Target, name: str | None, *, everywhere: bool, selector: str
     For a DisaggregatedSet, the cause is its own, or the cause of its worst LeaderWorkerSet. Without a name, everything
     in the namespace is explained: the most urgent first, healthy objects in one line.
 
-    Exit codes: 0 healthy, 3 progressing without a user, 4 stuck until a user acts, 5 not ready without a known cause.
+    Exit codes: 0 healthy or complete, 3 progressing or starting, 4 stuck or crashing until a user acts, 5 not ready without
+    a known cause.
     The worst object decides. Causes have codes: docs/reference/causes.md.
     """
     if name and (everywhere or selector):
@@ -80,7 +91,7 @@ async def failure_lines(target: Target, session: Session, selection: Selection, 
 
     The result is empty on clusters that record no failures.
     """
-    if diagnosis.verdict is Verdict.HEALTHY or diagnosis.log is not None:
+    if diagnosis.verdict in AS_DESIRED or diagnosis.log is not None:
         return []
     try:
         episodes = await recordings.of_session(target, session.client, session.namespace, selection)

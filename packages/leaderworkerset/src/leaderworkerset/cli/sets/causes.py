@@ -16,7 +16,8 @@ from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.sets import diagnoses
 from leaderworkerset.diagnosis.document import headline
-from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
+from leaderworkerset.diagnosis.finding import Diagnosis
+from leaderworkerset.views.health.verdict import AS_DESIRED, NEEDS_USER
 
 if TYPE_CHECKING:
     from kuberuntime.cache.informer import Change  # it imports what commands without watches do not need
@@ -89,8 +90,8 @@ class Causes:
         that moment.
         """
         diagnosis = await diagnoses.in_time(self._session, self._name)
-        cause = "" if diagnosis is None or diagnosis.verdict is Verdict.HEALTHY else headline(diagnosis)
-        return cause if diagnosis is not None and diagnosis.verdict is Verdict.STUCK else self._last or cause
+        cause = "" if diagnosis is None or diagnosis.verdict in AS_DESIRED else headline(diagnosis)
+        return cause if diagnosis is not None and diagnosis.verdict in NEEDS_USER else self._last or cause
 
     async def run(self) -> None:
         """Diagnose repeatedly while the command waits; raise once it has been stuck for too long."""
@@ -108,7 +109,7 @@ class Causes:
 
     def say(self, diagnosis: Diagnosis | None) -> bool:
         """Print a cause and its first step unless it was printed last; return whether it changed or disappeared."""
-        is_stuck = diagnosis is not None and diagnosis.verdict is Verdict.STUCK
+        is_stuck = diagnosis is not None and diagnosis.verdict in NEEDS_USER
         identity = (diagnosis.code, str(diagnosis.subject)) if diagnosis is not None and is_stuck else None
         is_new = identity != self._said
         if diagnosis is not None and is_stuck:

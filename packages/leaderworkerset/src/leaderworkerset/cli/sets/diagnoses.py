@@ -17,7 +17,7 @@ from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.process import collection
 from leaderworkerset.diagnosis.diagnose import of_whole, worst
 from leaderworkerset.diagnosis.document import BLOCKS, ordered
-from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
+from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.judging import with_log
 from leaderworkerset.diagnosis.observed import Commands
 from leaderworkerset.observation import diagnosing, surveying
@@ -25,6 +25,7 @@ from leaderworkerset.observation.lists import Lists
 from leaderworkerset.observation.podlogs import judged_lines
 from leaderworkerset.views.disaggregation import SetView, set_view
 from leaderworkerset.views.groups import View
+from leaderworkerset.views.health.verdict import NEEDS_USER, WORDS
 from leaderworkerset.views.selection import Selection
 
 REASON_SECONDS: Final = 5.0
@@ -119,9 +120,11 @@ async def notes(
 
 
 def _note(session: Session, namespace: str, name: str, diagnosis: Diagnosis) -> str:
-    if diagnosis.verdict is not Verdict.STUCK:
+    if diagnosis.verdict not in NEEDS_USER:
         return ""
-    return f"{name} is stuck: {diagnosis.code} ({diagnosis.title}); {more(session, name, namespace)}"
+    return (
+        f"{name} is {WORDS[diagnosis.verdict]}: {diagnosis.code} ({diagnosis.title}); {more(session, name, namespace)}"
+    )
 
 
 async def in_time(session: Session, name: str) -> Diagnosis | None:

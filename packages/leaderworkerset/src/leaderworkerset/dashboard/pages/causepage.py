@@ -9,11 +9,9 @@ from leaderworkerset.dashboard.pages import cells
 from leaderworkerset.dashboard.pages.page import Page, PageFacts
 from leaderworkerset.dashboard.picture import Picture, ToldSet
 from leaderworkerset.dashboard.pieces import Piece, Rendering, region
-from leaderworkerset.diagnosis.catalogue import CATALOGUE, OF_SETS
+from leaderworkerset.diagnosis.catalogue import BY_CODE
 from leaderworkerset.diagnosis.finding import Cause
 from leaderworkerset.views.wording import counted
-
-BY_CODE: Final = {cause.code: cause for cause in (*CATALOGUE, *OF_SETS)}
 
 
 def frame(_: Address, rendering: Rendering) -> Safe:

@@ -12,10 +12,11 @@ from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.markup import Attribute, Content, Safe, joined, tag
 from leaderworkerset.dashboard.picture import CellState, Picture, of_group, of_rank
 from leaderworkerset.dashboard.pieces import Piece, Rendering
-from leaderworkerset.diagnosis.document import headline
-from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
+from leaderworkerset.diagnosis.document import headline, state
+from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.views import changes, reasons
 from leaderworkerset.views.groups import Rank, View
+from leaderworkerset.views.health.verdict import CALM, Verdict
 
 GLYPHS: Final[Mapping[CellState, str]] = {
     CellState.READY: "●",
@@ -27,12 +28,17 @@ GLYPHS: Final[Mapping[CellState, str]] = {
 }
 """The glyph of each condition, so that conditions do not differ in color only."""
 
-VERDICTS: Final[Mapping[Verdict, tuple[str, str]]] = {
-    Verdict.HEALTHY: ("●", "healthy"),
-    Verdict.PROGRESSING: ("◐", "progressing"),
-    Verdict.STUCK: ("✕", "stuck"),
-    Verdict.UNKNOWN: ("?", "not ready"),
+VERDICTS: Final[Mapping[Verdict, str]] = {
+    Verdict.STUCK: "✕",
+    Verdict.CRASHING: "✕",
+    Verdict.UNKNOWN: "?",
+    Verdict.UNREAD: "?",
+    Verdict.PROGRESSING: "◐",
+    Verdict.STARTING: "◐",
+    Verdict.HEALTHY: "●",
+    Verdict.COMPLETE: "✓",
 }
+"""The glyph of each verdict."""
 
 STRIP: Final = 1000
 """The maximum of groups in a strip; the number of further groups is shown after it."""
@@ -104,8 +110,8 @@ def bar(done: int, total: int, label: str) -> Safe:
 
 def verdict(diagnosis: Diagnosis, key: str | None = None) -> Safe:
     """Return the verdict as glyph and word."""
-    glyph, word = VERDICTS[diagnosis.verdict]
-    return tag("span", f"{glyph} {word}", id=key, class_=f"verdict {diagnosis.verdict.value}")
+    words = f"{VERDICTS[diagnosis.verdict]} {state(diagnosis)}"
+    return tag("span", words, id=key, class_=f"verdict {diagnosis.verdict.value}")
 
 
 def cause(diagnosis: Diagnosis) -> Safe:
@@ -128,7 +134,7 @@ def cause_piece(key: str, diagnosis: Diagnosis) -> Piece:
 
 def spoken(diagnosis: Diagnosis) -> str:
     """Return the words to read out when a cause changes; empty for a set that makes progress."""
-    return "" if diagnosis.verdict is Verdict.PROGRESSING else headline(diagnosis)
+    return "" if diagnosis.verdict in CALM else headline(diagnosis)
 
 
 def trouble(picture: Picture) -> list[Piece]:

@@ -13,7 +13,8 @@ from leaderworkerset.dashboard.pages.page import Page, PageFacts
 from leaderworkerset.dashboard.picture import Picture, ToldSet, ToldWhole
 from leaderworkerset.dashboard.pieces import Piece, Rendering, region
 from leaderworkerset.diagnosis.document import headline
-from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
+from leaderworkerset.diagnosis.finding import Diagnosis
+from leaderworkerset.views.health.verdict import AS_DESIRED, URGENCY, WORDS
 from leaderworkerset.views.wording import counted
 
 READ_EVERY: Final = 30.0
@@ -79,8 +80,9 @@ def _by_kind(items: Sequence[ToldSet | ToldWhole]) -> tuple[list[ToldSet], list[
 
 def _verdicts(kind: str, sets: Sequence[ToldSet] | Sequence[ToldWhole]) -> str:
     """Return the number of sets of a kind with each verdict; empty without any."""
-    counts = Counter(item.told.verdict for item in sets)
-    words = [f"{counts[verdict]} {cells.VERDICTS[verdict][1]}" for verdict in Verdict if counts[verdict]]
+    counts = Counter(WORDS[item.told.verdict] for item in sets)
+    order = dict.fromkeys(WORDS[verdict] for verdict in reversed(URGENCY))
+    words = [f"{counts[word]} {word}" for word in order if counts[word]]
     return f"{counted(len(sets), kind)}: {', '.join(words)}" if sets else ""
 
 
@@ -139,7 +141,7 @@ def _verdict(key: str, diagnosis: Diagnosis) -> Piece:
 
 def _problem(key: str, diagnosis: Diagnosis) -> Piece:
     """Return the cause of a set that is not healthy: a sentence, the first evidence, and the next steps."""
-    if diagnosis.verdict is Verdict.HEALTHY:
+    if diagnosis.verdict in AS_DESIRED:
         return cells.part(f"{key}/problem", "div")
     sentence = tag("p", cells.code(diagnosis), " " if diagnosis.code else None, diagnosis.sentence, class_="sentence")
     evidence = [tag("li", line) for line in diagnosis.evidence[:EVIDENCE]]

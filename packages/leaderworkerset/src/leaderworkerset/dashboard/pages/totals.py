@@ -1,6 +1,7 @@
 """The numbers of all sets in one strip: sets of each kind, groups, ranks, and accelerators wanted, ready and free. Pure."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -19,8 +20,8 @@ from leaderworkerset.dashboard.pages.templates import leader_and_worker
 from leaderworkerset.dashboard.picture import ToldSet, ToldWhole
 from leaderworkerset.dashboard.pieces import Piece
 from leaderworkerset.diagnosis import nodeamounts
-from leaderworkerset.diagnosis.finding import Verdict
 from leaderworkerset.views.groups import View
+from leaderworkerset.views.health.verdict import Verdict
 
 ACCELERATOR: Final = re.compile(r".+/(?:.*(?:gpu|tpu|npu|hpu|neuron|mig-).*)", re.IGNORECASE)
 """The names of extended resources that count as accelerators; network cards do not."""
@@ -35,7 +36,7 @@ class Accelerators(Struct, frozen=True):
 
 def piece(sets: Sequence[ToldSet], wholes: Sequence[ToldWhole], facts: PageFacts) -> Piece:
     """Return the strip; `sets` are all LeaderWorkerSets, also those of DisaggregatedSets."""
-    views = [part.view for part in sets]
+    views = [part.view for part in sets if part.told.verdict is not Verdict.COMPLETE]
     ranks = [rank for view in views for group in view.groups for rank in group.ranks]
     lacking = sum(view.more * _size(view) for view in views)
     tiles = {"LeaderWorkerSets": _healthy(sets)}
@@ -97,7 +98,11 @@ def _size(view: View) -> int:
 
 
 def _healthy(sets: Sequence[ToldSet] | Sequence[ToldWhole]) -> str:
-    return _share(sum(part.told.verdict is Verdict.HEALTHY for part in sets), len(sets), "healthy")
+    """Return the numbers of healthy and of complete sets; complete sets do not count as not healthy."""
+    counts = Counter(part.told.verdict for part in sets)
+    complete = counts[Verdict.COMPLETE]
+    words = _share(counts[Verdict.HEALTHY], len(sets) - complete, "healthy")
+    return f"{words}, {complete} complete" if complete else words
 
 
 def _share(number: int, whole: int, word: str) -> str:

@@ -3,11 +3,12 @@
 from leaderworkerset.api import labels
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.causes.containers import RETRIED, ended_runs, place_of_run
-from leaderworkerset.diagnosis.finding import Finding, Verdict, cause
+from leaderworkerset.diagnosis.finding import Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.ranks import is_placed
 from leaderworkerset.views import outcome, recreations
 from leaderworkerset.views.groups import Group, Rank
+from leaderworkerset.views.health.verdict import Verdict
 from leaderworkerset.views.wording import counted
 
 
@@ -17,6 +18,7 @@ from leaderworkerset.views.wording import counted
     meaning="A program exited with code 0. Ranks are meant to run until they are stopped.",
     remedy="Let the program continue to run. For work that ends, set the annotation "
     f'`{labels.RUN_TO_COMPLETION}: "true"` of the LeaderWorkerSet, use a Job, or `lws run --until done`.',
+    verdict=Verdict.CRASHING,
 )
 def has_ended(observed: Observed) -> Finding | None:
     """Find a rank whose containers exited with code 0, although it should continue to run."""

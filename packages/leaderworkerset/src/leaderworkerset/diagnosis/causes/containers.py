@@ -22,6 +22,7 @@ from leaderworkerset.diagnosis.ranks import is_placed
 from leaderworkerset.views import deaths, recreations
 from leaderworkerset.views.deaths import Death
 from leaderworkerset.views.groups import Group, Rank
+from leaderworkerset.views.health.verdict import Verdict
 from leaderworkerset.views.outcome import FailedContainer
 from leaderworkerset.views.wording import counted, duration
 
@@ -102,6 +103,7 @@ def _beside(runs: list[Death]) -> list[str]:
     title="a container runs out of memory",
     meaning="A container used more memory than its limit, or than its node has, and was killed.",
     remedy="Raise the memory limit, or let the program use less (batch size, context length, shared memory).",
+    verdict=Verdict.CRASHING,
 )
 def out_of_memory(observed: Observed) -> Finding | None:
     """Find a container that was killed because it exceeded its memory limit."""
@@ -127,6 +129,7 @@ def _memory_limit(observed: Observed, rank: Rank, container: str) -> str:
     title="an init container fails",
     meaning="An init container ends with an error, and the containers after it are not started.",
     remedy="Read its log, and correct it.",
+    verdict=Verdict.CRASHING,
 )
 def init_fails(observed: Observed) -> Finding | None:
     """Find an init container that fails, so that no other container starts."""
@@ -142,6 +145,7 @@ def init_fails(observed: Observed) -> Finding | None:
     title="a container crashes",
     meaning="A program ends with an error. The sentence names the rank that exited first: others often exit because of it.",
     remedy="Read its last lines and correct the program, its arguments or its environment.",
+    verdict=Verdict.CRASHING,
 )
 def crashes(observed: Observed) -> Finding | None:
     """Find the rank that crashed first."""
@@ -161,6 +165,7 @@ def crashes(observed: Observed) -> Finding | None:
     title="a liveness or startup probe fails",
     meaning="A probe fails so often that the container is killed and restarted.",
     remedy="Find out why the program does not answer; give slow starts a startupProbe with enough time.",
+    verdict=Verdict.CRASHING,
 )
 def killed_by_probe(observed: Observed) -> Finding | None:
     """Find a container that is restarted repeatedly because its liveness or startup probe fails."""
@@ -173,6 +178,7 @@ def killed_by_probe(observed: Observed) -> Finding | None:
                     subject=ranks.subject(rank),
                     sentence=f"the {match[1].lower()} probe of pod {rank.pod} fails: {ranks.quote(LISTENS.sub('', text))}{_refused_port(rank, text)}",
                     evidence=(f"{rank.pod}: {counted(rank.restarts, 'restart')}, state {rank.state}",),
+                    verdict=None if rank.restarts or rank in recorded else warming(observed, rank),
                     steps=(
                         observed.lws(f"logs {observed.view.name}/{rank.place}"),
                         f"if it needs more time, give the template of {observed.view.name} a startupProbe that waits longer",

@@ -5,10 +5,11 @@ from leaderworkerset.api import labels, restartnotes, runsettings
 from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.api.progressnotes import SilentRank
 from leaderworkerset.diagnosis import ranks
-from leaderworkerset.diagnosis.finding import Finding, Subject, Verdict, cause
+from leaderworkerset.diagnosis.finding import Finding, Subject, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views import advancing, devices, recreations
 from leaderworkerset.views.groups import Group, View
+from leaderworkerset.views.health.verdict import Verdict
 from leaderworkerset.views.wording import duration
 
 

@@ -10,9 +10,10 @@ from kuberuntime.objects import decimals, timestamps
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.leaderworkerset import AWAITS_LEADER
 from leaderworkerset.diagnosis import exits, ranks
-from leaderworkerset.diagnosis.finding import Finding, Verdict, cause
+from leaderworkerset.diagnosis.finding import Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views.groups import Rank
+from leaderworkerset.views.health.verdict import Verdict
 
 MINUTE: Final = 60
 
@@ -31,7 +32,7 @@ class Awaited(Struct, frozen=True):
     title="the first probe is not due yet",
     meaning="A program runs. It cannot become ready before its first startup or readiness probe, which waits for initialDelaySeconds.",
     remedy="Wait, or set a smaller initialDelaySeconds. With a startupProbe of a short period, slow programs become ready without delay.",
-    verdict=Verdict.PROGRESSING,
+    verdict=Verdict.STARTING,
 )
 def not_due(observed: Observed) -> Finding | None:
     """Find a rank whose first probe is not due, if other unready ranks wait for probes or leaders."""

@@ -15,11 +15,12 @@ from kuberuntime.objects import meta, resources, timestamps
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname
 from leaderworkerset.diagnosis.causes.unattended import BUSY, is_dated, last_change, own
-from leaderworkerset.diagnosis.finding import Finding, Verdict, cause
+from leaderworkerset.diagnosis.finding import Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import READ
 from leaderworkerset.diagnosis.ranks import is_missing
 from leaderworkerset.views.groups import NOT_CREATED
+from leaderworkerset.views.health.verdict import Verdict
 from leaderworkerset.views.wording import duration
 
 SILENCE: Final = timedelta(seconds=10)

@@ -11,9 +11,10 @@ from kuberuntime.objects.resources import STATEFULSETS
 from leaderworkerset.api import groupname
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.causes.starts import PATIENCE
-from leaderworkerset.diagnosis.finding import Finding, Subject, Verdict, cause
+from leaderworkerset.diagnosis.finding import Finding, Subject, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views.groups import NOT_CREATED, Group, Rank
+from leaderworkerset.views.health.verdict import Verdict
 from leaderworkerset.views.wording import counted, duration
 
 

@@ -8,9 +8,10 @@ from leaderworkerset.api.conditions import MOVE_IN_PROGRESS
 from leaderworkerset.diagnosis import departures
 from leaderworkerset.diagnosis.causes.rollouts import allowed_unavailable
 from leaderworkerset.diagnosis.causes.unattended import own
-from leaderworkerset.diagnosis.finding import Finding, Verdict, cause
+from leaderworkerset.diagnosis.finding import Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views.groups import Group, View
+from leaderworkerset.views.health.verdict import Verdict
 from leaderworkerset.views.masking import masked
 from leaderworkerset.views.wording import counted, groups_named, listed
 

@@ -12,9 +12,10 @@ from leaderworkerset.capabilities.inplace.inplace import InPlace
 from leaderworkerset.core.leaderworkerset.revisions import find, owned
 from leaderworkerset.diagnosis import departures, ranks
 from leaderworkerset.diagnosis.causes.unattended import last_change, own
-from leaderworkerset.diagnosis.finding import Finding, Subject, Verdict, cause
+from leaderworkerset.diagnosis.finding import Finding, Subject, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views.groups import View
+from leaderworkerset.views.health.verdict import Verdict
 from leaderworkerset.views.masking import masked
 from leaderworkerset.views.wording import counted
 

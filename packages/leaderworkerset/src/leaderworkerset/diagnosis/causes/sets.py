@@ -9,11 +9,12 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.disaggregatedset import ScalingMode, has_scaler
 from leaderworkerset.api.resources import ROLE_SCALERS
 from leaderworkerset.diagnosis.causes.unattended import own
-from leaderworkerset.diagnosis.finding import Finding, Subject, Verdict, cause
+from leaderworkerset.diagnosis.finding import Finding, Subject, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.ranks import quote
 from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.events.warningevents import LONGEST_SILENCE
+from leaderworkerset.views.health.verdict import Verdict
 from leaderworkerset.views.masking import masked
 from leaderworkerset.views.wording import counted
 

@@ -1,7 +1,7 @@
 """Causes of groups as a whole: names, rendezvous, start order, recreations; and normal starts. Pure."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -12,10 +12,11 @@ from leaderworkerset.api.leaderworkerset import AWAITS_LEADER
 from leaderworkerset.core.leaderworkerset import services
 from leaderworkerset.diagnosis import exits, ranks
 from leaderworkerset.diagnosis.causes.unattended import last_change
-from leaderworkerset.diagnosis.finding import Finding, Subject, Verdict, cause
+from leaderworkerset.diagnosis.finding import Finding, Subject, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views import recreations, wording
 from leaderworkerset.views.groups import MISSING, Group, Rank, Recreations
+from leaderworkerset.views.health.verdict import Verdict
 from leaderworkerset.views.wording import counted, duration
 
 PATIENCE: Final = timedelta(minutes=2)
@@ -23,9 +24,6 @@ PATIENCE: Final = timedelta(minutes=2)
 
 EVICTED: Final = "EvictionByEvictionAPI"
 """The reason of a pod that the API server deletes because of an eviction."""
-
-WARM_UP: Final = timedelta(minutes=10)
-"""The time that a running program may take to become ready, for example to load a large model."""
 
 STARTING: Final = frozenset({"Pending", "ContainerCreating", "PodInitializing", "Running", MISSING, "Terminating"})
 SETTLING: Final = timedelta(seconds=10)
@@ -37,12 +35,9 @@ def warming(observed: Observed, rank: Rank) -> Verdict:
 
     A rank that runs to completion need not become ready.
     """
-    return Verdict.PROGRESSING if observed.ends or _is_warm(observed, rank) else Verdict.STUCK
-
-
-def _is_warm(observed: Observed, rank: Rank) -> bool:
-    age = observed.since(rank.created)
-    return age is not None and age < WARM_UP
+    if observed.startup(rank) is not None:
+        return Verdict.STARTING
+    return Verdict.PROGRESSING if observed.ends else Verdict.STUCK
 
 
 @cause(
@@ -135,7 +130,7 @@ def awaits_leader(observed: Observed) -> Finding | None:
             return Finding(
                 subject=ranks.subject(leader),
                 sentence=f"{wait} until leader {leader.pod} is ready (startupPolicy LeaderReady)",
-                verdict=Verdict.PROGRESSING if _is_warm(observed, leader) else Verdict.STUCK,
+                verdict=warming(observed, leader),
                 evidence=(f"{leader.pod}: {leader.state}, not ready{f': {leader.why}' if leader.why else ''}",),
                 steps=(
                     observed.lws(f"logs {observed.view.name}/{leader.place}"),
@@ -185,7 +180,7 @@ def _eviction(recreation: Recreations) -> tuple[str, ...]:
 def backs_off(observed: Observed) -> Finding | None:
     """Find a group that failed again and waits to be recreated."""
     for group, recreation, subject in _recreated(observed):
-        if not recreation.is_waiting or group.is_ready:
+        if not recreation.is_waiting:
             continue
         left = recreation.due - observed.now
         return Finding(
@@ -237,17 +232,19 @@ def budget_is_spent(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E081",
     title="a group was recreated after a failure",
-    meaning="A pod of the group failed; the group was recreated and is starting.",
+    meaning="A pod of the group failed; the group was recreated. It starts, or has been ready for less than a minute since.",
     remedy="Wait. If it fails again, its cause is shown as long as the failed pod is there.",
     verdict=Verdict.PROGRESSING,
 )
 def was_recreated(observed: Observed) -> Finding | None:
-    """Find a group that starts after a failure whose pod is deleted."""
+    """Find a group that starts after a failure whose pod is deleted, or has not been ready for long enough since."""
     for group, recreation, subject in _recreated(observed):
-        if recreation.done and not (recreation.is_waiting or recreation.is_exhausted or group.is_ready):
+        is_over = group.is_ready and (group.crashes is None or group.crashes.are_over(observed.now))
+        if recreation.done and not (group.is_condemned or is_over):
+            state = "is ready again, and must stay so" if group.is_ready else "starts again"
             return Finding(
                 subject=subject,
-                sentence=f"group {group.name} starts again: {recreations.sentence(recreation, observed.now)}",
+                sentence=f"group {group.name} {state}: {recreations.sentence(recreation, observed.now)}",
                 evidence=(f"recreation {recreation.count} in a row", *_eviction(recreation)),
                 steps=_advice(observed, group, recreation),
             )
@@ -259,7 +256,7 @@ def was_recreated(observed: Observed) -> Finding | None:
     title="ranks are starting",
     meaning="Pods are being created and started, and there is no error.",
     remedy="Wait.",
-    verdict=Verdict.PROGRESSING,
+    verdict=Verdict.STARTING,
 )
 def is_starting(observed: Observed) -> Finding | None:
     """Find ranks that are starting, within their usual time."""
@@ -268,6 +265,17 @@ def is_starting(observed: Observed) -> Finding | None:
     awaited = _awaited_since(observed)
     if not waiting or not usual or not all(_is_young(observed, rank, awaited) for rank in waiting):
         return None
+    return _starting(observed, waiting)
+
+
+def loads(observed: Observed) -> Finding | None:
+    """Find ranks that run, were never ready and are within their patience: nothing else explains them."""
+    waiting = [rank for _, rank in observed.unready]
+    are_starting = all(rank.state == "Running" and observed.startup(rank) is not None for rank in waiting)
+    return _starting(observed, waiting) if waiting and are_starting else None
+
+
+def _starting(observed: Observed, waiting: Sequence[Rank]) -> Finding:
     states = sorted({wording.state(rank) for rank in waiting})
     return Finding(
         subject=ranks.subject(waiting[0]),

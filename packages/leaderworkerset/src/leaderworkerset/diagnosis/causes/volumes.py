@@ -9,11 +9,12 @@ from msgspec.structs import replace
 from kuberuntime.objects import meta, podclaims
 from kuberuntime.objects.resources import PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES
 from leaderworkerset.diagnosis import ranks
-from leaderworkerset.diagnosis.finding import Cause, Finding, Verdict, cause
+from leaderworkerset.diagnosis.finding import Cause, Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import Told
 from leaderworkerset.diagnosis.ranks import is_placed, is_unscheduled
 from leaderworkerset.views.groups import Rank
+from leaderworkerset.views.health.verdict import Verdict
 
 BINDING: Final = re.compile(
     r"unbound immediate PersistentVolumeClaims|didn't find available persistent volumes|persistent volumes? to bind"

@@ -9,17 +9,18 @@ autoscaler adds a node, and an image is being pulled.
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from kuberuntime.objects import foreigntext, meta, podstate, timestamps
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import groupname
+from leaderworkerset.api import groupname, runsettings
 from leaderworkerset.views import deaths, edge, recreations
 from leaderworkerset.views.events import pulls, scaleups
 from leaderworkerset.views.groups import NOT_CREATED, Group, Rank, View
+from leaderworkerset.views.health import crashes, rankstarts
 from leaderworkerset.views.masking import masked
 
 LONGEST_SILENCE: Final = timedelta(minutes=20)
@@ -215,11 +216,7 @@ def wants_events(views: Iterable[View]) -> bool:
 def explained(views: Iterable[View], evidence: Evidence, now: datetime) -> list[View]:
     """Return the views, with reasons and recreations from the evidence."""
     warnings, records = Warnings(evidence.events), recreations.by_group(evidence.records)
-
-    def explain(view: View, group: Group) -> Group:
-        return edge.attempt(partial(_group, view, group, warnings, records, now), partial(_unexplained, group))
-
-    return [replace(view, groups=tuple(explain(view, group) for group in view.groups)) for view in views]
+    return [_explained(view, warnings, records, now) for view in views]
 
 
 def _unexplained(group: Group, error: str) -> Group:
@@ -228,25 +225,49 @@ def _unexplained(group: Group, error: str) -> Group:
     return replace(group, ranks=tuple(ranks))
 
 
-def _group(
-    view: View, group: Group, warnings: Warnings, records: Mapping[tuple[str, str, str], JSONObject], now: datetime
-) -> Group:
+Records: TypeAlias = Mapping[tuple[str, str, str], JSONObject]
+
+
+def _explained(view: View, warnings: Warnings, records: Records, now: datetime) -> View:
+    """Return a view with what it remembers of its groups, and with reasons."""
+    ends = runsettings.read(meta.annotations(view.object)).completes
+    last = edge.attempt(partial(_longest_starts, view), lambda _: {})
+
+    def explain(group: Group) -> Group:
+        return _group(view, _remembered(view, group, records, ends=ends), warnings, last, now)
+
+    groups = (edge.attempt(partial(explain, group), partial(_unexplained, group)) for group in view.groups)
+    return replace(view, groups=tuple(groups))
+
+
+def _longest_starts(view: View) -> Mapping[bool, timedelta]:
+    """Return the longest starts of ready ranks, if another rank is not ready."""
+    ranks = [rank for group in view.groups for rank in group.ranks]
+    return {} if all(rank.is_ready for rank in ranks) else rankstarts.longest(ranks)
+
+
+def _remembered(view: View, group: Group, records: Records, *, ends: bool) -> Group:
     leader = group.leader.object if group.leader else None
     record = records.get((view.namespace, view.name, groupname.label(leader) if leader else str(group.name)))
-    recreation = recreations.read(record, leader) if record is not None else None
-    runs = {
-        rank.pod: tuple(deaths.of_pod(rank.object, now)) for rank in group.ranks if rank.object and not rank.is_ready
-    }
-    if (
-        recreation
-        and not group.is_ready
-        and not any(runs.values())
-        and (run := recreations.failed_run(view, recreation, now))
-    ):
+    known = replace(group, recreations=recreations.read(record, leader) if record is not None else None)
+    return replace(known, crashes=crashes.of_group(known, ends=ends))
+
+
+def _group(view: View, group: Group, warnings: Warnings, last: Mapping[bool, timedelta], now: datetime) -> Group:
+    """Return a group with the failed runs and reasons of its ranks, also while it is ready between two failures."""
+    if group.is_ready and (group.crashes is None or group.crashes.are_over(now)):
+        return group
+    are_ready = all(rank.is_ready for rank in group.ranks)
+    suspects = [rank for rank in group.ranks if rank.object and (are_ready or not rank.is_ready)]
+    runs = {rank.pod: tuple(deaths.of_pod(rank.object or {}, now)) for rank in suspects}
+    if group.recreations and not any(runs.values()) and (run := recreations.failed_run(view, group.recreations, now)):
         runs[run.pod] = (run,)
-    members = [replace(rank, deaths=runs.get(rank.pod, ())) for rank in group.ranks]
+    members = [
+        replace(rank, deaths=runs.get(rank.pod, ()), startup=rankstarts.current(rank, last, now))
+        for rank in group.ranks
+    ]
     ranks = (replace(rank, why=_why(view, group, rank, warnings, now)) for rank in members)
-    return replace(group, ranks=tuple(ranks), recreations=recreation)
+    return replace(group, ranks=tuple(ranks))
 
 
 def _why(view: View, group: Group, rank: Rank, warnings: Warnings, now: datetime) -> str:

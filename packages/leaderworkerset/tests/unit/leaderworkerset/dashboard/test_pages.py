@@ -19,13 +19,15 @@ from leaderworkerset.api import labels
 from leaderworkerset.dashboard.address import Address, Arrangement, NoSuchPageError, PageForm, PageKind, parse
 from leaderworkerset.dashboard.exporting import files
 from leaderworkerset.dashboard.hub import PAGES
-from leaderworkerset.dashboard.pages import causepage, cells, ranktable, totals
+from leaderworkerset.dashboard.pages import cells, ranktable, totals
 from leaderworkerset.dashboard.pages.page import PageFacts
 from leaderworkerset.dashboard.picture import CellState, Picture, of_group
 from leaderworkerset.dashboard.pieces import Piece, Rendering
-from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
+from leaderworkerset.diagnosis.catalogue import BY_CODE
+from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.views import devices
 from leaderworkerset.views.groups import View, view
+from leaderworkerset.views.health.verdict import Verdict
 
 KEY = ObjectKey("default", "web")
 REGIONS = ("head", "rows", "episode-logs", "episode-events")
@@ -120,7 +122,7 @@ def test_totals_count_accelerators_of_all_desired_groups() -> None:
 def test_cause_page_explains_it_and_lists_its_sets() -> None:
     found = picture(web(ready=False), diagnoses={KEY: STUCK})
     shown = rendered(found, PageKind.CAUSE, episode="LWS-E036")
-    assert causepage.BY_CODE["LWS-E036"].title in html(shown, "head")
+    assert BY_CODE["LWS-E036"].title in html(shown, "head")
     assert [piece.key for piece in shown["rows"]] == ["r/default/web"]
 
 

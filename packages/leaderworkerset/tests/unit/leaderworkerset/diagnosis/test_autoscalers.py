@@ -10,8 +10,9 @@ from tests.explanations.clouds import awaiting_node, creating
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.diagnosis.causes.components.autoscalers import NODE_CLAIMS
 from leaderworkerset.diagnosis.diagnose import diagnose
-from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
+from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.observed import Commands, Observed
+from leaderworkerset.views.health.verdict import Verdict
 from leaderworkerset.views.selection import Selection
 
 TRIGGERED = "pod triggered scale-up: [{gpu-pool-a 0->2 (max: 8)}]"

@@ -14,8 +14,8 @@ from tests.explanations.scenarios import SCENARIOS
 from tests.typed import read
 
 from leaderworkerset.diagnosis import causes
-from leaderworkerset.diagnosis.catalogue import CATALOGUE, OF_SETS
-from leaderworkerset.diagnosis.diagnose import UNKNOWN, diagnose
+from leaderworkerset.diagnosis.catalogue import CATALOGUE, NO_CAUSE, NOT_READ, OF_SETS
+from leaderworkerset.diagnosis.diagnose import diagnose
 from leaderworkerset.diagnosis.finding import Cause
 from leaderworkerset.diagnosis.observed import Commands
 from leaderworkerset.views.selection import Selection
@@ -27,7 +27,7 @@ CODES = [cause.code for cause in CATALOGUE]
 def test_codes_are_unique_and_well_formed() -> None:
     assert len(set(CODES)) == len(CODES) >= 40
     assert all(re.fullmatch(r"LWS-E\d{3}", code) for code in CODES)
-    assert UNKNOWN not in CODES
+    assert not {NO_CAUSE.code, NOT_READ.code} & {*CODES}
 
 
 def test_every_declared_cause_is_in_the_catalogue() -> None:
@@ -41,7 +41,7 @@ def test_every_declared_cause_is_in_the_catalogue() -> None:
 
 
 def test_every_cause_has_a_scenario_and_a_text() -> None:
-    assert set(SCENARIOS) == {*CODES, UNKNOWN}
+    assert set(SCENARIOS) == {*CODES, NO_CAUSE.code, NOT_READ.code}
     assert {path.stem for path in Path(FOLDER).glob("*.txt")} == set(SCENARIOS)
 
 
@@ -55,7 +55,7 @@ def test_every_reason_of_the_embedded_kubelet_has_a_cause() -> None:
     assert reasons >= {"PortConflict", "ProgramNotFound"}
     message = "port 8000 is taken by pod default/web-1: give the container a command"
     found = {reason: diagnose(waiting(reason, message), Selection("web")).code for reason in reasons}
-    assert [reason for reason, code in found.items() if code == UNKNOWN] == []
+    assert [reason for reason, code in found.items() if code == NO_CAUSE.code] == []
     assert found["PortConflict"] == "LWS-E067"
 
 
@@ -68,7 +68,8 @@ def test_verdict_of_a_scenario_equals_the_reference() -> None:
     """A group that is created now may be progressing, while the same group is stuck later."""
     said = dict(re.findall(r"^## (.*)\n\n\*\*.*\*\* \((.*)\)$", CAUSES.read_text(), re.MULTILINE))
     for code in CODES:
-        early, late = ("progressing", "stuck") if said[code] == "progressing, then stuck" else (said[code], said[code])
+        early, _, later_word = said[code].partition(", then ")
+        late = later_word or early
         situation = SCENARIOS[code]
         assert diagnose(situation, Selection("web")).verdict in {early, late}, code
         later = diagnose(replace(situation, now=situation.now + timedelta(hours=1)), Selection("web"))

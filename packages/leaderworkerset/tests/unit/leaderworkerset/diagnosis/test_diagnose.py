@@ -29,9 +29,10 @@ from leaderworkerset.api import labels
 from leaderworkerset.diagnosis.catalogue import CATALOGUE
 from leaderworkerset.diagnosis.diagnose import diagnose, worst
 from leaderworkerset.diagnosis.document import document, headline, lines
-from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
+from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.observed import QUEUED_WORKLOADS, Observed
 from leaderworkerset.views import devices
+from leaderworkerset.views.health.verdict import Verdict
 from leaderworkerset.views.selection import Selection
 from localkube import wellknown
 
@@ -215,9 +216,10 @@ def test_out_of_memory_precedes_the_crashes_that_follow() -> None:
 
 
 @pytest.mark.parametrize("code", ["LWS-E073", "LWS-E082", "LWS-E084"])
-def test_loading_program_is_progressing_and_later_stuck(code: str) -> None:
+def test_loading_program_is_starting_and_later_stuck(code: str) -> None:
     situation = SCENARIOS[code]
-    assert told(situation).verdict is Verdict.PROGRESSING
+    assert told(situation).verdict is Verdict.STARTING
+    assert headline(told(situation)).startswith("web is starting for 5m: LWS-E")
     later = replace(situation, now=NOW.replace(hour=13))
     assert (told(later).code, told(later).verdict) == (code, Verdict.STUCK)
 
@@ -370,7 +372,7 @@ def test_set_with_a_user_service_may_still_start() -> None:
     young = placed(made=2, spec={"subdomain": "web"})
     spec = {"clusterIP": "10.0.0.1", "selector": {labels.NAME: "web"}}
     found = told(observed([young], {SERVICES: [{"metadata": {"name": "web"}, "spec": spec}]}))
-    assert (found.code, found.verdict) == ("LWS-E083", Verdict.PROGRESSING)
+    assert (found.code, found.verdict) == ("LWS-E083", Verdict.STARTING)
 
 
 def test_resize_that_the_api_server_rejects_is_quoted() -> None:
@@ -413,7 +415,7 @@ def test_unexplained_state_is_reported_as_unknown() -> None:
 def test_worst_of_several_diagnoses_is_selected() -> None:
     made = [Diagnosis(target=str(verdict), verdict=verdict, sentence="") for verdict in reversed(Verdict)]
     assert worst(made).verdict is Verdict.STUCK
-    assert worst(made[-2:]).verdict is Verdict.PROGRESSING
+    assert worst(made[:4]).verdict is Verdict.PROGRESSING
 
 
 def test_document_has_stable_keys() -> None:
@@ -423,6 +425,7 @@ def test_document_has_stable_keys() -> None:
         "namespace": "prod",
         "disaggregatedSet": None,
         "verdict": "stuck",
+        "since": None,
         "code": "LWS-E026",
         "title": "the priority class does not exist",
         "subject": {"kind": "Pod", "name": "web-0", "group": 0, "rank": 0},

@@ -24,9 +24,9 @@ from kuberuntime.objects.resources import CORE_EVENTS
 from leaderworkerset.api import labels
 from leaderworkerset.api.recreationrecord import RecreationState
 from leaderworkerset.diagnosis.document import headline
-from leaderworkerset.diagnosis.finding import Verdict
 from leaderworkerset.diagnosis.observed import Commands
 from leaderworkerset.rendezvous.obstacles import Obstacle
+from leaderworkerset.views.health.verdict import Verdict
 
 
 def test_old_crash_does_not_explain_an_unready_rank() -> None:
@@ -117,14 +117,14 @@ def test_completed_rank_is_healthy_while_waiting_for_completion() -> None:
     assert (found.code, found.verdict) == ("LWS-E078", Verdict.PROGRESSING)
     assert found.sentence == "2 of 4 ranks exited with code 0; not ended: 1/0, 1/1 (Running)"
     whole = told(replace(observed([*pods[:2]]), commands=UNTIL_DONE))
-    assert (whole.verdict, whole.sentence) == (Verdict.HEALTHY, "2 of 2 ranks exited with code 0")
+    assert (whole.verdict, whole.sentence) == (Verdict.COMPLETE, "2 of 2 ranks exited with code 0")
 
 
 def test_crash_is_the_cause_while_waiting_for_completion() -> None:
     stays = container(terminated=ended(0, 100, "Completed"))
     pods = [placed(0, 0, status={"containerStatuses": [stays]}), placed(0, 1, status=CRASHED)]
     found = told(replace(observed(pods), commands=UNTIL_DONE))
-    assert (found.code, found.verdict) == ("LWS-E071", Verdict.STUCK)
+    assert (found.code, found.verdict) == ("LWS-E071", Verdict.CRASHING)
 
 
 def test_rank_that_runs_to_completion_need_not_become_ready() -> None:
@@ -140,7 +140,7 @@ def test_exiting_program_is_the_cause_while_its_group_waits() -> None:
     """Recreation does not help: the program exits with 0 each time, and a user has to act."""
     waits = SCENARIOS["LWS-E080"].objects  # group 0 waits because of web-0-1
     found = told(observed([placed(), completed(1)], waits))
-    assert (found.code, found.verdict) == ("LWS-E075", Verdict.STUCK)
+    assert (found.code, found.verdict) == ("LWS-E075", Verdict.CRASHING)
     assert "recreated 2 times; pod web-0-1 failed again" in found.evidence[-1]
 
 
@@ -176,7 +176,7 @@ MOMENTS: dict[str, list[JSONObject]] = {
 def test_repeated_failure_has_the_same_cause_at_every_moment(pods: list[JSONObject]) -> None:
     found = told(recreated(pods, failure="main: exit code 3, Error: no such model"))
     assert headline(found) == (
-        "web is stuck: LWS-E071: container main of pod web-0-1 crashed with exit code 3 (Error): no such model"
+        "web is crashing: LWS-E071: container main of pod web-0-1 crashed with exit code 3 (Error): no such model"
     )
     assert found.evidence[-1].startswith("group 0 recreated 3 times, last 30s ago because pod web-0-1 failed")
 

@@ -8,7 +8,7 @@ from tests.unit.leaderworkerset.diagnosis.test_diagnose import told
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS
-from leaderworkerset.diagnosis.finding import Verdict
+from leaderworkerset.views.health.verdict import Verdict
 
 
 def waiting(rank: int = 0, *, seconds: float = 10, status: JSONObject | None = None, **probes: Any) -> JSONObject:
@@ -40,7 +40,7 @@ def test_first_probe_of_a_leader_is_reported_with_its_time(
     found = told(observed([waiting(status=status, **probes), ready(0, 1)]))
     assert (found.code, found.verdict, found.sentence) == (
         "LWS-E101",
-        Verdict.PROGRESSING,
+        Verdict.STARTING,
         f"pod web-0 runs; {sentence}",
     )
 

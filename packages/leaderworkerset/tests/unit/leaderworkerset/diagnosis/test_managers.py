@@ -13,8 +13,9 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS, DEPLOYMENTS, LEASES
 from leaderworkerset.diagnosis.catalogue import CATALOGUE
 from leaderworkerset.diagnosis.diagnose import diagnose
-from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
+from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.views.health.verdict import Verdict
 from leaderworkerset.views.selection import Selection
 from leaderworkerset.webhooks.configurations import SERVICE_NAME
 

@@ -1,7 +1,8 @@
 """The overview of a namespace: the worst first, one block each, and the healthy in one line."""
 
 from leaderworkerset.diagnosis.document import BLOCKS, NAMES, document, ordered, overview
-from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
+from leaderworkerset.diagnosis.finding import Diagnosis
+from leaderworkerset.views.health.verdict import Verdict
 
 
 def told(name: str, verdict: Verdict = Verdict.HEALTHY, *, owner: str = "", namespace: str = "prod") -> Diagnosis:

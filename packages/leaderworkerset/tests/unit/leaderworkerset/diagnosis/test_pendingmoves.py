@@ -11,7 +11,7 @@ from kuberuntime.objects.resources import NODES
 from leaderworkerset.api import labels
 from leaderworkerset.diagnosis.causes.pendingmoves import waits_for_move
 from leaderworkerset.diagnosis.diagnose import diagnose
-from leaderworkerset.diagnosis.finding import Verdict
+from leaderworkerset.views.health.verdict import Verdict
 from leaderworkerset.views.selection import Selection
 
 MOVING: Any = {"readyReplicas": 3, "conditions": conditions(MoveInProgress="True")}

@@ -11,8 +11,9 @@ from kuberuntime.objects.resources import CORE_EVENTS, DEPLOYMENTS
 from leaderworkerset.api.resources import ROLE_SCALERS
 from leaderworkerset.diagnosis.diagnose import diagnose, of_whole
 from leaderworkerset.diagnosis.document import headline, ordered, overview
-from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
+from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.views.health.verdict import Verdict
 from leaderworkerset.views.selection import Selection
 
 PARTS = (part("prefill"), part("decode"))

@@ -10,7 +10,7 @@ import pytest
 from testkit.fakes import failure
 from testkit.setclock import SetClock
 from testkit.virtualtime import run
-from tests.explanations.builders import NOW, conditions, lws, node, placed, pod, ready
+from tests.explanations.builders import NOW, ago, conditions, container, lws, node, placed, pod, ready
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse
@@ -76,10 +76,19 @@ def observe(server: Server, of: JSONObject | None = None, target: Selection | No
     return run(diagnosing.observe_view(read, view(of or lws(), members), target or Selection("web"), SetClock(NOW)))
 
 
-def test_healthy_set_needs_no_further_requests() -> None:
-    server = Server({PODS.path("prod"): [ready(), ready(0, 1)]})
+def test_healthy_set_that_ran_long_needs_no_requests() -> None:
+    calm = {"containerStatuses": [container(running={"startedAt": ago(3600)})]}
+    server = Server({PODS.path("prod"): [placed(0, rank, made=3700, ready=True, status=calm) for rank in (0, 1)]})
     found = observe(server, lws(status=AVAILABLE))
     assert server.asked == []
+    assert found.view.groups[0].is_ready
+
+
+def test_healthy_set_that_is_young_needs_its_records() -> None:
+    records = CONTROLLER_REVISIONS.path("prod")
+    server = Server({PODS.path("prod"): [ready(), ready(0, 1)], records: []})
+    found = observe(server, lws(status=AVAILABLE))
+    assert server.asked == [records]
     assert found.view.groups[0].is_ready
 
 

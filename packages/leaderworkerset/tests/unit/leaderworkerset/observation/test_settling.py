@@ -11,12 +11,13 @@ from kuberuntime.client.client import Client
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS, DEPLOYMENTS, LEASES, Resource
 from leaderworkerset.api.resources import ROLE_SCALERS
-from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
+from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.observed import Commands
 from leaderworkerset.observation import surveying
 from leaderworkerset.observation.lists import Lists
 from leaderworkerset.views.disaggregation import SetView, set_view
 from leaderworkerset.views.groups import view
+from leaderworkerset.views.health.verdict import Verdict
 
 PARTS = (part("prefill"), part("decode"))
 DONE = {"conditions": conditions(Available="True")}

@@ -30,11 +30,11 @@ from kuberuntime.objects.resources import (
     Resource,
 )
 from leaderworkerset.api import labels
-from leaderworkerset.diagnosis.finding import Verdict
 from leaderworkerset.diagnosis.observed import Commands
 from leaderworkerset.observation import diagnosing, surveying
 from leaderworkerset.observation.lists import Lists, TooManyError
 from leaderworkerset.views.groups import view
+from leaderworkerset.views.health.verdict import Verdict
 from leaderworkerset.views.selection import Selection
 
 REFUSED = "create Pod {0}-0 in StatefulSet {0} failed error: no PriorityClass with name urgent was found"
@@ -184,7 +184,7 @@ class Endless(Lists):
         raise TooManyError(query.resource.group_resource)
 
 
-@pytest.mark.parametrize(("sets", "code"), [(1, "LWS-E051"), (11, "LWS-E099")], ids=["few", "many"])
+@pytest.mark.parametrize(("sets", "code"), [(1, "LWS-E051"), (11, "LWS-E091")], ids=["few", "many"])
 def test_nodes_of_few_sets_are_read_by_name_in_a_large_cluster(sets: int, code: str) -> None:
     server = Server({NODES: [node(conditions=conditions(Ready="False"))], SERVICES: [], CORE_EVENTS: []})
     views = [

@@ -16,11 +16,11 @@ from leaderworkerset.dashboard.pages import setpage
 from leaderworkerset.dashboard.pages.page import PageFacts
 from leaderworkerset.dashboard.picture import Picture
 from leaderworkerset.diagnosis.diagnose import diagnose
-from leaderworkerset.diagnosis.finding import Verdict
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views import advancing, devices, missing
 from leaderworkerset.views.document import document
 from leaderworkerset.views.groups import View, view
+from leaderworkerset.views.health.verdict import Verdict
 from leaderworkerset.views.outcome import Failures, all_done
 from leaderworkerset.views.selection import Selection
 
@@ -109,9 +109,9 @@ def test_completed_set_is_healthy_with_completed_ranks() -> None:
     assert document([found])["items"][0]["groups"][0]["end"] == "Complete"
     assert all_done([found])
     told = diagnose(Observed(view=found, now=NOW), Selection("web"))
-    assert (told.verdict, told.sentence) == (Verdict.HEALTHY, "1 group of 1 complete")
+    assert (told.verdict, told.sentence) == (Verdict.COMPLETE, "1 of 1 group complete")
     of_group = diagnose(Observed(view=found, now=NOW), Selection("web", 0))
-    assert (of_group.verdict, of_group.sentence) == (Verdict.HEALTHY, "web/0 is complete")
+    assert (of_group.verdict, of_group.sentence) == (Verdict.COMPLETE, "web/0 is complete")
 
 
 def test_wait_for_completion_reports_what_is_missing() -> None:

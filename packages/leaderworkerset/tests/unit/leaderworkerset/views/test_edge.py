@@ -15,7 +15,6 @@ from leaderworkerset.dashboard.pages import nowpage, setpage
 from leaderworkerset.dashboard.pages.page import PageFacts
 from leaderworkerset.dashboard.picture import Picture
 from leaderworkerset.diagnosis.diagnose import diagnose
-from leaderworkerset.diagnosis.finding import Verdict
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.recording import building
 from leaderworkerset.recording.building import Traces
@@ -24,6 +23,7 @@ from leaderworkerset.views.document import document
 from leaderworkerset.views.events import eventhistory, warningevents
 from leaderworkerset.views.events.warningevents import Evidence
 from leaderworkerset.views.groups import UNREADABLE, View, view
+from leaderworkerset.views.health.verdict import Verdict
 from leaderworkerset.views.masking import Mask
 from leaderworkerset.views.selection import Selection
 

@@ -15,12 +15,13 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.diagnosis import ranks
-from leaderworkerset.diagnosis.finding import Find, Finding, Verdict, cause
+from leaderworkerset.diagnosis.finding import Find, Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import READ
 from leaderworkerset.diagnosis.ranks import is_unscheduled
 from leaderworkerset.views.events.scaleups import NODE_PATIENCE, NodeRequest, added_text, node_request
 from leaderworkerset.views.groups import Rank
+from leaderworkerset.views.health.verdict import Verdict
 from leaderworkerset.views.masking import masked
 from leaderworkerset.views.wording import counted, duration
 

@@ -4,10 +4,11 @@ from datetime import timedelta
 from typing import Final
 
 from leaderworkerset.diagnosis import ranks
-from leaderworkerset.diagnosis.finding import Finding, Verdict, cause
+from leaderworkerset.diagnosis.finding import Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.ranks import is_placed
 from leaderworkerset.views.events import pulls
+from leaderworkerset.views.health.verdict import Verdict
 
 BRIEF: Final = timedelta(seconds=10)
 """The duration of pulls that are not worth naming."""

@@ -9,7 +9,8 @@ from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.sets import diagnoses
 from leaderworkerset.cli.sets.causes import Causes, StuckError
 from leaderworkerset.cli.views.progress import ProgressLine
-from leaderworkerset.diagnosis.finding import Diagnosis, Subject, Verdict
+from leaderworkerset.diagnosis.finding import Diagnosis, Subject
+from leaderworkerset.views.health.verdict import Verdict
 
 
 def diagnosis(code: str, sentence: str = "it is so", verdict: Verdict = Verdict.STUCK) -> Diagnosis:

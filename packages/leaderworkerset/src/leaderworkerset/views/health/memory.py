@@ -1,0 +1,66 @@
+"""The memory of a view: the failures of a group, and the start of a rank. Pure values, without objects."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from msgspec import Struct
+
+SETTLED: Final = timedelta(minutes=1)
+"""The minimum time for which a group must be ready after a failure, before it counts as healthy again."""
+
+REMEMBERED: Final = timedelta(minutes=10)
+"""The time for which a failure is relevant for a group that is not ready, as in the manager's back-off.
+
+A run that lasted longer does not belong to a crash loop.
+"""
+
+TICK: Final = timedelta(seconds=1)
+"""The resolution of times of the API."""
+
+
+def proof(longest_run: timedelta, least: timedelta = SETTLED) -> timedelta:
+    """Return how long a group must be ready after a failure to be healthy: longer than its longest run.
+
+    >>> proof(timedelta(seconds=2)), proof(timedelta(minutes=3)), proof(timedelta(hours=3))
+    (datetime.timedelta(seconds=60), datetime.timedelta(seconds=181), datetime.timedelta(seconds=60))
+    """
+    return max(least, longest_run + TICK if longest_run < REMEMBERED else least)
+
+
+class Crashes(Struct, frozen=True, kw_only=True):
+    """The failures of a group in a row: their number, and the first and last known time.
+
+    `longest_run` is None if unknown. `stable_since` is the time since when no container of the group started or became
+    ready, None if one does not run. A condemned group waits for its recreation, or is never recreated.
+    """
+
+    count: int
+    first: datetime
+    last: datetime
+    longest_run: timedelta | None = None
+    stable_since: datetime | None = None
+    is_ready: bool = False
+    is_condemned: bool = False
+
+    def are_over(self, now: datetime, least: timedelta = SETTLED) -> bool:
+        """Return whether the group has been ready for longer than its longest run, and for `least`.
+
+        A group that is not ready, and whose failed run has an unknown length, is remembered for ten minutes.
+        """
+        if self.is_condemned:
+            return False
+        if self.stable_since is None or (self.longest_run is None and not self.is_ready):
+            return now - self.last >= REMEMBERED
+        return now - self.stable_since >= proof(self.longest_run or timedelta(), least)
+
+
+class Startup(Struct, frozen=True, kw_only=True):
+    """The start of a rank that was never ready: its beginning, the time it may take, and the time of another rank."""
+
+    since: datetime
+    patience: timedelta
+    last: timedelta | None = None
+
+    def may_continue(self, now: datetime) -> bool:
+        """Return whether the start is within its patience."""
+        return now - self.since < self.patience
