@@ -230,6 +230,20 @@ SCENARIOS: Final[dict[str, Observed]] = {
         "0/1 nodes are available: 1 node(s) had untolerated taint(s).",
         objects={NODES: [node(taints=[{"key": "gpu", "value": "b300", "effect": "NoSchedule"}])]},
     ),
+    "LWS-E118": pending(
+        "0/1 nodes are available: 1 node(s) had untolerated taint(s).",
+        objects={
+            NODES: [
+                node(
+                    taints=[{"key": "node.kubernetes.io/disk-pressure", "effect": "NoSchedule"}],
+                    conditions=[
+                        {"type": "DiskPressure", "status": "True", "message": "kubelet has disk pressure"},
+                        {"type": "Ready", "status": "True"},
+                    ],
+                )
+            ]
+        },
+    ),
     "LWS-E040": pending(
         "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector.",
         spec={"nodeSelector": {"zone": "a", "gpu": "h100"}},

@@ -12,6 +12,7 @@ from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS, NODES, STATEFULSETS, Resource
 from leaderworkerset.api import runsettings
+from leaderworkerset.api.disaggregatedset import ROLE, SET_NAME
 from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.events.scaleups import NODE_PATIENCE
 from leaderworkerset.views.events.warningevents import Warnings
@@ -144,6 +145,14 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
     def leader_statefulset(self) -> JSONObject | None:
         """Return the StatefulSet of the leaders."""
         return self.by_name(STATEFULSETS, self.view.name)
+
+    @property
+    def template(self) -> str:
+        """Return the place of the pod template in sentences: edits of a generated LeaderWorkerSet would be lost."""
+        own = meta.labels(self.view.object)
+        if own.get(SET_NAME) and own.get(ROLE):
+            return f"the template of role {own[ROLE]} in DisaggregatedSet {own[SET_NAME]}"
+        return f"the template of {self.view.name}"
 
     def kubectl(self, words: str) -> str:
         """Return a call of kubectl in the namespace."""

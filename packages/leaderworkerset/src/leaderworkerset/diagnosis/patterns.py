@@ -62,6 +62,7 @@ def words_of(observed: Observed, rank: Rank, match: Match[str] | None = None) ->
         "pod": rank.pod,
         "place": f"{observed.view.name}/{rank.place}",
         "name": observed.view.name,
+        "template": observed.template,
         "namespace": observed.view.namespace,
         "node": rank.node,
         "kubectl": observed.kubectl("").rstrip(),

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from kuberuntime.objects import meta, placement
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.diagnosis import ranks
+from leaderworkerset.diagnosis.causes.components import nodetaints
 from leaderworkerset.diagnosis.causes.components.autoscalers import noted
 from leaderworkerset.diagnosis.finding import Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
@@ -61,7 +62,7 @@ def no_labels(observed: Observed) -> Finding | None:
     if not missing_labels:
         return finding
     label_text = ",".join(f"{key}={value}" for key, value in sorted(missing_labels.items()))
-    step = f"label nodes with {label_text}, or correct nodeSelector in the template of {observed.view.name}"
+    step = f"label nodes with {label_text}, or correct nodeSelector in {observed.template}"
     return replace(finding, sentence=f"{finding.sentence}: {label_text}", steps=(step, *finding.steps))
 
 
@@ -98,6 +99,47 @@ def cordoned(observed: Observed) -> Finding | None:
 
 
 @cause(
+    code="LWS-E118",
+    title="nodes are closed by a condition or a component",
+    meaning="Suitable nodes have a taint of a component. Kubernetes marks nodes that are not ready or short of disk; autoscalers and `lws move` "
+    "mark nodes that are emptied. The component removes its taint by itself.",
+    remedy="Do not tolerate or remove the taint. Repair the node, or wait until its component has finished.",
+)
+@noted
+def closed_by_component(observed: Observed) -> Finding | None:
+    """Find pods that only taints of components keep off a node, and what these taints stand for."""
+    rank = next(iter(_repelled(observed)), None)
+    if rank is None:
+        return None
+    closed = {
+        name: [entry for taint in taints if (entry := nodetaints.known(taint))]
+        for name, taints in _taints(observed, rank).items()
+        if taints and all(map(nodetaints.known, taints))
+    }
+    if not closed:
+        return None
+    texts = [nodetaints.meaning(entries[0], observed.nodes[name]) for name, entries in closed.items()]
+    others = ranks.others(len(_repelled(observed)))
+    steps = [entries[0].step.format(node=name, kubectl=observed.plain_kubectl) for name, entries in closed.items()]
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=f"pod {rank.pod} waits{others}: {listed(texts, NODES_NAMED)}",
+        evidence=(f"{rank.pod}: {ranks.quote(rank.why)}",),
+        steps=(*dict.fromkeys(steps[:NODES_NAMED]), f"{observed.commands.lws} nodes"),
+    )
+
+
+def _repelled(observed: Observed) -> list[Rank]:
+    return [rank for rank in observed.at(is_unscheduled) if "untolerated taint" in rank.why]
+
+
+def _taints(observed: Observed, rank: Rank) -> dict[str, list[JSONObject]]:
+    """Return the taints that repel a pod, by each node with the labels that the pod requires."""
+    selector = selector_of(rank)
+    return {name: untolerated(rank, node) for name, node in observed.nodes.items() if has_labels(node, selector)}
+
+
+@cause(
     code="LWS-E039",
     title="taints repel the pods",
     meaning="Nodes have taints that the pods do not tolerate.",
@@ -105,22 +147,20 @@ def cordoned(observed: Observed) -> Finding | None:
 )
 @noted
 def tainted(observed: Observed) -> Finding | None:
-    """Find pods that taints repel, and the taints of the nodes with the labels that the pod requires."""
-    repelled_ranks = [rank for rank in observed.at(is_unscheduled) if "untolerated taint" in rank.why]
+    """Find pods that taints of people repel, and the taints of the nodes with the labels that the pod requires."""
+    repelled_ranks = _repelled(observed)
     if not repelled_ranks:
         return None
     rank = repelled_ranks[0]
-    selector = selector_of(rank)
-    candidates = [node for node in observed.nodes.values() if has_labels(node, selector)]
-    taint_texts = dict.fromkeys(taint_text(taint) for node in candidates for taint in untolerated(rank, node))
+    taints = [taint for own in _taints(observed, rank).values() for taint in own]
+    taint_texts = dict.fromkeys(taint_text(taint) for taint in taints if nodetaints.known(taint) is None)
     taint_list = f": {', '.join(list(taint_texts)[:TAINTS_NAMED])}" if taint_texts else ""
-    template = observed.view.name
     return Finding(
         subject=ranks.subject(rank),
         sentence=f"nodes have taints that pod {rank.pod} does not tolerate{ranks.others(len(repelled_ranks))}{taint_list}",
         evidence=(f"{rank.pod}: {ranks.quote(rank.why)}",),
         steps=(
-            f"add a toleration to the template of {template}, or remove the taint from the nodes intended for it",
+            f"add a toleration to {observed.template}, or remove the taint from the nodes intended for it",
             f"{observed.plain_kubectl} taint nodes NODE KEY-",
         ),
     )

@@ -39,7 +39,7 @@ def device_claim_is_not_met(observed: Observed) -> Finding | None:
         kind = KINDS[missing["kind"]]
         lacks = f"{kind} {missing['name']} does not exist"
         where = f"create {kind} {missing['name']}" + ("" if kind == "DeviceClass" else f" in namespace {place}")
-        steps: tuple[str, ...] = (f"{where}, or correct resourceClaims in the template of {observed.view.name}",)
+        steps: tuple[str, ...] = (f"{where}, or correct resourceClaims in {observed.template}",)
     else:
         lacks = f"no node has free devices for {', '.join(claims(rank))}"
         steps = (

@@ -15,6 +15,8 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.api.conditions import WORKLOAD_SCHEDULING_CREATED
 from leaderworkerset.core.gang.native import NAME, NATIVE
+from leaderworkerset.core.gang.provider import DEFAULT_SCHEDULER, scheduler_name
+from leaderworkerset.core.gang.volcano import GROUP_NAME
 from leaderworkerset.core.policies.workloadnames import linked
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.causes.unattended import own
@@ -54,7 +56,7 @@ def lacking(groups: Iterable[JSONObject], pods: Iterable[JSONObject], now: datet
             members[name].append(pod)
         elif marks.get(labels.GANG_SCHEDULER) == NAME and labels.GANG_GROUP in marks:
             yield API_SERVER, marks[labels.GANG_GROUP]
-        elif labels.WORKLOAD_AWARE_SCHEDULING in marks and labels.WORKLOAD_NAME in marks:
+        elif _follows_native(pod) and labels.WORKLOAD_NAME in marks:
             yield API_SERVER, marks[labels.WORKLOAD_NAME]
     for group in groups:
         name = meta.name(group)
@@ -63,6 +65,13 @@ def lacking(groups: Iterable[JSONObject], pods: Iterable[JSONObject], now: datet
                 yield CONTROLLER_MANAGER, name
         elif not meta.status(group).get("conditions") and any(_was_tried(pod, now) for pod in members[name]):
             yield SCHEDULER, name
+
+
+def _follows_native(pod: JSONObject) -> bool:
+    """Return whether a pod should have a native PodGroup: spec.scheduling with another provider has its own groups."""
+    marks = meta.annotations(pod)
+    is_native = GROUP_NAME not in marks and scheduler_name(meta.spec(pod)) == DEFAULT_SCHEDULER
+    return is_native and labels.WORKLOAD_AWARE_SCHEDULING in marks
 
 
 def shown_by(component: str, group: str) -> str:

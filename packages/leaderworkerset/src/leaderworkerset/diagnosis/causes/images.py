@@ -80,37 +80,57 @@ INVALID: Final = Cause(
         frozenset({"InvalidImageName"}),
         r"",
         '"{image}" of pod {pod} is not the name of an image{others}',
-        ("correct the image of container {container} in the template of {name}",),
+        ("correct the image of container {container} in {template}",),
     ),
 )
+NO_SECRET: Final = Waits(
+    PULLING,
+    r"Unable to retrieve some image pull secrets \((?P<secret>[^)]*)\)",
+    "pull secret {secret} of pod {pod} does not exist, and the registry does not give image {image} without it{others}",
+    (
+        "{kubectl} create secret docker-registry {secret} --docker-server=… --docker-username=… --docker-password=…",
+        "or correct imagePullSecrets in {template}",
+    ),
+    PULL_EVENTS,
+)
+DENIES: Final = Waits(
+    PULLING,
+    r"(?i)unauthorized|denied|forbidden|authentication required|no basic auth",
+    "the registry denies image {image} to pod {pod}{others}",
+    (
+        "{lws} get {place} -o jsonpath='{{.spec.imagePullSecrets}}'",
+        "{kubectl} create secret docker-registry NAME --docker-server=… --docker-username=… --docker-password=…",
+    ),
+    PULL_EVENTS,
+)
+LACKS: Final = Waits(
+    PULLING,
+    r"(?i)not found|manifest unknown|no match for platform|does not exist|NAME_UNKNOWN",
+    "image {image} of pod {pod} does not exist{others}",
+    ("correct the image of container {container} in {template}, or push it",),
+    PULL_EVENTS,
+)
+
+
+def _find_denied(observed: Observed) -> Finding | None:
+    """Find an image that the registry denies; registries also report private images as absent."""
+    denied = DENIES(observed)
+    return (NO_SECRET(observed) or denied) if denied or LACKS(observed) else None
+
+
 DENIED: Final = Cause(
     code="LWS-E061",
     title="the registry denies the image",
     meaning="The registry requires credentials, or refuses the credentials; often the pull secret is missing.",
     remedy="Create the pull secret, name it in imagePullSecrets, or correct the image: a missing one can look the same.",
-    find=Waits(
-        PULLING,
-        r"(?i)unauthorized|denied|forbidden|authentication required|no basic auth|Unable to retrieve some image pull secrets \((?P<secret>[^)]*)\)",
-        "the registry denies image {image} to pod {pod}{others}",
-        (
-            "{lws} get {place} -o jsonpath='{{.spec.imagePullSecrets}}'",
-            "{kubectl} create secret docker-registry NAME --docker-server=… --docker-username=… --docker-password=…",
-        ),
-        PULL_EVENTS,
-    ),
+    find=_find_denied,
 )
 NOT_FOUND: Final = Cause(
     code="LWS-E060",
     title="the image does not exist",
     meaning="The registry has no image of this name and tag, or none for the platform of the node.",
     remedy="Correct the image in the pod template, or push it.",
-    find=Waits(
-        PULLING,
-        r"(?i)not found|manifest unknown|no match for platform|does not exist|NAME_UNKNOWN",
-        "image {image} of pod {pod} does not exist{others}",
-        ("correct the image of container {container} in the template of {name}, or push it",),
-        PULL_EVENTS,
-    ),
+    find=LACKS,
 )
 UNREACHABLE: Final = Cause(
     code="LWS-E059",
@@ -147,7 +167,7 @@ NEVER_PULLED: Final = Cause(
         frozenset({"ErrImageNeverPull"}),
         r"",
         "image {image} is not on node {node}, and pod {pod} forbids to pull it{others}",
-        ("load the image onto node {node}, or change imagePullPolicy in the template of {name}",),
+        ("load the image onto node {node}, or change imagePullPolicy in {template}",),
     ),
 )
 UNMAPPED: Final = Waits(
@@ -160,7 +180,7 @@ MISTYPED: Final = Waits(
     frozenset({"ProgramNotFound"}),
     r"(?P<why>.*\b(?:lacks program|or correct the command)\b.*)",
     "pod {pod} has no program to run here{others}: {why}",
-    ("correct command of container {container} in the template of {name}, or add the program where it is looked for",),
+    ("correct command of container {container} in {template}, or add the program where it is looked for",),
 )
 
 
@@ -185,7 +205,7 @@ NO_COMMAND: Final = Cause(
         START | {"CommandMissing", "CrashLoopBackOff"},
         COMMAND,
         "container {container} of pod {pod} has no command that image {image} can run{others}",
-        ("correct command of container {container} in the template of {name}",),
+        ("correct command of container {container} in {template}",),
         ("Failed",),
     ),
 )

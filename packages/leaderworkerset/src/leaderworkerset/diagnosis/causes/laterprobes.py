@@ -50,7 +50,7 @@ def not_due(observed: Observed) -> Finding | None:
         sentence=f"pod {rank.pod} runs{others}; the first {probe.kind} probe is due in {left}",
         evidence=(f"{rank.pod}, container {probe.container}: {probe.kind}Probe.initialDelaySeconds is {probe.delay}",),
         steps=(
-            f"wait {left}, or set a smaller {probe.kind}Probe.initialDelaySeconds in the template of {observed.view.name}",
+            f"wait {left}, or set a smaller {probe.kind}Probe.initialDelaySeconds in {observed.template}",
             observed.lws(f"logs {observed.view.name}/{rank.place}"),
         ),
     )

@@ -95,7 +95,7 @@ DENIED_BY_WEBHOOK: Final = Cause(
     find=Refused(
         r"admission webhook \"(?P<webhook>[^\"]+)\" denied the request(?:: (?P<reason>.*))?",
         "webhook {webhook} denies pod {pod}{others}: {reason}",
-        ("change the template of {name} as the message requires, or the policy behind webhook {webhook}",),
+        ("change {template} as the message requires, or the policy behind webhook {webhook}",),
     ),
 )
 
@@ -136,7 +136,7 @@ def name_is_too_long(observed: Observed) -> Finding | None:
 
 
 NO_QUOTA_LEFT: Final = Refused(
-    r"exceeded quota: (?P<quota>[^,]+), requested: (?P<requested>.+?), used: (?P<used>.+?), limited: (?P<limited>.+?)(?:$|[;:\s]*$)",
+    r"(?:(?P<kind>[a-z]+(?:\.[a-z0-9.]+)?) \"(?P<object>[^\"]+)\" is forbidden: )?exceeded quota: (?P<quota>[^,]+), requested: (?P<requested>.+?), used: (?P<used>.+?), limited: (?P<limited>.+?)(?:$|[;:\s]*$)",
     "ResourceQuota {quota} has no room for pod {pod}{others}: it requests {requested}, {used} of {limited} is used",
     ("{kubectl} describe resourcequota {quota}", "raise the quota, or remove other pods of the namespace"),
 )
@@ -145,15 +145,32 @@ OF_ONE_MACHINE: Final = re.compile(r"exceeded quota: max-pods, requested: count/
 """The embedded cluster's refusal of a pod beyond --max-pods, for which there is no ResourceQuota to describe."""
 
 
+OF_OTHER_KIND: Final = re.compile(
+    r"\b(?P<kind>(?!pods\b)[a-z]+)(?:\.[a-z0-9.]+)? \"(?P<object>[^\"]+)\" is forbidden: exceeded quota"
+)
+"""The refusal of an object other than a pod, for example of the StatefulSet that would create the pods."""
+
+
+def _of_other_kind(finding: Finding, refused: re.Match[str]) -> Finding:
+    """Return the finding for a quota that counts StatefulSets, claims or other objects instead of pods."""
+    kind, name = refused["kind"].removesuffix("s"), refused["object"]
+    room = finding.sentence.replace(" has no room for pod ", f" has no room for {kind} {name}, which pod ", 1)
+    sentence = re.sub(r"(, which pod \S+?)( \(and [^)]*\))?: it requests", r"\1 needs\2: it requests", room)
+    steps = (finding.steps[0], f"raise the quota, or remove other {refused['kind']} of the namespace")
+    return replace(finding, sentence=sentence, steps=steps)
+
+
 @cause(
     code="LWS-E020",
     title="a ResourceQuota is exhausted",
-    meaning="The pods would exceed a ResourceQuota of the namespace.",
-    remedy="Raise the quota, remove other pods of the namespace, or request less.",
+    meaning="The pods, or the StatefulSets that create them, would exceed a ResourceQuota of the namespace.",
+    remedy="Raise the quota, remove other objects of the counted kind from the namespace, or request less.",
 )
 def quota_is_exhausted(observed: Observed) -> Finding | None:
     """Find pods that exceed a quota, or the limit of an embedded cluster."""
     finding = NO_QUOTA_LEFT(observed)
+    if finding is not None and (other := OF_OTHER_KIND.search(" ".join(finding.evidence))):
+        return _of_other_kind(finding, other)
     if finding is None or not any(map(OF_ONE_MACHINE.search, finding.evidence)):
         return finding
     steps = (
@@ -171,7 +188,7 @@ QUOTA_INCOMPLETE: Final = Cause(
     find=Refused(
         r"failed quota: (?P<quota>[^:]+): must specify (?P<fields>.+)",
         "ResourceQuota {quota} requires pod {pod} to specify {fields}{others}",
-        ("set the missing fields in the template of {name}: {fields}",),
+        ("set the missing fields in {template}: {fields}",),
     ),
 )
 
@@ -195,7 +212,7 @@ POD_SECURITY: Final = Cause(
     find=Refused(
         r"violates PodSecurity \"(?P<level>[^\"]+)\": (?P<reason>.*)",
         "Pod Security level {level} of namespace {namespace} refuses pod {pod}{others}: {reason}",
-        ("set securityContext in the template of {name}", "{kubectl} get namespace {namespace} --show-labels"),
+        ("set securityContext in {template}", "{kubectl} get namespace {namespace} --show-labels"),
     ),
 )
 
@@ -220,7 +237,7 @@ NO_SERVICE_ACCOUNT: Final = Cause(
         r"serviceaccount \"(?P<account>[^\"]+)\" not found",
         "service account {account} does not exist in namespace {namespace}, so pod {pod} cannot be created{others}",
         (
-            "create service account {account}, or correct serviceAccountName in the template of {name}",
+            "create service account {account}, or correct serviceAccountName in {template}",
             "{kubectl} create serviceaccount {account}",
         ),
     ),
@@ -235,7 +252,7 @@ NO_PRIORITY_CLASS: Final = Cause(
         r"no PriorityClass with name (?P<priority>\S+) was found",
         "PriorityClass {priority} does not exist, so pod {pod} cannot be created{others}",
         (
-            "create PriorityClass {priority}, or correct priorityClassName in the template of {name}",
+            "create PriorityClass {priority}, or correct priorityClassName in {template}",
             "{kubectl} get priorityclasses",
         ),
     ),
@@ -250,7 +267,7 @@ NO_RUNTIME_CLASS: Final = Cause(
         r"RuntimeClass \"(?P<runtime>[^\"]+)\" not found",
         "RuntimeClass {runtime} does not exist, so pod {pod} cannot be created{others}",
         (
-            "create RuntimeClass {runtime}, or correct runtimeClassName in the template of {name}",
+            "create RuntimeClass {runtime}, or correct runtimeClassName in {template}",
             "{kubectl} get runtimeclasses",
         ),
     ),
@@ -263,7 +280,7 @@ INVALID_TEMPLATE: Final = Cause(
     remedy="Correct the named field of the pod template or of the claim templates.",
     find=Refused(
         r"is invalid: (?P<reason>.*)",
-        "the template of {name} is not valid, so pod {pod} cannot be created{others}: {reason}",
+        "{template} is not valid, so pod {pod} cannot be created{others}: {reason}",
         ("correct the named field of {name} and apply it again",),
     ),
 )

@@ -5,7 +5,7 @@ that pass the earlier ones (taints, labels), so causes of later rules come first
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from kuberuntime.objects import meta, podstate, quantity
@@ -16,6 +16,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.core.gang import demand
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.causes.closednodes import taint_text, untolerated
+from leaderworkerset.diagnosis.causes.components import nodetaints
 from leaderworkerset.diagnosis.causes.components.autoscalers import noted
 from leaderworkerset.diagnosis.finding import Cause, Find, Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
@@ -57,26 +58,37 @@ def short_of(resource: str) -> Find:
             return None
         rank, name = shortages[0]
         closed = closing_taint(observed, rank, name)
+        by_component = nodetaints.known(closed[1]) if closed else None
         return Finding(
             subject=ranks.subject(rank),
             sentence=(
                 f"no node has enough {name} for pod {rank.pod}{ranks.others(len(shortages))}{shortfall(observed, rank, name)}"
-                + (f"; node {closed[0]} has, with a taint that it does not tolerate: {closed[1]}" if closed else "")
+                + (f"; {_closed_text(observed, *closed)}" if closed else "")
             ),
             evidence=(f"{rank.pod}: {ranks.quote(rank.why)}", *failing_devices(observed, name)),
             steps=(
                 *(
-                    (f"if it may run on {closed[0]}: let the template of {observed.view.name} tolerate that taint",)
+                    (by_component.step.format(node=closed[0], kubectl=observed.plain_kubectl),)
+                    if closed and by_component
+                    else (f"if it may run on {closed[0]}: let {observed.template} tolerate that taint",)
                     if closed
                     else ()
                 ),
                 *simulating(observed, rank, name),
-                f"add nodes with {name}, free some, or let the template of {observed.view.name} request less",
+                f"add nodes with {name}, free some, or let {observed.template} request less",
                 f"{observed.commands.lws} nodes",
             ),
         )
 
     return find
+
+
+def _closed_text(observed: Observed, name: str, taint: JSONObject) -> str:
+    """Return why a node that has enough does not accept the pod."""
+    entry = nodetaints.known(taint)
+    if entry is None:
+        return f"node {name} has, with a taint that it does not tolerate: {taint_text(taint)}"
+    return f"{nodetaints.meaning(entry, observed.nodes[name])}, and would have enough"
 
 
 def failing_devices(observed: Observed, name: str) -> tuple[str, ...]:
@@ -126,7 +138,7 @@ def shortfall(observed: Observed, rank: Rank, name: str) -> str:
     return f": it requests {amount_text(request)}, at most {amount_text(most)} is free on one node ({amount_text(request - most)} too little)"
 
 
-def closing_taint(observed: Observed, rank: Rank, name: str) -> tuple[str, str] | None:
+def closing_taint(observed: Observed, rank: Rank, name: str) -> tuple[str, JSONObject] | None:
     """Return a node with enough of a resource, and the taint that repels the pod; None if there is none."""
     if observed.running is None:
         return None
@@ -137,7 +149,7 @@ def closing_taint(observed: Observed, rank: Rank, name: str) -> tuple[str, str] 
         return None
     for node, amount in free.items():
         if request <= amount and (taints := untolerated(rank, observed.nodes[node])):
-            return node, taint_text(taints[0])
+            return node, taints[0]
     return None
 
 
@@ -181,6 +193,10 @@ def domain_is_held(observed: Observed) -> Finding | None:
     ]
     if not waiting:
         return None
+    if not has_key(observed, key):
+        return _unlabelled(
+            observed, waiting[0], (key,), f"annotation {labels.EXCLUSIVE_TOPOLOGY} of {observed.view.name}"
+        )
     holders = _holders(observed, key)
     domains = [f"{domain}: {owner}" for domain, owner in sorted(holders.items())]
     occupancy = f"held are {listed(domains, HOLDERS_NAMED)}" if domains else "which group holds which is not known"
@@ -193,6 +209,42 @@ def domain_is_held(observed: Observed) -> Finding | None:
             observed.lws(f"scale {observed.view.name} --replicas=N"),
         ),
     )
+
+
+def has_key(observed: Observed, key: str) -> bool:
+    """Return whether a node has this label, or no node is known."""
+    return not observed.nodes or any(key in meta.labels(node) for node in observed.nodes.values())
+
+
+def _unlabelled(observed: Observed, rank: Rank, keys: Sequence[str], where: str) -> Finding:
+    """Return the finding that no node has the labels of the topology domains."""
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=f"no node has the label {', '.join(keys)}, which {where} names, so pod {rank.pod} fits nowhere",
+        evidence=(f"{rank.pod}: {ranks.quote(rank.why)}",),
+        steps=(
+            f"label the nodes of each domain: {observed.plain_kubectl} label nodes NODE {keys[0]}=VALUE",
+            f"or correct {where}",
+            f"{observed.commands.lws} nodes --show-labels",
+        ),
+    )
+
+
+def _topology_keys(rank: Rank) -> list[str]:
+    """Return the labels of nodes that the required constraints of a pod name."""
+    spec = meta.spec(rank.object or {})
+    affinity = spec.get("affinity") or {}
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    terms = [
+        *((affinity.get("podAffinity") or {}).get(required) or ()),
+        *((affinity.get("podAntiAffinity") or {}).get(required) or ()),
+    ]
+    hard = [
+        rule
+        for rule in spec.get("topologySpreadConstraints") or ()
+        if rule.get("whenUnsatisfiable") != "ScheduleAnyway"
+    ]
+    return list(dict.fromkeys(str(rule["topologyKey"]) for rule in (*terms, *hard) if rule.get("topologyKey")))
 
 
 def _holders(observed: Observed, key: str) -> dict[str, str]:
@@ -278,20 +330,31 @@ TOO_MANY_PODS: Final = Cause(
         )
     ),
 )
-SPREAD: Final = Cause(
+SPREAD_TEXT: Final = Told(
+    is_unscheduled,
+    r"(?P<rule>pod topology spread constraints|pod anti-affinity rules|pod affinity rules|existing pods anti-affinity rules)",
+    "{rule} leave no node for pod {pod}{others}",
+    ("relax the constraint in {template}, or add nodes in other domains",),
+)
+
+
+@cause(
     code="LWS-E042",
     title="spread or (anti-)affinity leaves no node",
     meaning="The running pods, and the pod template's affinity or topologySpreadConstraints, leave no node.",
-    remedy="Relax the constraint, or add nodes in other domains.",
-    find=noted(
-        Told(
-            is_unscheduled,
-            r"(?P<rule>pod topology spread constraints|pod anti-affinity rules|pod affinity rules|existing pods anti-affinity rules)",
-            "{rule} leave no node for pod {pod}{others}",
-            ("relax the constraint in the template of {name}, or add nodes in other domains",),
-        )
-    ),
+    remedy="If no node has the label that the constraint names, label nodes or correct topologyKey. Otherwise relax the constraint, or add nodes in other domains.",
 )
+@noted
+def spread(observed: Observed) -> Finding | None:
+    """Find pods that other pods keep from every node, or whose constraints name a label that no node has."""
+    finding = SPREAD_TEXT(observed)
+    if finding is None:
+        return None
+    rank = ranks.of_subject(observed, finding.subject)
+    missing = [key for key in _topology_keys(rank) if not has_key(observed, key)]
+    return _unlabelled(observed, rank, missing, f"topologyKey in {observed.template}") if missing else finding
+
+
 PORTS: Final = Cause(
     code="LWS-E047",
     title="the host port is taken",
@@ -302,7 +365,7 @@ PORTS: Final = Cause(
             is_unscheduled,
             r"free ports",
             "no node has the requested host port free for pod {pod}{others}",
-            ("remove hostPort from the template of {name}",),
+            ("remove hostPort from {template}",),
         )
     ),
 )

@@ -200,7 +200,7 @@ def unknown_scheduler(observed: Observed) -> Finding | None:
         subject=ranks.subject(rank),
         sentence=f"no scheduler called {scheduler} has acted on pod {rank.pod}{ranks.others(len(ignored_ranks))} for {duration(age)}",
         evidence=(f"{rank.pod}: spec.schedulerName {scheduler}, and no condition PodScheduled",),
-        steps=(f"start scheduler {scheduler}, or correct schedulerName in the template of {observed.view.name}",),
+        steps=(f"start scheduler {scheduler}, or correct schedulerName in {observed.template}",),
     )
 
 

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Final
 
-from kuberuntime.objects import meta, resources
+from kuberuntime.objects import meta, resources, timestamps
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.crd import leaderworkerset_crd
@@ -71,6 +71,8 @@ def field_is_unreadable(observed: Observed) -> Finding | None:
         events = [warning for warning in warnings if warning.reason == decisionevents.unreadable.reason]
         newest = max(events, key=lambda event: event.last, default=None)
         if newest is None or newest.uid != meta.uid(view.object) or observed.now - newest.last > LONGEST_SILENCE:
+            return None
+        if timestamps.render(newest.last) < last_change(view.object):  # it was corrected since
             return None
         why, evidence = newest.message, f"event {newest.reason} of LeaderWorkerSet {view.name}"
     return Finding(

@@ -102,7 +102,7 @@ NO_CLAIM: Final = Cause(
         is_unscheduled,
         r"persistentvolumeclaim \"(?P<claim>[^\"]+)\" (?P<state>not found|is being deleted|bound to non-existent)",
         "claim {claim} of pod {pod} {state}{others}",
-        ("create claim {claim}, or correct claimName in the template of {name}",),
+        ("create claim {claim}, or correct claimName in {template}",),
     ),
 )
 CANNOT_MOUNT: Final = Told(
@@ -126,5 +126,5 @@ def cannot_mount(observed: Observed) -> Finding | None:
     absent = re.search(r"((?:secret|configmap) \S+) not found$", finding.sentence) if finding else None
     if not finding or not absent:
         return finding
-    step = f"create {absent[1]} in namespace {observed.view.namespace}, or correct the volume in the template of {observed.view.name}"
+    step = f"create {absent[1]} in namespace {observed.view.namespace}, or correct the volume in {observed.template}"
     return replace(finding, steps=(step,))

@@ -29,6 +29,7 @@ LONGEST_SILENCE: Final = timedelta(minutes=20)
 STARTING: Final = frozenset({"Pending", "ContainerCreating", "PodInitializing"})
 OF_SCHEDULING: Final = frozenset({"FailedScheduling", "FailedBinding"})
 OF_PROBES: Final = frozenset({"Unhealthy", "ProbeWarning"})
+NODE_NOT_READY: Final = "NodeNotReady"
 OF_RUNS: Final = frozenset({"BackOff", "RecreateGroup"})
 """Event reasons that the states of containers, or the record of recreations, explain better."""
 
@@ -129,12 +130,19 @@ def _with_scale_up(view: View, rank: Rank, why: str, warnings: Warnings, now: da
 
 
 def _of_pod(view: View, rank: Rank, warnings: Warnings) -> list[WarningEvent]:
-    own = [event for event in warnings.about(view.namespace, "Pod", rank.pod) if event.uid == rank.uid]
+    own = [
+        _with_node(event, rank) for event in warnings.about(view.namespace, "Pod", rank.pod) if event.uid == rank.uid
+    ]
     if _is_starting(rank):
         passed = OF_PROBES | OF_RUNS | (OF_SCHEDULING if rank.node else frozenset())
         return [event for event in own if event.reason not in passed]
     started = _started(rank)
-    return [event for event in own if event.reason in OF_PROBES and event.last >= started]
+    return [event for event in own if event.reason in {*OF_PROBES, NODE_NOT_READY} and event.last >= started]
+
+
+def _with_node(event: WarningEvent, rank: Rank) -> WarningEvent:
+    """Return the event; with the name of the node if the node controller marked the pod as not ready."""
+    return replace(event, message=f"node {rank.node} is not ready") if event.reason == NODE_NOT_READY else event
 
 
 def _started(rank: Rank) -> datetime:

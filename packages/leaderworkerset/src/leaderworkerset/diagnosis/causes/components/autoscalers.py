@@ -48,7 +48,7 @@ REMEDIES: Final = (
         r"Insufficient ([^\s,.]+)",
         "a new node of these groups would be too small: add a node group of a larger machine type, or request less",
     ),
-    (r"taint", "let the template of {name} tolerate the taint of the node group that it is meant for"),
+    (r"taint", "let {template} tolerate the taint of the node group that it is meant for"),
     (
         r"(?i)no instance type|incompatible|known values|node affinity|selector",
         "allow a machine type with what the pod requires in a NodePool or node group, or require less",
@@ -155,7 +155,7 @@ def remedy(observed: Observed, request: NodeRequest) -> str:
     for pattern, step in REMEDIES:
         if match := re.search(pattern, request.what[:READ]):
             pool = match.groupdict().get("pool") or "of the pod"
-            return step.format(component=request.component, pool=pool, name=observed.view.name)
+            return step.format(component=request.component, pool=pool, template=observed.template)
     return OTHERWISE.format(component=request.component)
 
 

@@ -40,29 +40,29 @@ SECURITY: Final = (
     RefusalMessage(
         r"runAsNonRoot and image has non-numeric user \((?P<user>[^)]*)\)",
         "runAsNonRoot is set, and user {user} of image {image} is a name, so the kubelet cannot know whether it is root",
-        "set runAsUser to the number of user {user} in the securityContext of container {container} in the template of {name}",
+        "set runAsUser to the number of user {user} in the securityContext of container {container} in {template}",
     ),
     RefusalMessage(
         r"runAsNonRoot",
         "runAsNonRoot is set, and image {image} runs as root",
-        "set runAsUser to a number other than 0 in the template of {name}, use an image that has a user, or remove runAsNonRoot",
+        "set runAsUser to a number other than 0 in {template}, use an image that has a user, or remove runAsNonRoot",
     ),
     RefusalMessage(
         r"(?i)seccomp.*?\"?(?P<profile>/?[\w./-]+\.json)",
         "node {node} has no seccomp profile {profile}",
-        "put the profile below /var/lib/kubelet/seccomp of every node, or use seccompProfile type RuntimeDefault in the template of {name}",
+        "put the profile below /var/lib/kubelet/seccomp of every node, or use seccompProfile type RuntimeDefault in {template}",
     ),
     RefusalMessage(
         r"(?i)apparmor.*?(?:profile not found|not loaded|failed to apply|not enabled)",
         "node {node} does not have its AppArmor profile",
-        "load the profile on every node, or correct appArmorProfile in the template of {name}",
+        "load the profile on every node, or correct appArmorProfile in {template}",
     ),
 )
 DEVICES: Final = (
     RefusalMessage(
         r"no runtime for \"(?P<runtime>[^\"]+)\" is configured|failed to find runtime handler (?P<handler>\S+)",
         "the container runtime of node {node} does not know runtime handler {runtime}{handler}",
-        "install that runtime on node {node} (nvidia: its container toolkit or GPU operator), or correct runtimeClassName in the template of {name}",
+        "install that runtime on node {node} (nvidia: its container toolkit or GPU operator), or correct runtimeClassName in {template}",
     ),
     RefusalMessage(
         r"exec: \"?(?P<tool>nvidia-container-[\w-]+)\"?: executable file not found|(?P<path>\S*nvidia-container-runtime\S*): no such file",
@@ -82,37 +82,37 @@ DEVICES: Final = (
     RefusalMessage(
         r"(?P<device>/dev/[\w./-]+)\"?:? (?:\w+: )*no such (?:file|device)",
         "node {node} has no device {device}",
-        "load the driver of {device} on node {node}, or keep pods to nodes that have it: nodeSelector in the template of {name}",
+        "load the driver of {device} on node {node}, or keep pods to nodes that have it: nodeSelector in {template}",
     ),
 )
 PATHS: Final = (
     RefusalMessage(
         r"failed to (?:create|prepare) subPath(?: directory)? for volumeMount \"(?P<volume>[^\"]+)\"",
         "the subPath of its volumeMount {volume} cannot be made in the volume",
-        "make that directory in the volume, or correct subPath of volumeMount {volume} in the template of {name}; "
+        "make that directory in the volume, or correct subPath of volumeMount {volume} in {template}; "
         "a read-only volume, or an NFS export with root_squash, has to contain it already",
     ),
     RefusalMessage(
         r"volumeMounts\[\]\.subPath(?:Expr)?: (?P<why>.+)",
         "the subPath of a volumeMount is wrong: {why}",
-        "correct subPath in the template of {name}",
+        "correct subPath in {template}",
     ),
     RefusalMessage(
         r"chdir to cwd \(\"(?P<directory>[^\"]+)\"\)|mkdir cwd (?P<cwd>\S+)",
         "its working directory {directory}{cwd} cannot be entered in image {image}",
-        "correct workingDir of container {container} in the template of {name}",
+        "correct workingDir of container {container} in {template}",
     ),
     RefusalMessage(
         r"error mounting \"(?P<source>[^\"]+)\" to rootfs at \"(?P<target>[^\"]+)\"|mount destination (?P<path>\S+) not absolute",
         "the mount at {target}{path} is refused",
-        "correct mountPath and subPath of that volumeMount in the template of {name}: a file and a directory cannot replace each other",
+        "correct mountPath and subPath of that volumeMount in {template}: a file and a directory cannot replace each other",
     ),
 )
 FIELDS: Final = (
     RefusalMessage(
         r"container \"[^\"]+\" declares no port named \"(?P<port>[^\"]+)\"",
         "its probe or hook names port {port}, which the container does not declare",
-        "declare a port of that name in container {container} in the template of {name}, or use its number",
+        "declare a port of that name in container {container} in {template}, or use its number",
     ),
     RefusalMessage(
         r"gRPC probes are not made on one machine",

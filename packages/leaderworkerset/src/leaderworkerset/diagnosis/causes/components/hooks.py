@@ -40,7 +40,7 @@ def start_hook_fails(observed: Observed) -> Finding | None:
             sentence=f"the postStart hook of {what} fails, so the kubelet kills the container: {ranks.quote(messages[0])}",
             evidence=(f"{rank.pod}: event {FAILED}",),
             steps=(
-                f"correct lifecycle.postStart in the template of {observed.view.name}, or do its work in an init container",
+                f"correct lifecycle.postStart in {observed.template}, or do its work in an init container",
                 observed.lws(f"logs {place}"),
             ),
         )
