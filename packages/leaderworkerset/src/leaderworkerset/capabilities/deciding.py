@@ -10,6 +10,7 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.capabilities.enabled import EXTENSIONS
 from leaderworkerset.capabilities.relevance import concerning_group, concerning_set
 from leaderworkerset.core.admission import leaderworkerset as admission
+from leaderworkerset.core.admission import namebudgets, templatewarnings
 from leaderworkerset.core.admission import pod as of_pod
 from leaderworkerset.core.leaderworkerset import groupfacts
 from leaderworkerset.core.leaderworkerset import reconcile as of_set
@@ -46,6 +47,12 @@ def validate_leaderworkerset(
 ) -> list[FieldError]:
     """Return all errors of a new object, or the additional errors of an update of `old`."""
     return admission.validate_leaderworkerset(lws, old, gang, EXTENSIONS)
+
+
+def warnings(lws: LeaderWorkerSet) -> list[str]:
+    """Return what admission accepts but warns of, each with its field."""
+    own = (*templatewarnings.warnings(lws), *namebudgets.warnings(lws), *admission.queue_warnings(lws))
+    return [*own, *(text for warn in EXTENSIONS.warnings for text in warn(lws.annotations))]
 
 
 def stored_errors(lws: LeaderWorkerSet) -> list[FieldError]:

@@ -15,9 +15,9 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.ordinals import ranges
 from leaderworkerset.api import groupname, leaderworkerset
+from leaderworkerset.capabilities import deciding
 from leaderworkerset.capabilities.inplace import inplace
 from leaderworkerset.capabilities.inplace.inplace import InPlace
-from leaderworkerset.core.admission import namebudgets, templatewarnings
 from leaderworkerset.core.leaderworkerset import budget, revisions, rollingupdate
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.rollingupdate import Current
@@ -108,7 +108,7 @@ def foresee(before: Situation | None, after: JSONObject) -> Foreseen:
         budget=limits,
         forecast=future,
         is_open=is_open,
-        warnings=(*namebudgets.warnings(lws), *templatewarnings.warnings(lws)),
+        warnings=tuple(deciding.warnings(lws)),
         in_place=sum(staying >> index & 1 for wave in future.waves for index in wave.groups),
         obstacle=obstacle,
         is_barred=is_barred,

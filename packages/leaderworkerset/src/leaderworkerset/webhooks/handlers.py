@@ -16,8 +16,7 @@ from leaderworkerset.api.fieldtypes import round_trip
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, decode
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.capabilities import deciding
-from leaderworkerset.capabilities.enabled import EXTENSIONS
-from leaderworkerset.core.admission import disaggregatedset, leaderworkerset, namebudgets, templatewarnings
+from leaderworkerset.core.admission import disaggregatedset, leaderworkerset
 from leaderworkerset.core.admission.ratchet import new_errors
 from leaderworkerset.core.policies.gang import Gang
 from leaderworkerset.core.policies.policy import DeniedError
@@ -50,15 +49,7 @@ def validate_leaderworkerset(review: Review, gang: Gang) -> Admitted:
         errors += new_errors(lambda obj, _: [*leaderworkerset.null_subdomain(obj)], review.object, stored)
     if errors:
         raise DeniedError(aggregate(errors))
-    return Admitted(
-        review.object,
-        [
-            *templatewarnings.warnings(new),
-            *namebudgets.warnings(new),
-            *leaderworkerset.queue_warnings(new),
-            *(text for warn in EXTENSIONS.warnings for text in warn(new.annotations)),
-        ],
-    )
+    return Admitted(review.object, deciding.warnings(new))
 
 
 def validate_disaggregatedset(review: Review, gang: Gang) -> Admitted:

@@ -32,6 +32,8 @@ LIMITS: Final[dict[str, tuple[str, Callable[[JSON, JSON], bool]]]] = {
     "maxLength": ("must have at most {} characters", lambda value, limit: len(value) <= limit),
     "pattern": ("must match {}", lambda value, limit: re.search(limit, value) is not None),
 }
+OF_TEXTS: Final = ("minLength", "maxLength", "pattern")
+"""Keywords that do not apply to the numbers of an integer-or-string."""
 
 
 def faults(schema: JSONObject, value: JSON, path: str = "") -> Iterator[str]:
@@ -42,15 +44,18 @@ def faults(schema: JSONObject, value: JSON, path: str = "") -> Iterator[str]:
     ['spec.b: unknown field', 'spec.a: Invalid value: 0: must be at least 1']
     """
     type_name = schema.get("type")
-    if schema.get(INT_OR_STRING):
-        if not isinstance(value, int | str) or isinstance(value, bool):
-            yield f"{path}: Invalid value: {render(value)}: must be an integer or a string"
+    if schema.get(INT_OR_STRING) and (not isinstance(value, int | float | str) or isinstance(value, bool)):
+        yield f"{path}: Invalid value: {render(value)}: must be an integer or a string"
         return
     if type_name in TYPES and not TYPES[type_name](value):
         yield f"{path}: Invalid value: {render(value)}: must be of type {type_name}"
         return
     for keyword, (text, is_kept) in LIMITS.items():
-        if keyword in schema and not is_kept(value, schema[keyword]):
+        if (
+            keyword in schema
+            and (keyword not in OF_TEXTS or isinstance(value, str))
+            and not is_kept(value, schema[keyword])
+        ):
             yield f"{path}: Invalid value: {render(value)}: {text.format(_words(schema[keyword]))}"
     if isinstance(value, dict):
         yield from _object(schema, value, path)

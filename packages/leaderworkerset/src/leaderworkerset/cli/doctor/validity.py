@@ -9,6 +9,7 @@ from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.fieldtypes import round_trip
 from leaderworkerset.api.leaderworkerset import decode
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.capabilities import deciding
@@ -22,6 +23,7 @@ from leaderworkerset.kinds.managed import MANAGED
 CODE: Final = "LWS-D012"
 SUBJECT: Final = "validity"
 FIX: Final = "correct the field: an API server refuses the object"
+FIX_WARNED: Final = "correct the field: an API server accepts the object with this warning"
 FIX_UNCHECKED: Final = "lws apply --dry-run -f FILE asks a cluster"
 ANY: Final = Support(is_enabled=True, provider="kubernetes")
 """Which gang schedulers a cluster has is not known here: `spec.scheduling` is checked by itself."""
@@ -43,9 +45,10 @@ def validity(objects: Iterable[JSONObject]) -> Iterator[CheckResult]:
             continue
         checked += 1
         title = f"{obj.get('kind')} {meta.name(obj)}"
-        results += [
-            CheckResult(CODE, Level.ERROR, SUBJECT, f"{title}: {text}", FIX) for text in refusals(obj, versions)
-        ]
+        errors = refusals(obj, versions)
+        results += [CheckResult(CODE, Level.ERROR, SUBJECT, f"{title}: {text}", FIX) for text in errors]
+        warnings = () if errors else _warnings(obj)
+        results += [CheckResult(CODE, Level.WARNING, SUBJECT, f"{title}: {text}", FIX_WARNED) for text in warnings]
     if checked and not results:
         results.append(
             CheckResult(CODE, Level.OK, SUBJECT, "schema and admission accept the objects of LeaderWorkerSets")
@@ -66,10 +69,21 @@ def refusals(obj: JSONObject, versions: list[JSONObject]) -> list[str]:
     return list(faults(served[version], obj)) or [str(error) for error in _admission(obj)]
 
 
+def _warnings(obj: JSONObject) -> Iterable[str]:
+    match obj["kind"]:
+        case LEADERWORKERSETS.kind:
+            return deciding.warnings(decode(admission.default_leaderworkerset(obj)))
+        case DISAGGREGATED_SETS.kind:
+            return disaggregatedset.warnings(obj)
+        case _:
+            return ()
+
+
 def _admission(obj: JSONObject) -> Iterable[object]:
     try:
         match obj["kind"]:
             case LEADERWORKERSETS.kind:
+                round_trip(LEADERWORKERSETS.kind, obj)
                 return deciding.validate_leaderworkerset(
                     decode(admission.default_leaderworkerset(obj)), gang=NoGang(ANY)
                 )

@@ -1,12 +1,30 @@
-"""Warnings about pod templates: keys that only controllers set (ADR 29), and fields that no StatefulSet may have."""
+"""Warnings about pod templates that the API accepts in a LeaderWorkerSet, although no pod of them can run.
 
-from collections.abc import Iterator
+Each warning names a field: keys that only controllers set (ADR 29), values that no StatefulSet may have, and values
+that a kubelet refuses.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kuberuntime.objects import meta
+from kuberuntime.objects.field import FieldError, Kind, invalid
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+
+MOST: Final = 10
+"""The maximum number of warnings about refused values of a template: clients see all of them at once."""
+
+LONGEST_IMAGE: Final = 512
+
+_COMPONENT: Final = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
+IMAGE: Final = re.compile(
+    r"(?:(?:[a-zA-Z0-9][a-zA-Z0-9.-]*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?/)?"
+    rf"{_COMPONENT}(?:/{_COMPONENT})*(?::\w[\w.-]{{0,127}})?(?:@[a-z0-9+._-]+:[0-9a-fA-F]{{32,}})?"
+)
+"""References that container runtimes accept. No character has two readings, so a refused one costs linear time."""
 
 IGNORED: Final = (("labels", meta.labels, labels.POD_LABELS), ("annotations", meta.annotations, labels.POD_ANNOTATIONS))
 
@@ -16,7 +34,55 @@ def warnings(lws: LeaderWorkerSet) -> Iterator[str]:
     template = lws.spec.leader_worker_template
     for field, pod in (("leaderTemplate", template.leader_template), ("workerTemplate", template.worker_template)):
         if pod is not None:
-            yield from _of_template(f"spec.leaderWorkerTemplate.{field}", pod)
+            path = f"spec.leaderWorkerTemplate.{field}"
+            yield from _of_template(path, pod)
+            claims = [meta.name(claim) for claim in template.volume_claim_templates]
+            yield from _refused(path, pod, claims)
+
+
+def _refused(path: str, pod: JSONObject, claims: Sequence[str]) -> Iterator[str]:
+    """Yield a warning for each value that kube-apiserver or a kubelet refuses in a pod."""
+    # The replicas that do not admit LeaderWorkerSets, and those that only admit pods, do without fifteen modules.
+    from kuberuntime.objects.podrules import templates
+
+    errors = [f"{error} (pods of this template cannot be created)" for error in templates.errors(pod, path, claims)]
+    errors += [f"{error} (containers of this template cannot start)" for error in _of_kubelet(path, pod)]
+    yield from errors[:MOST]
+    if len(errors) > MOST:
+        yield f"{path}: {len(errors) - MOST} more values are refused"
+
+
+def _of_kubelet(path: str, pod: JSONObject) -> Iterator[FieldError]:
+    """Yield the errors that appear only on a node: names of images, and ports of probes."""
+    spec = pod.get("spec") or {}
+    for field in ("initContainers", "containers"):
+        for index, container in enumerate(spec.get(field) or ()):
+            place = f"{path}.spec.{field}[{index}]"
+            image = container.get("image")
+            if isinstance(image, str) and image and image.strip() == image and not is_reference(image):
+                yield invalid(f"{place}.image", image, "must be a reference such as registry.example.com/org/name:tag")
+            yield from _undeclared_ports(place, container)
+
+
+def is_reference(image: str) -> bool:
+    """Return whether a container runtime can parse the name of an image.
+
+    >>> is_reference("ghcr.io/org/name:v1"), is_reference("org/my name"), is_reference("Org/Name")
+    (True, False, False)
+    """
+    return len(image) <= LONGEST_IMAGE and IMAGE.fullmatch(image) is not None
+
+
+def _undeclared_ports(place: str, container: JSONObject) -> Iterator[FieldError]:
+    """Yield the errors of probes and hooks that name a port which the container does not declare."""
+    declared = {port.get("name") for port in container.get("ports") or ()}
+    handlers = {name: container.get(name) for name in ("startupProbe", "readinessProbe", "livenessProbe")}
+    handlers |= {f"lifecycle.{name}": hook for name, hook in (container.get("lifecycle") or {}).items()}
+    for name, handler in handlers.items():
+        for action in ("httpGet", "tcpSocket"):
+            port = ((handler or {}).get(action) or {}).get("port") if isinstance(handler, dict) else None
+            if isinstance(port, str) and not port.isdecimal() and port not in declared:
+                yield FieldError(Kind.NOT_FOUND, f"{place}.{name}.{action}.port", port)
 
 
 def _of_template(path: str, pod: JSONObject) -> Iterator[str]:

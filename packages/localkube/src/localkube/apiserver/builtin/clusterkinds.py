@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from kuberuntime.objects import names, quantity, resources
 from kuberuntime.objects.field import FieldError, all_invalid, invalid
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.podrules.scheduling_rules import EFFECTS
+from kuberuntime.objects.podrules.values import at_least, duplicate, forbidden, must_be
 from localkube.apiserver.builtin.strategy import Strategy
-from localkube.apiserver.validation.scheduling_rules import EFFECTS
-from localkube.apiserver.validation.values import at_least, duplicate, forbidden, must_be
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 HIGHEST_USER_PRIORITY = 1_000_000_000

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from kuberuntime.objects import resources
 from kuberuntime.objects.field import FieldError, Kind, invalid, required
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.podrules.values import forbidden, immutable
 from localkube.apiserver.builtin.strategy import Strategy
-from localkube.apiserver.validation.values import forbidden, immutable
 
 KEY = re.compile(r"[-._a-zA-Z0-9]+")
 KEY_TEXT = (

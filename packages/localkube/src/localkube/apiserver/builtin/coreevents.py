@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from kuberuntime.objects import names, resources
 from kuberuntime.objects.field import FieldError, all_invalid, invalid, required
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.podrules.values import immutable
 from localkube.apiserver.builtin.strategy import Strategy
 from localkube.apiserver.model.kind import Alias
-from localkube.apiserver.validation.values import immutable
 
 CORE_NAMES = {
     "regarding": "involvedObject",

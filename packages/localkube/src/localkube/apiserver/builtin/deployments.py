@@ -5,14 +5,15 @@ from typing import Final
 
 from kuberuntime.objects import intstr, resources
 from kuberuntime.objects.field import FieldError, invalid, not_supported
+from kuberuntime.objects.gotypes import defaults
 from kuberuntime.objects.intstr import IntOrString
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.podrules import pod_defaults
+from kuberuntime.objects.podrules.values import at_least, forbidden, immutable, validate_selector
 from localkube.apiserver.builtin.statefulsets import validate_selector_and_template
 from localkube.apiserver.builtin.strategy import Strategy
 from localkube.apiserver.model.kind import ScalePaths
-from localkube.apiserver.types import defaults
-from localkube.apiserver.validation import pod_defaults
-from localkube.apiserver.validation.values import at_least, forbidden, immutable, validate_selector
+from localkube.apiserver.types.typed import SERVED
 
 STRATEGY_TYPES: Final = ("Recreate", "RollingUpdate")
 PERCENT_TEXT: Final = (
@@ -30,7 +31,7 @@ def default_deployment(deployment: JSONObject) -> None:
     """Fill the defaults of the strategy and of the pod template."""
     strategy = deployment["spec"]["strategy"]
     if strategy["type"] == "RollingUpdate":
-        defaults.fill("RollingUpdateDeployment", strategy.setdefault("rollingUpdate", {}))
+        defaults.fill(SERVED, "RollingUpdateDeployment", strategy.setdefault("rollingUpdate", {}))
     default_template(deployment)
 
 

@@ -7,10 +7,10 @@ from urllib.parse import urlsplit
 from kuberuntime.objects import names, resources
 from kuberuntime.objects.field import FieldError, all_invalid, invalid, required
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.podrules.values import duplicate, must_be, validate_selector
 from localkube.apiserver.admission import match_conditions
 from localkube.apiserver.builtin.strategy import Strategy
 from localkube.apiserver.custom import customresource, schema_types
-from localkube.apiserver.validation.values import duplicate, must_be, validate_selector
 
 OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 SCOPES = ("*", "Cluster", "Namespaced")

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from kuberuntime.objects import quantity, resources
 from kuberuntime.objects.field import FieldError, invalid, required
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.podrules.values import forbidden, must_be, validate_selector
 from localkube.apiserver.builtin.strategy import Strategy
-from localkube.apiserver.validation.values import forbidden, must_be, validate_selector
 
 ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 VOLUME_MODES = ("Block", "Filesystem")

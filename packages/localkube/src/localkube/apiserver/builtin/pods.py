@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from kuberuntime.objects import resources
 from kuberuntime.objects.field import FieldError
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.podrules import pod_defaults, pod_rules
+from kuberuntime.objects.podrules.values import forbidden
 from kuberuntime.objects.qos import qos_class
 from localkube.apiserver.builtin.strategy import Strategy
-from localkube.apiserver.validation import pod_defaults, pod_rules, resize_rules
-from localkube.apiserver.validation.values import forbidden
+from localkube.apiserver.validation import resize_rules
 
 GATED_MESSAGE = "Scheduling is blocked due to non-empty scheduling gates"
 

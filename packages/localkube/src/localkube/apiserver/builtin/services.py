@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from kuberuntime.objects import names, resources
 from kuberuntime.objects.field import FieldError, Kind, all_invalid, invalid, required
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.podrules.container_rules import PROTOCOLS
+from kuberuntime.objects.podrules.probe_rules import port_name_errors
+from kuberuntime.objects.podrules.values import duplicate, immutable, must_be, validate_port
 from localkube.apiserver.builtin.strategy import Strategy
-from localkube.apiserver.validation.container_rules import PROTOCOLS
-from localkube.apiserver.validation.probe_rules import port_name_errors
-from localkube.apiserver.validation.values import duplicate, immutable, must_be, validate_port
 
 HEADLESS = "None"
 SERVICE_TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from kuberuntime.objects import meta, names, resources, selectors
 from kuberuntime.objects.field import FieldError, Kind, all_invalid, invalid, not_supported, required
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.podrules import pod_defaults, pod_rules
+from kuberuntime.objects.podrules.values import at_least, forbidden, immutable, validate_selector
 from localkube.apiserver.builtin.persistentvolumes import validate_claim_spec
 from localkube.apiserver.builtin.strategy import Strategy
 from localkube.apiserver.model.kind import ScalePaths
-from localkube.apiserver.validation import pod_defaults, pod_rules
-from localkube.apiserver.validation.values import at_least, forbidden, immutable, validate_selector
 
 MANAGEMENT_POLICIES = ("OrderedReady", "Parallel")
 RETENTION_POLICIES = ("Retain", "Delete")

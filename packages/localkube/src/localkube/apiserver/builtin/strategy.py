@@ -13,12 +13,13 @@ from msgspec import Struct
 
 from kuberuntime.objects import names, objectmeta
 from kuberuntime.objects.field import FieldError, invalid
+from kuberuntime.objects.gotypes import defaults
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.objectmeta import NameRule
 from kuberuntime.objects.resources import Resource
 from localkube.apiserver.model.kind import Alias, Kind, Operation, ScalePaths
 from localkube.apiserver.tables import columns
-from localkube.apiserver.types import defaults, schemas, typed
+from localkube.apiserver.types import schemas, typed
 from localkube.apiserver.types.schemas import unknown_fields
 
 Generation: TypeAlias = Literal["none", "spec", "spec and annotations", "object", "object and labels", "constant"]
@@ -102,7 +103,7 @@ class Strategy(Struct, frozen=True, kw_only=True):
         """Return the object in the form in which the operation stores it."""
         obj = typed.normalize(self.struct, new)
         if old is None:
-            defaults.fill(self.struct, obj)
+            defaults.fill(typed.SERVED, self.struct, obj)
             self.default(obj)
             return self._created(obj)
         if operation == "status":
@@ -112,7 +113,7 @@ class Strategy(Struct, frozen=True, kw_only=True):
         if operation == "resize" and self.resized is not None:
             obj = self.resized(obj, old)
         self.carry(obj, old)
-        defaults.fill(self.struct, obj)
+        defaults.fill(typed.SERVED, self.struct, obj)
         self.default(obj)
         if self.has_status:
             obj["status"] = old.get("status", {})

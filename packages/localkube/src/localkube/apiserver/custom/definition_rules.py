@@ -6,11 +6,11 @@ from typing import Any
 from kuberuntime.objects import names
 from kuberuntime.objects.field import FieldError, all_invalid, invalid, not_supported, required
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.podrules.values import forbidden, must_be, not_found
 from localkube.apiserver.custom import keywords
 from localkube.apiserver.custom.keywords import PatternError
 from localkube.apiserver.custom.structural import EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, PRESERVE, Structural
 from localkube.apiserver.tables import jsonpath
-from localkube.apiserver.validation.values import forbidden, must_be, not_found
 
 SCOPES = ("Cluster", "Namespaced")
 TYPES = ("array", "boolean", "integer", "number", "object", "string")

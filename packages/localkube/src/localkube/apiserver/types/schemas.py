@@ -10,9 +10,9 @@ from typing import Final
 from msgspec.structs import replace
 
 from kuberuntime.objects.gotypes.declarations import GoField, GoTypes, element_of, shape_of
+from kuberuntime.objects.gotypes.defaults import DEFAULTS
 from kuberuntime.objects.meta import JSON, JSONObject
 from localkube.apiserver.model.kind import Schema
-from localkube.apiserver.types.defaults import DEFAULTS
 from localkube.apiserver.types.typed import SERVED
 
 LIST_KEYS: dict[str, tuple[str, ...]] = {

@@ -6,7 +6,7 @@ from typing import Final
 from kuberuntime.objects import quantity
 from kuberuntime.objects.field import FieldError, all_invalid, invalid, not_supported, required
 from kuberuntime.objects.meta import JSON, JSONObject
-from localkube.apiserver.validation.values import at_least, forbidden, validate_selector
+from kuberuntime.objects.podrules.values import at_least, forbidden, validate_selector
 
 LONGEST_WINDOW: Final = 3600
 LONGEST_PERIOD: Final = 1800

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from localkube.apiserver.types import defaults
+from kuberuntime.objects.gotypes import defaults
 from localkube.apiserver.types.typed import SERVED, normalize
 
 
@@ -12,13 +12,13 @@ def test_default_table_names_existing_fields_with_valid_values() -> None:
     for struct, fields in defaults.DEFAULTS.items():
         assert fields.keys() <= SERVED.fields(struct).keys(), struct
         filled: dict[str, Any] = {}
-        defaults.fill(struct, filled)
+        defaults.fill(SERVED, struct, filled)
         assert normalize(struct, filled).items() >= {name: filled[name] for name in fields}.items(), struct
 
 
 def test_set_values_are_kept() -> None:
     probe = {"timeoutSeconds": 7, "httpGet": {"port": 1, "path": "/ready"}}
-    defaults.fill("Probe", probe)
+    defaults.fill(SERVED, "Probe", probe)
     assert probe["timeoutSeconds"] == 7
     assert probe["httpGet"] == {"port": 1, "path": "/ready", "scheme": "HTTP"}
 
@@ -26,7 +26,7 @@ def test_set_values_are_kept() -> None:
 def test_defaults_are_set_at_every_depth() -> None:
     container = {"name": "c", "ports": [{"containerPort": 1}], "readinessProbe": {"grpc": {"port": 1, "service": None}}}
     statefulset = {"spec": {"template": {"spec": {"initContainers": [container], "volumes": [{"secret": {}}]}}}}
-    defaults.fill("StatefulSet", statefulset)
+    defaults.fill(SERVED, "StatefulSet", statefulset)
     spec: Any = statefulset["spec"]["template"]["spec"]
     assert spec["initContainers"][0]["ports"] == [{"containerPort": 1, "protocol": "TCP"}]
     assert spec["initContainers"][0]["readinessProbe"]["grpc"] == {"port": 1, "service": ""}
@@ -37,7 +37,7 @@ def test_default_object_receives_defaults_and_is_not_shared() -> None:
     first: Any = {"spec": {}}
     second: Any = {"spec": {}}
     for statefulset in (first, second):
-        defaults.fill("StatefulSet", statefulset)
+        defaults.fill(SERVED, "StatefulSet", statefulset)
     policy = "persistentVolumeClaimRetentionPolicy"
     assert first["spec"][policy] == {"whenDeleted": "Retain", "whenScaled": "Retain"}
     assert first["spec"][policy] is not second["spec"][policy]
@@ -55,5 +55,5 @@ def test_type_receives_its_defaults_at_any_path(struct: str, path: tuple[str, ..
     inner = obj
     for name in path[:-1]:
         inner = inner.setdefault(name, {})
-    defaults.fill(struct, obj)
+    defaults.fill(SERVED, struct, obj)
     assert path[-1] in inner

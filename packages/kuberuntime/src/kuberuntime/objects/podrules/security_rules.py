@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from kuberuntime.objects.field import FieldError, invalid
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.validation.values import forbidden
+from kuberuntime.objects.podrules.values import forbidden
 
 MAX_ID = 2147483647
 ID_TEXT = f"must be between 0 and {MAX_ID}, inclusive"

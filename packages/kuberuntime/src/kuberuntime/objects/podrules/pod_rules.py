@@ -9,9 +9,9 @@ from ipaddress import ip_address
 from kuberuntime.objects import names, objectmeta
 from kuberuntime.objects.field import FieldError, all_invalid, invalid, required
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.validation import container_rules, scheduling_rules, security_rules, volume_rules
-from localkube.apiserver.validation.container_rules import Names
-from localkube.apiserver.validation.values import duplicate, forbidden, must_be
+from kuberuntime.objects.podrules import container_rules, scheduling_rules, security_rules, volume_rules
+from kuberuntime.objects.podrules.container_rules import Names
+from kuberuntime.objects.podrules.values import duplicate, forbidden, must_be
 
 RESTART_POLICIES = ("Always", "Never", "OnFailure")
 DNS_POLICIES = ("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")

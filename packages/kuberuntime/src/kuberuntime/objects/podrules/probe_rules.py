@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from kuberuntime.objects.field import FieldError, all_invalid, invalid, required
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.validation.values import forbidden, must_be, port_errors, validate_port
+from kuberuntime.objects.podrules.values import forbidden, must_be, port_errors, validate_port
 
 PROBES = ("livenessProbe", "startupProbe", "readinessProbe")
 HOOKS = ("postStart", "preStop")

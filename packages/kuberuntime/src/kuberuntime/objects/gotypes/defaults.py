@@ -1,14 +1,13 @@
-"""The plain defaults of the built-in kinds by Go type, and a function that fills them in.
+"""The plain defaults of Kubernetes' kinds by Go type, and a function that fills them in.
 
-Defaults that depend on other fields are code, next to the kind (`builtin/`, `validation/pod_defaults.py`).
+Defaults that depend on other fields are code, such as `podrules/pod_defaults.py`.
 """
 
 from functools import cache
 from typing import Final, NamedTuple
 
-from kuberuntime.objects.gotypes.declarations import Shape, element_of, shape_of
+from kuberuntime.objects.gotypes.declarations import GoTypes, Shape, element_of, shape_of
 from kuberuntime.objects.meta import JSON, JSONObject
-from localkube.apiserver.types.typed import SERVED
 
 _FILE_MODE: Final[JSONObject] = {"defaultMode": 0o644}
 _CONTAINER: Final[JSONObject] = {
@@ -88,15 +87,16 @@ class _Plan(NamedTuple):
     below: "tuple[tuple[str, Shape, _Plan], ...]"
 
 
-def fill(struct: str, obj: JSONObject) -> None:
+def fill(types: GoTypes, struct: str, obj: JSONObject) -> None:
     """Fill the defaults of a normalized object, in place.
 
+    >>> from kuberuntime.objects.gotypes.declarations import KUBERNETES
     >>> port = {"containerPort": 80}
-    >>> fill("ContainerPort", port)
+    >>> fill(KUBERNETES, "ContainerPort", port)
     >>> port
     {'containerPort': 80, 'protocol': 'TCP'}
     """
-    _fill(_plan(struct), obj)
+    _fill(_plan(types, struct), obj)
 
 
 def _fill(plan: _Plan, obj: JSONObject) -> None:
@@ -115,7 +115,7 @@ def _fill(plan: _Plan, obj: JSONObject) -> None:
 
 
 @cache
-def _plan(struct: str) -> _Plan:
-    fields = ((name, field.shape, element_of(field.type)) for name, field in SERVED.fields(struct).items())
-    below = ((name, shape, _plan(element)) for name, shape, element in fields if shape_of(element) == "struct")
+def _plan(types: GoTypes, struct: str) -> _Plan:
+    fields = ((name, field.shape, element_of(field.type)) for name, field in types.fields(struct).items())
+    below = ((name, shape, _plan(types, element)) for name, shape, element in fields if shape_of(element) == "struct")
     return _Plan(tuple(DEFAULTS.get(struct, {}).items()), tuple(field for field in below if any(field[2])))

@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterator
 from kuberuntime.objects import names
 from kuberuntime.objects.field import FieldError, all_invalid, invalid, required
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.validation.container_rules import validate_local_path
-from localkube.apiserver.validation.env_rules import validate_field_ref
-from localkube.apiserver.validation.values import duplicate, forbidden, must_be
+from kuberuntime.objects.podrules.container_rules import validate_local_path
+from kuberuntime.objects.podrules.env_rules import validate_field_ref
+from kuberuntime.objects.podrules.values import duplicate, forbidden, must_be
 
 MAX_FILE_MODE = 0o777
 HOST_PATH_TYPES = (

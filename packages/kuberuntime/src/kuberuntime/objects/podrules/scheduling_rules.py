@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kuberuntime.objects import names
 from kuberuntime.objects.field import FieldError, all_invalid, invalid, not_supported, required
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.validation.values import duplicate, forbidden, must_be, validate_selector
+from kuberuntime.objects.podrules.values import duplicate, forbidden, must_be, validate_selector
 
 EFFECTS = ("NoExecute", "NoSchedule", "PreferNoSchedule")
 NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")

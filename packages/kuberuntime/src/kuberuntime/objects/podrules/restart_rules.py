@@ -5,7 +5,7 @@ from typing import Final
 
 from kuberuntime.objects.field import FieldError, Kind, required
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.validation.values import must_be
+from kuberuntime.objects.podrules.values import must_be
 
 POLICIES: Final = ("Always", "Never", "OnFailure")
 ACTIONS: Final = ("Restart", "RestartAllContainers")

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 from kuberuntime.objects import names, quantity
 from kuberuntime.objects.field import FieldError, all_invalid, invalid, required
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.validation.values import not_found
+from kuberuntime.objects.podrules.values import not_found
 
 STANDARD_RESOURCES = {"cpu", "memory", "ephemeral-storage"}
 

@@ -10,11 +10,11 @@ from msgspec import Struct
 from kuberuntime.objects import names
 from kuberuntime.objects.field import FieldError, all_invalid, invalid, required
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.validation import restart_rules
-from localkube.apiserver.validation.env_rules import validate_env, validate_env_from
-from localkube.apiserver.validation.probe_rules import port_name_errors, validate_probes
-from localkube.apiserver.validation.resource_rules import validate_resources
-from localkube.apiserver.validation.values import duplicate, forbidden, must_be, not_found, validate_port
+from kuberuntime.objects.podrules import restart_rules
+from kuberuntime.objects.podrules.env_rules import validate_env, validate_env_from
+from kuberuntime.objects.podrules.probe_rules import port_name_errors, validate_probes
+from kuberuntime.objects.podrules.resource_rules import validate_resources
+from kuberuntime.objects.podrules.values import duplicate, forbidden, must_be, not_found, validate_port
 
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 PROTOCOLS = ("SCTP", "TCP", "UDP")

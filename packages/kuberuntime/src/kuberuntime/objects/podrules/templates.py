@@ -1,0 +1,33 @@
+"""Errors of a pod template as a client writes it: kube-apiserver finds them in each workload with the template."""
+
+from collections.abc import Iterable
+
+from kuberuntime.objects.field import FieldError
+from kuberuntime.objects.gotypes import defaults
+from kuberuntime.objects.gotypes.declarations import KUBERNETES
+from kuberuntime.objects.gotypes.mismatch import GoTypeError
+from kuberuntime.objects.gotypes.roundtrip import round_trip
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.podrules import pod_defaults, pod_rules
+
+
+def errors(template: JSONObject, path: str, claims: Iterable[str] = ()) -> list[FieldError]:
+    """Return the errors of a template; `claims` are the names of the workload's volume claim templates.
+
+    A template with a value of the wrong type has no errors here: the schema refuses it.
+
+    >>> container = {"name": "serve", "image": " org/server"}
+    >>> [str(error) for error in errors({"spec": {"containers": [container]}}, "template")]
+    ['template.spec.containers[0].image: Invalid value: " org/server": must not have leading or trailing whitespace']
+    """
+    try:
+        written = round_trip(KUBERNETES, "PodTemplateSpec", template)
+    except GoTypeError:
+        return []
+    defaults.fill(KUBERNETES, "PodTemplateSpec", written)
+    pod_defaults.default_spec(written["spec"])
+    own = {volume["name"] for volume in written["spec"].get("volumes") or ()}
+    volumes = [{"name": name, "emptyDir": {}} for name in claims if name not in own]
+    if volumes:
+        written["spec"]["volumes"] = [*(written["spec"].get("volumes") or ()), *volumes]
+    return list(pod_rules.validate_template(written, path))
