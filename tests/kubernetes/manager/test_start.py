@@ -77,12 +77,13 @@ async def test_webhooks_wait_until_gang_schedulers_are_known(world: World) -> No
         assert negotiated(replica.webhooks)
 
 
-async def test_missing_secret_ends_the_manager_with_a_message(world: World) -> None:
+async def test_missing_secret_is_created_by_the_manager(world: World) -> None:
     await world.client.delete(SECRETS, installation.SECRET)
-    replica = await world.prepare("a")
-    replica.start()
-    assert await replica.await_end() == 1
-    assert "Secret lws-system/lws-webhook-server-cert not found: create it empty" in replica.tail()
+    first = await world.start("a")
+    await world.client.delete(SECRETS, installation.SECRET)
+    second = await world.start("b")
+    assert (await world.client.get(SECRETS, installation.SECRET))["data"]["tls.crt"]
+    assert first.failures() == second.failures() == []
 
 
 @pytest.mark.parametrize("server", ["webhooks", "metrics", "probes"])

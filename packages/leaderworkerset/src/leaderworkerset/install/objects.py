@@ -9,7 +9,7 @@ from typing import Final, Protocol
 
 from kuberuntime.objects import resources
 from kuberuntime.objects.field import FieldError, not_supported
-from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import Resource
 from kuberuntime.policyrules import Permission, policy_rules
 from leaderworkerset.api import metadata
@@ -57,7 +57,11 @@ def build_all(
         *rbac.roles(namespace, declared.permissions, certificates=keeps),
         *(roles(namespace, settings.prometheus) if settings.prometheus else []),
         (resources.CONFIG_MAPS, workload.configuration(settings)),
-        *([(resources.SECRETS, workload.certificate_secret(namespace))] if keeps else certmanager.objects(namespace)),
+        *(
+            [(resources.SECRETS, configurations.certificate_secret(ObjectKey(namespace, SECRET_NAME)))]
+            if keeps
+            else certmanager.objects(namespace)
+        ),
         (resources.SERVICES, workload.webhook_service(namespace)),
         (resources.SERVICES, workload.metrics_service(namespace)),
         (resources.NETWORK_POLICIES, workload.network_policy(namespace)),

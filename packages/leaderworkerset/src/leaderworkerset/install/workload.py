@@ -175,11 +175,6 @@ def configuration(settings: InstallSettings) -> JSONObject:
     )
 
 
-def certificate_secret(namespace: str) -> JSONObject:
-    """Build the secret for the manager's certificate; without a data field, existing data stay (R-OP-50)."""
-    return build(resources.SECRETS, SECRET_NAME, namespace)
-
-
 def network_policy(namespace: str) -> JSONObject:
     """Build the policy that closes every port of the manager except for the ports that others must reach.
 

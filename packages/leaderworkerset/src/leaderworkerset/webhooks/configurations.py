@@ -9,7 +9,7 @@ import base64
 from collections.abc import Iterable, Sequence
 from typing import Final, TypeAlias
 
-from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import (
     MUTATING_WEBHOOK_CONFIGURATIONS,
     SECRETS,
@@ -17,6 +17,7 @@ from kuberuntime.objects.resources import (
     Resource,
 )
 from kuberuntime.policyrules import Permission
+from leaderworkerset.api import metadata
 from leaderworkerset.webhooks.spec import ClientConfig, WebhookSpec
 
 MUTATING_NAME: Final = "lws-mutating-webhook-configuration"
@@ -87,8 +88,14 @@ CLUSTER: Final = (
     Permission(MUTATING_WEBHOOK_CONFIGURATIONS, FOLLOW, names=(MUTATING_NAME,)),
     Permission(VALIDATING_WEBHOOK_CONFIGURATIONS, FOLLOW, names=(VALIDATING_NAME,)),
 )
-NAMESPACE: Final = (Permission(SECRETS, ("get", *FOLLOW), names=(SECRET_NAME,)),)
+NAMESPACE: Final = (Permission(SECRETS, ("get", *FOLLOW), names=(SECRET_NAME,)), Permission(SECRETS, ("create",)))
 """Together with `CLUSTER`, the permissions to maintain the webhooks' certificate (R-CERT-1).
 
-They name their objects, so a list or watch must select its one object by `metadata.name`.
+They name their objects, so a list or watch must select its one object by `metadata.name`. A role cannot limit a
+creation to a name; this one holds in the namespace of the manager, where a deleted secret is created again.
 """
+
+
+def certificate_secret(key: ObjectKey) -> JSONObject:
+    """Build the secret for the manager's certificate; without a data field, existing data stay (R-OP-50)."""
+    return metadata.build(SECRETS, key.name, key.namespace)

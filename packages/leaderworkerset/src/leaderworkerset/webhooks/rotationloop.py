@@ -23,7 +23,7 @@ from kuberuntime.clock import Clock, ClockJumps
 from kuberuntime.controller.controller import Controller, ControllerOptions, Watch
 from kuberuntime.controller.executor import Executor, NoEvents
 from kuberuntime.controller.manager import Manager
-from kuberuntime.errors import APIError, ConfigError, ConnectionFailedError, NotFoundError
+from kuberuntime.errors import AlreadyExistsError, APIError, ConfigError, ConnectionFailedError, ForbiddenError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import (
@@ -32,7 +32,7 @@ from kuberuntime.objects.resources import (
     VALIDATING_WEBHOOK_CONFIGURATIONS,
     Resource,
 )
-from kuberuntime.plan import Actions, Plan, Put
+from kuberuntime.plan import Actions, Create, Plan, Put
 from leaderworkerset.webhooks import configurations
 from leaderworkerset.webhooks.certificatework import AUTHORITY_CERTIFICATE, CertificateWork, Rotated, RotationStep
 
@@ -84,6 +84,7 @@ class Rotation:
         self._serve = serve
         self._served = b""
         self._signer = b""
+        self._empty = configurations.certificate_secret(place.secret)
         self._secret = Informer(client, only(SECRETS, place.secret))
         self._configurations = (
             _follow(client, MUTATING_WEBHOOK_CONFIGURATIONS, configurations.MUTATING_NAME),
@@ -91,7 +92,7 @@ class Rotation:
         )
 
     async def run(self) -> None:
-        """Keep the certificates valid; raise `ConfigError` if the secret does not exist initially."""
+        """Keep the certificates valid; raise `ConfigError` if the secret initially neither exists nor can be created."""
         await self._check()
         informers = (self._secret, *self._configurations)
         watches = [Watch(informer, lambda _: (self._place.secret,)) for informer in informers]
@@ -110,7 +111,8 @@ class Rotation:
         """Return the writes that are due now; if there are none, serve the certificate."""
         secret = self._secret.store.get(self._place.secret)
         if secret is None:
-            raise ConfigError(missing(self._place.secret))
+            log.warning("creating the secret of the certificates, which does not exist", secret=str(self._place.secret))
+            return Plan((Create(resource=SECRETS, object=self._empty, if_absent=True),))
         now = self._clock.now()
         due = await self._work.rotate(secret.get("data") or {}, (self._place.host,))
         if due.step is not RotationStep.KEEP:  # the next plan follows the change of the secret
@@ -126,19 +128,27 @@ class Rotation:
         return Plan(requeue_after=min(max((due.due - now).total_seconds(), SHORTEST), INTERVAL))
 
     async def _check(self) -> None:
-        """Wait for an answer whether the secret exists: an API server may be unavailable when a node starts."""
+        """Create the secret if it does not exist; an API server may be unavailable when a node starts."""
         failures = 0
         while True:
             try:
-                await self._client.get(SECRETS, self._place.secret)
-            except NotFoundError as error:
-                raise ConfigError(missing(self._place.secret)) from error
+                if await self._client.find(SECRETS, self._place.secret) is None:
+                    await self._create()
             except (APIError, ConnectionFailedError) as error:
                 failures += 1
                 log.warning("the secret cannot be read; it is read again", error=str(error))
                 await asyncio.sleep(RETRY.delay(failures))
             else:
                 return
+
+    async def _create(self) -> None:
+        try:
+            await self._client.create(SECRETS, self._empty)
+        except AlreadyExistsError:  # another replica was faster
+            return
+        except ForbiddenError as error:
+            raise ConfigError(missing(self._place.secret)) from error
+        log.warning("created the secret of the certificates, which did not exist", secret=str(self._place.secret))
 
     def _trust(self, bundle: str) -> Actions:
         """Return the writes for the configurations that do not trust the authorities yet."""
@@ -184,7 +194,7 @@ class _ClockFollower:
 
 def missing(secret: ObjectKey) -> str:
     """Return the message for an absent secret, with what to do."""
-    return f"Secret {secret} not found: create it empty, the manager fills it (lws install does), or set internalCertManagement.enable to false"
+    return f"Secret {secret} not found, and the manager may not create it: create it empty, the manager fills it (lws install does), or set internalCertManagement.enable to false"
 
 
 def _follow(client: Client, resource: Resource, name: str) -> Informer:

@@ -143,11 +143,32 @@ async def test_rotation_waits_for_missing_configurations() -> None:
             await replica.await_shown(1)
 
 
-async def test_missing_secret_is_an_error() -> None:
-    """The manager exits, and reports what is missing (R-CERT-1)."""
+async def test_missing_secret_is_created_at_the_start() -> None:
     async with api() as client:
-        with pytest.raises(ConfigError, match="Secret default/lws-webhook-server-cert not found: create it empty"):
-            await Replica(client).rotation.run()
+        for resource, obj in CONFIGURATIONS:
+            await client.create(resource, obj)
+        first, second = Replica(client), Replica(client)
+        async with running(first, second):
+            shown = {await first.await_shown(1), await second.await_shown(1)}
+        assert shown == {(await material(client)).serving.chain}
+
+
+async def test_deleted_secret_is_created_again() -> None:
+    async with api() as client:
+        await install(client)
+        replica = Replica(client)
+        async with running(replica):
+            first = await replica.await_shown(1)
+            await client.delete(SECRETS, PLACE.secret)
+            second = await replica.await_shown(2)
+        assert first != second == (await material(client)).serving.chain
+
+
+async def test_missing_secret_is_an_error_without_the_permission() -> None:
+    """The manager exits, and reports what is missing (R-CERT-1)."""
+    transport = ScriptedTransport(failure(404, "NotFound"), failure(403, "Forbidden"))
+    with pytest.raises(ConfigError, match=r"Secret default/lws-webhook-server-cert not found, .*: create it empty"):
+        await Replica(Client(transport)).rotation.run()
 
 
 class LateSecrets:
@@ -213,10 +234,10 @@ async def until_renewed(client: Client) -> str:
 async def test_rotation_waits_for_an_unreachable_api_server(outage: Response | Exception) -> None:
     """After an exit, the restart of this pod would come minutes after the outage."""
     missing = failure(404, "NotFound")
-    transport = ScriptedTransport(*[outage] * 20, missing)
+    transport = ScriptedTransport(*[outage] * 20, missing, failure(403, "Forbidden"))
     with pytest.raises(ConfigError, match="create it empty"):
         await Replica(Client(transport), VirtualClock()).rotation.run()
-    assert len(transport.requests) == 21
+    assert len(transport.requests) == 22
 
 
 @pytest.mark.virtual_time
