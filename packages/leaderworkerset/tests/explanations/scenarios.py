@@ -377,8 +377,11 @@ SCENARIOS: Final[dict[str, Observed]] = {
         ]
     ),
     "LWS-E072": running(
-        container(restarts=4, running={"startedAt": ago(5)}),
-        events=[("Unhealthy", "Liveness probe failed: HTTP probe failed with statuscode: 503")],
+        container(restarts=4, last=ended(137, 10), running={"startedAt": ago(5)}),
+        events=[
+            ("Unhealthy", "Liveness probe failed: HTTP probe failed with statuscode: 503"),
+            ("Killing", "Container main failed liveness probe, will be restarted"),
+        ],
     ),
     "LWS-E073": running(
         container(running={"startedAt": ago(100)}),

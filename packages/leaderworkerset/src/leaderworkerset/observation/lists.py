@@ -69,7 +69,7 @@ class Lists:
         return await self._client.find(NODES, ObjectKey("", name))
 
 
-EVERY_START: Final = ("Scheduled", "Created", "Started", "Killing", "SuccessfulCreate", "SuccessfulDelete")
+EVERY_START: Final = ("Scheduled", "Created", "Started", "SuccessfulCreate", "SuccessfulDelete")
 """The reasons of events that every pod causes, which explain nothing and are most of all events."""
 
 TELLING: Final = ",".join(f"reason!={reason}" for reason in EVERY_START)

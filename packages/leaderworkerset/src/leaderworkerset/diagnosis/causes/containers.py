@@ -5,7 +5,6 @@ is not certain. A group that failed again after its recreation is stuck for the 
 it starts again and no pod shows the reason, until it is ready.
 """
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -14,6 +13,7 @@ from msgspec.structs import replace
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.diagnosis import exits, judging, ranks
+from leaderworkerset.diagnosis.causes import probes
 from leaderworkerset.diagnosis.causes.starts import warming
 from leaderworkerset.diagnosis.finding import Cause, Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
@@ -28,8 +28,6 @@ from leaderworkerset.views.wording import counted, duration
 
 OTHERS_NAMED: Final = 5
 RETRIED: Final = "CrashLoopBackOff"
-REFUSED: Final = re.compile(r"(?i)[\w\]]:([0-9]{1,5})(?![\w\]]|:[\w:]).*connection refused")
-LISTENS: Final = re.compile(r"; (the pod listens on (?:no port|[0-9, ]+))")
 
 
 def ended_runs(observed: Observed) -> list[Death]:
@@ -161,33 +159,6 @@ def crashes(observed: Observed) -> Finding | None:
 
 
 @cause(
-    code="LWS-E072",
-    title="a liveness or startup probe fails",
-    meaning="A probe fails so often that the container is killed and restarted.",
-    remedy="Find out why the program does not answer; give slow starts a startupProbe with enough time.",
-    verdict=Verdict.CRASHING,
-)
-def killed_by_probe(observed: Observed) -> Finding | None:
-    """Find a container that is restarted repeatedly because its liveness or startup probe fails."""
-    recorded = [place_of_run(observed, ended_run)[1] for ended_run in ended_runs(observed) if ended_run.is_recorded]
-    for rank in (*observed.at(is_placed), *recorded):
-        for text in ranks.messages(observed, rank, "Unhealthy", of_any=rank in recorded):
-            match = re.match(r"(Liveness|Startup) probe (?:failed|errored)", text)
-            if match and (rank.restarts or match[1] == "Startup" or rank in recorded):
-                return Finding(
-                    subject=ranks.subject(rank),
-                    sentence=f"the {match[1].lower()} probe of pod {rank.pod} fails: {ranks.quote(LISTENS.sub('', text))}{_refused_port(rank, text)}",
-                    evidence=(f"{rank.pod}: {counted(rank.restarts, 'restart')}, state {rank.state}",),
-                    verdict=None if rank.restarts or rank in recorded else warming(observed, rank),
-                    steps=(
-                        observed.lws(f"logs {observed.view.name}/{rank.place}"),
-                        f"if it needs more time, give the template of {observed.view.name} a startupProbe that waits longer",
-                    ),
-                )
-    return None
-
-
-@cause(
     code="LWS-E074",
     title="a readiness gate is closed",
     meaning="The containers are ready, but a condition that the pod names as readiness gate is not True.",
@@ -229,18 +200,9 @@ def unready(observed: Observed) -> Finding | None:
     if finding is None:
         return None
     rank = ranks.of_subject(observed, finding.subject)
-    return replace(finding, sentence=finding.sentence + _refused_port(rank, rank.why), verdict=warming(observed, rank))
-
-
-def _refused_port(rank: Rank, message: str) -> str:
-    """Compare the refused port of a probe with the ports that containers declare, and that the pod listens on."""
-    refused, listens = REFUSED.search(message[: ranks.QUOTED]), LISTENS.search(message[: ranks.QUOTED])
-    if refused is None:
-        return ""
-    containers = meta.spec(rank.object or {}).get("containers") or []
-    ports = sorted({str(port["containerPort"]) for container in containers for port in container.get("ports") or []})
-    others = f", its containers declare {', '.join(ports)}" if ports and refused[1] not in ports else ""
-    return f": nothing listens on port {refused[1]}{others}{f'; {listens[1]}' if listens else ''}"
+    return replace(
+        finding, sentence=finding.sentence + probes.refused_port(rank, rank.why), verdict=warming(observed, rank)
+    )
 
 
 NO_SANDBOX: Final = Cause(

@@ -204,11 +204,48 @@ def test_refused_probe_port_is_compared_with_declared_ports(message: str, said: 
     assert told(situation).sentence == f"the readiness probe of pod web-0 fails{said}"
 
 
+KILLED = "Container main failed liveness probe, will be restarted"
+
+
+@pytest.mark.parametrize(
+    ("code", "finished", "killed", "cause"),
+    [
+        (3, 20, None, "LWS-E071"),
+        (3, 20, 90, "LWS-E071"),
+        (137, 20, 21, "LWS-E072"),
+        (1, 20, 50, "LWS-E072"),
+        (0, 20, 30, "LWS-E072"),
+    ],
+    ids=["never killed", "killed before", "killed", "handles SIGTERM", "exits with 0"],
+)
+def test_probe_is_the_cause_only_if_the_run_was_killed(
+    code: int, finished: int, killed: int | None, cause: str
+) -> None:
+    """The program crashes; its liveness probe failed while it loaded, with an empty output."""
+    line = "Error: no such model: llama"
+    last = ended(code, finished, message=f"loading\n{line}\n") | {"startedAt": ago(60)}
+    events = [event("Pod", "web-0", "Unhealthy", "Liveness probe failed: ", seconds=55)]
+    events += [event("Pod", "web-0", "Killing", KILLED, seconds=killed)] if killed else []
+    leader = placed(status={"containerStatuses": [container(restarts=1, last=last, running={"startedAt": ago(10)})]})
+    found = told(observed([leader, ready(0, 1)], {CORE_EVENTS: events}))
+    assert found.code == cause
+    expected = f"exit code {code} (Error): {line}" if cause == "LWS-E071" else "Liveness probe failed: (no output)"
+    assert expected in found.sentence
+
+
+@pytest.mark.parametrize(("code", "cause"), [(3, "LWS-E071"), (137, "LWS-E072")])
+def test_probe_that_killed_a_former_pod_is_no_cause_of_a_crash(code: int, cause: str) -> None:
+    former = event("Pod", "web-0-1", "Killing", KILLED, uid="former", seconds=40)
+    failure = f"main: exit code {code}, Error: no such model"
+    found = told(recreated([pod(made=1), pod(0, 1, made=1)], failure=failure, objects={CORE_EVENTS: [former]}))
+    assert found.code == cause
+
+
 def test_refused_liveness_probe_is_compared_with_the_ports() -> None:
     message = "Liveness probe failed: http://10.88.1.10:8080/: Connection refused"
-    events = [("Unhealthy", f"{message}; the pod listens on no port")]
+    events = [("Unhealthy", f"{message}; the pod listens on no port"), ("Killing", KILLED)]
     spec = {"containers": [{"name": "main", "ports": [{"containerPort": 8000}]}]}
-    found = told(running(container(restarts=1, terminated=ended(137)), events=events, spec=spec))
+    found = told(running(container(restarts=1, terminated=ended(137, 5)), events=events, spec=spec))
     assert found.code == "LWS-E072"
     compared = "nothing listens on port 8080, its containers declare 8000; the pod listens on no port"
     assert found.sentence == f"the liveness probe of pod web-0 fails: {message}: {compared}"
@@ -302,7 +339,10 @@ INITS = {"workerTemplate": {"spec": {"initContainers": [{"name": "download"}]}}}
     ],
 )
 def test_group_record_explains_its_failure(failure: str, code: str) -> None:
-    probes = [event("Pod", "web-0-1", "Unhealthy", "Liveness probe failed: refused", uid="of the run before")]
+    probes = [
+        event("Pod", "web-0-1", "Unhealthy", "Liveness probe failed: refused", uid="of the run before"),
+        event("Pod", "web-0-1", "Killing", KILLED, uid="of the run before"),
+    ]
     objects = {CORE_EVENTS: probes if code == "LWS-E072" else []}
     pods = [pod(made=1), pod(0, 1, made=1)]
     assert told(recreated(pods, failure=failure, objects=objects, of=lws(template=INITS))).code == code
