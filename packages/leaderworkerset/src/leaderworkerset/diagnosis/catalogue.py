@@ -14,6 +14,7 @@ from leaderworkerset.diagnosis.causes import (
     containers,
     deviceclaims,
     editedchildren,
+    evictedpods,
     featuregates,
     foreignobjects,
     hangs,
@@ -109,7 +110,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     closednodes.cordoned,
     scheduling.UNSCHEDULABLE,
     # They cannot be started.
-    lostnodes.was_evicted,
+    evictedpods.was_evicted,
     containerrefusals.NO_DEVICE,
     containerrefusals.INSECURE,
     containerrefusals.BAD_PATH,

@@ -1,6 +1,5 @@
 """Lost or unready nodes, and pods that do not terminate. Pure."""
 
-from collections.abc import Mapping
 from datetime import timedelta
 from typing import Final
 
@@ -17,17 +16,6 @@ from leaderworkerset.views.wording import duration
 OVERDUE: Final = timedelta(seconds=10)
 """The time after its grace period for which a pod may still exist."""
 
-EVICTIONS: Final[Mapping[str, str]] = {
-    "Evicted": "the kubelet evicted it",
-    "Preempted": "a pod of higher priority took its place",
-    "Preempting": "a pod of higher priority took its place",
-    "NodeShutdown": "its node shut down",
-    "Terminated": "its node shut down",
-    "UnexpectedAdmissionError": "its node refused it",
-    "NodeAffinity": "its node no longer has the required labels",
-    "OutOfcpu": "its node had no cpu left",
-    "OutOfmemory": "its node had no memory left",
-}
 EXPLAINED: Final = frozenset({"foregroundDeletion", "orphan", labels.GROUP_RESTART_BUDGET_CLEANUP})
 """The finalizers of the garbage collector, and of exhausted groups, which have their own cause."""
 
@@ -142,24 +130,3 @@ def does_not_end(observed: Observed) -> Finding | None:
 def _overdue(observed: Observed, rank: Rank) -> timedelta | None:
     late = observed.since(meta.metadata(rank.object or {}).get("deletionTimestamp"))
     return late if late is not None and late > timedelta() else None
-
-
-@cause(
-    code="LWS-E054",
-    title="a pod was evicted or preempted",
-    meaning="The kubelet or the scheduler ended a pod: lack of memory or disk on its node, a shutdown, or a pod of higher priority.",
-    remedy="Request what the program needs, give it a priority class, or check the node.",
-)
-def was_evicted(observed: Observed) -> Finding | None:
-    """Find a pod that its node or the scheduler ended."""
-    for rank in observed.at(ranks.is_placed):
-        status = meta.status(rank.object or {})
-        reason = str(status.get("reason") or "")
-        if status.get("phase") == "Failed" and reason in EVICTIONS:
-            return Finding(
-                subject=ranks.subject(rank),
-                sentence=f"pod {rank.pod} was ended, {EVICTIONS[reason]}: {ranks.quote(str(status.get('message') or reason))}",
-                evidence=(f"{rank.pod}: phase Failed, reason {reason}, node {rank.node}",),
-                steps=(f"{observed.commands.lws} nodes {rank.node}",),
-            )
-    return None

@@ -1,0 +1,58 @@
+"""Pods that a kubelet ended: named from the pod, the record and the events, with resource, amount and limit."""
+
+import pytest
+from tests.explanations.builders import container, ended, event, observed, placed, pod, ready, recreated
+from tests.unit.leaderworkerset.diagnosis.test_diagnose import told
+
+from kuberuntime.objects.resources import CORE_EVENTS
+from leaderworkerset.diagnosis.finding import Verdict
+
+STORAGE = "Pod ephemeral local storage usage exceeds the total limit of containers 10Mi. "
+
+MESSAGES = {
+    STORAGE: "write less than 10Mi",
+    'Container main exceeded its local ephemeral storage limit "10Mi". ': "let container main write less than 10Mi",
+    'Usage of EmptyDir volume "scratch" exceeds the limit "1Gi". ': "write less than 1Gi to volume scratch",
+    "The node was low on resource: ephemeral-storage. Threshold quantity: 10737418240, available: 9Gi. Container main was "
+    "using 60Mi, request is 0, has larger consumption of ephemeral-storage. ": "request ephemeral-storage in the template of web (it used 60Mi, and requested 0)",
+    "The node was low on resource: memory. Threshold quantity: 100Mi, available: 90Mi. ": "request the memory that",
+    "The node had condition: [DiskPressure]. ": "relieve the node of DiskPressure",
+}
+"""Messages of the kubelet, and words of the remedy."""
+
+STARTING = [pod(made=1), pod(0, 1, made=1)]
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_evicted_pod_is_explained_after_it_was_replaced(message: str) -> None:
+    found = told(recreated(STARTING, failure=f"deleted: Evicted: {message.strip()}"))
+    assert (found.code, found.verdict) == ("LWS-E054", Verdict.STUCK)
+    assert found.sentence == f"pod web-0-1 was ended, the kubelet evicted it: {message.strip()}"
+    assert any(MESSAGES[message] in step for step in found.steps)
+
+
+@pytest.mark.parametrize(("times", "verdict"), [(1, Verdict.PROGRESSING), (2, Verdict.STUCK)])
+def test_eviction_of_a_leader_is_read_from_events(times: int, verdict: Verdict) -> None:
+    """The group goes with its leader: nothing recreates it, so there is no record."""
+    events = [
+        event("Pod", "web-0", "Evicted", STORAGE, uid=f"former-{time}", seconds=20 * time)
+        for time in range(1, times + 1)
+    ]
+    found = told(observed(STARTING, {CORE_EVENTS: events}))
+    assert (found.code, found.verdict) == ("LWS-E054", verdict)
+    assert "pod web-0 was ended 20s ago, the kubelet evicted it: Pod ephemeral local storage" in found.sentence
+
+
+def test_old_or_explained_eviction_is_not_the_cause() -> None:
+    old = event("Pod", "web-0", "Evicted", STORAGE, uid="former", seconds=700)
+    assert told(observed(STARTING, {CORE_EVENTS: [old]})).code != "LWS-E054"
+    recent = event("Pod", "web-0", "Evicted", STORAGE, uid="former", seconds=100)
+    crashed = placed(status={"containerStatuses": [container(terminated=ended(3, 5))]})
+    assert told(observed([crashed, ready(0, 1)], {CORE_EVENTS: [recent]})).code == "LWS-E071"
+
+
+def test_preempted_and_drained_pods_are_told_apart() -> None:
+    preempted = told(recreated(STARTING, failure="deleted: PreemptionByScheduler"))
+    assert preempted.code == "LWS-E054"
+    assert any("priorityClassName" in step for step in preempted.steps)
+    assert told(recreated(STARTING, failure="deleted: EvictionByEvictionAPI")).code == "LWS-E081"
