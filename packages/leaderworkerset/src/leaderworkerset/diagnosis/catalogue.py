@@ -14,7 +14,6 @@ from leaderworkerset.diagnosis.causes import (
     containers,
     deviceclaims,
     editedchildren,
-    evictedpods,
     featuregates,
     foreignobjects,
     hangs,
@@ -24,7 +23,6 @@ from leaderworkerset.diagnosis.causes import (
     managers,
     missingpods,
     pendingmoves,
-    probes,
     refusals,
     resizes,
     rollouts,
@@ -36,6 +34,7 @@ from leaderworkerset.diagnosis.causes import (
     volumes,
 )
 from leaderworkerset.diagnosis.causes.components import autoscalers, containerrefusals, hooks, imagepulls
+from leaderworkerset.diagnosis.causes.kubelets import evictedpods, probekills
 from leaderworkerset.diagnosis.finding import Cause
 from leaderworkerset.views.health.verdict import Verdict
 
@@ -131,7 +130,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     hooks.start_hook_fails,
     containers.out_of_memory,
     containers.init_fails,
-    probes.killed_by_probe,
+    probekills.killed_by_probe,
     containers.crashes,
     completions.has_ended,
     hangs.restarts_in_place,

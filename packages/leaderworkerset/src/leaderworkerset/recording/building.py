@@ -86,10 +86,18 @@ def _first_failed(pods: Sequence[JSONObject], recorded_name: str) -> tuple[int |
     """
     failures = [(meta.name(pod), end) for pod in pods for end in _failures(pod)]
     first_name = deaths.first_of(failures) if failures else recorded_name
-    pod_name = first_name or recorded_name or next((name for name, _ in failures), "")
+    evicted = (meta.name(pod) for pod in pods if any(evictions(pod)))
+    pod_name = first_name or recorded_name or next((name for name, _ in failures), next(evicted, ""))
     pod = next((candidate for candidate in pods if pod_name and meta.name(candidate) == pod_name), {})
     place = place_of(pod) if first_name else None
     return (None if place is None else place[1]), pod
+
+
+def evictions(pod: JSONObject) -> Iterator[str]:
+    """Yield the reason with which a kubelet ended a pod; nothing if it did not."""
+    status = meta.status(pod)
+    if status.get("phase") == "Failed" and status.get("reason"):
+        yield str(status["reason"])
 
 
 def _is_same(recorded: str, own: str) -> bool:

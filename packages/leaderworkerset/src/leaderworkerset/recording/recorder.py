@@ -192,12 +192,12 @@ class Recorder:
             self._groups.pop(which)
 
     def _note_failure(self, members: Incarnation, pod: JSONObject) -> None:
-        """Record a run that ended with an error, unless it is known, or the pod is being ended by others."""
+        """Record an eviction or a run that ended with an error, unless it is known or the pod is being deleted."""
         failed = frozenset(
             (death.container, death.restarts, str(death.end.get("finishedAt")))
             for death in deaths.of_pod(pod, self._clock.now())
             if not self._is_past(death.end)
-        )
+        ) | {("", 0, reason) for reason in building.evictions(pod)}
         is_new = bool(failed - self._seen.get(meta.uid(pod), frozenset()))
         self._seen[meta.uid(pod)] = failed
         leaders = (

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.diagnosis import exits, judging, ranks
-from leaderworkerset.diagnosis.causes import probes
+from leaderworkerset.diagnosis.causes.kubelets import probekills
 from leaderworkerset.diagnosis.causes.starts import warming
 from leaderworkerset.diagnosis.finding import Cause, Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
@@ -201,7 +201,7 @@ def unready(observed: Observed) -> Finding | None:
         return None
     rank = ranks.of_subject(observed, finding.subject)
     return replace(
-        finding, sentence=finding.sentence + probes.refused_port(rank, rank.why), verdict=warming(observed, rank)
+        finding, sentence=finding.sentence + probekills.refused_port(rank, rank.why), verdict=warming(observed, rank)
     )
 
 

@@ -51,7 +51,7 @@ def test_old_or_explained_eviction_is_not_the_cause() -> None:
     assert told(observed([crashed, ready(0, 1)], {CORE_EVENTS: [recent]})).code == "LWS-E071"
 
 
-def test_preempted_and_drained_pods_are_told_apart() -> None:
+def test_preempted_and_drained_pods_have_different_causes() -> None:
     preempted = told(recreated(STARTING, failure="deleted: PreemptionByScheduler"))
     assert preempted.code == "LWS-E054"
     assert any("priorityClassName" in step for step in preempted.steps)

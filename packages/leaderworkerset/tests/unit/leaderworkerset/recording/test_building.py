@@ -122,6 +122,14 @@ def test_failed_pod_describes_itself_without_a_record() -> None:
     assert (found.outcome, found.failure, found.recreations) == (Outcome.FAILED, "app: exit code 7, Error", 0)
 
 
+@pytest.mark.parametrize("states", [{"state": ended(137, 5)}, {}], ids=["killed", "never started"])
+def test_evicted_pod_is_described_by_the_kubelets_message(states: JSONObject) -> None:
+    evicted = pod(1, **states)
+    evicted["status"] |= {"phase": "Failed", "reason": "Evicted", "message": "Pod exceeds 10Mi of storage."}
+    found = build(traces(pod(0), evicted), Mask())
+    assert (found.failed_pod, found.failure) == ("web-0-1", "deleted: Evicted: Pod exceeds 10Mi of storage.")
+
+
 def test_stored_number_of_recreations_is_bounded() -> None:
     found = build(traces(pod(0), record=record(**{labels.RECREATIONS: "9" * 5000})), Mask())
     assert found.recreations == 0

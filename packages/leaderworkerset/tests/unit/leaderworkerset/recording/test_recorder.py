@@ -123,6 +123,18 @@ async def furnished(directory: Path) -> AsyncIterator[House]:
         yield House(client, directory)
 
 
+async def test_eviction_is_an_episode_without_a_container(tmp_path: Path) -> None:
+    async with furnished(tmp_path) as house:
+        await house.make_set()
+        async with house.recording():
+            leader = await house.make_pod(0)
+            status = {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."}
+            await house.client.patch(PODS, meta.key(leader), {"status": status}, kind="merge", subresource="status")
+            await house.remove(leader)
+            (seen,) = await house.until(bool)
+            assert (seen.failed_pod, seen.failure) == ("web-0", f"deleted: Evicted: {status['message']}")
+
+
 async def test_recreation_of_a_deleted_leader_is_an_episode(
     tmp_path: Path,
 ) -> None:

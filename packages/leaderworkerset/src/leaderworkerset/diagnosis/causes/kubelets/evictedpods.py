@@ -70,7 +70,7 @@ REMEDIES: Final = (
     (r"(?i)preempt", "give the template of {name} a priorityClassName of higher priority, or add nodes"),
     (r"(?i)shutdown", "wait: the group starts on other nodes"),
 )
-"""What to do, by the kubelet's message."""
+"""The remedies, by the kubelet's message."""
 
 COMPILED: Final = tuple((re.compile(pattern), step) for pattern, step in REMEDIES)
 READ: Final = 1000
@@ -137,15 +137,15 @@ def _former(observed: Observed, group: Group) -> Iterator[Eviction]:
     """Yield the newest event about a former pod, unless its successor failed by itself since."""
     if any(rank.deaths for rank in group.ranks):
         return
-    found = [
+    evictions = [
         (event, rank)
         for rank in _selected(observed, group)
         for event in observed.warnings.about(observed.view.namespace, "Pod", rank.pod)
         if event.reason in OF_EVENTS and event.uid != rank.uid and observed.now - event.last < REMEMBERED
     ]
-    if not found:
+    if not evictions:
         return
-    event, rank = max(found, key=lambda pair: pair[0].last)
+    event, rank = max(evictions, key=lambda pair: pair[0].last)
     ago = observed.now - event.last
     yield Eviction(
         rank=rank,
@@ -153,7 +153,7 @@ def _former(observed: Observed, group: Group) -> Iterator[Eviction]:
         message=event.message,
         source=f"event {event.reason} of a former pod {rank.pod}, {duration(ago)} ago",
         ago=ago,
-        is_repeated=len({event.uid for event, _ in found}) > 1,
+        is_repeated=len({event.uid for event, _ in evictions}) > 1,
     )
 
 
@@ -165,9 +165,7 @@ def _finding(observed: Observed, eviction: Eviction) -> Finding:
     ago = f" {duration(eviction.ago)} ago" if eviction.ago is not None else ""
     again = "" if eviction.is_repeated else "; its group starts again"
     rank = eviction.rank
-    match = next(
-        ((found, step) for pattern, step in COMPILED if (found := pattern.search(eviction.message[:READ]))), None
-    )
+    match = next(((hit, step) for pattern, step in COMPILED if (hit := pattern.search(eviction.message[:READ]))), None)
     return Finding(
         subject=ranks.subject(rank),
         sentence=f"pod {rank.pod} was ended{ago}, {REASONS[eviction.reason]}: {ranks.quote(eviction.message)}{again}",

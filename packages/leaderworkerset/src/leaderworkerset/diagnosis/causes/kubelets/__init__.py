@@ -1,0 +1,1 @@
+"""Causes that a kubelet reports: evictions, and containers that it killed."""
