@@ -5,7 +5,7 @@ from tests.explanations.builders import container, ended, event, observed, place
 from tests.unit.leaderworkerset.diagnosis.test_diagnose import told
 
 from kuberuntime.objects.resources import CORE_EVENTS
-from leaderworkerset.diagnosis.finding import Verdict
+from leaderworkerset.views.health.verdict import Verdict
 
 STORAGE = "Pod ephemeral local storage usage exceeds the total limit of containers 10Mi. "
 
@@ -26,12 +26,12 @@ STARTING = [pod(made=1), pod(0, 1, made=1)]
 @pytest.mark.parametrize("message", MESSAGES)
 def test_evicted_pod_is_explained_after_it_was_replaced(message: str) -> None:
     found = told(recreated(STARTING, failure=f"deleted: Evicted: {message.strip()}"))
-    assert (found.code, found.verdict) == ("LWS-E054", Verdict.STUCK)
+    assert (found.code, found.verdict) == ("LWS-E054", Verdict.CRASHING)
     assert found.sentence == f"pod web-0-1 was ended, the kubelet evicted it: {message.strip()}"
     assert any(MESSAGES[message] in step for step in found.steps)
 
 
-@pytest.mark.parametrize(("times", "verdict"), [(1, Verdict.PROGRESSING), (2, Verdict.STUCK)])
+@pytest.mark.parametrize(("times", "verdict"), [(1, Verdict.PROGRESSING), (2, Verdict.CRASHING)])
 def test_eviction_of_a_leader_is_read_from_events(times: int, verdict: Verdict) -> None:
     """The group goes with its leader: nothing recreates it, so there is no record."""
     events = [

@@ -14,11 +14,12 @@ from msgspec import Struct
 
 from kuberuntime.objects import meta
 from leaderworkerset.diagnosis import ranks
-from leaderworkerset.diagnosis.finding import Finding, Verdict, cause
+from leaderworkerset.diagnosis.finding import Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views import recreations
 from leaderworkerset.views.groups import Group, Rank
-from leaderworkerset.views.recreations import REMEMBERED
+from leaderworkerset.views.health.memory import REMEMBERED
+from leaderworkerset.views.health.verdict import Verdict
 from leaderworkerset.views.wording import duration
 
 REASONS: Final[Mapping[str, str]] = {
@@ -91,8 +92,9 @@ class Eviction(Struct, frozen=True, kw_only=True):
 @cause(
     code="LWS-E054",
     title="a pod was evicted or preempted",
-    meaning="The kubelet or the scheduler ended a pod: it used more than its limit, its node lacked memory or disk or shut down, or a pod of higher priority came.",
+    meaning="The kubelet or the scheduler ended a pod. It exceeded its limit, it was preempted, or its node lacked a resource or shut down.",
     remedy="Request what the program needs, raise the limit that the message names, give it a priority class, or check the node.",
+    verdict=Verdict.CRASHING,
 )
 def was_evicted(observed: Observed) -> Finding | None:
     """Find a pod that its node or the scheduler ended, also if it has been replaced since."""

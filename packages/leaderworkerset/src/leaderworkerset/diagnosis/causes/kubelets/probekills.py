@@ -10,17 +10,19 @@ from datetime import timedelta
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.diagnosis import exits, ranks
+from leaderworkerset.diagnosis.causes.starts import warming
 from leaderworkerset.diagnosis.finding import Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.ranks import is_placed
 from leaderworkerset.views.events.warningevents import WarningEvent
 from leaderworkerset.views.groups import Rank
-from leaderworkerset.views.health import Verdict
-from leaderworkerset.views.recreations import REMEMBERED
+from leaderworkerset.views.health.memory import REMEMBERED
+from leaderworkerset.views.health.verdict import Verdict
 from leaderworkerset.views.wording import counted
 
 KILLED: Final = re.compile(r"Container (?P<container>\S{1,253}) failed (?P<kind>liveness|startup) probe")
@@ -62,7 +64,7 @@ def killed_by_probe(observed: Observed) -> Finding | None:
     for rank in (rank for group in observed.view.groups for rank in group.ranks):
         if not is_placed(rank) and rank.pod not in recorded:
             continue
-        if observed.rank not in (None, rank.index) or (rank.is_ready and rank.pod not in recorded):
+        if observed.rank not in (None, rank.index) or (rank.is_ready and not rank.deaths):
             continue
         code = recorded[rank.pod].end.get("exitCode") if rank.pod in recorded else None
         for kill in _kills(observed, rank):
@@ -70,6 +72,16 @@ def killed_by_probe(observed: Observed) -> Finding | None:
                 observed, rank, kill, was_stopped=code in exits.BY_OTHERS
             ):
                 return _finding(observed, rank, kill)
+    return _unstarted(observed)
+
+
+def _unstarted(observed: Observed) -> Finding | None:
+    """Find a startup probe that fails for the first run of a container, which may still be starting."""
+    for rank in (rank for rank in observed.at(is_placed) if not rank.deaths):
+        texts = ranks.messages(observed, rank, "Unhealthy")
+        text = next((text for text in texts if text.lower().startswith("startup probe")), "")
+        if text:
+            return replace(_finding_of_text(observed, rank, "startup", text), verdict=warming(observed, rank))
     return None
 
 
@@ -108,15 +120,17 @@ def _fails_again(observed: Observed, rank: Rank, kill: Kill, *, was_stopped: boo
 def _finding(observed: Observed, rank: Rank, kill: Kill) -> Finding:
     texts = ranks.messages(observed, rank, "Unhealthy", of_any=True)
     text = next((text for text in texts if text.lower().startswith(f"{kill.kind} probe")), kill.event.message)
+    finding = _finding_of_text(observed, rank, kill.kind, text)
+    return replace(finding, evidence=(*finding.evidence, f"event Killing: {ranks.quote(kill.event.message)}"))
+
+
+def _finding_of_text(observed: Observed, rank: Rank, kind: str, text: str) -> Finding:
     output = " (no output)" if WITHOUT_OUTPUT.search(text) else ""
     place = f"{observed.view.name}/{rank.place}"
     return Finding(
         subject=ranks.subject(rank),
-        sentence=f"the {kill.kind} probe of pod {rank.pod} fails: {ranks.quote(LISTENS.sub('', text))}{output}{refused_port(rank, text)}",
-        evidence=(
-            f"{rank.pod}: {counted(rank.restarts, 'restart')}, state {rank.state}",
-            f"event Killing: {ranks.quote(kill.event.message)}",
-        ),
+        sentence=f"the {kind} probe of pod {rank.pod} fails: {ranks.quote(LISTENS.sub('', text))}{output}{refused_port(rank, text)}",
+        evidence=(f"{rank.pod}: {counted(rank.restarts, 'restart')}, state {rank.state}",),
         steps=(
             observed.lws(f"logs {place}"),
             f"if it needs more time, give the template of {observed.view.name} a startupProbe that waits longer",
