@@ -33,7 +33,7 @@ def roles(
     With `certificates` the manager issues the certificates of its webhooks, and publishes their authority. The role to
     read metrics is for the account of a scraper.
     """
-    keeping = webhooks.CLUSTER if certificates else ()
+    keeping = webhooks.CLUSTER if certificates else webhooks.READ
     return [
         *cluster_role("lws-manager-role", policy_rules((*controllers, *keeping)), namespace),
         *cluster_role("lws-proxy-role", policy_rules(kube.METRICS), namespace),

@@ -7,6 +7,8 @@ from typing import Final
 
 from kuberuntime.serving.leaderelection import LeaderElection
 from leaderworkerset.manager.controllers import Controllers
+from leaderworkerset.manager.parts import background
+from leaderworkerset.manager.webhookowner import WebhookOwner
 
 FINISH_SECONDS: Final = 6.0
 """The time limit in seconds for ending the controllers and releasing the lease."""
@@ -17,7 +19,10 @@ async def at_once() -> None:
 
 
 class Leading:
-    """Builds and runs controllers, new ones for every leadership; it starts when `begin` returns, by default at once."""
+    """Builds and runs controllers, new ones for every leadership; it starts when `begin` returns, by default at once.
+
+    With `owner` it leads only while the webhooks of the cluster do not lead to another namespace.
+    """
 
     def __init__(
         self,
@@ -25,10 +30,12 @@ class Leading:
         *,
         election: LeaderElection | None,
         begin: Callable[[], Awaitable[object]] = at_once,
+        owner: WebhookOwner | None = None,
     ) -> None:
         self._build = build
         self._election = election
         self._begin = begin
+        self._owner = owner
         self._controllers: Controllers | None = None
         self._is_stopping = False
         self._work: asyncio.Task[None]
@@ -67,6 +74,27 @@ class Leading:
 
     async def _run(self) -> None:
         await self._begin()
+        if self._owner is None:
+            await self._lead()
+            return
+        async with background(self._owner.follow()):
+            await self._owner.known()
+            while await self._lead_while_ours(self._owner):
+                pass
+
+    async def _lead_while_ours(self, owner: WebhookOwner) -> bool:
+        """Lead until the webhooks of the cluster lead elsewhere; return whether that ended it."""
+        await owner.until(ours=True)
+        async with asyncio.TaskGroup() as tasks:
+            leading = tasks.create_task(self._lead(), name="leading")
+            noticing = tasks.create_task(owner.until(ours=False))
+            await asyncio.wait((leading, noticing), return_when=asyncio.FIRST_COMPLETED)
+            is_over = noticing.done()
+            leading.cancel()
+            noticing.cancel()
+        return is_over
+
+    async def _lead(self) -> None:
         if self._election is not None:
             await self._election.run(self._control)
         else:

@@ -62,6 +62,7 @@ from leaderworkerset.manager.leading import Leading
 from leaderworkerset.manager.metricsserver import CertificateEnds, MetricsServer
 from leaderworkerset.manager.parts import ProcessPart
 from leaderworkerset.manager.probes import Probes
+from leaderworkerset.manager.webhookowner import WebhookOwner
 from leaderworkerset.manager.webhookserving import Use, Webhooks
 from leaderworkerset.webhooks import rotationloop
 from leaderworkerset.webhooks.certificatework import CertificateWork
@@ -75,6 +76,7 @@ GANGS: Final = "gang schedulers are not detected"
 WEBHOOKS: Final = "webhooks do not serve"
 CACHES: Final = "caches are not filled"
 SILENT: Final = "watches are silent: the API server sends no changes"
+ELSEWHERE: Final = "the webhook configurations lead to the manager of another namespace"
 """The answers of the readiness probe while a part is not ready."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -150,12 +152,16 @@ class ManagerProcess:
                 await webhooks.opened()
             await kubernetesversions.check(self._client)
 
-        leading = Leading(self._controllers, election=self._election, begin=begin)
+        owner = WebhookOwner(self._client, self._settings.namespace) if webhooks is not None else None
+        leading = Leading(self._controllers, election=self._election, begin=begin, owner=owner)
         detection = self._detection if webhooks is not None else None
         waiting = {GANGS: detection, WEBHOOKS: webhooks, CACHES: leading}
         served = {missing: part for missing, part in waiting.items() if part is not None}
         checks = {missing: partial(_is_ready, part) for missing, part in served.items()}
-        probes = Probes(self._configuration.health, {**checks, SILENT: leading.receives_changes})
+        checks[SILENT] = partial(leading.receives_changes)
+        if owner is not None:
+            checks[ELSEWHERE] = partial(owner.is_ours)
+        probes = Probes(self._configuration.health, checks)
         return [probes, self._metrics_server(), *served.values()]
 
     def _metrics_server(self) -> MetricsServer:

@@ -69,6 +69,13 @@ def with_authority(configuration: JSONObject, bundle: str) -> JSONObject:
     return configuration | {"webhooks": trusting}
 
 
+def elsewhere(configuration: JSONObject, namespace: str) -> str:
+    """Return another namespace whose Service the webhooks of a configuration call; empty if there is none."""
+    clients = [webhook.get("clientConfig") or {} for webhook in configuration.get("webhooks") or []]
+    called = {str((client.get("service") or {}).get("namespace") or namespace) for client in clients}
+    return min(called - {namespace}, default="")
+
+
 def _configuration(
     resource: Resource, name: str, webhooks: Iterable[WebhookSpec], client_config: ClientConfig
 ) -> JSONObject:
@@ -88,6 +95,12 @@ CLUSTER: Final = (
     Permission(MUTATING_WEBHOOK_CONFIGURATIONS, FOLLOW, names=(MUTATING_NAME,)),
     Permission(VALIDATING_WEBHOOK_CONFIGURATIONS, FOLLOW, names=(VALIDATING_NAME,)),
 )
+READ: Final = (
+    Permission(MUTATING_WEBHOOK_CONFIGURATIONS, ("list", "watch"), names=(MUTATING_NAME,)),
+    Permission(VALIDATING_WEBHOOK_CONFIGURATIONS, ("list", "watch"), names=(VALIDATING_NAME,)),
+)
+"""The permissions to notice that the webhooks lead to another installation."""
+
 NAMESPACE: Final = (Permission(SECRETS, ("get", *FOLLOW), names=(SECRET_NAME,)), Permission(SECRETS, ("create",)))
 """Together with `CLUSTER`, the permissions to maintain the webhooks' certificate (R-CERT-1).
 

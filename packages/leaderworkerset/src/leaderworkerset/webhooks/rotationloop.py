@@ -160,6 +160,8 @@ class Rotation:
                     f"{informer.resource.kind} not found: install the webhook configurations (lws install)"
                 )
             for configuration in objects:
+                if configurations.elsewhere(configuration, self._place.secret.namespace):
+                    continue  # another installation keeps its authority there
                 trusting = configurations.with_authority(configuration, bundle)
                 if trusting is not configuration:
                     log.info("injecting the authority", configuration=meta.name(configuration))

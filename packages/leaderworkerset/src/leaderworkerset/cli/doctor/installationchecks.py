@@ -81,6 +81,8 @@ class Facts(Struct, frozen=True, kw_only=True):
     deployment: Read
     managers: Sequence[JSONObject]
     """The pods of the Deployment, none if they may not be listed."""
+    elsewhere: Sequence[str]
+    """Other namespaces with a Deployment of this name, none if they may not be listed."""
     lease: Read
     gates: Mapping[str, bool] | Unread
     provider: str | Unread
@@ -236,6 +238,10 @@ def _manager(facts: Facts, now: datetime) -> Iterator[CheckResult]:
         yield CheckResult("LWS-D500", Level.OK, "manager", "runs within the embedded cluster")
         return
     yield _deployment(facts)
+    if facts.elsewhere:
+        text = f"managers are also installed in {listed(facts.elsewhere, 3)}; the webhooks lead to {facts.namespace}"
+        fix = "uninstall all but one: a Go manager there changes the same objects, and ours does not lead"
+        yield CheckResult("LWS-D516", Level.ERROR, "manager", text, fix)
     yield _lease(facts, now)
 
 

@@ -104,6 +104,7 @@ async def observe(session: Session) -> Facts:
         accesses=await _accesses(client, session.namespace),
         deployment=await _read(client, resources.DEPLOYMENTS, metadata.MANAGER, namespace),
         managers=await _all(client, [resources.PODS], namespace, selectors.format_labels(metadata.SELECTOR)),
+        elsewhere=await _elsewhere(client, namespace),
         lease=await _read(client, resources.LEASES, metadata.LEASE, namespace),
         gates=await _gates(client),
         pods=await _all(client, [resources.PODS], session.namespace),
@@ -174,6 +175,14 @@ async def _gates(client: Client) -> dict[str, bool] | Unread:
             name = line.split(b'"')[1].decode(errors="replace")
             gates[name] = line.rstrip().endswith(b" 1")
     return gates
+
+
+async def _elsewhere(client: Client, namespace: str) -> list[str]:
+    """Return the other namespaces with a Deployment of the manager; none if Deployments may not be listed."""
+    with suppress(APIError):
+        managers = await client.list(resources.DEPLOYMENTS, field_selector=f"metadata.name={metadata.MANAGER}")
+        return sorted({meta.namespace(obj) for obj in managers.items} - {namespace})
+    return []
 
 
 async def _all(

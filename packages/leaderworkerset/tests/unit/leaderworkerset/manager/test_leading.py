@@ -13,11 +13,13 @@ from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, StreamResponse
 from kuberuntime.clock import SystemClock
 from kuberuntime.objects.meta import ObjectKey
-from kuberuntime.objects.resources import STATEFULSETS
+from kuberuntime.objects.resources import STATEFULSETS, VALIDATING_WEBHOOK_CONFIGURATIONS
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.manager.controllers import Controllers
 from leaderworkerset.manager.leading import Leading
+from leaderworkerset.manager.webhookowner import WebhookOwner
+from leaderworkerset.webhooks import configurations
 from localkube.apiserver import builtin
 from localkube.apiserver.custom.customresource import kind_from_crd
 from localkube.apiserver.inprocess import InProcessTransport
@@ -66,7 +68,8 @@ async def leading() -> AsyncIterator[tuple[Leading, HalfDead, Client]]:
     await server.start()
     transport = HalfDead(server)
     client, other = Client(transport), Client(InProcessTransport(server, "other"))
-    part = Leading(lambda: Controllers(MANAGED, client, clock=SystemClock(), instance="a"), election=None)
+    owner = WebhookOwner(client, "lws-system")
+    part = Leading(lambda: Controllers(MANAGED, client, clock=SystemClock(), instance="a"), election=None, owner=owner)
     async with part.running():
         await other.create(LEADERWORKERSETS, objects.lws("web", replicas=2, size=1) | named())
         await asyncio.sleep(100)
@@ -108,4 +111,36 @@ async def test_leader_without_any_changes_is_not_ready() -> None:
         transport.is_mute = False
         await asyncio.sleep(SILENCE + 1)
         assert part.receives_changes()
+        assert await replicas(client) == 3
+
+
+def configuration(namespace: str) -> dict[str, object]:
+    """Return a configuration of webhooks that are never called here."""
+    rule = {"apiGroups": ["example.com"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["nothing"]}
+    webhook = {
+        "name": "nothing.example.com",
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "rules": [rule],
+        "clientConfig": {"service": {"namespace": namespace, "name": configurations.SERVICE_NAME}},
+    }
+    metadata = {"name": configurations.VALIDATING_NAME}
+    return {**VALIDATING_WEBHOOK_CONFIGURATIONS.type_meta, "metadata": metadata, "webhooks": [webhook]}
+
+
+async def test_manager_whose_webhooks_lead_elsewhere_does_not_lead() -> None:
+    async with leading() as (part, _, client):
+        with capture_logs() as logs:
+            await client.apply(VALIDATING_WEBHOOK_CONFIGURATIONS, configuration("another"), manager="test")
+            await asyncio.sleep(1)
+            leads = [part.is_ready]
+            await client.patch(LEADERWORKERSETS, KEY, {"spec": {"replicas": 3}}, kind="merge")
+            await asyncio.sleep(600)
+            assert await replicas(client) == 2
+        errors = [line for line in logs if line["log_level"] == "error"]
+        assert [line["namespace"] for line in errors] == ["another"]
+        await client.apply(VALIDATING_WEBHOOK_CONFIGURATIONS, configuration("lws-system"), manager="test")
+        await asyncio.sleep(1)
+        leads.append(part.is_ready)
+        assert leads == [False, True]
         assert await replicas(client) == 3

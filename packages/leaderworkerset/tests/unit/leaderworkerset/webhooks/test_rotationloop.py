@@ -143,6 +143,20 @@ async def test_rotation_waits_for_missing_configurations() -> None:
             await replica.await_shown(1)
 
 
+async def test_configurations_of_another_installation_are_left_alone() -> None:
+    """Two managers would exchange the authority of each other forever."""
+    elsewhere = configurations.at_service("another", "lws-webhook-service", b"theirs")
+    async with api() as client:
+        await install(client)
+        for resource, obj in configurations.build_configurations(MANAGED.webhooks, elsewhere):
+            await client.apply(resource, obj, manager="another")
+        before = await trusted(client)
+        replica = Replica(client)
+        async with running(replica):
+            await replica.await_shown(1)
+        assert await trusted(client) == before
+
+
 async def test_missing_secret_is_created_at_the_start() -> None:
     async with api() as client:
         for resource, obj in CONFIGURATIONS:

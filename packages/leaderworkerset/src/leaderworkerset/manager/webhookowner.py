@@ -1,0 +1,80 @@
+"""Whether the webhook configurations of the cluster lead to this manager, or to one in another namespace.
+
+A cluster has one set of them. A manager of another installation writes the same objects, so only the one whose webhooks
+are called may lead. Without the permission to read the configurations, this one does.
+"""
+
+import asyncio
+from typing import Final
+
+import structlog
+
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import only
+from kuberuntime.errors import ForbiddenError, UnauthorizedError
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS
+from leaderworkerset.webhooks import configurations
+
+CONFIGURATIONS: Final = (
+    (MUTATING_WEBHOOK_CONFIGURATIONS, configurations.MUTATING_NAME),
+    (VALIDATING_WEBHOOK_CONFIGURATIONS, configurations.VALIDATING_NAME),
+)
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class WebhookOwner:
+    """Follows the webhook configurations; `other` is the foreign namespace they lead to, empty if there is none."""
+
+    def __init__(self, client: Client, namespace: str) -> None:
+        self.other = ""
+        self._namespace = namespace
+        self._changed, self._ended = asyncio.Event(), asyncio.Event()
+        self._informers = [Informer(client, only(resource, ObjectKey("", name))) for resource, name in CONFIGURATIONS]
+        for informer in self._informers:
+            informer.subscribe(self._note)
+
+    def is_ours(self) -> bool:
+        """Return whether the webhooks lead to no other namespace."""
+        return not self.other
+
+    async def follow(self) -> None:
+        """Follow the configurations until cancelled, or until the API server forbids it."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for informer in self._informers:
+                    tasks.create_task(informer.run(gives_up=True))
+        except* (ForbiddenError, UnauthorizedError) as errors:
+            log.info("webhook configurations cannot be read: this manager leads", error=str(errors.exceptions[0]))
+            self._ended.set()
+
+    async def known(self) -> None:
+        """Wait until the configurations were read, or cannot be."""
+        synced = asyncio.gather(*(informer.wait_synced() for informer in self._informers))
+        ended = asyncio.ensure_future(self._ended.wait())
+        try:
+            await asyncio.wait((synced, ended), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            synced.cancel()
+            ended.cancel()
+
+    async def until(self, *, ours: bool) -> None:
+        """Wait until the webhooks lead here, or no longer."""
+        while self.is_ours() is not ours:
+            self._changed.clear()
+            await self._changed.wait()
+
+    def _note(self, _: Change) -> None:
+        objects = [obj for informer in self._informers for obj in informer.store.list()]
+        other = max((configurations.elsewhere(obj, self._namespace) for obj in objects), default="")
+        if other and other != self.other:
+            log.error(
+                "this manager does not lead: the webhook configurations lead to another installation; uninstall one",
+                namespace=other,
+            )
+        elif self.other and not other:
+            log.info("the webhook configurations lead here again")
+        self.other = other
+        self._changed.set()
