@@ -4,8 +4,10 @@ The keys of a work queue wait in this way, by namespace (`controller/workqueue.p
 (`client/limit.py`), and events to be written (`controller/eventrecorder.py`).
 """
 
+import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Callable, Hashable
+from collections.abc import AsyncIterator, Callable, Hashable
+from contextlib import asynccontextmanager
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -51,3 +53,38 @@ class Turns(Generic[T]):
         if not items:
             del self._waiting[tenant]
         return item
+
+
+class TurnLock:
+    """A lock for which tenants take turns: an item waits for the one in progress, and one of each other tenant."""
+
+    def __init__(self) -> None:
+        self._waiting = Turns[asyncio.Future[None]]()
+        self._holder: Hashable = None
+        self._is_held = False
+
+    @asynccontextmanager
+    async def turn(self, tenant: Hashable) -> AsyncIterator[None]:
+        """Wait for the lock, and hold it."""
+        if self._is_held:
+            granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.put(tenant, granted)
+            try:
+                await granted
+            except asyncio.CancelledError:
+                if granted.done() and not granted.cancelled():
+                    self._release()
+                raise
+        self._is_held, self._holder = True, tenant
+        try:
+            yield
+        finally:
+            self._release()
+
+    def _release(self) -> None:
+        """Give the lock to the next tenant; the last one comes again only if no other waits."""
+        while granted := self._waiting.take(lambda tenant: tenant == self._holder) or self._waiting.take():
+            if not granted.done():  # whoever is cancelled waits no longer
+                granted.set_result(None)
+                return
+        self._is_held = False

@@ -27,7 +27,7 @@ from kuberuntime.errors import KubeError
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CORE_EVENTS, PODS, SECRETS
-from kuberuntime.turns import Turns
+from kuberuntime.turns import TurnLock, Turns
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import NOT_RECREATING
 from leaderworkerset.api.resources import LEADERWORKERSETS
@@ -57,7 +57,7 @@ PAST: Final = timedelta(minutes=5)
 MOST_EVENTS: Final = 10_000
 """The maximum number of events of a namespace that are searched for events of a group."""
 
-AT_ONCE: Final = 8
+AT_ONCE: Final = 32
 OF_A_NAMESPACE: Final = 4
 """The maximum number of failures that are recorded at once, in total and per namespace."""
 
@@ -133,8 +133,8 @@ class Recorder:
         """The UIDs of `_due`, by namespace, without failures that are being recorded: they are due again afterwards."""
         self._recording: dict[str, str] = {}
         """The namespaces of the failures that are being recorded, by the UIDs of the leaders."""
-        self._keeping = asyncio.Lock()
-        """The lock of the store, which numbers the episodes of a group."""
+        self._keeping = TurnLock()
+        """The lock for the work of an episode: namespaces take turns, and the store numbers the episodes of a group."""
         self._of_groups = WeakValueDictionary[Which, asyncio.Lock]()
         """The locks of the groups with a failure that is being recorded: their episodes are numbered in order."""
         self._own: dict[str, datetime] = {}
@@ -273,8 +273,8 @@ class Recorder:
         self._logs.hurry([pod for pod in pods if meta.uid(pod) in living])
         traces, mask = await self._traces(pods, lws, record)
         _remember(self._own, identity, self._own.get(identity, traces.now))
-        episode = await asyncio.to_thread(building.build, replace(traces, now=self._own[identity]), mask)
-        async with self._keeping:
+        async with self._keeping.turn(namespace):
+            episode = await asyncio.to_thread(building.build, replace(traces, now=self._own[identity]), mask)
             kept = await self._store.keep(episode, identity)
         log.info("recorded a failure", episode=kept.place, namespace=namespace, outcome=kept.outcome)
 

@@ -275,6 +275,41 @@ async def test_failures_are_recorded_while_other_logs_wait(tmp_path: Path) -> No
             await house.until(lambda found: len(found) == 1 + recorder.AT_ONCE)
 
 
+class SlowStore(Store):
+    """A store that takes a moment for each episode, and notes whose they are."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        self.kept: list[str] = []
+
+    async def keep(self, episode: Episode, identity: str) -> Episode:
+        """Store an episode."""
+        self.kept.append(episode.namespace)
+        await asyncio.sleep(0.02)
+        return await super().keep(episode, identity)
+
+
+async def test_failure_waits_for_one_episode_of_a_noisy_tenant(tmp_path: Path) -> None:
+    """Counted are the episodes of the other tenant between the end of the reads and the own episode."""
+    async with furnished(tmp_path) as house:
+        slow = SlowStore(house.directory)
+        await house.client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "noisy"}})
+        await house.make_set()
+        quiet = await house.make_pod(0)
+        house.namespace = "noisy"
+        await house.make_set()
+        noisy = [await house.make_pod(0, group) for group in range(40)]
+        house.answers.clear()
+        async with recorder.recording(house.client, slow, house.read_logs, SystemClock()):
+            for pod in noisy:
+                await house.fail(pod)
+            await house.fail(quiet)
+            house.answers.set()
+            while len(slow.kept) <= len(noisy):  # noqa: ASYNC110 - a store sends no notification
+                await asyncio.sleep(0.02)
+        assert slow.kept.index("default") <= 2 * recorder.OF_A_NAMESPACE
+
+
 async def test_episodes_of_a_group_are_numbered_by_failure(tmp_path: Path) -> None:
     async with furnished(tmp_path) as house:
         house.answers.clear()
