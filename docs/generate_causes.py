@@ -77,7 +77,7 @@ The same sentence with the same code is the error of the command with `--stuck-a
 |---|---|---|---|
 """
 
-WARMING = ("LWS-E073", "LWS-E082", "LWS-E084")
+WARMING = ("LWS-E073", "LWS-E082", "LWS-E084", "LWS-E111")
 IN_TIME = (*WARMING, "LWS-E044", "LWS-E109")
 """The causes that are normal at first, and stuck later."""
 

@@ -25,7 +25,15 @@ from tests.explanations.builders import (
     running,
     waiting,
 )
-from tests.explanations.clouds import awaiting_node, creating
+from tests.explanations.clouds import (
+    DEVICES,
+    MOUNTED,
+    awaiting_node,
+    creating,
+    injected_sidecar,
+    refused_by_kubelet,
+    shared_claim,
+)
 from tests.explanations.situations import (
     CLAIMED,
     EXCEEDED,
@@ -254,6 +262,9 @@ SCENARIOS: Final[dict[str, Observed]] = {
         )
     ),
     "LWS-E109": creating(normal("Pulling", 'Pulling image "vllm:1"', seconds=500, component="kubelet")),
+    "LWS-E110": refused_by_kubelet("UnexpectedAdmissionError", DEVICES, 3),
+    "LWS-E111": injected_sidecar(700),
+    "LWS-E116": shared_claim(placed(0, 1, node="node-1", spec=MOUNTED)),
     "LWS-E041": racks_taken(),
     "LWS-E042": pending("0/3 nodes are available: 3 node(s) didn't match pod topology spread constraints."),
     "LWS-E043": pending("0/3 nodes are available: 3 node(s) were unschedulable."),

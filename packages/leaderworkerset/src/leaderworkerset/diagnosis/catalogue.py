@@ -33,7 +33,14 @@ from leaderworkerset.diagnosis.causes import (
     unattended,
     volumes,
 )
-from leaderworkerset.diagnosis.causes.components import autoscalers, containerrefusals, hooks, imagepulls
+from leaderworkerset.diagnosis.causes.components import (
+    autoscalers,
+    containerrefusals,
+    hooks,
+    imagepulls,
+    injections,
+    kubeletrefusals,
+)
 from leaderworkerset.diagnosis.causes.kubelets import evictedpods, probekills
 from leaderworkerset.diagnosis.finding import Cause
 from leaderworkerset.views.health.verdict import Verdict
@@ -109,6 +116,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     closednodes.cordoned,
     scheduling.UNSCHEDULABLE,
     # They cannot be started.
+    kubeletrefusals.is_refused,
     evictedpods.was_evicted,
     containerrefusals.NO_DEVICE,
     containerrefusals.INSECURE,
@@ -116,6 +124,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     containerrefusals.BAD_FIELD,
     containers.NO_SANDBOX,
     images.BAD_CONFIG,
+    volumes.attached_elsewhere,
     volumes.cannot_mount,
     images.INVALID,
     images.NO_PROGRAM,
@@ -128,6 +137,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     images.NOT_STARTED,
     # They fail.
     hooks.start_hook_fails,
+    injections.injection_is_unready,
     containers.out_of_memory,
     containers.init_fails,
     probekills.killed_by_probe,

@@ -121,14 +121,20 @@ def wants_of_view(view: View) -> Iterator[Want]:
         yield Want(Query(resources.STATEFULSETS, namespace, own))
     else:
         yield Want(lists.records_of(namespace, view.name))
-    if any(meta.status(rank.object or {}).get("phase") in STARTED for rank in members):
+    if any(map(_has_started, members)):
         yield Want(Query(resources.SERVICES, namespace))
     if not meta.is_observed(view.object) or any(map(_awaits_manager, view.groups)):
         yield from of_manager()
     if waiting := list(filter(ranks.is_unscheduled, members)):
         yield from _of_places(view, waiting)
+    elif any(rank.node and not _has_started(rank) and volumes.claims(rank) for rank in members):
+        yield Want(Query(resources.PERSISTENT_VOLUME_CLAIMS, namespace))
     if any(gates(rank) for rank in members):
         yield Want(Query(QUEUED_WORKLOADS, namespace), NEWER_WORKLOADS)
+
+
+def _has_started(rank: Rank) -> bool:
+    return meta.status(rank.object or {}).get("phase") in STARTED
 
 
 def _wants_of_evidence(observed: Observed) -> Iterator[Want]:

@@ -13,6 +13,7 @@ from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.finding import Finding, cause
 from leaderworkerset.diagnosis.observed import QUEUED_WORKLOADS, SERVED_BY_KUEUE, Observed
 from leaderworkerset.views.groups import Rank
+from leaderworkerset.views.health.verdict import Verdict
 from leaderworkerset.views.wording import duration
 
 GROUPED: Final = tuple((provider, kind) for provider in PROVIDERS.values() for kind in provider.group_objects)
@@ -37,7 +38,8 @@ def gates(rank: Rank) -> list[str]:
     code="LWS-E030",
     title="Kueue has not admitted the group",
     meaning="Kueue holds the pods of a group until its queue has quota for the whole group.",
-    remedy="Wait for quota, raise it, or read the Workload, which says what does not fit.",
+    remedy="Wait for quota, raise it, or read the Workload, which names what does not fit. An admission check that is pending, such as a "
+    "ProvisioningRequest for nodes, is progress.",
 )
 def awaits_queue(observed: Observed) -> Finding | None:
     """Find pods that Kueue holds back, and the state of their Workloads."""
@@ -51,6 +53,9 @@ def awaits_queue(observed: Observed) -> Finding | None:
     rank = gated[0]
     queue = meta.labels(observed.view.object).get(labels.QUEUE_NAME, "")
     messages = [text for workload in observed.get(QUEUED_WORKLOADS) if (text := _waits(workload, rank))]
+    checks = [
+        check for workload in observed.get(QUEUED_WORKLOADS) if _waits(workload, rank) for check in _checks(workload)
+    ]
     reason = messages[0] if messages else "no Workload of the group is known"
     return Finding(
         subject=ranks.subject(rank),
@@ -60,7 +65,15 @@ def awaits_queue(observed: Observed) -> Finding | None:
             observed.kubectl("get workloads.kueue.x-k8s.io"),
             observed.kubectl(f"describe localqueue {queue}".strip()),
         ),
+        verdict=Verdict.PROGRESSING if checks and all(check.get("state") == "Pending" for check in checks) else None,
     )
+
+
+def _checks(workload: JSONObject) -> list[JSONObject]:
+    """Return the admission checks that hold a Workload with reserved quota: a ProvisioningRequest is one of them."""
+    if not meta.is_condition_true(workload, "QuotaReserved"):
+        return []
+    return [check for check in meta.status(workload).get("admissionChecks") or [] if check.get("state") != "Ready"]
 
 
 def _waits(workload: JSONObject, rank: Rank) -> str:
@@ -72,6 +85,12 @@ def _waits(workload: JSONObject, rank: Rank) -> str:
         return ""
     if condition is not None:
         return f"Workload {own} is finished, which Kueue never takes back: delete it, then Kueue makes a new one"
+    if checks := _checks(workload):
+        texts = [
+            f"admission check {check.get('name')} is {check.get('state')}: {ranks.quote(str(check.get('message') or 'no message'))}"
+            for check in checks
+        ]
+        return f"Workload {own} has quota, and {'; '.join(texts)}"
     reservation = meta.find_condition(workload, "QuotaReserved") or {}
     text = ranks.quote(str(reservation.get("message") or "it is waiting in its queue"))
     return f"Workload {meta.name(workload)}: {text}"

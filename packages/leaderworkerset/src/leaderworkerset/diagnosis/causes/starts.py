@@ -11,6 +11,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import AWAITS_LEADER
 from leaderworkerset.core.leaderworkerset import services
 from leaderworkerset.diagnosis import exits, ranks
+from leaderworkerset.diagnosis.causes.components import autoscalers
 from leaderworkerset.diagnosis.causes.unattended import last_change
 from leaderworkerset.diagnosis.finding import Finding, Subject, cause
 from leaderworkerset.diagnosis.observed import Observed
@@ -163,8 +164,10 @@ def _failed_rank(group: Group, recreation: Recreations) -> Rank | None:
     return next((rank for rank in group.ranks if rank.pod == recreation.failed_pod), None)
 
 
-def _eviction(recreation: Recreations) -> tuple[str, ...]:
-    """Return a note if the failed pod was evicted through the API: its node is being drained."""
+def _eviction(observed: Observed, recreation: Recreations) -> tuple[str, ...]:
+    """Return a note if an autoscaler or an eviction through the API ended the failed pod: its node is being emptied."""
+    if removal := autoscalers.removal(observed, recreation.failed_pod):
+        return (removal,)
     if EVICTED not in recreation.failure:
         return ()
     return (f"{recreation.failed_pod} was evicted, as the drain of a node does: the group starts on other nodes",)
@@ -188,7 +191,7 @@ def backs_off(observed: Observed) -> Finding | None:
             sentence=f"group {group.name} {recreations.sentence(recreation, observed.now)}",
             evidence=(
                 f"recreation {recreation.count} in a row, due {timestamps.render(recreation.due)}",
-                *_eviction(recreation),
+                *_eviction(observed, recreation),
             ),
             steps=(
                 *_advice(observed, group, recreation),
@@ -245,7 +248,7 @@ def was_recreated(observed: Observed) -> Finding | None:
             return Finding(
                 subject=subject,
                 sentence=f"group {group.name} {state}: {recreations.sentence(recreation, observed.now)}",
-                evidence=(f"recreation {recreation.count} in a row", *_eviction(recreation)),
+                evidence=(f"recreation {recreation.count} in a row", *_eviction(observed, recreation)),
                 steps=_advice(observed, group, recreation),
             )
     return None

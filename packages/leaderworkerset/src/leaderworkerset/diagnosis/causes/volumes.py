@@ -21,15 +21,37 @@ BINDING: Final = re.compile(
 )
 
 
+HOLDERS_NAMED: Final = 4
 PATIENCE: Final = timedelta(minutes=2)
 """The time that the creation of a volume may take."""
+
+
+PROVISIONING: Final = (
+    (
+        r"(?i)ResourceExhausted|quota|limit exceeded|LimitExceeded",
+        "the quota of the cloud is used up: raise it, delete volumes that nobody uses, or request less storage",
+    ),
+    (
+        r"(?i)access ?mode|MULTI_NODE",
+        "the StorageClass has no such access mode: use another class, or accessModes that it has",
+    ),
+    (
+        r"(?i)PermissionDenied|Unauthorized|AccessDenied|403",
+        "the storage driver lacks a permission in the cloud: give it the role that its documentation names",
+    ),
+    (
+        r"(?i)InvalidArgument|invalid|unsupported",
+        "the storage driver refuses the size or a parameter: correct the claim or the parameters of its StorageClass",
+    ),
+)
+"""The next steps by the message of a storage driver that makes no volume."""
 
 
 @cause(
     code="LWS-E044",
     title="a volume claim is not bound",
     meaning="A pod waits for a PersistentVolumeClaim without a bound volume.",
-    remedy="Create the StorageClass or the volume, or correct storageClassName and the size of the claim.",
+    remedy="Create the StorageClass or the volume, or correct storageClassName and the size of the claim. If a quota of the cloud is used up, raise it.",
 )
 def claim_is_pending(observed: Observed) -> Finding | None:
     """Find a claim without a bound volume, and the reason."""
@@ -39,14 +61,15 @@ def claim_is_pending(observed: Observed) -> Finding | None:
     rank = waiting[0]
     name = next((claim for claim in claims(rank) if _is_pending(observed, claim)), next(iter(claims(rank)), "unknown"))
     why, age = _why_pending(observed, name), observed.since(rank.created)
-    may_come = not why.startswith("there is no") and age is not None and age < PATIENCE
+    refusal = next((step for pattern, step in PROVISIONING if re.search(pattern, why)), "")
+    may_come = not (why.startswith("there is no") or refusal) and age is not None and age < PATIENCE
     return Finding(
         subject=ranks.subject(rank),
         verdict=Verdict.PROGRESSING if may_come else None,
         sentence=f"claim {name} of pod {rank.pod} is not bound{ranks.others(len(waiting))}{f': {why}' if why else ''}",
         evidence=(f"{rank.pod}: {ranks.quote(rank.why)}",),
         steps=(
-            f"make the StorageClass or a volume for claim {name}, or correct its class and size",
+            refusal or f"make the StorageClass or a volume for claim {name}, or correct its class and size",
             observed.kubectl(f"describe pvc {name}"),
             f"{observed.plain_kubectl} get storageclasses,pv",
         ),
@@ -105,6 +128,23 @@ NO_CLAIM: Final = Cause(
         ("create claim {claim}, or correct claimName in {template}",),
     ),
 )
+MOUNTS: Final = (
+    (
+        r"(?i)attachment limit|maximum number of (?:disks|volumes)|maximum count|attach(?:ed|ment)? .{0,40}exceed",
+        "node {node} has as many volumes as it can attach: use fewer volumes for each pod, or nodes that can attach more",
+    ),
+    (
+        r"driver name (?P<driver>\S+) not found in the list of registered CSI drivers",
+        "the storage driver does not run on node {node}: check its DaemonSet",
+    ),
+    (r"(?i)access denied by server|permission denied", "let the server of the volume admit node {node}"),
+    (
+        r"(?i)connection (?:refused|timed out)|no route to host",
+        "check that node {node} reaches the server of the volume",
+    ),
+)
+"""The next steps by the message of a failed attachment or mount."""
+
 CANNOT_MOUNT: Final = Told(
     is_placed,
     r"(?:MountVolume\.|AttachVolume\.|Unable to attach or mount|Multi-Attach|\bvolumes)(?s:.*?)"
@@ -124,7 +164,69 @@ def cannot_mount(observed: Observed) -> Finding | None:
     """Find a volume that cannot be mounted; the step creates its missing Secret or ConfigMap."""
     finding = CANNOT_MOUNT(observed)
     absent = re.search(r"((?:secret|configmap) \S+) not found$", finding.sentence) if finding else None
-    if not finding or not absent:
-        return finding
+    if not finding:
+        return None
+    if not absent:
+        rank = ranks.of_subject(observed, finding.subject)
+        steps = [step.format(node=rank.node) for pattern, step in MOUNTS if re.search(pattern, rank.why)]
+        return replace(finding, steps=(*steps[:1], *finding.steps))
     step = f"create {absent[1]} in namespace {observed.view.namespace}, or correct the volume in {observed.template}"
     return replace(finding, steps=(step,))
+
+
+ATTACHED: Final = re.compile(
+    r"Multi-Attach error for volume \"(?P<volume>[^\"]+)\"(?:.*used by pod\(s\) (?P<pods>.+))?"
+)
+
+
+@cause(
+    code="LWS-E116",
+    title="a volume is attached to another node",
+    meaning="The claim of a pod is ReadWriteOnce: one node at a time can attach its volume. Another pod uses it on another node, or the node "
+    "of an earlier pod has not released it.",
+    remedy="Let ranks share a claim that is ReadWriteMany or ReadOnlyMany, or give each its own with volumeClaimTemplates.",
+)
+def attached_elsewhere(observed: Observed) -> Finding | None:
+    """Find a volume that another node has attached, its claim, and the pods that use it there."""
+    waiting = [(rank, match) for rank in observed.at(is_placed) if (match := ATTACHED.search(rank.why[: ranks.QUOTED]))]
+    if not waiting:
+        return None
+    rank, match = waiting[0]
+    claim = _claim_of(observed, rank, match["volume"])
+    modes = ", ".join(
+        meta.spec(observed.by_name(PERSISTENT_VOLUME_CLAIMS, claim) or {}).get("accessModes") or ["ReadWriteOnce"]
+    )
+    holders = _holders(observed, claim, rank)
+    used = ", ".join(f"{other.pod} on node {other.node}" for other in holders[:HOLDERS_NAMED])
+    by = (
+        f"; {used} {'uses' if len(holders) == 1 else 'use'} it"
+        if used
+        else f"; {match['pods']} uses it"
+        if match["pods"]
+        else ""
+    )
+    share = f"let the ranks share a claim with accessModes ReadWriteMany or ReadOnlyMany, or give each its own: volumeClaimTemplates in place of claim {claim}"
+    release = f"wait until node of the earlier pod has released it, or find out why not: {observed.plain_kubectl} get volumeattachments"
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=f"claim {claim} of pod {rank.pod} is {modes}, and its volume is attached to another node{ranks.others(len(waiting))}{by}",
+        evidence=(f"{rank.pod}: {ranks.quote(rank.why)}",),
+        steps=(share if holders or match["pods"] else release, observed.kubectl(f"describe pvc {claim}")),
+    )
+
+
+def _claim_of(observed: Observed, rank: Rank, volume: str) -> str:
+    """Return the claim of a pod that is bound to a volume, else its first one."""
+    names = claims(rank)
+    bound = (
+        name
+        for name in names
+        if meta.spec(observed.by_name(PERSISTENT_VOLUME_CLAIMS, name) or {}).get("volumeName") == volume
+    )
+    return next(bound, next(iter(names), volume))
+
+
+def _holders(observed: Observed, claim: str, rank: Rank) -> list[Rank]:
+    """Return the other ranks that use a claim on other nodes."""
+    members = (other for group in observed.view.groups for other in group.ranks)
+    return [other for other in members if other.node and other.node != rank.node and claim in claims(other)]

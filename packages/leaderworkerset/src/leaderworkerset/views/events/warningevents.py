@@ -47,6 +47,7 @@ class WarningEvent(Struct, frozen=True):
     last: datetime
     related: str
     component: str = ""
+    host: str = ""
     is_warning: bool = True
 
 
@@ -193,6 +194,7 @@ def _read(event: JSONObject) -> WarningEvent:
         last=last_seen(event),
         related=related.get("name", "") if related.get("kind") == "Pod" else "",
         component=event.get("reportingComponent") or (event.get("source") or {}).get("component") or "",
+        host=(event.get("source") or {}).get("host") or "",
         is_warning=event.get("type") == "Warning",
     )
 

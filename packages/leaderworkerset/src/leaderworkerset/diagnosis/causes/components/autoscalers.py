@@ -56,6 +56,9 @@ REMEDIES: Final = (
 )
 """The next steps by a pattern of the autoscaler's reason; the first match counts."""
 
+REMEMBERED: Final = timedelta(minutes=20)
+"""The time for which the end of a pod with its node may explain the state of its group."""
+
 OTHERWISE: Final = "read the log of {component}: why it adds no node for this pod"
 
 
@@ -124,6 +127,23 @@ def _claim_state(claim: JSONObject | None) -> str:
             message = masked(str(condition.get("message") or condition.get("reason") or ""))
             return f"not {kind} yet" + (f": {ranks.quote(message)}" if message else "")
     return f"node {meta.status(claim).get('nodeName')} is there"
+
+
+REMOVALS: Final = frozenset({"ScaleDown", "Disrupted", "Evicted"})
+
+
+def removal(observed: Observed, pod: str) -> str:
+    """Return which autoscaler lately ended a pod of this name together with its node; empty if none did."""
+    events = [
+        event
+        for event in observed.warnings.of_any_type(observed.view.namespace, "Pod", pod)
+        if event.reason in REMOVALS and not event.is_warning and observed.now - event.last <= REMEMBERED
+    ]
+    newest = max(events, key=lambda event: event.last, default=None)
+    if newest is None:
+        return ""
+    text = f"{newest.component or 'an autoscaler'} ended {pod} with its node ({ranks.quote(newest.message)})"
+    return f"{text}; a disruption budget, or an annotation of its pods, keeps it from groups"
 
 
 def noted(find: Find) -> Find:
