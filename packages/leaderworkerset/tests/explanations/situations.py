@@ -96,7 +96,10 @@ def starting() -> Observed:
 
 def statefulset(name: str, replicas: int, made: float, pods: int = 0) -> JSONObject:
     """Return a StatefulSet that its controller has observed, with so many pods."""
+    kind = "LeaderWorkerSet" if name == "web" else "Pod"
+    owner = {"kind": kind, "name": name, "uid": "set" if name == "web" else f"uid-of-{name}", "controller": True}
     metadata = {"name": name, "namespace": NAMESPACE, "generation": 1, "creationTimestamp": ago(made)}
+    metadata["ownerReferences"] = [owner]
     return {"metadata": metadata, "spec": {"replicas": replicas}, "status": {"observedGeneration": 1, "replicas": pods}}
 
 

@@ -28,7 +28,7 @@ import structlog
 from msgspec import Struct, field
 
 from kuberuntime.cache.informer import Informer
-from kuberuntime.controller.executor import Removed, Write, Written
+from kuberuntime.controller.writes import Removed, Write, Written
 from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import ObjectKey, ResourceVersion
 

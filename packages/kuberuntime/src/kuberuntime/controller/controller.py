@@ -16,8 +16,9 @@ from msgspec import Struct
 from kuberuntime.backoff import Backoff
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.controller.barrier import Barrier
-from kuberuntime.controller.executor import ExecutionError, Executor, Write, summary
+from kuberuntime.controller.executor import ExecutionError, Executor
 from kuberuntime.controller.workqueue import BACKOFF, SILENCE, Observer, WorkQueue, run_workers
+from kuberuntime.controller.writes import Write, summary
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.plan import Plan
 

@@ -16,8 +16,7 @@ without events.
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Final, Protocol, TypeAlias, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import structlog
 from msgspec import Struct
@@ -25,6 +24,7 @@ from msgspec.structs import replace
 
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
+from kuberuntime.controller.writes import Removed, Write, Written, describe
 from kuberuntime.errors import (
     AlreadyExistsError,
     APIError,
@@ -35,7 +35,7 @@ from kuberuntime.errors import (
     NotFoundError,
 )
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSON, UID, JSONObject, ObjectKey, ResourceVersion
+from kuberuntime.objects.meta import JSON, UID, JSONObject
 from kuberuntime.objects.resources import Resource
 from kuberuntime.plan import (
     Action,
@@ -44,7 +44,6 @@ from kuberuntime.plan import (
     Create,
     Delete,
     DeleteCollection,
-    Effect,
     Emit,
     Event,
     Finally,
@@ -59,42 +58,6 @@ from kuberuntime.plan import (
 
 T = TypeVar("T")
 
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """An object was written, and has at least this version; `object` is the API server's answer to an apply.
-
-    It is empty for other writes: a plan may create a thousand objects, whose answers would all be kept until its end.
-    """
-
-    resource: Resource
-    key: ObjectKey
-    version: ResourceVersion
-    object: JSONObject = field(default_factory=dict, compare=False, repr=False)
-
-
-class Removed(Struct, frozen=True):
-    """The object with this UID is deleted or terminating; without a UID, the object of that name."""
-
-    resource: Resource
-    key: ObjectKey
-    uid: UID | None
-
-
-Write: TypeAlias = Written | Removed
-
-NAMED: Final = 3
-"""The maximum number of writes that a summary names."""
-
-VERBS: Final[dict[type[Effect], str]] = {
-    Apply: "apply",
-    Create: "create",
-    Patch: "patch",
-    Put: "replace",
-    PutStatus: "write the status of",
-    Delete: "delete",
-    DeleteCollection: "delete all",
-}
 
 AT_ONCE: Final = 8
 """The maximum number of concurrent sequences of one action: other writes wait behind them in API servers."""
@@ -227,12 +190,12 @@ class Executor:
             raise
         except KubeError as error:
             if isinstance(action, Put | PutStatus) and isinstance(error, ConflictError):
-                raise RequeueError(_describe(action, error)) from error
+                raise RequeueError(describe(action, error)) from error
             if isinstance(error, APIError):
                 self._record(
                     replace(event, note=event.note.replace("{error}", error.message)) for event in action.on_failure
                 )
-            raise ActionError(_describe(action, error)) from error
+            raise ActionError(describe(action, error)) from error
         log.debug("wrote", action=type(action).__name__, write=outcome, seconds=self._clock.monotonic() - started)
         if outcome.write is not None:
             writes.append(outcome.write)
@@ -241,8 +204,8 @@ class Executor:
 
     async def _send(self, action: WriteAction) -> _Outcome:
         match action:
-            case Apply(resource=resource, object=obj, manager=manager):
-                return _written(resource, await self._client.apply(resource, obj, manager=manager), is_kept=True)
+            case Apply():
+                return await self._apply(action)
             case Create():
                 return await self._create(action)
             case Put(resource=resource, object=obj, subresource=subresource):
@@ -254,6 +217,23 @@ class Executor:
             case DeleteCollection(resource=resource, namespace=namespace):
                 await self._client.delete_collection(resource, namespace)
                 return _Outcome(None, did_something=True)
+
+    async def _apply(self, action: Apply) -> _Outcome:
+        resource, obj = action.resource, action.object
+        try:
+            return _written(resource, await self._client.apply(resource, obj, manager=action.manager), is_kept=True)
+        except InvalidError as error:
+            for existing in await self._same_name(resource, obj):
+                if _is_of_other(existing, obj):
+                    name = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
+                    message = f'{name} "{meta.name(obj)}" already exists: it {meta.ownership(existing)}'
+                    raise AlreadyExistsError(error.status | {"message": message}) from error
+            raise
+
+    async def _same_name(self, resource: Resource, obj: JSONObject) -> Sequence[JSONObject]:
+        """Return the existing object with the name of `obj`; it is listed, as for a cache."""
+        name = f"metadata.name={meta.name(obj)}"
+        return (await self._client.list(resource, namespace=meta.namespace(obj), field_selector=name)).items
 
     async def _create(self, action: Create) -> _Outcome:
         try:
@@ -271,13 +251,9 @@ class Executor:
         return _written(action.resource, answer)
 
     async def _check_owner(self, action: Create, error: AlreadyExistsError) -> None:
-        """Raise the error with the owner of the existing object unless it is our own.
-
-        The object is listed, as for a cache.
-        """
-        expected, name = meta.controller_of(action.object) or {}, f"metadata.name={meta.name(action.object)}"
-        listing = await self._client.list(action.resource, namespace=meta.namespace(action.object), field_selector=name)
-        for existing in listing.items:
+        """Raise the error with the owner of the existing object unless it is our own."""
+        expected = meta.controller_of(action.object) or {}
+        for existing in await self._same_name(action.resource, action.object):
             owner = meta.controller_of(existing) or {}
             if owner and owner.get("uid") == expected.get("uid"):
                 _check_fields(action, existing, error)
@@ -288,7 +264,7 @@ class Executor:
             if used is not None:
                 self._record(used.events)
                 return
-            whose = f"is controlled by {owner['kind']} {owner['name']}" if owner else "has no controller"
+            whose = meta.ownership(existing)
             if not owner and action.accepted:
                 whose += f", {', and '.join(dict.fromkeys(accepted.lack for accepted in action.accepted))}"
             raise AlreadyExistsError(error.status | {"message": f"{error.message}: it {whose}"})
@@ -339,6 +315,14 @@ def _check_fields(action: Create, existing: JSONObject, error: AlreadyExistsErro
             raise RequeueError(f"{error}: its {'.'.join(path)} differs")
 
 
+def _is_of_other(existing: JSONObject, desired: JSONObject) -> bool:
+    """Return whether an existing object has another controller than desired, or none and another selector."""
+    owner, expected = meta.controller_of(existing), meta.controller_of(desired)
+    if owner is None or expected is None:
+        return owner is None and bool(meta.spec(existing).get("selector") != meta.spec(desired).get("selector"))
+    return (owner["kind"], owner["name"]) != (expected["kind"], expected["name"])
+
+
 def _raise_one(failures: Sequence[ExecutionError]) -> None:
     """Raise the first failure (a conflict only if all are conflicts), and log the others."""
     if not failures:
@@ -347,18 +331,6 @@ def _raise_one(failures: Sequence[ExecutionError]) -> None:
     if others:
         log.warning("more actions failed", count=len(others), errors=[str(other) for other in others[:LOGGED]])
     raise raised
-
-
-def summary(writes: Sequence[Write]) -> list[str]:
-    """Return a summary of the writes, for logs.
-
-    >>> from kuberuntime.objects.resources import PODS
-    >>> summary([Removed(PODS, ObjectKey("default", f"web-{index}"), None) for index in range(5)])
-    ['deleted pods/web-0', 'deleted pods/web-1', 'deleted pods/web-2', '2 more']
-    """
-    verbs = ("deleted" if isinstance(write, Removed) else "wrote" for write in writes)
-    lines = [f"{verb} {write.resource.plural}/{write.key.name}" for verb, write in zip(verbs, writes, strict=True)]
-    return lines if len(lines) <= NAMED else [*lines[:NAMED], f"{len(lines) - NAMED} more"]
 
 
 def slow_start(items: Sequence[T]) -> Iterator[Sequence[T]]:
@@ -391,17 +363,3 @@ def _naming(value: JSON, error: ExecutionError) -> JSON:
     if isinstance(value, list):
         return [_naming(inner, error) for inner in value]
     return value.replace("{error}", str(error)) if isinstance(value, str) else value
-
-
-def _describe(action: WriteAction, error: KubeError) -> str:
-    kind = action.resource.kind
-    match action:
-        case DeleteCollection(namespace=namespace):
-            where = f"in {namespace}"
-        case Delete(key=key) | Patch(key=key):
-            where = str(key)
-        case _:
-            where = str(meta.key(action.object))
-    if isinstance(action, Create | Patch | Put) and action.subresource:
-        kind = f"{kind}/{action.subresource}"
-    return f"{VERBS[type(action)]} {kind} {where}: {error}"

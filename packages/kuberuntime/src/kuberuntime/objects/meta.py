@@ -153,6 +153,12 @@ def foreign_controller(obj: Mapping[str, Any], owner: Mapping[str, Any]) -> Owne
     return controller
 
 
+def ownership(obj: Mapping[str, Any]) -> str:
+    """Return the end of a sentence about who controls `obj`."""
+    controller = controller_of(obj)
+    return f"is controlled by {controller['kind']} {controller['name']}" if controller else "has no controller"
+
+
 def controller_reference(owner: Mapping[str, Any]) -> OwnerReference:
     """Build the reference by which `owner` controls another object and blocks its own foreground deletion."""
     return {

@@ -23,6 +23,9 @@ HOST_CHARACTERS: Final = 8
 KEY_CHARACTERS: Final = 40
 """The characters of a random key, more than any index has."""
 
+GROUP_LABELS: Final = (labels.GROUP_INDEX, labels.GROUP_KEY)
+"""The labels of a group's pods, in addition to the name of their LeaderWorkerSet."""
+
 
 def label(obj: JSONObject) -> str:
     """Return the label that a pod and all objects of its group have, unchanged; empty if there is none."""
@@ -103,8 +106,31 @@ def find_workers(leader: JSONObject, statefulsets: Iterable[JSONObject]) -> JSON
     """Return the StatefulSet with the name of the leader's workers, or with the leader as controller.
 
     Other versions of the controller name it after the leader pod (N-HASH-20). A StatefulSet of another owner is not
-    returned.
+    returned. One without a controller must select the pods of the group, as after a deletion of the leader that
+    orphaned it.
     """
-    name = host(leader)
+    name, own = host(leader), group_labels(leader)
     candidates = (obj for obj in statefulsets if meta.name(obj) == name or meta.is_controlled(obj, leader))
-    return next((obj for obj in candidates if meta.foreign_controller(obj, leader) is None), None)
+    return next((obj for obj in candidates if not is_foreign(obj, leader, own)), None)
+
+
+def group_labels(leader: JSONObject) -> dict[str, str]:
+    """Return the labels by which the StatefulSet of a leader's workers selects its pods (R-WSTS-3)."""
+    copied = {key: value for key in GROUP_LABELS if (value := meta.labels(leader).get(key)) is not None}
+    return {labels.NAME: meta.labels(leader).get(labels.NAME, "")} | copied
+
+
+def leader_labels(name: str) -> dict[str, str]:
+    """Return the labels by which the StatefulSet or Deployment of the leaders selects its pods (R-LSTS-2)."""
+    return {labels.NAME: name, labels.WORKER_INDEX: labels.LEADER_WORKER_INDEX}
+
+
+def is_foreign(workload: JSONObject, owner: JSONObject, selected: dict[str, str]) -> bool:
+    """Return whether a StatefulSet or Deployment with our name is neither `owner`'s nor an orphan that it adopts.
+
+    An orphan has no controller, and selects the pods with the labels `selected`. The object of a predecessor, which is
+    deleted soon, is not foreign.
+    """
+    if meta.controller_of(workload) is not None:
+        return meta.foreign_controller(workload, owner) is not None
+    return bool(meta.spec(workload).get("selector") != {"matchLabels": selected})

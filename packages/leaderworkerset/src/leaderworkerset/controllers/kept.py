@@ -98,13 +98,14 @@ _ROLLED: Final = (
 WORKER_STATEFULSET: Final = Projection("metadata.creationTimestamp", *_ROLLED)
 """The StatefulSet of a group's workers: its readiness and its revision."""
 
-LEADER_STATEFULSET: Final = Projection(*_ROLLED, "metadata.annotations")
+LEADER_STATEFULSET: Final = Projection(*_ROLLED, "metadata.annotations", "spec.selector")
 """The StatefulSet of the leaders: its rollout, and the fields that distinguish its states (`edition.Identity`)."""
 
 DEPLOYMENT: Final = Projection(
     "metadata.labels",
     "metadata.annotations",
     "spec.replicas",
+    "spec.selector",
     "status.observedGeneration",
     "status.replicas",
     "status.readyReplicas",

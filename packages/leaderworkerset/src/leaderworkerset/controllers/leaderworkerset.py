@@ -17,7 +17,7 @@ from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
 from kuberuntime.controller.controller import Watch
-from kuberuntime.controller.executor import Write, Written
+from kuberuntime.controller.writes import Write, Written
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, STATEFULSETS
@@ -27,14 +27,14 @@ from leaderworkerset.api.groupname import is_leader
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.capabilities.deciding import decide, describe
 from leaderworkerset.capabilities.history import revisionhistory
-from leaderworkerset.controllers import gangobjects, indexes, leaders, permissions, setobservers
+from leaderworkerset.controllers import gangobjects, groupservices, indexes, leaders, permissions, setobservers
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.endings import Endings
 from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
 from leaderworkerset.controllers.groupsofsets import GroupsOfSets
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.controllers.weight import is_large
-from leaderworkerset.core.leaderworkerset import services
+from leaderworkerset.core.leaderworkerset import groupfacts, services
 from leaderworkerset.core.leaderworkerset.decision import (
     NOTHING_KNOWN,
     Decision,
@@ -162,12 +162,21 @@ class LeaderWorkerSetDriver(Driver):
         if (lws := observed.leaderworkerset) is not None and delegation.is_needed(lws, observed.scheduling.objects):
             parent = await gangobjects.find_parent(self._client, lws)
             observed = self.observe(key, known, parent)
+        unreachable = await self._find_unreachable(key, observed)
+        observed = without_unreachable(observed, unreachable)
         documents = (observed.leaderworkerset, observed.keeper, *observed.revisions)
         if not is_large(documents, len(observed.groups)):
             return decide(observed, self._clock.now(), self._gang)
         async with self._turn:
-            observed = self.observe(key, known, parent)
+            observed = without_unreachable(self.observe(key, known, parent), unreachable)
             return await asyncio.to_thread(decide, observed, self._clock.now(), self._gang)
+
+    async def _find_unreachable(self, key: ObjectKey, observed: ObservedLeaderWorkerSet) -> frozenset[str]:
+        if observed.leaderworkerset is None:
+            return groupservices.NONE
+        pods = self._informers.pods.store.by_index(indexes.LEADERS, str(key))
+        cached = self._informers.services.store
+        return await groupservices.unreachable(self._client, observed.leaderworkerset, pods, cached)
 
     def observe(self, key: ObjectKey, known: Known = NOTHING_KNOWN, parent: Parent = None) -> ObservedLeaderWorkerSet:
         """Collect the objects of one LeaderWorkerSet from the caches."""
@@ -242,6 +251,14 @@ class LeaderWorkerSetDriver(Driver):
             *self._gang_objects.watches(keys_of_owned),
             *(watch for observer in self._observers.values() for watch in observer.watches()),
         )
+
+
+def without_unreachable(observed: ObservedLeaderWorkerSet, leaders: frozenset[str]) -> ObservedLeaderWorkerSet:
+    """Return the observation in which the groups of these leaders are not ready."""
+    if not leaders:
+        return observed
+    groups = groupfacts.without_readiness(observed.groups, leaders)
+    return replace(observed, groups=groups, folded=None, unreachable=leaders & groups.keys())
 
 
 def keys_of_statefulset(change: Change) -> Iterable[ObjectKey]:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
 from kuberuntime.controller.controller import Watch
-from kuberuntime.controller.executor import Write
+from kuberuntime.controller.writes import Write
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.plan import Plan
 from kuberuntime.policyrules import Permission

@@ -11,7 +11,7 @@ from testkit.fakes import SmallServer
 from kuberuntime.cache.informer import Informer
 from kuberuntime.client.client import Client
 from kuberuntime.controller.barrier import PATIENCE, Barrier
-from kuberuntime.controller.executor import Removed, Write, Written
+from kuberuntime.controller.writes import Removed, Write, Written
 from kuberuntime.objects.meta import UID, ObjectKey, ResourceVersion
 from kuberuntime.objects.resources import PODS, SERVICES, STATEFULSETS
 

@@ -15,8 +15,9 @@ from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response
 from kuberuntime.controller.controller import Controller, ControllerOptions, Watch
-from kuberuntime.controller.executor import Executor, Write, Written
+from kuberuntime.controller.executor import Executor
 from kuberuntime.controller.manager import Manager
+from kuberuntime.controller.writes import Write, Written
 from kuberuntime.errors import KubeError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey

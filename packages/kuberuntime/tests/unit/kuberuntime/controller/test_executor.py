@@ -10,16 +10,8 @@ from testkit.virtualtime import VirtualClock, run
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Response
-from kuberuntime.controller.executor import (
-    ActionError,
-    ExecutionError,
-    Executor,
-    PlanError,
-    Removed,
-    RequeueError,
-    Write,
-    Written,
-)
+from kuberuntime.controller.executor import ActionError, ExecutionError, Executor, PlanError, RequeueError
+from kuberuntime.controller.writes import Removed, Write, Written
 from kuberuntime.errors import ConnectionFailedError
 from kuberuntime.objects.meta import JSON, UID, JSONObject, ObjectKey, ResourceVersion
 from kuberuntime.objects.resources import PODS, STATEFULSETS
@@ -192,6 +184,28 @@ def test_object_of_another_owner_is_named(existing: JSONObject, message: str) ->
     assert outcome.transport.requests[-1].query[0] == ("fieldSelector", "metadata.name=web")
 
 
+@pytest.mark.parametrize(
+    ("existing", "message"),
+    [
+        ([owned("n", "u")], "no such field"),
+        ([owned("n", "earlier")], "no such field"),
+        ([], "no such field"),
+        ([owned("", "", selector={"app": "web"})], "no such field"),
+        ([owned("", "", selector={"app": "api"})], 'pods "web" already exists: it has no controller'),
+        ([owned("m", "v")], 'pods "web" already exists: it is controlled by Node m'),
+    ],
+    ids=["its own", "of a predecessor", "deleted meanwhile", "orphan", "of nobody", "of another owner"],
+)
+def test_apply_to_an_object_of_another_owner_names_it(existing: list[JSONObject], message: str) -> None:
+    listing = answer(200, {"metadata": {"resourceVersion": "7"}, "items": existing})
+    apply = replace(APPLY, object=owned("n", "u", selector={"app": "web"}))
+
+    outcome = execute(Plan((apply,)), failure(422, "Invalid", "no such field"), listing)
+
+    assert str(outcome.error) == f"apply Pod default/web: {message}"
+    assert [event.note for event in outcome.events] == [f"Failed to create pod web: {message}"]
+
+
 @pytest.mark.parametrize("items", [[owned("n", "earlier")], []], ids=["of a predecessor", "deleted meanwhile"])
 def test_object_of_a_predecessor_causes_a_requeue(items: list[JSONObject]) -> None:
     found = answer(200, {"metadata": {"resourceVersion": "7"}, "items": items})
@@ -247,7 +261,7 @@ def test_only_the_answer_to_an_apply_is_kept(action: WriteAction, kept: JSONObje
 @pytest.mark.parametrize(
     ("action", "script", "message"),
     [
-        (APPLY, failure(422, "Invalid", "no such field"), "apply Pod default/web: no such field"),
+        (APPLY, failure(403, "Forbidden", "quota"), "apply Pod default/web: quota"),
         (CREATE, failure(409, "AlreadyExists", "it exists"), "create Pod default/web: it exists"),
         (replace(DELETE, uid=None), failure(409, "Conflict", "busy"), "delete Pod default/web: busy"),
         (STATUS, failure(404, "NotFound", "gone"), "write the status of Pod default/web: gone"),

@@ -61,8 +61,9 @@ class ObservedLeaderWorkerSet(Struct, frozen=True, kw_only=True):
     `keeper` keeps the leaders: a StatefulSet, or a Deployment if groups have random keys. `gated` are the gated leaders
     of such groups. `groups` are by the names of their leaders; `folded` is their fold if the caller keeps it up to
     date, otherwise it is computed. `records` are the records of recreations. All groups share the `service`. `evidence`
-    are the pods that the finalizer of exhausted groups keeps, also if the LeaderWorkerSet is deleted. `facts` are the
-    observed facts of capabilities, by their names.
+    are the pods that the finalizer of exhausted groups keeps, also if the LeaderWorkerSet is deleted. `unreachable` are
+    the ready leaders without workers whose own service belongs to another owner. `facts` are the observed facts of
+    capabilities, by their names.
     """
 
     leaderworkerset: JSONObject | None
@@ -75,6 +76,7 @@ class ObservedLeaderWorkerSet(Struct, frozen=True, kw_only=True):
     gated: GatedLeaders = field(default_factory=GatedLeaders)
     scheduling: SchedulingObjects = NOT_SCHEDULED
     evidence: Sequence[JSONObject] = ()
+    unreachable: frozenset[str] = frozenset()
     known: Known = NOTHING_KNOWN
     facts: Mapping[str, Any] = field(default_factory=dict)
 

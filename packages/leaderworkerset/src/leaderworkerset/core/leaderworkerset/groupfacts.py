@@ -5,10 +5,11 @@ objects. A caller that keeps it until one of the two objects changes needs to re
 (R-ROLL-8, R-ROLL-9, R-STAT-5, R-STAT-6).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import UID, JSONObject
@@ -107,6 +108,11 @@ def describe(
     for change in extend:
         facts = change(facts, leader, worker_statefulset)
     return facts
+
+
+def without_readiness(groups: Mapping[str, GroupFacts], leaders: Collection[str]) -> dict[str, GroupFacts]:
+    """Return the groups, and those of `leaders` as not ready."""
+    return {name: replace(group, is_leader_ready=False) if name in leaders else group for name, group in groups.items()}
 
 
 def is_held(worker_statefulset: JSONObject) -> bool:

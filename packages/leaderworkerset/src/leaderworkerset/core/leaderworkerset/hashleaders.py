@@ -26,12 +26,16 @@ from leaderworkerset.core.leaderworkerset.status import Assessment, Sums
 
 
 class Leaders(Struct, frozen=True):
-    """The leaders of a LeaderWorkerSet: Deployment, groups, desired revision, and whether older revisions exist."""
+    """The leaders of a LeaderWorkerSet: Deployment, groups, desired revision, and whether older revisions exist.
+
+    So many ready leaders are `unreachable`: they do not count as ready groups.
+    """
 
     deployment: JSONObject
     groups: Collection[GroupFacts]
     key: str
     has_older: bool
+    unreachable: int = 0
 
 
 def replicas(
@@ -102,7 +106,7 @@ def assess(lws: LeaderWorkerSet, leaders: Leaders, now: datetime) -> Assessment:
     of_revision = sum(group.revision == leaders.key and not group.is_deleting for group in leaders.groups)
     sums = Sums(
         replicas=deployment_status.get("replicas") or 0,
-        ready=deployment_status.get("readyReplicas") or 0,
+        ready=max((deployment_status.get("readyReplicas") or 0) - leaders.unreachable, 0),
         updated=min(deployment_status.get("updatedReplicas") or 0, of_revision),
     )
     current, degraded = is_current(leaders), [group for group in leaders.groups if group.is_exhausted]
@@ -167,5 +171,6 @@ def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) ->
 def _assess(facts: SetFacts, deployment: JSONObject, now: datetime) -> Assessment:
     key = facts.revision.key
     has_older = bool(revisions.outdated(revisions.owned(facts.observed.revisions, facts.obj), key))
-    leaders = Leaders(deployment, facts.observed.groups.values(), key, has_older)
+    observed = facts.observed
+    leaders = Leaders(deployment, observed.groups.values(), key, has_older, len(observed.unreachable))
     return assess(facts.lws, leaders, now)

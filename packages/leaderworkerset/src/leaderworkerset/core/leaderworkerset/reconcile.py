@@ -35,7 +35,7 @@ from kuberuntime.plan import (
     guarded_delete,
     guarded_patch,
 )
-from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core import decisionevents
@@ -71,6 +71,9 @@ RECHECK_DELETION: Final = 5.0
 
 RECHECK_NAMESPACE: Final = 30.0
 """Seconds until the namespace of evidence is read again, if nothing else happens in it: it is not watched."""
+
+RECHECK_SERVICE: Final = 5.0
+"""Seconds until Services of other owners with names of groups are read again: caches do not contain them."""
 
 AGAIN: Final = 0.0
 """Seconds until the next reconcile after an apply that may change nothing: then no watch reports it."""
@@ -177,6 +180,7 @@ def _compose(
         actions.append(Emit(events=(decisionevents.unreadable(facts.obj, f"Cannot count groups: {leaders.error}"),)))
     error = f"LeaderWorkerSet {meta.key(facts.obj)}: {conflict}" if conflict else leaders.error
     plan = Plan(tuple(actions), again, error, on_refusal)
+    plan = plan.within(RECHECK_SERVICE) if facts.observed.unreachable else plan
     return Decision(
         plan,
         frozenset(needs),
@@ -221,11 +225,9 @@ def _set_aside(
     """Return the plan if the leaders' keeper is about to end or has another owner; the keeper is not changed."""
     if living is not None and _is_going(living, obj):
         return Plan(retention.release(observed.evidence), RECHECK_DELETION)
-    owner = None if living is None else meta.foreign_controller(living, obj)
-    if living is None or owner is None:
+    if living is None or not groupname.is_foreign(living, obj, groupname.leader_labels(lws.name)):
         return None
-    what = f"{living['kind']} {meta.name(living)}"
-    why = f"{what} is controlled by {owner['kind']} {owner['name']}: delete one of both, or use another name"
+    why = f"{living['kind']} {lws.name} {meta.ownership(living)}: delete one of both, or use another name"
     note = f"Failed to create leader {living['kind'].lower()} {lws.name}: {why}"
     event = decisionevents.failed_create(obj, note)
     return Plan((Emit(events=(event,)), *_hold(obj, lws, None, now)), error=f"LeaderWorkerSet {meta.key(obj)}: {why}")

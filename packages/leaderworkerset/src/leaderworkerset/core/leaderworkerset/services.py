@@ -11,6 +11,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import SERVICES
 from kuberuntime.plan import Accepted, Create
 from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.leaderworkerset import WITH_OWN_SERVICES
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.policies.policy import NO_SERVICE, HeadlessService
@@ -81,6 +82,18 @@ def is_orphan(service: JSONObject, obj: JSONObject) -> bool:
     own, spec = build_shared(obj), meta.spec(service)
     is_same = all(spec.get(name) == own["spec"][name] for name in (ADDRESS, "selector"))
     return is_same and meta.labels(service).get(labels.NAME) == meta.name(obj)
+
+
+def has_one_per_group(obj: JSONObject) -> bool:
+    """Return whether each group of a LeaderWorkerSet has its own service (R-SVC-2)."""
+    return (meta.spec(obj).get("networkConfig") or {}).get("subdomainPolicy") in WITH_OWN_SERVICES
+
+
+def is_usable(service: JSONObject, obj: JSONObject, leader: JSONObject) -> bool:
+    """Return whether the service with the name of a group's own is that, or a user's that is used instead of it."""
+    if meta.controller_of(service) is not None:
+        return meta.foreign_controller(service, leader) is None
+    return any(accepted.admits(service) for accepted in create(service, obj, leader).accepted)
 
 
 def create(service: JSONObject, obj: JSONObject, leader: JSONObject | None = None) -> Create:

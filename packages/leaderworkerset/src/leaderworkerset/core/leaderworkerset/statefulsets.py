@@ -13,7 +13,7 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import STATEFULSETS
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.fieldtypes import round_trip
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, LeaderWorkerTemplate
 from leaderworkerset.core.leaderworkerset.budget import Budget
@@ -83,7 +83,7 @@ def build_metadata(obj: JSONObject, lws: LeaderWorkerSet, key: str) -> JSONObjec
 
 def build_selector(lws: LeaderWorkerSet) -> JSONObject:
     """Build the selector of all leaders."""
-    return {"matchLabels": {labels.NAME: lws.name, labels.WORKER_INDEX: labels.LEADER_WORKER_INDEX}}
+    return {"matchLabels": groupname.leader_labels(lws.name)}
 
 
 def _own_labels(lws: LeaderWorkerSet, key: str) -> dict[str, str]:

@@ -30,7 +30,7 @@ def build(
     further: Mapping[str, str] = NOTHING,
 ) -> JSONObject:
     """Build the worker StatefulSet of the group that `leader` leads, with `further` annotations of its template."""
-    group = {labels.NAME: live.name} | _copied(leader, labels.GROUP_INDEX, labels.GROUP_KEY)
+    group = groupname.group_labels(leader)
     own = group | _copied(leader, labels.TEMPLATE_REVISION_HASH)
     metadata = {
         "name": groupname.host(leader),

@@ -60,7 +60,8 @@ def _is_there(observed: Observed, warning: WarningEvent, what: str) -> bool:
         return service is not None and meta.is_controlled(service, owner or view.object)
     if what == "worker statefulset":
         return owner is None or groupname.find_workers(owner, observed.get(STATEFULSETS)) is not None
-    return observed.leader_statefulset is not None
+    keeper = observed.leader_deployment if what == "leader deployment" else observed.leader_statefulset
+    return keeper is not None and not groupname.is_foreign(keeper, view.object, groupname.leader_labels(view.name))
 
 
 @cause(

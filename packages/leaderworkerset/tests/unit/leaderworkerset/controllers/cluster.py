@@ -27,9 +27,11 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import (
     CONTROLLER_REVISIONS,
     CUSTOM_RESOURCE_DEFINITIONS,
+    DEPLOYMENTS,
     EVENTS,
     NODES,
     PODS,
+    STATEFULSETS,
     Resource,
 )
 from leaderworkerset.api import labels
@@ -143,6 +145,14 @@ class Cluster:
     async def delete_pod(self, name: str) -> None:
         await self.client.delete(PODS, ObjectKey(NAMESPACE, name))
 
+    async def orphan_leaders(self) -> None:
+        """Remove the owners of the leaders' StatefulSets and Deployments, and let time pass."""
+        for resource in (STATEFULSETS, DEPLOYMENTS):
+            keepers = (await self.client.list(resource, namespace=NAMESPACE)).items
+            for obj in (obj for obj in keepers if (meta.controller_of(obj) or {}).get("kind") == LEADERWORKERSETS.kind):
+                await self.client.patch(resource, meta.key(obj), {"metadata": {"ownerReferences": None}}, kind="merge")
+        await self.settle()
+
     async def live_with_random_keys(self) -> None:
         """Create a LeaderWorkerSet whose groups have random keys; let one fail twice, and all be replaced."""
         spec = {"groupIdentity": "Hash"}
@@ -151,6 +161,7 @@ class Cluster:
             worker = next(name for name in await self.uids() if name.startswith("random-") and name.endswith("-1"))
             await self.restart_container(worker)
             await self.settle(60)
+        await self.orphan_leaders()
         template = {"spec": {"leaderWorkerTemplate": {"workerTemplate": builders.pod_template("app:2")}}}
         await self.client.patch(LEADERWORKERSETS, ObjectKey(NAMESPACE, "random"), template, kind="merge")
         await self.settle(120)

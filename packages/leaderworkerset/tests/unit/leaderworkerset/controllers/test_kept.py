@@ -66,6 +66,7 @@ async def live(cluster: Cluster) -> None:
         await cluster.settle()
         await cluster.delete_pod("web-1-1")
         await cluster.settle()
+        await cluster.orphan_leaders()
         await cluster.edit(leaderWorkerTemplate={"workerTemplate": builders.pod_template("app:2")})
         await cluster.settle()
         await cluster.edit(replicas=1)

@@ -491,7 +491,8 @@ def test_surge_groups_do_not_count_as_updated_groups() -> None:
 
 @pytest.mark.parametrize(("replicas", "ranks"), [(3, (0, 1, 2)), (0, (0,))], ids=["up", "down"])
 def test_scaled_worker_statefulset_is_named(replicas: int, ranks: tuple[int, ...]) -> None:
-    workers = {"metadata": {"name": "web-0"}, "spec": {"replicas": replicas}}
+    owner = {"kind": "Pod", "name": "web-0", "uid": "leader", "controller": True}
+    workers = {"metadata": {"name": "web-0", "ownerReferences": [owner]}, "spec": {"replicas": replicas}}
     situation = observed([ready(0, rank) for rank in ranks], {STATEFULSETS: [workers]}, of=lws(status=AVAILABLE))
     found = told(situation)
     assert (found.code, found.subject and found.subject.name) == ("LWS-E100", "web-0")

@@ -193,6 +193,15 @@ def test_leader_of_another_revision_means_an_update() -> None:
     assert not hashleaders.is_current(leaders)
 
 
+def test_groups_with_a_service_of_another_owner_are_not_ready() -> None:
+    observed = replace(observe(LWS, deployment(), "abc"), unreachable=frozenset({"web-a"}))
+
+    (write,) = [action for action in reconcile(observed, builders.NOW).actions if isinstance(action, PutStatus)]
+
+    assert meta.status(write.object)["readyReplicas"] == meta.status(deployment())["readyReplicas"] - 1
+    assert conditions(reconcile(observed, builders.NOW))["Progressing"] == "True"
+
+
 def test_gates_open_when_the_deployment_is_current() -> None:
     new = builders.hash_leader(LWS, "d", gated=True)
     gated = GatedLeaders(leaders=[new], ending={"gone": "~"}, surplus={"gone": True})

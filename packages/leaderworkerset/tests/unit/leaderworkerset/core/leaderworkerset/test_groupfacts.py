@@ -6,7 +6,7 @@ import pytest
 from tests import builders
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import UID
+from kuberuntime.objects.meta import UID, JSONObject
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.core.leaderworkerset import groupfacts
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers
@@ -49,6 +49,25 @@ def test_differs_from_upstream_workers_of_old_leader_are_ignored() -> None:
 
     assert groupfacts.describe(leader, builders.worker_statefulset(earlier)).workers is None
     assert groupfacts.describe(earlier, builders.worker_statefulset(earlier)).workers is not None
+
+
+@pytest.mark.parametrize(
+    "leader", [builders.leader_pod(LWS), builders.hash_leader(builders.hash_object())], ids=["ordinal", "hash"]
+)
+def test_workers_belong_to_the_group_by_owner_or_selector(leader: JSONObject) -> None:
+    """After a deletion that orphans, nobody controls the StatefulSet, and its selector is the group's."""
+    own = builders.worker_statefulset(leader)
+    named = own | {"metadata": own["metadata"] | {"name": groupname.host(leader)}}
+    alone = named | {"metadata": named["metadata"] | {"ownerReferences": []}}
+    thing = {"kind": "Thing", "name": "other", "uid": "u", "controller": True}
+    candidates = {
+        "own": own,
+        "orphan": alone | {"spec": {"selector": {"matchLabels": groupname.group_labels(leader)}}},
+        "of another selector": alone | {"spec": {"selector": {"matchLabels": {"app": "other"}}}},
+        "of another owner": named | {"metadata": named["metadata"] | {"ownerReferences": [thing]}},
+    }
+
+    assert [name for name, obj in candidates.items() if groupname.find_workers(leader, [obj])] == ["own", "orphan"]
 
 
 @pytest.mark.parametrize("label", ["", "x", "-1", "1.5", "²"])

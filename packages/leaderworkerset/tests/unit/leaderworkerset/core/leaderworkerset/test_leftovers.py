@@ -10,7 +10,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Action, Delete, Emit, Patch, PutStatus, Together, flat
-from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.api.recreationrecord import Failure, Recreation, RecreationState
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.capabilities.deciding import decide
@@ -51,7 +51,11 @@ def statefulset(*, replicas: int = 3, partition: int = 0, key: str = KEY, **meta
         "apiVersion": "apps/v1",
         "kind": "StatefulSet",
         "metadata": {"name": "web", "uid": "uid-of-set", "labels": {labels.TEMPLATE_REVISION_HASH: key}} | metadata,
-        "spec": {"replicas": replicas, "updateStrategy": {"rollingUpdate": {"partition": partition}}},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": groupname.leader_labels("web")},
+            "updateStrategy": {"rollingUpdate": {"partition": partition}},
+        },
         "status": {},
     }
 

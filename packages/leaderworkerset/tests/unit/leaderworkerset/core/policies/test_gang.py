@@ -11,7 +11,7 @@ from kuberuntime.objects.field import FieldError, invalid
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, STATEFULSETS, Resource
 from kuberuntime.plan import Action, Create, Delete
-from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, decode
 from leaderworkerset.capabilities import deciding
 from leaderworkerset.core.admission.leaderworkerset import validate_leaderworkerset
@@ -138,6 +138,9 @@ def test_workers_that_wait_for_their_leader_are_not_counted(
     assert members_to_start(leaderworkerset.decode(obj)) == expected
 
 
+SELECTING = {"selector": {"matchLabels": groupname.leader_labels("web")}}
+
+
 def test_unused_gang_objects_are_deleted_after_an_update() -> None:
     """Unused gang objects are deleted after an update (R-KQ-148)."""
     key = builders.key_of(OBJECT)
@@ -148,7 +151,8 @@ def test_unused_gang_objects_are_deleted_after_an_update() -> None:
     leaders = [builders.leader_pod(OBJECT, index) for index in range(2)]
     observed = ObservedLeaderWorkerSet(
         leaderworkerset=OBJECT,
-        keeper=builders.as_applied(builders.worker_statefulset(LEADER)) | {"metadata": {"name": "web"}},
+        keeper=builders.as_applied(builders.worker_statefulset(LEADER))
+        | {"metadata": {"name": "web"}, "spec": SELECTING},
         revisions=(REVISION,),
         groups=builders.by_leader(describe(leader, builders.worker_statefulset(leader)) for leader in leaders),
         scheduling=SchedulingObjects(objects=objects),

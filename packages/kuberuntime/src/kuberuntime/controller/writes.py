@@ -1,0 +1,87 @@
+"""The writes of executed plans as values, and their descriptions for errors and logs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+
+from kuberuntime.errors import KubeError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import UID, JSONObject, ObjectKey, ResourceVersion
+from kuberuntime.objects.resources import Resource
+from kuberuntime.plan import (
+    Apply,
+    Create,
+    Delete,
+    DeleteCollection,
+    Effect,
+    Patch,
+    Put,
+    PutStatus,
+    WriteAction,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """An object was written, and has at least this version; `object` is the API server's answer to an apply.
+
+    It is empty for other writes: a plan may create a thousand objects, whose answers would all be kept until its end.
+    """
+
+    resource: Resource
+    key: ObjectKey
+    version: ResourceVersion
+    object: JSONObject = field(default_factory=dict, compare=False, repr=False)
+
+
+class Removed(Struct, frozen=True):
+    """The object with this UID is deleted or terminating; without a UID, the object of that name."""
+
+    resource: Resource
+    key: ObjectKey
+    uid: UID | None
+
+
+Write: TypeAlias = Written | Removed
+
+NAMED: Final = 3
+"""The maximum number of writes that a summary names."""
+
+VERBS: Final[dict[type[Effect], str]] = {
+    Apply: "apply",
+    Create: "create",
+    Patch: "patch",
+    Put: "replace",
+    PutStatus: "write the status of",
+    Delete: "delete",
+    DeleteCollection: "delete all",
+}
+
+
+def summary(writes: Sequence[Write]) -> list[str]:
+    """Return a summary of the writes, for logs.
+
+    >>> from kuberuntime.objects.resources import PODS
+    >>> summary([Removed(PODS, ObjectKey("default", f"web-{index}"), None) for index in range(5)])
+    ['deleted pods/web-0', 'deleted pods/web-1', 'deleted pods/web-2', '2 more']
+    """
+    verbs = ("deleted" if isinstance(write, Removed) else "wrote" for write in writes)
+    lines = [f"{verb} {write.resource.plural}/{write.key.name}" for verb, write in zip(verbs, writes, strict=True)]
+    return lines if len(lines) <= NAMED else [*lines[:NAMED], f"{len(lines) - NAMED} more"]
+
+
+def describe(action: WriteAction, error: KubeError) -> str:
+    """Return a sentence about a write that failed."""
+    kind = action.resource.kind
+    match action:
+        case DeleteCollection(namespace=namespace):
+            where = f"in {namespace}"
+        case Delete(key=key) | Patch(key=key):
+            where = str(key)
+        case _:
+            where = str(meta.key(action.object))
+    if isinstance(action, Create | Patch | Put) and action.subresource:
+        kind = f"{kind}/{action.subresource}"
+    return f"{VERBS[type(action)]} {kind} {where}: {error}"

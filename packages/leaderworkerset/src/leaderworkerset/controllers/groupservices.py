@@ -1,0 +1,42 @@
+"""The Services of groups of one pod, read from the API server if the cache does not show that they are ours.
+
+A larger group whose own Service is in conflict gets no workers, so it is not ready. A group of one pod becomes ready
+without its Service. The Service of another owner may lack the label by which the cache selects.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from kuberuntime.cache.cache import Store
+from kuberuntime.client.client import Client
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import SERVICES
+from leaderworkerset.api import groupname
+from leaderworkerset.core.leaderworkerset import groupfacts, services
+
+NONE: Final[frozenset[str]] = frozenset()
+
+
+async def unreachable(client: Client, obj: JSONObject, leaders: Iterable[JSONObject], cached: Store) -> frozenset[str]:
+    """Return the names of the ready leaders without workers whose own Service belongs to another owner.
+
+    Raise `KubeError` without an answer.
+    """
+    if not services.has_one_per_group(obj):
+        return NONE
+    ready = (leader for leader in leaders if groupfacts.own_size(leader) == 1 and groupfacts.is_pod_ready(leader))
+    unsettled = [leader for leader in ready if not _has_own(leader, cached)]
+    if not unsettled:
+        return NONE
+    listing = await client.list(SERVICES, namespace=meta.namespace(obj))
+    existing = {meta.name(service): service for service in listing.items}
+    pairs = ((leader, existing.get(groupname.host(leader))) for leader in unsettled)
+    return frozenset(
+        meta.name(leader) for leader, service in pairs if service and not services.is_usable(service, obj, leader)
+    )
+
+
+def _has_own(leader: JSONObject, cached: Store) -> bool:
+    service = cached.get(ObjectKey(meta.namespace(leader), groupname.host(leader)))
+    return service is not None and meta.is_controlled(service, leader)
