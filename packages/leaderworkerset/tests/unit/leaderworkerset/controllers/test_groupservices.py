@@ -1,6 +1,8 @@
 """Services of other owners with the names of groups of one pod."""
 
 import asyncio
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from testkit.fakes import ScriptedTransport, answer
@@ -19,7 +21,7 @@ LEADER = builders.leader_pod(LWS, annotations={labels.SIZE: "1"})
 THING = {"kind": "Thing", "name": "other", "uid": "u", "controller": True}
 
 
-def service(*owners: JSONObject, **spec: object) -> JSONObject:
+def service(*owners: Mapping[str, Any], **spec: object) -> JSONObject:
     return {"metadata": {"name": "web-0", "namespace": "default", "ownerReferences": list(owners)}, "spec": spec}
 
 
