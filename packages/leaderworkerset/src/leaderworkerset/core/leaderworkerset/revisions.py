@@ -135,9 +135,10 @@ def resolve(
 
 
 def _number(revision: JSONObject, known: Sequence[JSONObject], retired: Sequence[JSONObject]) -> int:
-    """Return the number of the current revision: above those of all others."""
+    """Return the number of the current revision: its own, unless another revision has a higher one."""
     others = [other for other in (*known, *retired) if other is not revision]
-    return max(number_of(revision), next_number(others))
+    number, above = number_of(revision), next_number(others)
+    return number if number >= above - 1 else above
 
 
 def build_data(obj: JSONObject) -> bytes:
