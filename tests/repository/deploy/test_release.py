@@ -172,6 +172,24 @@ def test_workflow_pins_actions_and_limits_permissions() -> None:
     assert all("secrets." not in str(step.get("run", "")) for job in jobs().values() for step in job["steps"])
 
 
+def test_workflow_signs_only_where_nothing_is_built() -> None:
+    signing = {name: job for name, job in jobs().items() if "id-token" in job["permissions"]}
+    assert set(signing) == {"sign-image", "sign", "publish"}
+    steps = [step for job in signing.values() for step in job["steps"]]
+    assert [
+        step for step in steps if re.search(r"\b(make|build|pip)\b|checkout|setup-python", str(step.get("run", "")))
+    ] == []
+    assert [step for step in steps if "checkout@" in step.get("uses", "")] == []
+
+
+def test_lowest_versions_are_those_of_the_record() -> None:
+    text = (ROOT / "docs/adr/0002-dependencies.md").read_text().split("## Lowest versions")[1].split("\n## ")[0]
+    recorded = dict(re.findall(r"^\| ([\w-]+) \| ([\d.]+) \|", text, re.MULTILINE))
+    admitted = {tuple(one.split(">=")) for project in release.PROJECTS for one in requirements(project) if ">=" in one}
+    assert {(name, lowest) for name, lowest in admitted if name in recorded} == set(recorded.items())
+    assert {name for name, _ in admitted} - set(recorded) == {"google-re2", "nvidia-ml-py"}
+
+
 def test_workflow_runs_make_targets() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     lines = [

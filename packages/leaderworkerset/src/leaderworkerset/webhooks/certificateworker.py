@@ -1,5 +1,6 @@
 """The process that `certificatework.py` asks: answers each line of its input until that ends."""
 
+import os
 import signal
 import sys
 from typing import Final
@@ -46,11 +47,14 @@ def rotate(question: Rotate) -> Rotated:
 
 
 def main() -> None:
-    """Answer until the input ends; what interrupts the manager is for the manager."""
+    """Answer until the input ends, or until nobody reads the answers; interrupts are for the manager."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for line in sys.stdin.buffer:
-        sys.stdout.buffer.write(answer(line) + b"\n")
-        sys.stdout.buffer.flush()
+    try:
+        for line in sys.stdin.buffer:
+            sys.stdout.buffer.write(answer(line) + b"\n")
+            sys.stdout.buffer.flush()
+    except BrokenPipeError:  # the manager was killed; Python flushes once more at the exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

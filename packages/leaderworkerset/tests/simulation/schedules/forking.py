@@ -62,6 +62,8 @@ async def _live(work: Callable[[Send], Awaitable[None]], writing: int) -> None:
         with os.fdopen(writing, "wb") as pipe:
             await work(lambda message: _send(pipe, message))
         status = 0
+    except BrokenPipeError:  # the reader was ended, and this branch with it
+        status = 0
     except BaseException:  # noqa: BLE001 - the end of a process
         traceback.print_exc()
     finally:

@@ -49,13 +49,16 @@ def _start(part: Part) -> tuple[int, FileIO]:
         os.close(writing)
         return child, os.fdopen(reading, "rb", buffering=0)
     os.close(reading)
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C is for the parent, which reads whole verdicts and ends this one
     gc.freeze()
     status = 1
     try:
         with os.fdopen(writing, "wb") as pipe:
             campaign([part], lambda _, verdict: _send(pipe, verdict))
         status = 0
-    except (KeyboardInterrupt, BrokenPipeError):
+    except BrokenPipeError:
         status = 0
     except BaseException:  # noqa: BLE001 - the end of a process
         traceback.print_exc()

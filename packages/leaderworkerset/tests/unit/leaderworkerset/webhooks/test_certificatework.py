@@ -1,16 +1,20 @@
 """The process for certificates: questions share it, it ends without questions, and its failure is an error."""
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from subprocess import PIPE
 
+import msgspec
 import pytest
 
 from kuberuntime.clock import SystemClock
 from kuberuntime.serving import serving
 from leaderworkerset.webhooks import certificates, certificatework
-from leaderworkerset.webhooks.certificatework import CertificateWork, RotationStep, WorkerProcess
+from leaderworkerset.webhooks.certificatework import PROGRAM, CertificateWork, RotationStep, SelfSign, WorkerProcess
 
 pytestmark = pytest.mark.slow
 
@@ -89,3 +93,17 @@ async def test_killed_process_is_an_error_and_is_started_again(worker: WorkerPro
 
 def authority() -> bytes:
     return certificates.create_authority(NOW, validity=timedelta(days=1)).certificate
+
+
+def test_process_exits_quietly_when_nobody_reads_its_answer() -> None:
+    """The manager was killed meanwhile."""
+    question = msgspec.json.encode(SelfSign(HOSTS, NOW)) + b"\n"
+    process = subprocess.Popen([sys.executable, "-m", PROGRAM], stdin=PIPE, stdout=PIPE, stderr=PIPE)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    process.stdin.write(question)
+    process.stdin.close()
+    assert (process.stderr.read(), process.wait()) == (b"", 0)
+    process.stderr.close()
