@@ -76,6 +76,11 @@ CAMPAIGNS: Final = (
         "SEEDS=2000 pytest -q packages/leaderworkerset/tests/fuzz/test_yaml.py packages/leaderworkerset/tests/fuzz/test_kubeconfig.py",
     ),
     Campaign(
+        "tenants",
+        "texts of tenants that end a command, freeze a page or hide a failure, for ten minutes",
+        "SEEDS=300 pytest -q packages/leaderworkerset/tests/fuzz/test_foreigntexts.py",
+    ),
+    Campaign(
         "operator",
         "observations that end the operator",
         "SEEDS=200 pytest -q packages/leaderworkerset/tests/fuzz/test_operator.py",

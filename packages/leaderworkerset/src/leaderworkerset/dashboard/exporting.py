@@ -1,15 +1,20 @@
 """One page as one file that works without a server: its content at one moment, without scripts and links."""
 
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from typing import Final
 
+from msgspec.structs import replace
+
+from kuberuntime.objects import foreigntext
 from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.hub import PAGES
 from leaderworkerset.dashboard.markup import Safe
-from leaderworkerset.dashboard.pages import htmldocument, ranktable
+from leaderworkerset.dashboard.pages import cells, htmldocument, ranktable
 from leaderworkerset.dashboard.pages.page import PageFacts
 from leaderworkerset.dashboard.picture import Picture
+from leaderworkerset.dashboard.pieces import Rendering
+from leaderworkerset.views import edge
 
 TYPES: Final = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
@@ -35,9 +40,20 @@ def exported(picture: Picture, address: Address, facts: PageFacts) -> str:
     page = PAGES[address.kind]
     where = f" of {address.key}" if address.key.name else ""
     note = f"The state{where} at {picture.now:%Y-%m-%d %H:%M:%S} UTC, saved by `lws dashboard`."
-    return htmldocument.standalone(
-        page, address, page.render(picture, address, facts), files()["style.css"], note, _ranks(picture, address)
-    )
+    rendering = edge.attempt(partial(page.render, picture, address, facts), partial(_failed, picture))
+    ranks = edge.attempt(partial(_ranks, picture, address), lambda _: None)
+    return htmldocument.standalone(page, address, rendering, files()["style.css"], note, ranks)
+
+
+def text(picture: Picture, address: Address, facts: PageFacts) -> str:
+    """Return the lines of a page as text, with control characters visible."""
+    page = PAGES[address.kind]
+    lines = edge.attempt(lambda: [*page.text(picture, address, facts)], lambda error: [f"this page {error}"])
+    return "".join(f"{foreigntext.visible_lines(line)}\n" for line in lines)
+
+
+def _failed(picture: Picture, error: str) -> Rendering:
+    return {"trouble": cells.trouble(replace(picture, trouble=f"this page {error}"))}
 
 
 def _ranks(picture: Picture, address: Address) -> Safe | None:

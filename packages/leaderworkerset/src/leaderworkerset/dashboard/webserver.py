@@ -198,10 +198,9 @@ class Dashboard(msgspec.Struct):
             return responses.missing()
         match page_address.form:
             case PageForm.TEXT:
-                lines = PAGES[page_address.kind].text(
-                    self.model.picture, page_address, await self.hub.facts(page_address)
+                return web.Response(
+                    text=exporting.text(self.model.picture, page_address, await self.hub.facts(page_address))
                 )
-                return web.Response(text="".join(f"{line}\n" for line in lines))
             case PageForm.FILE:
                 saved = responses.html(
                     exporting.exported(self.model.picture, page_address, await self.hub.facts(page_address))

@@ -75,8 +75,40 @@ NAMED_VALUES: Final = (
     ),
     # a passphrase has spaces
     _form(rf"passphrase{_TAIL}[ \t]{{0,4}}[:=][ \t]{{0,4}}(?=[^\s\"'\\])", r"(?P<bare>[^\n\"',;]{1,4096})"),
-    # an option and its value, as two words, also of a list
-    _form(rf"(?<![\w-])--?[\w-]{{0,40}}?{WORDS}[\w-]{{0,20}}(?:{_QUOTE},)?[ \t]{{1,4}}(?![-|&])", _VALUE),
+    # an option and its value, as two words, or as two items of a list
+    _form(
+        rf"(?<![\w-])--?[\w-]{{0,40}}?{WORDS}[\w-]{{0,20}}(?:(?:{_QUOTE})?,\s{{0,20}}|(?:{_QUOTE})?\n[ \t]{{0,20}}-[ \t]{{1,4}}|[ \t]{{1,20}})(?![-|&])",
+        _VALUE,
+    ),
+    # programs whose next word, or the word after an option, is a token or a password
+    _form(
+        r"\b(?:wandb|vault|hf|comet|clearml)[ \t]{1,4}login[ \t]{1,4}(?:--?[\w-]{1,20}(?:[= ]https?://\S{1,256})?[ \t]{1,4}){0,4}(?=[^\s\d]{0,64}\d)(?=[^\s]{6})(?![-|&])",
+        _VALUE,
+    ),
+    _form(
+        r"\b(?:aws configure set|dvc remote modify|pip config set|ngc config set|gh secret set)\b[^\n]{0,80}?(?:secret|token|password)\w{0,20}[ \t]{1,4}",
+        _VALUE,
+    ),
+    _form(
+        r"\b(?:mongo(?:sh|dump|restore)?|az login|mysqladmin|rabbitmqadmin|sqlcmd)\b[^\n]{0,200}?[ \t]-p[ \t]{1,4}",
+        _VALUE,
+    ),
+    _form(r"\bldapsearch\b[^\n]{0,200}?[ \t]-w[ \t]{1,4}", _VALUE),
+    _form(
+        r"\b(?:rclone obscure|mc alias set[ \t]\S{1,64}[ \t]\S{1,256}[ \t]\S{1,128}|openssl enc\b[^\n]{0,80}?[ \t]-k)[ \t]{1,4}",
+        _VALUE,
+    ),
+    _form(
+        r"\becho[ \t]{1,4}(?=[^\n|]{1,256}\|[^\n]{0,40}(?:--password-stdin|--with-token|chpasswd))",
+        r"(?P<bare>[^\s\"',;|]{4,256}|[\"'][^\"'\n]{4,256}[\"'])",
+    ),
+    _form(r"-pass(?:in|out)[ \t]{1,4}pass:", _VALUE),
+    # a row of a table, and an arrow
+    _form(
+        rf"(?:^|[|\u2502 \t]){_TAIL}{WORDS}{_TAIL}[ \t]{{0,80}}(?:[|\u2502]|->|\u2192)[ \t]{{1,80}}(?=[^\s\d]{{0,64}}\d|[^\s|]{{16}})(?![-|&])",
+        r"(?P<bare>[^\s|\u2502]{4,4096})",
+    ),
+    _form(r"\"key\"[ \t]{0,4}:[ \t]{0,4}(?=\"[0-9a-f]{32}\")", _VALUE),
     _form(r"\b(?:sshpass|docker login|podman login|helm registry login)\b[^\n]{0,200}?[ \t]-p[ \t]?", _VALUE),
     _form(r"\b(?:mysql|mariadb)\w{0,10}[ \t][^\n]{0,200}?(?<=[ \t])-p(?=\S)", _VALUE),
     _form(r"\bredis-cli\b[^\n]{0,200}?[ \t]-a[ \t]{1,4}", _VALUE),
@@ -98,6 +130,14 @@ NAMED_VALUES: Final = (
     # prose, SQL, .netrc
     _form(r"\b(?:passwo?r?d|passphrase)[ \t]{1,4}(?:(?:is|was|set to)[ \t]{1,4})?(?=[\"'])", _VALUE),
     _form(r"\b(?:passwo?r?d|passphrase)[ \t]{1,4}(?:is|was|set to)[ \t]{1,4}", _VALUE),
+    _form(
+        r"\b(?:token|(?:api|access|secret|private)[ _-]?key)(?:[ \t]{1,4}(?:is|was|set to))?[ \t]{0,4}:?[ \t]{1,4}(?=[^\s\d]{0,64}\d)(?=[^\s\"'<>(:]{12})(?=\d{0,64}[a-z])",
+        r"(?P<bare>[^\s\"',;]{1,4096})",
+    ),
+    _form(
+        r"\b(?:(?:api|access|secret|private)[ _-]key|pass ?phrase|token is)[ \t]{0,4}[:=][ \t]{0,20}",
+        r"(?P<bare>[^\s\"',;]{4,4096})",
+    ),
     _form(r"\bidentified by[ \t]{1,4}", _VALUE),
     _form(r"\bmachine[ \t]\S{1,256}[ \t]{1,4}login[ \t]\S{1,256}[ \t]{1,4}password[ \t]{1,4}", _VALUE),
     # XML, queries of URLs, registries' credentials, storage accounts
@@ -109,7 +149,7 @@ NAMED_VALUES: Final = (
     _form(rf"{_QUOTE}auth{_QUOTE}[ \t]{{0,4}}:[ \t]{{0,4}}(?={_QUOTE}[\w+/]{{8}})", _VALUE),
     # a name, and its value in whatever quotes, also of JSON in JSON; as a block of YAML
     _form(
-        rf"{WORDS}{_TAIL}(?:\x1b\[[\d;]{{0,12}}m)?(?:{_QUOTE})?(?:\])?[ \t]{{0,4}}(?:=>|:=|[:=]|%3[AD])(?:\x1b\[[\d;]{{0,12}}m)?[ \t]{{0,4}}"
+        rf"{WORDS}{_TAIL}(?:\x1b\[[\d;]{{0,12}}m)?(?:{_QUOTE})?(?:\[\d{{0,3}})?(?:\])?[ \t]{{0,40}}(?:=>|:=|[:=\uff1a]|%3[AD])(?:\x1b\[[\d;]{{0,12}}m)?[ \t]{{0,40}}"
         r"(?:(?:[|>][-+]?)?\n[ \t]{1,40}(?![\w.-]{1,64}:(?:\s|\Z)|-[ \t]))?",
         _VALUE,
     ),

@@ -10,6 +10,7 @@ from tests import builders
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.cli.views import description, tables
 from leaderworkerset.cli.views.description import Described
+from leaderworkerset.dashboard import exporting
 from leaderworkerset.dashboard.address import Address, PageForm, PageKind
 from leaderworkerset.dashboard.pages import nowpage, setpage
 from leaderworkerset.dashboard.pages.page import PageFacts
@@ -81,6 +82,13 @@ def test_every_view_of_an_unreadable_object_names_the_error(make: Any) -> None:
     assert [
         name for name in ("get", "get of many", f"{PageKind.NOW} {PageForm.PAGE}") if "fine" not in texts[name]
     ] == []
+
+
+def test_failed_page_is_exported_with_its_error() -> None:
+    picture = Picture(namespace="", now=builders.NOW, views=[7])  # type: ignore[list-item]  # no view
+    address = Address(kind=PageKind.NOW)
+    assert "this page cannot be shown: AttributeError" in exporting.exported(picture, address, PageFacts())
+    assert exporting.text(picture, address, PageFacts()).startswith("this page cannot be shown: AttributeError")
 
 
 def test_diagnosis_that_fails_is_not_known() -> None:

@@ -97,5 +97,5 @@ def known(taint: JSONObject) -> ComponentTaint | None:
 def meaning(entry: ComponentTaint, node: JSONObject) -> str:
     """Return what a component's taint says of a node, with the message of the condition."""
     condition = meta.find_condition(node, entry.condition) if entry.condition else None
-    message = str((condition or {}).get("message") or "")
-    return f"node {meta.name(node)} {entry.meaning}" + (f" ({quote(message)})" if message else "")
+    message = quote(str((condition or {}).get("message") or ""))
+    return f"node {meta.name(node)} {entry.meaning}" + (f" ({message})" if message else "")
