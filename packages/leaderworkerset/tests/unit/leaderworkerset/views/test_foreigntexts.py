@@ -19,6 +19,9 @@ FIELDS: Final = frozenset({"message", "note"})
 PASSES: Final = frozenset({"masked", "quote", "clean", "text", "last_lines"})
 """The functions that clean a text; `mask.text` is one of them."""
 
+PARTS: Final = frozenset({"match", "words"})
+"""Names of values with parts of a text, whose reading is checked itself."""
+
 OTHERS: Final = {
     "cli/doctor/installationchecks.py": "a condition of the product's own definition, written by the API server",
     "diagnosis/exits.py": "compared with a word, not shown",
@@ -41,7 +44,7 @@ def readings(tree: ast.AST) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
         key = None
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
-            key = node.slice
+            key = None if name_of(node.value) in PARTS else node.slice
         elif (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)

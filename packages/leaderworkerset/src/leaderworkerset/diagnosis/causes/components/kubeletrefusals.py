@@ -129,7 +129,7 @@ def _refusals(observed: Observed, rank: Rank) -> Sequence[WarningEvent]:
     reason = str(status.get("reason") or "")
     if events or status.get("phase") != "Failed" or not REASONS.fullmatch(reason):
         return events
-    message = str(status.get("message") or reason)
+    message = ranks.quote(str(status.get("message") or reason))
     return [
         WarningEvent(
             kind="Pod", name=rank.pod, uid=rank.uid, reason=reason, message=message, last=observed.now, related=""

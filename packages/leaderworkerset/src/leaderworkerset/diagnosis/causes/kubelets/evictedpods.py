@@ -112,7 +112,7 @@ def _present(observed: Observed, group: Group) -> Iterator[Eviction]:
         reason = str(status.get("reason") or "")
         if ranks.is_placed(rank) and status.get("phase") == "Failed" and reason in REASONS:
             source = f"{rank.pod}: phase Failed, reason {reason}, node {rank.node}"
-            message = str(status.get("message") or reason)
+            message = ranks.quote(str(status.get("message") or reason))
             yield Eviction(rank=rank, reason=reason, message=message, source=source)
 
 
