@@ -25,7 +25,7 @@ from leaderworkerset.diagnosis.diagnose import diagnose
 from leaderworkerset.diagnosis.loads import RankLoad
 from leaderworkerset.observation.diagnosing import observe_view
 from leaderworkerset.observation.lists import Lists
-from leaderworkerset.observation.podlogs import PodLogOptions, read
+from leaderworkerset.observation.podlogs import PodLogOptions, judged, read
 from leaderworkerset.views import changes, devices, masking, reasons
 from leaderworkerset.views.events.eventhistory import Happening, History
 from leaderworkerset.views.groups import Rank, View
@@ -113,7 +113,7 @@ async def _explained(model: LiveModel, lists: Lists, view: View, selection: Sele
             diagnosis.title,
             ": the cause of the whole set",
         )
-    return cells.cause(diagnosis)
+    return cells.cause(await judged(model.client, diagnosis))
 
 
 async def _events(lists: Lists, model: LiveModel, view: View, selection: Selection) -> Safe:

@@ -12,6 +12,9 @@ from kuberuntime.errors import APIError, BadRequestError, KubeError, NotFoundErr
 from kuberuntime.objects import errorlines, lostlogs, meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
+from leaderworkerset.diagnosis.finding import Diagnosis
+from leaderworkerset.diagnosis.judging import with_log
+from leaderworkerset.views import masking
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.masking import Mask
 from leaderworkerset.views.outcome import FailedContainer, silent_failure
@@ -122,6 +125,11 @@ async def last_lines(client: Client, failed: FailedContainer, tail: int = LAST_L
     return "\n".join([title, *(f"  {line}" for line in errorlines.excerpt(lines, tail))]) if lines else ""
 
 
+async def judged(client: Client, diagnosis: Diagnosis) -> Diagnosis:
+    """Return a diagnosis judged from the log of its container, if that explains more, and the user may read it."""
+    return diagnosis if diagnosis.log is None else with_log(diagnosis, await judged_lines(client, diagnosis.log))
+
+
 async def judged_lines(client: Client, failed: FailedContainer) -> list[str]:
     """Return the end of a failed container's log from which its error is judged, masked; empty if it is unreadable."""
     options = PodLogOptions(container=failed.container, previous=failed.previous, tail=errorlines.JUDGED)
@@ -130,4 +138,4 @@ async def judged_lines(client: Client, failed: FailedContainer) -> list[str]:
             output = [line[:LONGEST_LINE].decode(errors="replace") async for line in read(client, failed.pod, options)]
     except (KubeError, TimeoutError):
         return []
-    return Mask().lines(line.rstrip() for line in output if line.strip())
+    return Mask(masking.known((), [failed.pod])).lines(line.rstrip() for line in output if line.strip())

@@ -7,7 +7,6 @@ from typing import Final
 from msgspec.structs import replace
 
 from kuberuntime import timeouts
-from kuberuntime.client.client import Client
 from kuberuntime.errors import KubeError
 from kuberuntime.objects import meta
 from leaderworkerset.api.resources import LEADERWORKERSETS
@@ -18,11 +17,10 @@ from leaderworkerset.cli.process import collection
 from leaderworkerset.diagnosis.diagnose import of_whole, worst
 from leaderworkerset.diagnosis.document import BLOCKS, ordered
 from leaderworkerset.diagnosis.finding import Diagnosis
-from leaderworkerset.diagnosis.judging import with_log
 from leaderworkerset.diagnosis.observed import Commands
 from leaderworkerset.observation import diagnosing, surveying
 from leaderworkerset.observation.lists import Lists
-from leaderworkerset.observation.podlogs import judged_lines
+from leaderworkerset.observation.podlogs import judged
 from leaderworkerset.views.disaggregation import SetView, set_view
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.health.verdict import NEEDS_USER, WORDS
@@ -40,7 +38,7 @@ async def survey(session: Session, namespace: str, selector: str = "") -> list[D
         diagnoses = await surveying.survey(Lists(session.client), views, namespace, commands_of(session))
     ranking = ordered(await with_sets(session, namespace, objects.sets, list(zip(views, diagnoses, strict=True))))
     async with asyncio.TaskGroup() as tasks:
-        first = [tasks.create_task(with_last_lines(session.client, diagnosis)) for diagnosis in ranking[:BLOCKS]]
+        first = [tasks.create_task(judged(session.client, diagnosis)) for diagnosis in ranking[:BLOCKS]]
     return [*(task.result() for task in first), *ranking[BLOCKS:]]
 
 
@@ -75,10 +73,10 @@ async def explain(session: Session, selection: Selection) -> list[Diagnosis]:
     if resource == LEADERWORKERSETS:
         whole = await targets.view_of(session, obj)
         targets.refuse_missing(whole, selection)
-        return [await with_last_lines(session.client, await diagnosing.diagnose_one(lists, whole, selection, commands))]
+        return [await judged(session.client, await diagnosing.diagnose_one(lists, whole, selection, commands))]
     views = await targets.views_of(session, await targets.parts_of(session, selection))
     diagnoses = await surveying.survey(lists, views, session.namespace, commands)
-    parts = [replace(await with_last_lines(session.client, diagnosis), owner=selection.name) for diagnosis in diagnoses]
+    parts = [replace(await judged(session.client, diagnosis), owner=selection.name) for diagnosis in diagnoses]
     (own,) = await surveying.diagnose_sets(lists, [set_view(obj, views)], session.namespace, commands)
     return of_whole(own, parts)
 
@@ -141,8 +139,3 @@ async def _in_time(diagnoses: Coroutine[None, None, list[Diagnosis]]) -> list[Di
         if all(isinstance(leaf, TimeoutError | KubeError | CommandError) for leaf in errors.leaves(error)):
             return None
         raise
-
-
-async def with_last_lines(client: Client, diagnosis: Diagnosis) -> Diagnosis:
-    """Return a diagnosis judged from the log of its container, if that explains more."""
-    return diagnosis if diagnosis.log is None else with_log(diagnosis, await judged_lines(client, diagnosis.log))
