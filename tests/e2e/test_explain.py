@@ -5,6 +5,7 @@ import os
 import shlex
 import subprocess
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -48,6 +49,16 @@ def test_crash_is_explained_with_exit_code_and_last_lines(cluster: Cluster) -> N
     assert "crash is crashing: LWS-E071: container rank of pod crash-0 crashed with exit code 3 (Error)" in told
     assert "  out of luck" in told
     assert "logs crash/0/0" in told
+
+
+def test_crash_after_a_slow_start_is_not_blamed_on_the_probe(cluster: Cluster, tmp_path: Path) -> None:
+    """The liveness probe fails while the program loads, and the kubelet does not kill it for that."""
+    up = tmp_path / "up"
+    program = f"echo loading; sleep 3; touch {up}; sleep 2; echo 'Error: no such model: llama' >&2; exit 3"
+    probe: JSONObject = {"exec": {"command": ["test", "-f", str(up)]}, "periodSeconds": 1, "failureThreshold": 9}
+    cluster.apply(lws("loads", shell_script(program, livenessProbe=probe), restart="None"))
+    assert "exit code 3 (Error): Error: no such model: llama" in named(cluster, "loads", "LWS-E071")
+    assert "Liveness probe failed" in cluster.lws("events", "loads")
 
 
 def test_first_of_several_crashes_is_the_cause(cluster: Cluster) -> None:
