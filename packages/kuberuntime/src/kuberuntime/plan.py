@@ -192,11 +192,13 @@ class Finally(Struct, frozen=True, kw_only=True):
     """Perform `actions`, then `after`, even if one of `actions` failed; the first failure is reported.
 
     `on_failure` is performed before `after`, and only if an action failed, `on_refusal` if the API server answered that
-    it is forbidden or invalid; `{error}` in the texts of their patches is replaced.
+    it is forbidden or invalid; `{error}` in the texts of their patches is replaced. `otherwise`, if given, is performed
+    in place of `after` if an action failed for another reason than a newer object.
     """
 
     actions: "Actions"
     after: "Actions" = ()
+    otherwise: "Actions | None" = None
     on_failure: "tuple[Patch, ...]" = ()
     on_refusal: "tuple[Patch, ...]" = ()
 

@@ -167,13 +167,15 @@ class Executor:
 
     async def _perform_finally(self, action: Finally, writes: list[Write]) -> None:
         failures: list[ExecutionError] = []
+        after = action.after
         await self._attempt(action.actions, writes, failures)
         if failures and not isinstance(failures[0], RequeueError):
             is_refused = isinstance(failures[0].__cause__, ForbiddenError | InvalidError)
             due = action.on_failure + (action.on_refusal if is_refused else ())
             report = tuple(replace(patch, patch=_naming(patch.patch, failures[0])) for patch in due)
             await self._attempt(report, writes, failures)
-        await self._attempt(action.after, writes, failures)
+            after = action.after if action.otherwise is None else action.otherwise
+        await self._attempt(after, writes, failures)
         _raise_one(failures)
 
     async def _attempt(self, actions: Actions, writes: list[Write], failures: list[ExecutionError]) -> None:

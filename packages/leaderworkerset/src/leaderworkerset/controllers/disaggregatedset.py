@@ -109,11 +109,12 @@ class DisaggregatedSetDriver(Driver):
 
 
 def keys_of_owned(change: Change) -> Iterable[ObjectKey]:
-    """Map an object to the DisaggregatedSet that controls it."""
-    owner = meta.controller_of(change.object)
-    if owner is None or owner["kind"] != DISAGGREGATED_SETS.kind:
-        return ()
-    return (ObjectKey(meta.namespace(change.object), owner["name"]),)
+    """Map an object to the DisaggregatedSet that controls it, and to its previous controller."""
+    owners = [meta.controller_of(obj) for obj in (change.old, change.new) if obj is not None]
+    namespace = meta.namespace(change.object)
+    return {
+        ObjectKey(namespace, owner["name"]) for owner in owners if owner and owner["kind"] == DISAGGREGATED_SETS.kind
+    }
 
 
 def build(caches: Caches, client: Client, clock: Clock) -> DisaggregatedSetDriver:

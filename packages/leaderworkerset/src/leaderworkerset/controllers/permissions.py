@@ -56,7 +56,7 @@ DISAGGREGATED_SET: Final = (
     Permission(DISAGGREGATED_SETS, ("update",), "status"),
     Permission(DISAGGREGATED_SETS, ("update",), "finalizers"),
     Permission(LEADERWORKERSETS, ("create", "delete", "patch")),
-    Permission(resources.SERVICES, ("create", "delete")),
+    Permission(resources.SERVICES, ("create", "delete", "patch")),
     Permission(ROLE_SCALERS, ("create", "delete")),
     Permission(ROLE_SCALERS, ("patch",), "status"),
 )

@@ -261,6 +261,38 @@ async def test_disaggregated_set_of_upstream_is_adopted_unchanged(space: Space) 
     assert revision_of(await available(space)) != revision
 
 
+async def test_differs_from_upstream_orphans_of_a_set_are_adopted(space: Space) -> None:
+    """After `kubectl delete --cascade=orphan` the Go controller fails for ever (R-DS-72, docs/adr/0030)."""
+    roles = rolling(1, 1)
+    obj = await create(space, roles)
+    before = await space.until(has_two_services)
+    await available(space)
+    await space.delete("split", DISAGGREGATED_SETS, propagation="Orphan")
+    await space.until(lambda _: assert_no_set(space))
+    await create(space, roles)
+
+    def adopted(state: State) -> None:
+        children = [*state.leaderworkersets.values(), *state.services.values()]
+        owned = [child for child in children if meta.is_controlled(child, the_set(space))]
+        assert len(owned) == 4
+
+    after = await space.until(adopted)
+    await available(space)
+    assert {meta.uid(each) for each in after.leaderworkersets.values()} == {
+        meta.uid(each) for each in before.leaderworkersets.values()
+    }
+    await edit(space, with_image(obj, "app:2"))
+    await available(space)
+
+
+def assert_no_set(space: Space) -> None:
+    assert not space.informers[DISAGGREGATED_SETS].store.list()
+
+
+def has_two_services(state: State) -> None:
+    assert sum(name.endswith("-prv") for name in state.services) == 2
+
+
 def two_leaderworkersets(state: State) -> None:
     assert len(state.leaderworkersets) == 2
 

@@ -1,16 +1,20 @@
 """`lws explain` of DisaggregatedSets, on both clusters: each fault is really created, and named by its code."""
 
 import asyncio
+from functools import partial
 from typing import Final
 
 import pytest
 from tests.disaggregated import disaggregatedset_object, role
 from tests.integration.clusters.space import Space
+from tests.integration.clusters.state import State
 from tests.integration.lws.explanations import ASKED_AGAIN, NAMED_WITHIN, unreachable_webhook, warned
 from tests.integration.lws.test_commands import session_of
 
 from kuberuntime import timeouts
+from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import SERVICES
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
 from leaderworkerset.cli.commands import get
 from leaderworkerset.cli.sets import shown
@@ -77,3 +81,32 @@ async def test_explain_reports_a_finished_set_as_healthy(space: Space) -> None:
             assert all(one.verdict is Verdict.PROGRESSING or not one.code for one in found), found
             await asyncio.sleep(ASKED_AGAIN)
     assert len(found) == 2
+
+
+async def test_set_with_a_failing_reconcile_is_not_available(space: Space) -> None:
+    """A Service of another owner has the name of a role's: LWS-E017 names both."""
+    await create(space, [role("prefill", 1), role("decode", 1)])
+    services = (await space.until(_has_services)).services
+    name = min(service for service in services if service.endswith("-prv"))
+    thing = {"apiVersion": "example.com/v1", "kind": "Thing", "name": "other", "uid": "1234", "controller": True}
+    await space.patch({"metadata": {"ownerReferences": [thing]}}, name, resource=SERVICES)
+    await space.eventually(partial(space.get, DISAGGREGATED_SETS, "split"), _is_failing)
+    found = await told(space, "LWS-E017")
+    assert "Thing other" in found.sentence
+    assert name in found.sentence
+    await space.delete(name, SERVICES)
+    await space.eventually(partial(space.get, DISAGGREGATED_SETS, "split"), _is_available)
+
+
+def _has_services(state: State) -> None:
+    assert sum(name.endswith("-prv") for name in state.services) == 2
+
+
+def _is_failing(obj: JSONObject) -> bool:
+    condition = meta.find_condition(obj, "Progressing") or {}
+    is_failing = condition.get("status") == "True" and condition.get("reason") == "ReconcileFailed"
+    return is_failing and not _is_available(obj)
+
+
+def _is_available(obj: JSONObject) -> bool:
+    return meta.is_condition_true(obj, "Available")

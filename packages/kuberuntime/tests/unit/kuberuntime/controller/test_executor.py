@@ -408,6 +408,23 @@ def test_success_and_conflicts_report_no_failure(answers: list[Response]) -> Non
     assert len(outcome.transport.requests) == 1
 
 
+@pytest.mark.parametrize(
+    ("answers", "methods"),
+    [
+        ([failure(403, "Forbidden", "quota")], ["PUT", "PATCH"]),
+        ([CONFLICT], ["PUT", "DELETE"]),
+        ([answer(200, WRITTEN)], ["PUT", "DELETE"]),
+    ],
+    ids=["failure", "a newer object", "success"],
+)
+def test_otherwise_takes_the_place_of_after_a_failure(answers: list[Response], methods: list[str]) -> None:
+    plan = Plan((Finally(actions=(PUT,), after=(DELETE,), otherwise=(REPORT,)),))
+
+    outcome = execute(plan, *answers, answer(200, WRITTEN))
+
+    assert [request.method for request in outcome.transport.requests] == methods
+
+
 def test_plan_continues_after_finally_actions() -> None:
     plan = Plan((Finally(actions=(CREATE,), after=(STATUS,)), DELETE))
 

@@ -56,6 +56,11 @@ def scaler_conflict(obj: JSONObject, name: str, role: str) -> Event:
     return _tell(obj, "ScalerConflict", "Conflict", note, "Warning")
 
 
+def failed_adoption(obj: JSONObject, kind: str, name: str) -> Event:
+    """Return the event of an orphan that could not be adopted."""
+    return _tell(obj, "FailedAdopt", "Adopt", f"Failed to adopt {kind} {name}: {{error}}", "Warning")
+
+
 def failed_create(obj: JSONObject, kind: str, name: str) -> Event:
     """Return the event of an object that could not be created."""
     return _tell(obj, "FailedCreate", "Create", f"Failed to create {kind} {name}: {{error}}", "Warning")

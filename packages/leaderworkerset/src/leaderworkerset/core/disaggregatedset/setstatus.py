@@ -39,7 +39,16 @@ PROGRESSING: Final = ConditionPair(
     "Not all roles have their groups, ready and of the newest revision",
     ObjectHealth.PROGRESSING,
 )
-CONDITIONS: Final = (AVAILABLE, PROGRESSING)
+FAILING: Final = ConditionPair(
+    "Progressing",
+    "Available",
+    "ReconcileFailed",
+    "An object of the set could not be written: an event of the set names it",
+    ObjectHealth.PROGRESSING,
+)
+"""The pair while a reconcile fails, whatever the counts are."""
+
+CONDITIONS: Final = (AVAILABLE, PROGRESSING, FAILING)
 
 
 def build(
@@ -54,6 +63,12 @@ def build(
         role_statuses=counts,
         conditions=conditions(before, outcome, whole.generation, now),
     )
+
+
+def hold(whole: DisaggregatedSet, status: DisaggregatedSetStatus, now: datetime) -> DisaggregatedSetStatus:
+    """Return the status while a reconcile fails: with its counts, but not Available."""
+    before = () if whole.status is None else whole.status.conditions or ()
+    return structs.replace(status, conditions=conditions(before, FAILING, whole.generation, now))
 
 
 def conditions(

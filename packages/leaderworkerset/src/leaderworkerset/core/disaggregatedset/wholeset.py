@@ -2,9 +2,10 @@
 
 In: `ObservedDisaggregatedSet`, all cached objects that the decision uses. Out: a `Plan`, in the order of the contract:
 
+0. Adopt orphans of the set; the rest follows once the caches show their owner (`adoption.py`).
 1. Delete surplus slices, create scalers, convert LeaderWorkerSets from before slices existed.
 2. Roll out or resize all slices and write their services, concurrently: an error in one slice does not stop the others.
-3. Write the statuses of the scalers and of the set, whatever the results.
+3. Write the statuses of the scalers and of the set, whatever the results. After a failure, the set is not Available.
 """
 
 from collections import defaultdict
@@ -20,6 +21,7 @@ from leaderworkerset.api import disaggregatedset
 from leaderworkerset.api.disaggregatedset import INITIAL_REPLICAS, DisaggregatedSet
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.core.disaggregatedset import (
+    adoption,
     announcements,
     fleet,
     rolehash,
@@ -181,6 +183,7 @@ def reconcile(observed: ObservedDisaggregatedSet, now: datetime) -> Plan:
     except ValueError as error:
         return Plan(error=f"DisaggregatedSet {meta.key(obj)}: {error}")
     parts = fleet.owned(observed.leaderworkersets, whole.uid)
+    adopted = adoption.adopt(obj, observed.leaderworkersets, observed.services)
     services = [service for service in observed.services if fleet.is_owned(service, whole.uid)]
     scaled = rolescalers.reconcile_scalers(obj, whole, observed.scalers, parts)
     converted = _legacy(whole, parts, revision)
@@ -190,24 +193,35 @@ def reconcile(observed: ObservedDisaggregatedSet, now: datetime) -> Plan:
     slices = _slices(desired, kept, services)
     status = setstatus.build(whole, parts, revision, scaled.wanted, now)
     reports = rolescalers.report(whole.name, scaled.objects, parts, now)
-    return _plan(head, slices, reports, _write_status(obj, whole, status))
+    failure_status = _write_status(obj, whole, setstatus.hold(whole, status, now))
+    if adopted:  # the rest is decided once the caches show the owner
+        return Plan(adopted, on_failure=tuple(failure_status))
+    return _plan(head, slices, (reports, _write_status(obj, whole, status), failure_status))
 
 
 def _plan(
     head: Sequence[Action],
     slices: tuple[tuple[Action, ...], ...],
-    reports: Sequence[Action],
-    status: Sequence[Action],
+    results: tuple[Sequence[Action], Sequence[Action], Sequence[Action]],
 ) -> Plan:
-    """Compose the parts of a pass; parts without work add no action."""
+    """Compose the parts of a pass; parts without work add no action.
+
+    `results` are the statuses of the scalers, the status of the set, and its status if an action fails.
+    """
+    reports, status, failure_status = results
     active = tuple(actions for actions in slices if actions)
     work: tuple[Action, ...] = (Together(sequences=active, slow_start=False),) if active else ()
-    after: tuple[Action, ...] = (*reports, *status)
-    if reports and status:
-        after = (Finally(actions=tuple(reports), after=tuple(status)),)
+    after, otherwise = _reporting(reports, status), _reporting(reports, failure_status)
+    on_failure = tuple(failure_status) if head else ()
     if not work:
-        return Plan((*head, *after))
-    return Plan((*head, Finally(actions=work, after=after) if after else work[0]))
+        return Plan((*head, *after), on_failure=on_failure)
+    last = Finally(actions=work, after=after, otherwise=otherwise) if after or otherwise else work[0]
+    return Plan((*head, last), on_failure=on_failure)
+
+
+def _reporting(reports: Sequence[Action], status: Sequence[Action]) -> tuple[Action, ...]:
+    """Return the writes of the statuses; the set's is written also if one of a scaler fails."""
+    return (Finally(actions=tuple(reports), after=tuple(status)),) if reports and status else (*reports, *status)
 
 
 def _slices(

@@ -8,6 +8,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.disaggregatedset import ScalingMode, has_scaler
 from leaderworkerset.api.resources import ROLE_SCALERS
+from leaderworkerset.core.disaggregatedset import setstatus
 from leaderworkerset.diagnosis.causes.unattended import own
 from leaderworkerset.diagnosis.finding import Finding, Subject, cause
 from leaderworkerset.diagnosis.observed import Observed
@@ -18,8 +19,8 @@ from leaderworkerset.views.health.verdict import Verdict
 from leaderworkerset.views.masking import masked
 from leaderworkerset.views.wording import counted
 
-REFUSED: Final = re.compile(r"Failed to create (\S+) (\S+): (.*)", re.DOTALL)
-"""The controller's message about a LeaderWorkerSet or a scaler that the API server refused."""
+REFUSED: Final = re.compile(r"Failed to (create|adopt) (\S+) (\S+): (.*)", re.DOTALL)
+"""The controller's message about an object of a DisaggregatedSet that it could not write."""
 
 
 @cause(
@@ -59,11 +60,11 @@ def scaler_is_taken(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E017",
     title="a part of a DisaggregatedSet cannot be created",
-    meaning="The API server refuses a LeaderWorkerSet or a scaler that the DisaggregatedSet needs. The sentence quotes the API server.",
-    remedy="Remove the reason: a quota, an admission webhook, or a value that is invalid for LeaderWorkerSets.",
+    meaning="An object that the DisaggregatedSet needs is refused, or its name belongs to another owner. The sentence quotes the API server.",
+    remedy="Remove the reason: a quota, an admission webhook, an invalid value, or an object of another owner with that name.",
 )
 def part_is_refused(observed: Observed) -> Finding | None:
-    """Find a LeaderWorkerSet or a scaler of the set that the API server refuses to create."""
+    """Find an object of the set that cannot be written, or a reconcile that fails for another reason."""
     set_view = observed.of_set
     if set_view is None or meta.is_deleting(set_view.object):
         return None
@@ -74,16 +75,29 @@ def part_is_refused(observed: Observed) -> Finding | None:
     for warning in sorted(warnings, key=lambda warning: warning.last, reverse=True):
         match = REFUSED.fullmatch(warning.message)
         is_over = observed.now - warning.last > LONGEST_SILENCE or warning.uid not in {"", meta.uid(set_view.object)}
-        if match is None or is_over or match[2] in existing or match[1] == "Service":
+        if match is None or is_over or match[3] in existing or (match[2] == "Service" and not _is_failing(set_view)):
             continue
-        kind, name, why = match.groups()
+        verb, kind, name, why = match.groups()
         return Finding(
             subject=Subject(kind=kind, name=name),
-            sentence=f"{kind} {name} of {set_view.name} cannot be created: {quote(why)}",
+            sentence=f"{kind} {name} of {set_view.name} cannot be {verb.rstrip('e')}ed: {quote(why)}",
             evidence=(f"event {warning.reason} of DisaggregatedSet {set_view.name}",),
             steps=(observed.lws(f"describe {set_view.name}"),),
         )
-    return None
+    if not _is_failing(set_view):
+        return None
+    return Finding(
+        subject=own(observed),
+        sentence=f"the last reconcile of {set_view.name} failed: an object of it could not be written",
+        evidence=tuple(_status_facts(set_view.object)),
+        steps=(observed.lws(f"events {set_view.name} --warnings"), "read the log of the manager"),
+    )
+
+
+def _is_failing(set_view: SetView) -> bool:
+    """Return whether the status says that the last reconcile failed."""
+    condition = meta.find_condition(set_view.object, setstatus.FAILING.type) or {}
+    return condition.get("status") == "True" and condition.get("reason") == setstatus.FAILING.reason
 
 
 @cause(

@@ -20,7 +20,7 @@ from tests.unit.leaderworkerset.core.disaggregatedset.decisions import (
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.plan import Finally, Patch, Together
+from kuberuntime.plan import Actions, Finally, Patch, PutStatus, Together, flat
 from leaderworkerset.api.disaggregatedset import SLICE
 from leaderworkerset.core.disaggregatedset.wholeset import ObservedDisaggregatedSet, reconcile
 
@@ -229,6 +229,31 @@ class TestSlices:
         (slices,) = whole.actions
         assert isinstance(slices, Together)
         assert len(slices.sequences) == 2
+
+
+class TestFailures:
+    def test_orphans_are_adopted_before_anything_else(self) -> None:
+        """The name of an orphan follows from its labels: a copy with another name is not adopted."""
+        orphans = [obj | {"metadata": obj["metadata"] | {"ownerReferences": []}} for obj in both(SET, 4, 4)]
+        copy = orphans[0] | {"metadata": orphans[0]["metadata"] | {"name": "copy"}}
+        plan = reconcile(ObservedDisaggregatedSet(disaggregatedset=SET, leaderworkersets=[*orphans, copy]), NOW)
+        patches = [action for action in plan.actions if isinstance(action, Patch)]
+        assert [patch.key for patch in patches] == [meta.key(obj) for obj in orphans]
+        assert all(meta.is_controlled(patch.patch, SET) for patch in patches)
+        assert reason_of(plan.on_failure) == "ReconcileFailed"
+
+    def test_set_is_not_available_when_an_action_fails(self) -> None:
+        plan = reconcile(ObservedDisaggregatedSet(disaggregatedset=NEXT, leaderworkersets=both(SET, 4, 4)), NOW)
+        (work,) = plan.actions
+        assert isinstance(work, Finally)
+        assert reason_of(work.otherwise or ()) == "ReconcileFailed"
+        assert reason_of(work.after) == "RolloutInProgress"
+
+
+def reason_of(actions: Actions) -> str:
+    """Return the reason of the condition Progressing that the write of a status sets."""
+    (write,) = [action for action in flat(actions) if isinstance(action, PutStatus)]
+    return str((meta.find_condition(write.object, "Progressing") or {})["reason"])
 
 
 class TestLegacy:
