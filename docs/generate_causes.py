@@ -13,7 +13,7 @@ from docs import generatedpage
 from tests.explanations.ways import WAYS
 
 from leaderworkerset.cli.commands.explain import EXIT_CODES
-from leaderworkerset.diagnosis.catalogue import CATALOGUE, NO_CAUSE, NOT_READ
+from leaderworkerset.diagnosis.catalogue import BY_PEOPLE, CATALOGUE, NO_CAUSE, NOT_READ
 from leaderworkerset.diagnosis.finding import Cause
 
 PAGE = Path(__file__).parent / "reference" / "causes.md"
@@ -115,7 +115,8 @@ def section(cause: Cause) -> str:
     """Describe one cause."""
     early = "starting" if cause.code in WARMING else "progressing"
     verdict = f"{early}, then stuck" if cause.code in IN_TIME else cause.verdict
-    return f"## {cause.code}\n\n**{cause.title}** ({verdict})\n\n{cause.meaning}\n\n*Next steps:* {cause.remedy}\n"
+    by_person = " Only a person can do that.\n" if cause.code in BY_PEOPLE else "\n"
+    return f"## {cause.code}\n\n**{cause.title}** ({verdict})\n\n{cause.meaning}\n\n*Next steps:* {cause.remedy}{by_person}"
 
 
 if __name__ == "__main__":

@@ -208,3 +208,53 @@ NOT_READ: Final = Cause(
 
 BY_CODE: Final = {cause.code: cause for cause in (*CATALOGUE, *OF_SETS, NO_CAUSE, NOT_READ)}
 """Every entry with a code, including those without a finding."""
+
+BY_PEOPLE: Final = frozenset(
+    f"LWS-E{number}"
+    for number in (
+        # other components of the cluster, and what people decided
+        *(
+            "001",
+            "002",
+            "004",
+            "005",
+            "007",
+            "008",
+            "009",
+            "010",
+            "013",
+            "014",
+            "018",
+            "024",
+            "030",
+            "032",
+            "034",
+            "029",
+            "049",
+            "055",
+        ),
+        # machines, networks, registries and clouds
+        *(
+            "038",
+            "045",
+            "050",
+            "051",
+            "052",
+            "053",
+            "054",
+            "057",
+            "059",
+            "063",
+            "067",
+            "061",
+            "069",
+            "110",
+            "113",
+            "116",
+            "118",
+        ),
+        # programs, and what others put into their pods
+        *("058", "060", "068", "070", "071", "072", "073", "074", "075", "076", "079", "082", "111", "115"),
+    )
+)
+"""The causes whose remedy only a person can apply: outside of the objects of the LeaderWorkerSet."""
