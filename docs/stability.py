@@ -65,6 +65,7 @@ KEPT: Final = (
     labels.FAILED_POD_UID,
     labels.FAILED_POD_RESTARTS,
     labels.FAILURE,
+    labels.LONGEST_FAILED_RUN,
     labels.RESUMED,
     labels.MARKED_STARTING,
     labels.RESTARTED_IN_PLACE,

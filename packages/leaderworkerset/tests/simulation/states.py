@@ -17,7 +17,7 @@ VARYING: Final = frozenset(
     {
         "uid", "resourceVersion", "generation", "observedGeneration", "managedFields", "creationTimestamp",
         "lastTransitionTime", "lastProbeTime", "startTime", "startedAt", "finishedAt", "time",
-        labels.RECREATED_LEADER, labels.RECREATE_AFTER, labels.FAILED_POD_UID, labels.FAILURE,
+        labels.RECREATED_LEADER, labels.RECREATE_AFTER, labels.FAILED_POD_UID, labels.FAILURE, labels.LONGEST_FAILED_RUN,
         "nodeName", "podIP", "podIPs", "hostIP", "hostIPs", "containerID", "clusterIP", "clusterIPs",
     }
 )  # fmt: skip

@@ -71,7 +71,7 @@ async def first_failure(world: World) -> None:
 
 
 @pytest.mark.parametrize("policy", ["RecreateGroupOnPodRestart", "None"])
-@pytest.mark.parametrize("seconds", [2, 15, 45])
+@pytest.mark.parametrize("seconds", [2, 15, 45, 150])
 def test_program_that_keeps_failing_is_never_healthy(seconds: int, policy: str) -> None:
     verdicts: list[Diagnosis] = []
 

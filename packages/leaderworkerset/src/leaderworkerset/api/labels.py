@@ -73,6 +73,7 @@ FAILED_POD: Final = PREFIX + "failed-pod"
 FAILED_POD_UID: Final = PREFIX + "failed-pod-uid"
 FAILED_POD_RESTARTS: Final = PREFIX + "failed-pod-restarts"
 FAILURE: Final = PREFIX + "failure"
+LONGEST_FAILED_RUN: Final = PREFIX + "longest-failed-run"
 RESUMED: Final = PREFIX + "resumed"
 
 # Annotations of our own: how the groups of one LeaderWorkerSet are recreated (docs/how-to/restarts.md).

@@ -31,12 +31,16 @@ class RecreationState(StrEnum):
 
 
 class Failure(Struct, frozen=True, kw_only=True):
-    """The failure of a pod; `what` describes it, empty if nothing is known."""
+    """The failure of a pod; `what` describes it, empty if nothing is known.
+
+    `longest_run` is the longest failed run in a row, in seconds; None if no run is known.
+    """
 
     pod: str
     uid: UID = UNKNOWN
     restarts: int = 0
     what: str = ""
+    longest_run: int | None = None
 
 
 class Recreation(Struct, frozen=True, kw_only=True):
@@ -88,6 +92,7 @@ def read(record: JSONObject | None) -> Recreation | None:
             uid=UID(annotations.get(labels.FAILED_POD_UID, "")),
             restarts=decimals.natural(annotations.get(labels.FAILED_POD_RESTARTS, "")) or 0,
             what=annotations.get(labels.FAILURE, ""),
+            longest_run=decimals.natural(annotations.get(labels.LONGEST_FAILED_RUN, "")),
         ),
         state=_state(annotations.get(labels.RECREATION_STATE, "")),
         resumed=annotations.get(labels.RESUMED, ""),
@@ -115,8 +120,11 @@ def write(recreation: Recreation) -> Mapping[str, str]:
         labels.FAILURE: recreation.failure.what,
         labels.RESUMED: recreation.resumed,
     }
-    used = {} if recreation.used is None else {labels.RESTARTS_USED: str(recreation.used)}
-    return annotations | used
+    numbers = {
+        labels.RESTARTS_USED: recreation.used,
+        labels.LONGEST_FAILED_RUN: recreation.failure.longest_run,
+    }
+    return annotations | {name: str(number) for name, number in numbers.items() if number is not None}
 
 
 def _state(text: str) -> RecreationState:

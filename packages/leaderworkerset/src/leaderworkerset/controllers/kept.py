@@ -36,7 +36,7 @@ CONTAINER_ENDS: Final = tuple(
         *(
             f"{state}.terminated.{field}"
             for state in ("state", "lastState")
-            for field in ("exitCode", "reason", "message")
+            for field in ("exitCode", "reason", "message", "startedAt", "finishedAt")
         ),
     )
 )

@@ -7,7 +7,8 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.progressnotes import Hang, Progress
 from leaderworkerset.views.disaggregation import SetView
-from leaderworkerset.views.groups import Group, Recreations, View
+from leaderworkerset.views.groups import Group, View
+from leaderworkerset.views.health.memory import Recreations
 
 VERSION: Final = "lws/v1"
 """`apiVersion` of the documents; it changes only when a field changes its meaning."""

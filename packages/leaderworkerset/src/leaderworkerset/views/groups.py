@@ -6,7 +6,6 @@ In: the objects of one LeaderWorkerSet as the API has them. Out: frozen values. 
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
-from datetime import datetime
 from functools import partial
 from itertools import islice
 from typing import Final, TypeAlias
@@ -24,7 +23,7 @@ from leaderworkerset.api.progressnotes import Hang, Progress, hang_of, of_annota
 from leaderworkerset.views import edge
 from leaderworkerset.views.admission import held_back
 from leaderworkerset.views.deaths import Death
-from leaderworkerset.views.health.memory import Crashes, Startup
+from leaderworkerset.views.health.memory import Crashes, Recreations, Startup
 from leaderworkerset.views.masking import masked
 
 GroupName: TypeAlias = int | str
@@ -74,26 +73,6 @@ class Rank(Struct, frozen=True, kw_only=True):
     def place(self) -> str:
         """Return `group/rank`."""
         return f"{self.group}/{self.index}"
-
-
-class Recreations(Struct, frozen=True, kw_only=True):
-    """The recreations of a group in a row: the number of the last one, and the pod whose failure caused it.
-
-    While `is_waiting`, the last recreation is pending until `due`. If `is_exhausted`, it will not take place. `failure`
-    describes the pod's failure.
-    """
-
-    count: int
-    failed_pod: str
-    due: datetime
-    is_waiting: bool = False
-    is_exhausted: bool = False
-    failure: str = ""
-
-    @property
-    def done(self) -> int:
-        """Return the number of completed recreations."""
-        return self.count - 1 if self.is_waiting or self.is_exhausted else self.count
 
 
 class Group(Struct, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ Pure.
 
 import re
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from kuberuntime.objects import decimals, meta, podstate
@@ -13,8 +13,8 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels, recreationrecord, restartnotes
 from leaderworkerset.api.recreationrecord import RecreationState
 from leaderworkerset.views.deaths import Death
-from leaderworkerset.views.groups import Group, Recreations, View
-from leaderworkerset.views.health.memory import REMEMBERED
+from leaderworkerset.views.groups import Group, View
+from leaderworkerset.views.health.memory import REMEMBERED, Recreations
 from leaderworkerset.views.masking import masked
 from leaderworkerset.views.wording import counted, duration
 
@@ -34,6 +34,7 @@ def read(record: JSONObject, leader: JSONObject | None) -> Recreations | None:
     stays = is_condemned and leader is not None and (groupname.is_exhausted(leader) or not meta.is_deleting(leader))
     if recreation.state is not RecreationState.RECREATED and not stays:
         return None  # the leader was replaced otherwise: that recreation did not take place
+    seconds = recreation.failure.longest_run
     return Recreations(
         count=recreation.count,
         failed_pod=recreation.failure.pod,
@@ -41,6 +42,7 @@ def read(record: JSONObject, leader: JSONObject | None) -> Recreations | None:
         is_waiting=stays and recreation.state is not RecreationState.EXHAUSTED,
         is_exhausted=stays and recreation.state is RecreationState.EXHAUSTED,
         failure=masked(recreation.failure.what),
+        longest_run=None if seconds is None else timedelta(seconds=seconds),
     )
 
 

@@ -13,7 +13,8 @@ from leaderworkerset.cli.views import livetable
 from leaderworkerset.cli.views.loglines import prefixed
 from leaderworkerset.cli.views.terminal import Painter, escaped, is_colored, say
 from leaderworkerset.views.folding import FEW_GROUPS, FEW_SETS
-from leaderworkerset.views.groups import Group, GroupName, Recreations, View
+from leaderworkerset.views.groups import Group, GroupName, View
+from leaderworkerset.views.health.memory import Recreations
 from leaderworkerset.views.reasons import first_problem, summary
 
 REFRESH: Final = 0.5

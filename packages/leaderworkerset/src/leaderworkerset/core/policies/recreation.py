@@ -98,6 +98,9 @@ def following(
     """
     count, due = 1, now
     if previous is not None and _is_repeated(previous, leader, settings, now):
+        lengths = (previous.failure.longest_run, failure.longest_run)
+        longest_run = max((length for length in lengths if length is not None), default=None)
+        failure = replace(failure, longest_run=longest_run)
         took_place = previous.state is RecreationState.RECREATED
         count = previous.count + 1 if took_place else previous.count
         longest = now + settings.delay(count)

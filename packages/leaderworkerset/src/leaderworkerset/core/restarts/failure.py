@@ -8,7 +8,7 @@ message, which is the end of its log with `terminationMessagePolicy: FallbackToL
 from collections.abc import Iterator
 from typing import Final
 
-from kuberuntime.objects import meta, podstate
+from kuberuntime.objects import meta, podstate, timestamps
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.recreationrecord import Failure
 
@@ -25,7 +25,18 @@ DELETED: Final = "deleted"
 def describe(pod: JSONObject) -> Failure:
     """Return the failure of a pod that was restarted or deleted."""
     restarts = sum(container.get("restartCount") or 0 for container in podstate.container_statuses(pod))
-    return Failure(pod=meta.name(pod), uid=meta.uid(pod), restarts=restarts, what=_what(pod))
+    longest = max(_run_lengths(pod), default=None)
+    return Failure(pod=meta.name(pod), uid=meta.uid(pod), restarts=restarts, what=_what(pod), longest_run=longest)
+
+
+def _run_lengths(pod: JSONObject) -> Iterator[int]:
+    """Yield the seconds of the ended runs of restarted containers; a time may be null."""
+    for container in podstate.container_statuses(pod):
+        for state in ("lastState", "state"):
+            run = (container.get(state) or {}).get("terminated") or {}
+            began, ended = (timestamps.read(str(run.get(key) or "")) for key in ("startedAt", "finishedAt"))
+            if began is not None and ended is not None and container.get("restartCount"):
+                yield max(int((ended - began).total_seconds()), 0)
 
 
 def in_brackets(what: str) -> str:

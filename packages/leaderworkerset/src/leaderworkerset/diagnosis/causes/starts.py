@@ -16,7 +16,8 @@ from leaderworkerset.diagnosis.causes.unattended import last_change
 from leaderworkerset.diagnosis.finding import Finding, Subject, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views import recreations, wording
-from leaderworkerset.views.groups import MISSING, Group, Rank, Recreations
+from leaderworkerset.views.groups import MISSING, Group, Rank
+from leaderworkerset.views.health.memory import Recreations
 from leaderworkerset.views.health.verdict import Verdict
 from leaderworkerset.views.wording import counted, duration
 

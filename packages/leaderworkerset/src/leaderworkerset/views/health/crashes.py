@@ -13,8 +13,8 @@ from msgspec import Struct
 from kuberuntime.objects import meta, podstate, timestamps
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.views.deaths import run_length
-from leaderworkerset.views.groups import COMPLETED, Group, Rank, Recreations, View
-from leaderworkerset.views.health.memory import REMEMBERED, Crashes
+from leaderworkerset.views.groups import COMPLETED, Group, Rank, View
+from leaderworkerset.views.health.memory import REMEMBERED, Crashes, Recreations
 
 DISRUPTED: Final = re.compile(
     r"deleted(: (EvictionByEvictionAPI|DeletionByTaintManager|DeletionByPodGC|PreemptionByScheduler|NodeLost|NodeShutdown"
@@ -42,6 +42,7 @@ def of_group(group: Group, *, ends: bool = False) -> Crashes | None:
         return None
     times = [run.ended for run in runs] + ([record.due] if record else [])
     lengths = [run.lasted for run in runs if run.lasted is not None]
+    lengths += [record.longest_run] if record is not None and record.longest_run is not None else []
     return Crashes(
         count=max([run.number for run in runs] + ([record.count] if record else [])),
         first=min(times),

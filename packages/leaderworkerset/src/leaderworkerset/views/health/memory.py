@@ -27,6 +27,27 @@ def proof(longest_run: timedelta, least: timedelta = SETTLED) -> timedelta:
     return max(least, longest_run + TICK if longest_run < REMEMBERED else least)
 
 
+class Recreations(Struct, frozen=True, kw_only=True):
+    """The recreations of a group in a row: the number of the last one, and the pod whose failure caused it.
+
+    While `is_waiting`, the last recreation is pending until `due`. If `is_exhausted`, it will not take place. `failure`
+    describes the pod's failure.
+    """
+
+    count: int
+    failed_pod: str
+    due: datetime
+    is_waiting: bool = False
+    is_exhausted: bool = False
+    failure: str = ""
+    longest_run: timedelta | None = None
+
+    @property
+    def done(self) -> int:
+        """Return the number of completed recreations."""
+        return self.count - 1 if self.is_waiting or self.is_exhausted else self.count
+
+
 class Crashes(Struct, frozen=True, kw_only=True):
     """The failures of a group in a row: their number, and the first and last known time.
 

@@ -4,7 +4,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from leaderworkerset.views import changes
-from leaderworkerset.views.groups import Group, Rank, Recreations, View
+from leaderworkerset.views.groups import Group, Rank, View
+from leaderworkerset.views.health.memory import Recreations
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -6,7 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from leaderworkerset.views.folding import folds
-from leaderworkerset.views.groups import Group, Rank, Recreations, View
+from leaderworkerset.views.groups import Group, Rank, View
+from leaderworkerset.views.health.memory import Recreations
 from leaderworkerset.views.selection import not_ready
 
 NOW = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)

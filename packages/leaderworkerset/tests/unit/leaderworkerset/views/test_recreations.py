@@ -10,7 +10,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.views import groups, recreations
 from leaderworkerset.views.document import document
 from leaderworkerset.views.events.warningevents import Evidence, explained
-from leaderworkerset.views.groups import Recreations
+from leaderworkerset.views.health.memory import Recreations
 from leaderworkerset.views.reasons import summary
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)

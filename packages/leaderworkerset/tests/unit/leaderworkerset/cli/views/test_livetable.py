@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from leaderworkerset.cli.views import livetable
 from leaderworkerset.cli.views.livetable import Size
-from leaderworkerset.views.groups import Group, Rank, Recreations, View
+from leaderworkerset.views.groups import Group, Rank, View
+from leaderworkerset.views.health.memory import Recreations
 
 NOW = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
 AVAILABLE = {"type": "Available", "status": "True"}

@@ -134,6 +134,15 @@ def test_record_round_trips() -> None:
     }
 
 
+def test_record_keeps_the_longest_failed_run_in_a_row() -> None:
+    first = replace(FIRST, failure=replace(FAILURE, longest_run=150))
+    again = recreation.following(first, LEADER, replace(FAILURE, longest_run=3), DEFAULTS, builders.NOW)
+    assert again.failure.longest_run == 150
+    assert recreationrecord.read(recreation.build(LWS, LEADER, again)) == again
+    later = builders.NOW + timedelta(hours=1)
+    assert recreation.following(first, LEADER, FAILURE, DEFAULTS, later).failure.longest_run is None
+
+
 def test_leader_with_a_random_key_continues_the_previous_record() -> None:
     leader = builders.hash_leader(builders.hash_object(), replaces="web-7d9f8b6c4-bbbbb")
 
