@@ -151,3 +151,22 @@ def test_piped_output_has_one_line_per_group_and_second(shell: Shell, tmp_path: 
         assert len(lines) <= seconds + 2, lines
     assert not any(line.startswith("{") for line in told)
     assert sum(line.startswith("Note: ") for line in told) <= 1
+
+
+def test_run_of_several_sets_names_each_line(shell: Shell) -> None:
+    """The rule is the one of `lws logs`."""
+    says = shell_script("echo I am $LWS_LEADER_ADDRESS; exec sleep 600", grace=1)
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [lws("prefill", says), lws("decode", says)]})
+    lines = shell.lws("run", "-", "--until=ready", "--timeout=60", text=text).stdout.splitlines()
+    assert {line.split(" ")[0] for line in lines} == {"prefill/0/0", "decode/0/0"}
+
+
+def test_run_until_ready_wants_ready_to_last(shell: Shell, tmp_path: Path) -> None:
+    """The program fails before it is ready, and later runs for eight seconds."""
+    mark = tmp_path / "failed"
+    script = f"[ -e {mark} ] || {{ touch {mark}; exit 2; }}; sleep 8; exit 2"
+    probe = {"exec": {"command": ["true"]}, "initialDelaySeconds": 1, "periodSeconds": 1}
+    fails = json.dumps(lws("quick", shell_script(script, grace=1) | {"readinessProbe": probe}))
+    told = shell.lws("run", "-", "--until=ready", "--timeout=30", text=fails, code=124).stderr
+    assert "1 of 1 rank ready" in told
+    assert "quick is crashing: LWS-E071" in told

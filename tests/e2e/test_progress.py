@@ -147,7 +147,7 @@ def test_completed_run_is_not_started_again(cluster: Cluster) -> None:
     assert "1/0 ::lws progress step=1" in cluster.lws("logs", "finished", "--follow")
     view = cluster.view("finished")
     assert [group["end"] for group in view["groups"]] == ["Complete", "Complete"]
-    assert "2 groups of 2 complete" in cluster.lws("explain", "finished")
+    assert "finished is complete: 2 of 2 groups complete after " in cluster.lws("explain", "finished")
 
 
 def test_early_ranks_are_not_an_error_of_run_until_done(shell: Shell) -> None:

@@ -304,8 +304,11 @@ async def wait_for(
     *,
     report: Callable[[str], None] = lambda _: None,
     beside: tuple[Followed, ...] = (),
+    every: float | None = None,
 ) -> Shown | None:
     """Wait until nothing is missing, and return the final view; `report` receives what is missing at every change.
+
+    With `every`, the check is also repeated after so many seconds without a change.
 
     A timeout of 0 checks only the first known state, as with kubectl.
     """
@@ -327,7 +330,7 @@ async def wait_for(
             following(*informers.all, *beside) as objects,
         ):
             if is_done() is None and timeout != 0:
-                await objects.until(is_done)
+                await objects.until(is_done, every=every)
     except TimeoutError as error:
         raise WaitTimeoutError(name, timeout or 0, missing, informers.view()) from error
     if missing:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 from typing import Final, TypeAlias
 
 from kuberuntime.objects import decimals, meta
@@ -10,12 +11,15 @@ from leaderworkerset.api import labels, runsettings
 from leaderworkerset.api.conditions import AVAILABLE, COMPLETE, WAIT_WORDS, ConditionOutcome
 from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.views import jsonpath
-from leaderworkerset.views.disaggregation import SetView, Shown
+from leaderworkerset.views.disaggregation import SetView, Shown, leaderworkersets
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.jsonpath import JSONPathError, Step
 from leaderworkerset.views.outcome import not_ended
 from leaderworkerset.views.reasons import behind, reasons
 from leaderworkerset.views.wording import counted
+
+READY_FOR: Final = timedelta(seconds=10)
+"""The time for which a group that failed must be ready, before a command that waits for it ends."""
 
 Check: TypeAlias = Callable[[Shown | None], str | None]
 """Returns what is missing, as text; None if the wait is over."""
@@ -64,6 +68,17 @@ def for_ready(view: Shown | None) -> str | None:
     if view.is_ready:
         return None
     return ready_groups(view)
+
+
+def for_lasting(view: Shown | None, now: datetime, least: timedelta = READY_FOR) -> str | None:
+    """Return the first group that failed, and has not been ready for `least` and for longer than its longest run."""
+    views = () if view is None else leaderworkersets([view])
+    for own in views:
+        for group in own.groups:
+            is_wanted = group.index < own.desired
+            if is_wanted and group.crashes is not None and not group.crashes.are_over(now, least):
+                return f"group {group.name} of {own.name} failed, and has not been ready for long enough since"
+    return None
 
 
 def ready_groups(view: Shown) -> str:

@@ -24,7 +24,7 @@ from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.sharedoptions import container_option, say_choice
 from leaderworkerset.cli.shell import completing
-from leaderworkerset.cli.views.loglines import WaitingNotes, matching, printer
+from leaderworkerset.cli.views.loglines import WaitingNotes, matching, need_names, printer
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.observation.podlogs import LogError, NotStartedError, PodLogOptions, Sink, read
 from leaderworkerset.views.groups import GroupName, name_of, order_of, place_of
@@ -71,7 +71,7 @@ class LogsRequest(Struct, frozen=True, kw_only=True):
 
     def sink(self) -> Sink:
         """Return the sink for the lines."""
-        sink = printer(bare=self.is_one_rank, with_name=len({selection.name for selection in self.selections}) > 1)
+        sink = printer(bare=self.is_one_rank, with_name=need_names(selection.name for selection in self.selections))
         if self.pattern is None:
             return sink
         return matching(sink, self.pattern, stamped=self.options.timestamps)

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kuberuntime.client.client import Client
+from kuberuntime.clock import SystemClock
 from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
@@ -32,6 +33,9 @@ from leaderworkerset.views.wording import counted
 
 AT_ONCE: Final = 20
 """The maximum number of objects that are followed at once: each uses several watches."""
+
+AGAIN: Final = 1.0
+"""Seconds after which a condition is checked again without a change: a group must stay ready after a failure."""
 
 LAST_LOOK: Final = 2.0
 """Seconds for an object whose turn comes after the time limit: its state is read once."""
@@ -127,12 +131,21 @@ async def wait_for_object(session: Session, name: str, request: WaitRequest, pro
     causes = Causes(cause_session, name, progress.note, stuck_after=request.stuck_after)
     beside = (session.lifeline,) if request.condition == "delete" else (session.lifeline, causes)
     try:
-        return await wait_for(informers, parse(request.condition), request.timeout, report=progress.show, beside=beside)
+        check = check_of(request)
+        return await wait_for(informers, check, request.timeout, report=progress.show, beside=beside, every=AGAIN)
     except WaitTimeoutError as error:
         quoted = await quotation(session.client, error.view)
         raise TimedOutError(f"{error}{quoted}{await causes.conclude()}") from error
     finally:
         progress.clear()
+
+
+def check_of(request: WaitRequest) -> Check:
+    """Return the check of a request; if it must not be stuck, a group that failed must stay ready."""
+    check, clock = parse(request.condition), SystemClock()
+    if request.stuck_after is None or WAIT_WORDS.get(request.condition) is not AVAILABLE:
+        return check
+    return lambda view: check(view) or missing.for_lasting(view, clock.now())
 
 
 async def resource_of(session: Session, name: str, condition: str) -> Resource:

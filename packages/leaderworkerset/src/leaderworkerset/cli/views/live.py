@@ -10,7 +10,7 @@ import click
 from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.cli.views import livetable
-from leaderworkerset.cli.views.loglines import prefixed
+from leaderworkerset.cli.views.loglines import need_names, prefixed
 from leaderworkerset.cli.views.terminal import Painter, escaped, is_colored, say
 from leaderworkerset.views.folding import FEW_GROUPS, FEW_SETS
 from leaderworkerset.views.groups import Group, GroupName, View
@@ -52,9 +52,10 @@ class Display(Protocol):
         """Finish, and leave the screen unchanged."""
 
 
-def display() -> Display:
-    """Return the display for the current standard output."""
-    return TerminalDisplay() if is_colored(sys.stdout) else PlainDisplay()
+def display(sets: Sequence[str]) -> Display:
+    """Return the display of these sets for the current standard output."""
+    with_name = need_names(sets)
+    return TerminalDisplay(with_name=with_name) if is_colored(sys.stdout) else PlainDisplay(with_name=with_name)
 
 
 class PlainDisplay:
@@ -64,8 +65,9 @@ class PlainDisplay:
     for it.
     """
 
-    def __init__(self, clock: Clock | None = None) -> None:
+    def __init__(self, clock: Clock | None = None, *, with_name: bool = False) -> None:
         self._clock = clock or SystemClock()
+        self._with_name = with_name
         self._shown: dict[Place, Facts] = {}
         self._last: dict[Place, datetime] = {}
         self._views: Sequence[View] = ()
@@ -78,7 +80,7 @@ class PlainDisplay:
 
     def line(self, pod: JSONObject, line: bytes) -> None:
         """Print a log line after its group/rank."""
-        click.echo(prefixed(self._painter, pod, line))
+        click.echo(prefixed(self._painter, pod, line, with_name=self._with_name))
 
     def note(self, text: str) -> None:
         """Print a line on standard error."""
@@ -109,12 +111,13 @@ class TerminalDisplay:
 
     refresh: float | None = REFRESH
 
-    def __init__(self, *, with_namespace: bool = False) -> None:
+    def __init__(self, *, with_namespace: bool = False, with_name: bool = False) -> None:
         from rich.console import Console
         from rich.live import Live
 
         self._clock = SystemClock()
         self._with_namespace = with_namespace
+        self._with_name = with_name
         self._drawn = datetime.min.replace(tzinfo=self._clock.now().tzinfo)
         self._views: Sequence[View] = ()
         self._painter = Painter(sys.stdout)
@@ -133,7 +136,7 @@ class TerminalDisplay:
         """Print a log line above the table."""
         from rich.text import Text
 
-        self._live.console.print(Text.from_ansi(prefixed(self._painter, pod, line)))
+        self._live.console.print(Text.from_ansi(prefixed(self._painter, pod, line, with_name=self._with_name)))
 
     def note(self, text: str) -> None:
         """Print a line above the table."""

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import click
 
@@ -14,6 +14,11 @@ from leaderworkerset.cli.views.terminal import Painter, say
 from leaderworkerset.observation.podlogs import Sink
 from leaderworkerset.views.groups import place_of
 from leaderworkerset.views.podcontainers import waiting
+
+
+def need_names(sets: Iterable[str]) -> bool:
+    """Return whether lines begin with the name of their LeaderWorkerSet: those of several sets are mixed."""
+    return len(set(sets)) > 1
 
 
 def printer(*, bare: bool, with_name: bool) -> Sink:

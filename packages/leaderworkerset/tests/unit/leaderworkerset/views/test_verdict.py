@@ -9,6 +9,7 @@ from tests.explanations.builders import observed as observed_of
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.recreationrecord import RecreationState
+from leaderworkerset.views import missing
 from leaderworkerset.views.groups import Group
 from leaderworkerset.views.health.memory import Crashes
 from leaderworkerset.views.health.verdict import URGENCY, HealthFacts, Verdict, judge
@@ -153,3 +154,13 @@ def test_start_may_take_twice_as_long_as_the_last_one() -> None:
     startup = observed_of([ready(), unready(905, 890, 900), other], of=lws(2)).view.groups[0].ranks[1].startup
     assert startup is not None
     assert (startup.last, startup.patience) == (timedelta(seconds=900), timedelta(seconds=1800))
+
+
+@pytest.mark.parametrize(("since", "least", "lacks"), [(4, 10, True), (11, 10, False), (11, 30, True)])
+def test_ready_must_last_after_a_failure(since: float, least: float, lacks: bool) -> None:
+    """Where nothing failed, ready counts at once."""
+    failed = placed(ready=True, status=running(1, ended(3, since + 1) | {"startedAt": ago(since + 6)}, since))
+    view = observed_of([failed, ready(0, 1)]).view
+    missing_text = missing.for_lasting(view, NOW, timedelta(seconds=least))
+    assert missing_text == ("group 0 of web failed, and has not been ready for long enough since" if lacks else None)
+    assert missing.for_lasting(observed_of([ready(), ready(0, 1)]).view, NOW) is None

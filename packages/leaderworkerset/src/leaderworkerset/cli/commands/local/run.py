@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import timedelta
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +14,7 @@ from msgspec.structs import replace
 
 from kuberuntime import timeouts
 from kuberuntime.client.client import Client
+from kuberuntime.clock import SystemClock
 from kuberuntime.errors import KubeError
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import Resource
@@ -39,10 +41,10 @@ from leaderworkerset.cli.watchwarnings import following
 from leaderworkerset.observation.following import Following, OneSet, informers_of
 from leaderworkerset.observation.logfollowing import LogFollower
 from leaderworkerset.observation.podlogs import PodLogOptions
+from leaderworkerset.views import missing
 from leaderworkerset.views.disaggregation import Shown, leaderworkersets
 from leaderworkerset.views.folding import FEW_SETS
 from leaderworkerset.views.groups import View
-from leaderworkerset.views.missing import ready_groups
 from leaderworkerset.views.outcome import Failures, all_done, count_of_ended
 from leaderworkerset.views.selection import Selection
 
@@ -65,6 +67,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     until: str | None
     timeout: float | None
     max_failures: int
+    ready_for: float
     stuck_after: float | None
     skip_unserved: bool
 
@@ -79,6 +82,8 @@ class RunOptions(Struct, frozen=True, kw_only=True):
 @click.option("--timeout", type=sharedoptions.limit, metavar="DURATION", help="The maximum time for --until.")
 @click.option("--max-failures", type=click.IntRange(min=0), default=3, show_default=True, metavar="N",
               help="With --until done: give up when a rank failed more often.")  # fmt: skip
+@click.option("--ready-for", type=sharedoptions.limit, default="10s", show_default=True, metavar="DURATION",
+              help="With --until ready: the time for which a group that failed must stay ready.")  # fmt: skip
 @stuck_options
 @manifestoptions.skip_unserved(default=True)
 @cluster_options
@@ -188,7 +193,7 @@ async def follow(session: Session, documents: Sequence[Document], options: RunOp
     """Show groups and logs until the run ends; return the exit code."""
     keys = keys_of(documents, session.namespace)
     sets = [informers_of(session.client, *key) for key in keys]
-    screen = display()
+    screen = display([followed.key.name for followed in sets])
     causes = {
         followed.key: Causes(
             replace(session, namespace=followed.key.namespace),
@@ -217,11 +222,11 @@ async def follow(session: Session, documents: Sequence[Document], options: RunOp
     if isinstance(end, str):
         raise CommandError(end)
     views = views_of(sets)
-    missing = "; ".join(f"{view.name}: {_lack(view, session)}" for view in views)
+    lacks = "; ".join(f"{view.name}: {_lack(view, session)}" for view in views)
     late = (causes.get(view.key) for view in views if not _is_at_end(view, session))
     first = next(filter(None, late), None)
     why = await first.last() if first else ""
-    raise TimedOutError(f"not {options.until} after {options.timeout:g} s: {missing}" + (why and f"\n{why}"))
+    raise TimedOutError(f"not {options.until} after {options.timeout:g} s: {lacks}" + (why and f"\n{why}"))
 
 
 def _is_at_end(view: Shown, session: Session) -> bool:
@@ -230,7 +235,7 @@ def _is_at_end(view: Shown, session: Session) -> bool:
 
 def _lack(view: Shown, session: Session) -> str:
     """Return why a set has not reached the end condition."""
-    return count_of_ended(view) if session.until_done and isinstance(view, View) else ready_groups(view)
+    return count_of_ended(view) if session.until_done and isinstance(view, View) else missing.ready_groups(view)
 
 
 class Ending(Enum):
@@ -303,14 +308,17 @@ async def failure(tasks: Sequence[asyncio.Task[None]]) -> None:
 
 async def watch(objects: Following, parts: Parts, options: RunOptions) -> Ending | str:
     """Show every change; return when the run is complete, or the reason why it cannot complete."""
-    failures = Failures(options.max_failures)
+    failures, clock, least = Failures(options.max_failures), SystemClock(), timedelta(seconds=options.ready_for)
+
+    def lack(view: Shown) -> str | None:
+        return missing.for_ready(view) or missing.for_lasting(view, clock.now(), least)
 
     def look() -> Ending | str | None:
         views = views_of(parts.sets)
         parts.screen.update(leaderworkersets(views))
         if len(views) < len(parts.sets):
             return "a LeaderWorkerSet of this run was deleted" if options.until else None if views else Ending.FINISHED
-        if options.until == "ready" and all(view.is_ready for view in views):
+        if options.until == "ready" and not any(map(lack, views)):
             return Ending.FINISHED
         if options.until == "done":
             return failures.verdict(leaderworkersets(views)) or (
