@@ -63,15 +63,17 @@ def test_crash_loop_is_never_healthy_for_a_minute(cluster: Cluster) -> None:
     fails = shell_script("if [ $LWS_GROUP_INDEX = 1 ]; then sleep 2; exit 3; fi; exec sleep infinity")
     cluster.apply(lws("quick", fails, replicas=2, size=1))
     cluster.until("quick", lambda view: bool(view["groups"][1].get("recreations")), 60)
-    words, groups, end = [], [], time.monotonic() + OVER
+    words, groups, notes, end = [], [], [], time.monotonic() + OVER
     while time.monotonic() < end:
         words.append(cluster.ended("explain", "quick").stdout.split(":")[0])
         groups.append(cluster.ended("explain", "quick/0").stdout.split(":")[0])
+        notes.append(cluster.shell.lws("get", f"--local={cluster.name}", "quick").stderr)
         time.sleep(EVERY)
     assert len(words) > 10
     assert set(words) <= {"quick is crashing", "quick is progressing"}
     assert words[-1] == "quick is crashing"
     assert set(groups) == {"quick/0 is healthy"}
+    assert all("quick is crashing: LWS-E071" in note for note in notes[-5:])
 
 
 def test_service_without_matching_ranks_causes_a_warning(cluster: Cluster) -> None:

@@ -22,6 +22,7 @@ from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views import edge, reasons
 from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.groups import MISSING, Group, Rank, View
+from leaderworkerset.views.health.crashes import is_failing
 from leaderworkerset.views.health.verdict import AS_DESIRED, NEEDS_USER, Verdict
 from leaderworkerset.views.selection import Selection
 
@@ -112,7 +113,7 @@ class Picture(Struct, frozen=True, kw_only=True):
         if is_as_desired(view, selection, self.now):
             return ToldSet(view, diagnose(observed, selection))
         diagnosis = self.diagnoses.get(view.key)
-        if any(group.crashes and not group.crashes.are_over(self.now) for group in view.groups):
+        if is_failing(view, self.now):
             is_current = diagnosis is not None and diagnosis.verdict in (verdict, *NEEDS_USER)
             diagnosis = diagnosis if is_current else diagnose(observed, selection)
         if diagnosis is None or diagnosis.verdict in AS_DESIRED:

@@ -29,6 +29,7 @@ from leaderworkerset.views.changes import ViewSubject
 from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.document import document, without_managed_fields
 from leaderworkerset.views.groups import View
+from leaderworkerset.views.health.crashes import is_failing
 from leaderworkerset.views.rankcolumns import NO_COLUMNS, RankColumns
 
 FORMATS = OutputFormat("wide", "view", "view-yaml", "json", "yaml", "name")
@@ -132,7 +133,8 @@ async def say_causes(session: Session, seen: Seen, request: GetRequest) -> None:
     """Print the causes of the first stuck sets on standard error, like `lws explain`, and count the others."""
     from leaderworkerset.cli.sets import diagnoses  # the whole catalogue of causes: only for sets that are not ready
 
-    unready = [view for view in seen.shown if not view.is_ready]
+    now = SystemClock().now()
+    unready = [view for view in seen.shown if not view.is_ready or is_failing(view, now)]
     sets, waiting = [whole for whole in seen.sets if not whole.is_ready][:QUOTED], unready[:QUOTED]
     if not waiting and not sets:
         return

@@ -60,6 +60,11 @@ def is_calm(view: View, now: datetime) -> bool:
     return all(moment is not None and now - moment >= REMEMBERED for moment in moments)
 
 
+def is_failing(view: View, now: datetime) -> bool:
+    """Return whether a group failed, and has not been ready for long enough since."""
+    return any(group.crashes is not None and not group.crashes.are_over(now) for group in view.groups)
+
+
 def is_own(record: Recreations) -> bool:
     """Return whether a group was recreated because of its own failure, and not because of a drain or a deletion."""
     return DISRUPTED.fullmatch(record.failure) is None
