@@ -136,7 +136,9 @@ def name_is_too_long(observed: Observed) -> Finding | None:
 
 
 NO_QUOTA_LEFT: Final = Refused(
-    r"(?:(?P<kind>[a-z]+(?:\.[a-z0-9.]+)?) \"(?P<object>[^\"]+)\" is forbidden: )?exceeded quota: (?P<quota>[^,]+), requested: (?P<requested>.+?), used: (?P<used>.+?), limited: (?P<limited>.+?)(?:$|[;:\s]*$)",
+    r"(?:(?<![a-z0-9.])(?P<kind>[a-z]{1,63}(?:\.[a-z0-9.]{1,253})?) \"(?P<object>[^\"]{1,253})\" is forbidden: )?"
+    r"exceeded quota: (?P<quota>[^,]{1,253}), requested: (?P<requested>.{1,500}?), used: (?P<used>.{1,500}?), "
+    r"limited: (?P<limited>.{1,500}?)(?:$|[;:\s]{0,9}$)",
     "ResourceQuota {quota} has no room for pod {pod}{others}: it requests {requested}, {used} of {limited} is used",
     ("{kubectl} describe resourcequota {quota}", "raise the quota, or remove other pods of the namespace"),
 )
