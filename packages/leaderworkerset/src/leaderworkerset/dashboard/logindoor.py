@@ -29,6 +29,7 @@ from leaderworkerset.dashboard.visitors import NotAdmittedError, Visitor, Visito
 VISITOR: Final = web.RequestKey("visitor", Visitor)
 HEALTH: Final = "/healthz"
 LOGIN: Final = "/login"
+LOGOUT: Final = "/logout"
 FILES: Final = ("/static/style.css", "/static/icon.svg")
 """The files of the login page."""
 
@@ -56,8 +57,14 @@ class LoginDoor:
                 return await handler(request)
             case "POST", path if path == LOGIN:
                 return await self._login(request)
+            case "POST", path if path == LOGOUT:
+                return self._logout(request)
             case _:
                 return await self._visited(request, handler)
+
+    async def admits(self, request: web.Request) -> bool:
+        """Return whether the user of a long answer may still read; the rights are checked like those of pages."""
+        return await self.visitors.find(request.headers.getall("Cookie", [])) is not None
 
     async def _visited(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         visitor = await self.visitors.find(request.headers.getall("Cookie", []))
@@ -65,12 +72,18 @@ class LoginDoor:
         if visitor is None or not is_own:
             return page("", status=401)
         if request.path == LOGIN:
-            return page(f"{visitor.user} is logged in.")
+            return page(f"{visitor.user} is logged in.", logs_out=True)
         tokens = request.headers.getall(ACTION_HEADER, [])
         if request.method == "POST" and not (len(tokens) == 1 and same(tokens[0], visitor.action)):
             return web.Response(status=Refusal.FORGED.status, text=f"{Refusal.FORGED.text}\n")
         request[VISITOR] = visitor
         return await handler(request)
+
+    def _logout(self, request: web.Request) -> web.StreamResponse:
+        self.visitors.leave(request.headers.getall("Cookie", []))
+        response = page("You are logged out.")
+        response.del_cookie(COOKIE, path="/")
+        return response
 
     async def _login(self, request: web.Request) -> web.StreamResponse:
         try:
@@ -105,8 +118,8 @@ def refused(request: web.Request) -> Refusal | None:
     return None
 
 
-def page(note: str, *, status: int = 200) -> web.Response:
-    """Return the login page."""
+def page(note: str, *, status: int = 200, logs_out: bool = False) -> web.Response:
+    """Return the login page, with a button that logs out if the browser is logged in."""
     field = tag("input", name="token", type="password", autocomplete="off", required=True, id="token")
     form = tag(
         "form",
@@ -117,11 +130,13 @@ def page(note: str, *, status: int = 200) -> web.Response:
         action=LOGIN,
         class_="tools",
     )
+    logout = tag("form", tag("button", "Log out", type="submit"), method="post", action=LOGOUT, class_="tools")
     needs = "It must be allowed to list LeaderWorkerSets, pods and events, and to read logs. For example, type:"
     main = tag(
         "main",
         tag("h1", "lws: log in with a token of the cluster"),
         tag("p", note, role="alert") if note else None,
+        logout if logs_out else None,
         form,
         tag("p", needs),
         tag("pre", "kubectl create token SERVICEACCOUNT --namespace NAMESPACE --duration 8h", tabindex=0),

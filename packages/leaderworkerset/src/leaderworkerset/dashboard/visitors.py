@@ -2,8 +2,11 @@
 
 The API server checks the token of a user: who the user is, and whether the user may read what the dashboard shows. This is
 repeated every few minutes. Tokens are kept in memory only. Browsers get the random number of a session.
+
+Every user gets in: a further session ends the oldest session of a user who has many.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
@@ -20,7 +23,9 @@ LONGEST_VISIT: Final = 8 * 3600.0
 RECHECK: Final = 300.0
 """Seconds after which the rights of a user are checked again."""
 
-MOST_VISITORS: Final = 256
+MOST_SESSIONS: Final = 256
+MOST_OF_USER: Final = 8
+"""The maximum number of sessions of one user."""
 
 LONGEST_TOKEN: Final = 16_384
 
@@ -68,8 +73,7 @@ class Visitors:
         user = await self.host.admit(token)
         now = self._clock.monotonic()
         self._forget(now)
-        if len(self._sessions) >= MOST_VISITORS:
-            raise NotAdmittedError(f"{MOST_VISITORS} users are logged in: try again later")
+        self._make_room(user)
         session = self._new_secret()
         self._sessions[session] = Visitor(user, token, now + LONGEST_VISIT, now, self._new_secret())
         return session
@@ -91,6 +95,20 @@ class Visitors:
             return visitor  # without an answer of the API server nothing new is shown either
         visitor.checked = now
         return visitor
+
+    def leave(self, cookies: Sequence[str]) -> None:
+        """End the session that cookies name, if there is one."""
+        self._sessions.pop(session_in(cookies) or "", None)
+
+    def _make_room(self, user: str) -> None:
+        """End the oldest session of a user who has too many, or of the user with most sessions if there are too many."""
+        numbers = Counter(visitor.user for visitor in self._sessions.values())
+        if numbers[user] < MOST_OF_USER:
+            if len(self._sessions) < MOST_SESSIONS:
+                return
+            user = max(numbers, key=numbers.__getitem__)
+        # Sessions are in the order of their logins.
+        del self._sessions[next(session for session, visitor in self._sessions.items() if visitor.user == user)]
 
     def _forget(self, now: float) -> None:
         for session in [session for session, visitor in self._sessions.items() if now >= visitor.ends]:

@@ -29,13 +29,13 @@ from leaderworkerset.dashboard.channel import HEARTBEAT, Channel
 from leaderworkerset.dashboard.gatekeeper import COOKIE, Gate, Refusal, Secrets
 from leaderworkerset.dashboard.hub import PAGES, Hub
 from leaderworkerset.dashboard.livemodel import LiveModel, live
-from leaderworkerset.dashboard.logindoor import VISITOR, LoginDoor
+from leaderworkerset.dashboard.logindoor import LOGIN, VISITOR, LoginDoor
 from leaderworkerset.dashboard.logstream import LogRequest
 from leaderworkerset.dashboard.markup import tag
 from leaderworkerset.dashboard.pages import htmldocument
 from leaderworkerset.dashboard.pages.header import ClusterIdentity
 from leaderworkerset.dashboard.pages.htmldocument import Serving
-from leaderworkerset.dashboard.visitors import LONGEST_TOKEN, LONGEST_VISIT, RECHECK, Host, Visitors
+from leaderworkerset.dashboard.visitors import LONGEST_TOKEN, RECHECK, Host, Visitors
 from leaderworkerset.diagnosis.catalogue import BY_CODE
 from leaderworkerset.observation.following import Followed
 from leaderworkerset.views.groups import name_of
@@ -48,6 +48,9 @@ MOST_BODY: Final = 4096
 
 MOST_STREAMS: Final = 48
 """The maximum of streams that are open at once: pages and logs of all tabs."""
+
+MOST_OF_USER: Final = 12
+"""The maximum of streams of one user of a shared dashboard."""
 
 AGAIN: Final = b"retry: 500\n\n"
 """The milliseconds after which a browser opens a stream again that ended."""
@@ -95,7 +98,7 @@ class Dashboard(msgspec.Struct):
     door: LoginDoor | None = None
     """The login of a shared dashboard; None if only the browser that opened the link may read."""
     host: str = LOOPBACK
-    _streams: set[asyncio.Task[None] | None] = msgspec.field(default_factory=set)
+    _streams: dict[asyncio.Task[None] | None, str] = msgspec.field(default_factory=dict)
     _listener: Listener | None = None
 
     async def listen(self, port: int) -> None:
@@ -218,7 +221,7 @@ class Dashboard(msgspec.Struct):
         serving = Serving(
             base=self.gate.base,
             action=rights.action if rights.runner else "",
-            about=replace(self.about, user=rights.user),
+            about=replace(self.about, user=rights.user, login=LOGIN if self.door else ""),
             namespace=self.model.namespace,
         )
         response = responses.html(
@@ -242,26 +245,39 @@ class Dashboard(msgspec.Struct):
 
     async def _stream(self, request: web.Request, page_address: address.Address) -> web.StreamResponse:
         """Send the changes of a page since the state that the browser has."""
-        if len(self._streams) >= MOST_STREAMS:
-            return responses.busy(MOST_STREAMS)
+        if most := self._exceeded(request):
+            return responses.busy(most)
         last = request.headers.get("Last-Event-ID") or request.query["stream"]
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
-        with self._streaming(), suppress(ConnectionError, TimeoutError):  # the browser has left, or reads nothing
+        with (
+            self._streaming(request),
+            suppress(ConnectionError, TimeoutError),
+        ):  # the browser has left, or reads nothing
             async with self.hub.looking(page_address) as channel, timeouts.within(RECHECK if self.door else None):
                 await response.prepare(request)
                 await response.write(AGAIN)
                 await _send(response, channel, last)
         return response
 
+    def _exceeded(self, request: web.Request) -> int:
+        """Return the limit of streams that a further one would exceed, of the user or of all; 0 if none."""
+        user = self._user(request)
+        if self.door is not None and list(self._streams.values()).count(user) >= MOST_OF_USER:
+            return MOST_OF_USER
+        return MOST_STREAMS if len(self._streams) >= MOST_STREAMS else 0
+
+    def _user(self, request: web.Request) -> str:
+        return self.about.user if self.door is None else request[VISITOR].user
+
     @contextmanager
-    def _streaming(self) -> Iterator[None]:
+    def _streaming(self, request: web.Request) -> Iterator[None]:
         """Count a stream, and end it when the server ends."""
         task = asyncio.current_task()
-        self._streams.add(task)
+        self._streams[task] = self._user(request)
         try:
             yield
         finally:
-            self._streams.discard(task)
+            del self._streams[task]
 
     async def _logs(self, request: web.Request, key: ObjectKey) -> web.StreamResponse:
         query = request.query
@@ -269,8 +285,8 @@ class Dashboard(msgspec.Struct):
         tail = decimals.natural(query.get("tail", str(logstream.TAIL)))
         if not all(map(logstream.is_place, places)) or len(places) > logstream.MOST_STREAMS or tail is None:
             return responses.missing()
-        if len(self._streams) >= MOST_STREAMS:
-            return responses.busy(MOST_STREAMS)
+        if most := self._exceeded(request):
+            return responses.busy(most)
         log_request = LogRequest(
             key=key,
             places=frozenset(places),
@@ -281,14 +297,15 @@ class Dashboard(msgspec.Struct):
         response = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
 
         async def write(data: bytes) -> None:
+            if self.door is not None and not await self.door.admits(request):
+                raise ConnectionError  # lines, or an empty one, are written every few seconds
             async with timeouts.within(PATIENCE):
                 await response.write(data)
 
-        with self._streaming():
+        with self._streaming(request):
             try:
                 await response.prepare(request)
-                async with timeouts.within(LONGEST_VISIT if self.door else None):
-                    await logstream.send(self.model, log_request, write)
+                await logstream.send(self.model, log_request, write)
             except* (ConnectionError, TimeoutError):
                 pass
         return response
@@ -327,7 +344,8 @@ class Dashboard(msgspec.Struct):
         except TimeoutError:
             is_done, text = False, f"not done after {limit:g} s"
         log.info("action", user=rights.user, command=" ".join(words), trial=is_trial, done=is_done)
-        answer = {"command": " ".join([self.model.commands.lws, *words]), "done": is_done, "text": text}
+        command = " ".join([self.model.commands.lws if self.door is None else "lws", *words])
+        answer = {"command": command, "done": is_done, "text": text}
         return web.json_response(answer)
 
 

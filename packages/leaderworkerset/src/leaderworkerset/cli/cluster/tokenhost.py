@@ -77,7 +77,10 @@ class TokenHost(Struct, frozen=True):
                 path = Path(directory) / "kubeconfig"
                 path.touch(mode=0o600)
                 path.write_text(json.dumps(self._kubeconfig(token)), encoding="utf-8")
-                return await CommandRunner([f"--kubeconfig={path}"]).run(words)
+                option = f"--kubeconfig={path}"
+                is_done, text = await CommandRunner([option]).run(words)
+                # Commands in the output name this file; the user has another one.
+                return is_done, text.replace(f" {option}", "").replace(f" --kubeconfig {path}", "")
 
         return run
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.serving.signals import until_stopped
@@ -111,7 +112,10 @@ async def _serve(target: Target, request: DashboardRequest) -> None:
         async def read(key: ObjectKey) -> Sequence[Episode]:
             return await recordings.of_session(target, session.client, key.namespace, Selection(key.name))
 
-        model = LiveModel(session.client, namespace, commands_of(session), read_episodes=read)
+        own = commands_of(session)
+        # The users of a shared dashboard have kubeconfigs of their own.
+        commands = own if request.listen is None else replace(own, lws="lws", kubectl="")
+        model = LiveModel(session.client, namespace, commands, read_episodes=read)
         session.on_renewal.append(model.relist)
         about = ClusterIdentity(
             cluster=session.cluster, context=session.context, user=session.user, version=__version__

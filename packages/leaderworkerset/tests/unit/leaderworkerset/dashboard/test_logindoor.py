@@ -1,7 +1,7 @@
 """A shared dashboard: a visitor without a login sees the login page, and each user acts with their own token."""
 
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import timedelta
 from itertools import count
 
@@ -11,7 +11,8 @@ from testkit.setclock import SetClock
 from tests.dashboardhouse import House, Tokens, open_house
 
 from leaderworkerset.dashboard.gatekeeper import ACTION_HEADER, HEADERS
-from leaderworkerset.dashboard.visitors import LONGEST_VISIT, MOST_VISITORS, RECHECK, NotAdmittedError, Visitors
+from leaderworkerset.dashboard.visitors import LONGEST_VISIT, MOST_OF_USER, MOST_SESSIONS, RECHECK, Visitors
+from leaderworkerset.dashboard.webserver import MOST_OF_USER as MOST_STREAMS_OF_USER
 
 pytestmark = pytest.mark.slow
 
@@ -75,7 +76,7 @@ async def test_token_opens_the_pages_and_names_its_user() -> None:
         async with browser(house, "token-of-ann") as session:
             page = await house.text(session)
             assert "s/default/web" in page
-            assert "<dt>user</dt><dd>ann (may act)</dd>" in page
+            assert ">ann (may act)</a></dd>" in page
             assert "token-of-ann" not in page
             (cookie,) = session.cookie_jar
             assert (cookie["httponly"], cookie["samesite"], cookie["secure"]) == (True, "Strict", "")
@@ -146,9 +147,68 @@ async def test_session_ends_after_eight_hours() -> None:
     assert await visitors.find(cookie) is None
 
 
-async def test_number_of_visitors_is_limited() -> None:
+async def test_many_logins_of_one_user_lock_nobody_out() -> None:
     visitors = visitors_of(Tokens(), SetClock())
-    for _ in range(MOST_VISITORS):
-        await visitors.enter("token-of-ann")
-    with pytest.raises(NotAdmittedError, match="users are logged in"):
-        await visitors.enter("token-of-bob")
+    first = await visitors.enter("token-of-bob")
+    sessions = [await visitors.enter("token-of-ann") for _ in range(MOST_SESSIONS + 1)]
+    living = [await visitors.find([f"lws-dashboard={session}"]) is not None for session in sessions]
+    assert living == [False] * (len(sessions) - MOST_OF_USER) + [True] * MOST_OF_USER
+    assert await visitors.find([f"lws-dashboard={first}"]) is not None
+
+
+async def test_many_users_end_the_oldest_session_of_the_busiest() -> None:
+    tokens = Tokens()
+    tokens.users |= {f"token-{number}": f"user-{number}" for number in range(MOST_SESSIONS)}
+    visitors = visitors_of(tokens, SetClock())
+    oldest, second = [await visitors.enter("token-of-ann") for _ in range(2)]
+    for number in range(MOST_SESSIONS - 2 + 1):
+        await visitors.enter(f"token-{number}")
+    assert await visitors.find([f"lws-dashboard={oldest}"]) is None
+    assert await visitors.find([f"lws-dashboard={second}"]) is not None
+
+
+async def test_logout_ends_the_session() -> None:
+    async with open_house(tokens=Tokens()) as house, browser(house, "token-of-ann") as session:
+        assert 'href="/login"' in await house.text(session)
+        assert 'action="/logout"' in await house.text(session, "login")
+        (cookie,) = [f"lws-dashboard={one.value}" for one in session.cookie_jar]
+        async with session.post(house.base + "logout", headers=own(house)) as response:
+            assert (response.status, "You are logged out." in await response.text()) == (200, True)
+        assert not list(session.cookie_jar)
+        async with session.get(house.base, headers={"Cookie": cookie}) as response:
+            assert response.status == 401
+
+
+async def test_one_user_leaves_streams_to_others() -> None:
+    async with open_house(tokens=Tokens()) as house, AsyncExitStack() as stack:
+        ann, bob = [await stack.enter_async_context(browser(house, f"token-of-{name}")) for name in ("ann", "bob")]
+        paths = [f"?stream={number}" for number in range(MOST_STREAMS_OF_USER + 1)]
+        opened = [await stack.enter_async_context(ann.get(house.base + path)) for path in paths]
+        assert [stream.status for stream in opened] == [200] * MOST_STREAMS_OF_USER + [503]
+        stream = await stack.enter_async_context(bob.get(house.base + "?stream=0"))
+        assert stream.status == 200
+
+
+async def test_log_stream_ends_after_the_logout() -> None:
+    async with open_house(tokens=Tokens()) as house, browser(house, "token-of-ann") as session:
+        await house.put_set("web", replicas=1, size=1)
+        await house.shows(web_0="Running")
+        async with session.get(house.base + "logs/default/web") as stream:
+            assert stream.status == 200
+            async with session.post(house.base + "logout", headers=own(house)) as response:
+                assert response.status == 200
+            with suppress(aiohttp.ClientError):  # an answer that is cut off
+                while await stream.content.readany():
+                    pass
+
+
+async def test_an_action_prints_commands_for_its_user() -> None:
+    tokens = Tokens()
+    async with open_house(tokens=tokens) as house, browser(house, "token-of-ann") as session:
+        await house.put_set("web", replicas=1, size=1)
+        await house.shows(web_0="Running")
+        secret = (await house.text(session, "sets/default/web")).partition('data-action="')[2].partition('"')[0]
+        request = {"verb": "restart", "namespace": "default", "name": "web"}
+        headers = own(house, **{ACTION_HEADER: secret})
+        async with session.post(house.base + "act", json=request, headers=headers) as response:
+            assert (await response.json())["command"] == "lws -n default restart web"
