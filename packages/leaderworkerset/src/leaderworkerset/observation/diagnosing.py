@@ -24,13 +24,13 @@ from leaderworkerset.api.metadata import LEASE, SELECTOR
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.gang.volcano import GROUP_NAME
 from leaderworkerset.diagnosis import departures, evictions, ranks
-from leaderworkerset.diagnosis.causes import managers, volumes
+from leaderworkerset.diagnosis.causes import foreignobjects, managers, volumes
 from leaderworkerset.diagnosis.causes.components import autoscalers
 from leaderworkerset.diagnosis.causes.schedulinggates import GROUPED, gates
 from leaderworkerset.diagnosis.diagnose import diagnose
 from leaderworkerset.diagnosis.facts import is_as_desired
 from leaderworkerset.diagnosis.finding import Diagnosis
-from leaderworkerset.diagnosis.observed import QUEUED_WORKLOADS, Commands, Observed
+from leaderworkerset.diagnosis.observed import QUEUED_WORKLOADS, RESOURCE_QUOTAS, Commands, Observed
 from leaderworkerset.observation import lists
 from leaderworkerset.observation.lists import Lister, TooManyError
 from leaderworkerset.views.events.warningevents import Evidence, explained
@@ -141,6 +141,8 @@ def _wants_of_evidence(observed: Observed) -> Iterator[Want]:
     """Yield the lists that are needed because of what events say."""
     if autoscalers.nominated(observed):
         yield Want(Query(autoscalers.NODE_CLAIMS))
+    if foreignobjects.without_revision(observed):
+        yield Want(Query(RESOURCE_QUOTAS, observed.view.namespace))
     if managers.unadmitted(observed) and not observed.knows(resources.DEPLOYMENTS):
         yield from of_manager()
 

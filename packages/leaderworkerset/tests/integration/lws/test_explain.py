@@ -85,6 +85,20 @@ async def test_explain_names_an_exhausted_quota(space: Space) -> None:
     assert "it requests pods=1, pods=1 of pods=1 is used" in told.sentence
 
 
+async def test_explain_names_a_quota_of_revisions(space: Space) -> None:
+    """The manager's revision fits; the StatefulSet controller's own is refused, and no event reports it."""
+    of_kubernetes(space)
+    hard = {"count/controllerrevisions.apps": "1"}
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"}, "spec": {"hard": hard}}
+    await space.create(quota, RESOURCE_QUOTAS)
+    await space.eventually(lambda: space.get(RESOURCE_QUOTAS, "few"), lambda one: bool(meta.status(one).get("hard")))
+    await space.create(lws(replicas=1, size=2))
+    told = await named(space, "LWS-E028", seconds=30)
+    assert (
+        "ResourceQuota few has no room for the ControllerRevision of StatefulSet web: 1 of 1 are used" in told.sentence
+    )
+
+
 async def test_explain_names_a_limit_range(space: Space) -> None:
     of_kubernetes(space)
     limits = {"limits": [{"type": "Container", "max": {"cpu": "1"}}]}

@@ -8,6 +8,7 @@ the object is missing.
 
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 from re import Match
 from typing import Final
 
@@ -17,7 +18,7 @@ from leaderworkerset.api import groupname
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.causes.unattended import own
 from leaderworkerset.diagnosis.finding import Finding, Subject, cause
-from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.diagnosis.observed import RESOURCE_QUOTAS, Observed
 from leaderworkerset.diagnosis.ranks import quote
 from leaderworkerset.views.events.warningevents import LONGEST_SILENCE, WarningEvent
 
@@ -26,6 +27,12 @@ TAKEN: Final = re.compile(
     r"\b.*?: (?P<why>.*(?:is controlled by|has no controller|has controller owner|has spec\.clusterIP).*)"
 )
 """The manager's message about an object whose name another owner uses."""
+
+PROMPT: Final = timedelta(seconds=5)
+"""The time within which the StatefulSet controller stores a revision."""
+
+REVISIONS_COUNTED: Final = f"count/{CONTROLLER_REVISIONS.group_resource}"
+"""The resource of a quota that counts ControllerRevisions."""
 
 OTHER: Final = re.compile(
     r"Failed to create (?P<what>headless service|revision (?P<name>\S+))(?: for error)?: (?P<why>.*)"
@@ -111,4 +118,35 @@ def object_is_refused(observed: Observed) -> Finding | None:
             evidence=(f"event {warning.reason} of LeaderWorkerSet {observed.view.name}",),
             steps=(observed.lws(f"events {observed.view.name} --warnings"), observed.kubectl("describe resourcequota")),
         )
+    return _refused_revision(observed)
+
+
+def without_revision(observed: Observed) -> list[str]:
+    """Return the StatefulSets whose controller has not stored a revision for a while; it reports no error about that."""
+    return [
+        meta.name(statefulset)
+        for statefulset in observed.get(STATEFULSETS)
+        if not meta.status(statefulset).get("updateRevision")
+        and (age := observed.since(meta.created(statefulset))) is not None
+        and age >= PROMPT
+    ]
+
+
+def _refused_revision(observed: Observed) -> Finding | None:
+    """Find a quota of ControllerRevisions that leaves none for the StatefulSet controller."""
+    names = without_revision(observed)
+    for quota in observed.get(RESOURCE_QUOTAS) if names else ():
+        status = meta.status(quota)
+        hard, used = ((status.get(part) or {}).get(REVISIONS_COUNTED) for part in ("hard", "used"))
+        if hard is not None and used is not None and int(used) >= int(hard):
+            return Finding(
+                subject=Subject(kind=STATEFULSETS.kind, name=names[0]),
+                sentence=f"ResourceQuota {meta.name(quota)} has no room for the ControllerRevision of StatefulSet {names[0]}: "
+                f"{used} of {hard} are used, so it makes no pods",
+                evidence=(f"StatefulSet {names[0]} has no status.updateRevision",),
+                steps=(
+                    "raise the quota, or remove other ControllerRevisions of the namespace",
+                    observed.kubectl(f"describe resourcequota {meta.name(quota)}"),
+                ),
+            )
     return None
