@@ -4,7 +4,7 @@ In: original objects, which may be invalid; invalid parts require nothing, becau
 them. Out: one `Demand` for the leaders of a LeaderWorkerSet, one for its workers, one for each other kind of pods.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -12,10 +12,15 @@ from msgspec import Struct
 from kuberuntime.objects import decimals, quantity
 from kuberuntime.objects.meta import JSON, JSONObject
 from kuberuntime.objects.quantity import Quantity, QuantityError
+from leaderworkerset.api import disaggregatedset
 from leaderworkerset.api import labels as names
 from leaderworkerset.api.leaderworkerset import WITHOUT_LEADER
+from leaderworkerset.api.resources import DISAGGREGATED_SETS
+from leaderworkerset.core.disaggregatedset import roleset
+from leaderworkerset.core.disaggregatedset.roleset import RolePlace
 
 HOSTNAME: Final = "kubernetes.io/hostname"
+REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 OWN_TAINTS: Final = "node.kubernetes.io/"
 """The prefix of taints of nodes with a problem: many pods tolerate them, but no healthy node has one."""
 
@@ -52,8 +57,27 @@ def demands_of(obj: JSONObject) -> list[Demand]:
         return [_demand(source, spec, 1)]
     if kind == "StatefulSet":
         return [_demand(source, _pod(spec.get("template")), _number(spec.get("replicas"), 1))]
-    slices = max(_number(spec.get("slices"), 1), 1)
-    return [demand for role, lws in _sets(obj) for demand in _of_set(f"{source}{role}", lws, slices)]
+    slices, keys = max(_number(spec.get("slices"), 1), 1), _slice_topologies(obj)
+    return [demand for role, lws in _sets(obj) for demand in _of_set(f"{source}{role}", lws, slices, keys)]
+
+
+def _slice_topologies(obj: JSONObject) -> set[str]:
+    """Return the topologies of which each slice of a DisaggregatedSet needs a domain of its own.
+
+    They are read from the pod affinity that the controller adds to pods. An invalid object needs none.
+    """
+    if obj.get("kind") != DISAGGREGATED_SETS.kind:
+        return set()
+    metadata = {"name": "set", "namespace": "default", "uid": ""} | _map(obj.get("metadata"))
+    named: JSONObject = {**DISAGGREGATED_SETS.type_meta, **obj, "metadata": metadata}
+    try:
+        whole = disaggregatedset.decode(named)
+    except ValueError:  # the API server reports this error
+        return set()
+    place = RolePlace(whole.name, slice=0, revision="", role="")
+    built = roleset.build(named, {}, place, replicas=1, placement=whole.placement)
+    affinity = _map(_pod(built["spec"]["leaderWorkerTemplate"]["workerTemplate"]).get("affinity"))
+    return _keys(_list(_map(affinity.get("podAffinity")).get(REQUIRED))) - {HOSTNAME}
 
 
 def _sets(node: JSON) -> Iterator[tuple[str, JSONObject]]:
@@ -69,7 +93,8 @@ def _sets(node: JSON) -> Iterator[tuple[str, JSONObject]]:
             yield from _sets(child)
 
 
-def _of_set(source: str, lws: JSONObject, slices: int) -> Iterator[Demand]:
+def _of_set(source: str, lws: JSONObject, slices: int, keys: Collection[str]) -> Iterator[Demand]:
+    """Yield the demands of a LeaderWorkerSet, of which each slice has one; a slice has a domain of each of the keys."""
     spec, annotations = _map(lws.get("spec")), _map(_map(lws.get("metadata")).get("annotations"))
     group = _map(spec.get("leaderWorkerTemplate"))
     replicas, size = slices * _number(spec.get("replicas"), 1), max(_number(group.get("size"), 1), 1)
@@ -80,7 +105,7 @@ def _of_set(source: str, lws: JSONObject, slices: int) -> Iterator[Demand]:
     leader = _pod(group.get("leaderTemplate")) if group.get("leaderTemplate") else worker
     for role, pod, pods in (("leader", leader, 1), ("workers", worker, size - 1)):
         if pods and replicas:
-            domains = []
+            domains = [Domain(key, slices, replicas // slices * pods) for key in sorted(keys)]
             if isinstance(key := annotations.get(names.EXCLUSIVE_TOPOLOGY), str):
                 domains.append(Domain(key, replicas, pods))
             key, members = annotations.get(names.SUBGROUP_EXCLUSIVE_TOPOLOGY), size - is_leader_alone
@@ -108,7 +133,7 @@ def _demand(source: str, pod: JSONObject, pods: int, domains: tuple[Domain, ...]
 def _affinity(pod: JSONObject) -> dict[str, str]:
     """Return labels that match the first term of the required node affinity."""
     node = _map(_map(pod.get("affinity")).get("nodeAffinity"))
-    terms = _list(_map(node.get("requiredDuringSchedulingIgnoredDuringExecution")).get("nodeSelectorTerms"))
+    terms = _list(_map(node.get(REQUIRED)).get("nodeSelectorTerms"))
     required: dict[str, str] = {}
     for expression in _list(_map(next(iter(terms), None)).get("matchExpressions")):
         requirement = _map(expression)
@@ -126,9 +151,8 @@ def _affinity(pod: JSONObject) -> dict[str, str]:
 def _topologies(pod: JSONObject) -> tuple[dict[str, str], bool]:
     """Return the topology labels that pods share or spread over, and whether each pod requires its own node."""
     affinity = _map(pod.get("affinity"))
-    required = "requiredDuringSchedulingIgnoredDuringExecution"
-    together = _keys(_list(_map(affinity.get("podAffinity")).get(required)))
-    apart = _keys(_list(_map(affinity.get("podAntiAffinity")).get(required)))
+    together = _keys(_list(_map(affinity.get("podAffinity")).get(REQUIRED)))
+    apart = _keys(_list(_map(affinity.get("podAntiAffinity")).get(REQUIRED)))
     apart |= _keys(_list(pod.get("topologySpreadConstraints")))
     labels = dict.fromkeys(together, "domain-0") | dict.fromkeys(apart, "domain-{i}")
     return {key: value for key, value in labels.items() if key != HOSTNAME}, bool(apart)

@@ -141,6 +141,31 @@ def test_exclusive_sets_get_enough_domains_for_both() -> None:
     assert found(*sets) == [(12, ("rack=domain-{i//3}",), (), ("nvidia.com/gpu=8",))]
 
 
+@pytest.mark.parametrize(
+    ("policy", "label"),
+    [
+        ({"type": "ExclusiveSlice", "topology": "rack"}, ("rack=domain-{i//16}",)),
+        ({"type": "ExclusiveTopology", "topology": "rack"}, ("rack=domain-{i//16}",)),
+        ({"type": "None"}, ()),
+        ({"type": "ExclusiveSlice", "topology": 7}, ()),
+    ],
+    ids=["slice", "topology", "none", "invalid"],
+)
+def test_each_slice_of_a_placement_policy_has_its_domain(policy: JSONObject, label: tuple[str, ...]) -> None:
+    roles = [
+        {"name": name, "spec": lws(pod(GPUS), size=size, replicas=count)["spec"]}
+        for name, size, count in (("prefill", 4, 2), ("decode", 2, 4))
+    ]
+    obj: JSONObject = {
+        "apiVersion": "disaggregatedset.x-k8s.io/v1",
+        "kind": "DisaggregatedSet",
+        "metadata": {"name": "split"},
+        "spec": {"slices": 2, "placementPolicy": policy, "roles": roles},
+    }
+
+    assert found(obj) == [(32, label, (), ("nvidia.com/gpu=8",))]
+
+
 def test_group_domains_consist_of_whole_subgroup_domains() -> None:
     annotations = {
         "leaderworkerset.sigs.k8s.io/exclusive-topology": "rack",
