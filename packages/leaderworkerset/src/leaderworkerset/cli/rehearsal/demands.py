@@ -69,13 +69,13 @@ def _slice_topologies(obj: JSONObject) -> set[str]:
     if obj.get("kind") != DISAGGREGATED_SETS.kind:
         return set()
     metadata = {"name": "set", "namespace": "default", "uid": ""} | _map(obj.get("metadata"))
-    named: JSONObject = {**DISAGGREGATED_SETS.type_meta, **obj, "metadata": metadata}
+    manifest: JSONObject = {**DISAGGREGATED_SETS.type_meta, **obj, "metadata": metadata}
     try:
-        whole = disaggregatedset.decode(named)
+        whole = disaggregatedset.decode(manifest)
     except ValueError:  # the API server reports this error
         return set()
     place = RolePlace(whole.name, slice=0, revision="", role="")
-    built = roleset.build(named, {}, place, replicas=1, placement=whole.placement)
+    built = roleset.build(manifest, {}, place, replicas=1, placement=whole.placement)
     affinity = _map(_pod(built["spec"]["leaderWorkerTemplate"]["workerTemplate"]).get("affinity"))
     return _keys(_list(_map(affinity.get("podAffinity")).get(REQUIRED))) - {HOSTNAME}
 
