@@ -57,6 +57,7 @@ SET_BY_US: Final = frozenset(
         "FAILED_POD",
         "FAILED_POD_UID",
         "FAILED_POD_RESTARTS",
+        "LONGEST_FAILED_RUN",
         "FAILURE",
         "RESUMED",
         "RESTARTED_IN_PLACE",
