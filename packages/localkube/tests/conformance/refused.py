@@ -218,13 +218,6 @@ TABLE: tuple[RefusedError, ...] = (
         real=r"\(201, .*",
     ),
     RefusedError(
-        "an evicted pod carries no condition `DisruptionTarget`",
-        "nothing here reads it",
-        request="GET .*/pods.*",
-        path=r"\.status\.conditions",
-        real=".*EvictionByEvictionAPI.*",
-    ),
-    RefusedError(
         "an autoscaler of autoscaling/v1 has metrics that v1 has no field for in its annotations as v2 writes them",
         "they are there so that nothing is lost when it is written back; the older form is one of autoscaling/v1 alone",
         request="GET .*/autoscaling/v1/.*",

@@ -203,7 +203,7 @@ def _reporters(
     lost = (
         ("node-lifecycle", NodeTaints(nodes=informers.nodes, clock=clock), ONE),
         ("taint-eviction", eviction, USUAL),
-        ("pod-garbage-collector", PodGarbageCollector(client, informers.pods, informers.nodes), ONE),
+        ("pod-garbage-collector", PodGarbageCollector(client, informers.pods, informers.nodes, clock), ONE),
     )
     housekeeping = (
         ("disruption", budgets, USUAL),

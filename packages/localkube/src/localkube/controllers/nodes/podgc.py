@@ -11,11 +11,12 @@ from msgspec import Struct
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
+from kuberuntime.clock import Clock
 from kuberuntime.controller.controller import Watch
-from kuberuntime.objects import meta
+from kuberuntime.objects import disruptiontarget, meta, podstate
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS
-from kuberuntime.plan import Delete, Plan
+from kuberuntime.plan import Action, Delete, Patch, Plan, identified_patch
 
 BY_NODE: Final = "node"
 
@@ -32,6 +33,7 @@ class PodGarbageCollector(Struct, frozen=True):
     client: Client
     pods: Informer
     nodes: Informer
+    clock: Clock
 
     def watches(self) -> tuple[Watch, ...]:
         """Return the watches, with the nodes that a change affects."""
@@ -43,12 +45,23 @@ class PodGarbageCollector(Struct, frozen=True):
         stranded = self.pods.store.by_index(BY_NODE, key.name)
         if not stranded or await self.client.find(NODES, key) is not None:
             return Plan()
-        return Plan(
-            tuple(Delete(resource=PODS, key=meta.key(pod), uid=meta.uid(pod), grace_period=0) for pod in stranded)
-        )
+        condition = disruptiontarget.condition("DeletionByPodGC", "PodGC: node no longer exists", self.clock.now())
+        return Plan(tuple(action for pod in stranded for action in _remove(pod, condition)))
 
     def _unknown_node(self, change: Change) -> Iterator[ObjectKey]:
         """Yield the node of a pod if it is not known: deleted before this process started, or not yet observed."""
         for node in node_index(change.new or {}):
             if self.nodes.store.get(ObjectKey("", node)) is None:
                 yield ObjectKey("", node)
+
+
+def _remove(pod: JSONObject, condition: JSONObject) -> Iterator[Action]:
+    """Mark the pod as failed, unless it has ended, and delete it without a grace period."""
+    failed = {} if podstate.has_ended(pod) else {"phase": "Failed"}
+    yield mark(pod, failed | {"conditions": [condition]})
+    yield Delete(resource=PODS, key=meta.key(pod), uid=meta.uid(pod), grace_period=0)
+
+
+def mark(pod: JSONObject, status: JSONObject) -> Patch:
+    """Return the patch of the status of a pod that is about to be deleted."""
+    return identified_patch(PODS, pod, {"status": status}, subresource="status", kind="strategic", if_present=True)

@@ -1,7 +1,7 @@
 """Evicts pods from nodes with NoExecute taints that they do not, or no longer, tolerate.
 
 Mirrors `taint_eviction.go` of kube-controller-manager: the time for which a pod tolerates a taint counts from when this
-controller first observed pod and taint together. An evicted pod gets no condition `DisruptionTarget`.
+controller first observed pod and taint together. An evicted pod gets the condition `DisruptionTarget` first.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,13 +13,13 @@ from msgspec import Struct, field
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.clock import Clock
 from kuberuntime.controller.controller import Watch
-from kuberuntime.objects import duration, meta
+from kuberuntime.objects import disruptiontarget, duration, meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.placement import read_tolerations
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Delete, Event, Plan
 from localkube.controllers import eventobjects
-from localkube.controllers.nodes.podgc import BY_NODE
+from localkube.controllers.nodes.podgc import BY_NODE, mark
 
 AT_ONCE: Final = timedelta()
 
@@ -57,7 +57,10 @@ class TaintEviction(Struct, frozen=True, kw_only=True):
         deletion = Delete(
             resource=PODS, key=key, propagation="Background", uid=meta.uid(pod), on_success=(marked(pod),)
         )
-        return Plan((deletion,))
+        condition = disruptiontarget.condition(
+            "DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint", self.clock.now()
+        )
+        return Plan((mark(pod, {"conditions": [condition]}), deletion))
 
     def _taints_around(self, pod: JSONObject) -> list[JSONObject]:
         node = self.nodes.store.get(ObjectKey("", meta.spec(pod).get("nodeName") or ""))

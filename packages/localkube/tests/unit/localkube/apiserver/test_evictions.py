@@ -43,6 +43,19 @@ async def test_granted_eviction_is_recorded_before_the_deletion(api: Api) -> Non
     assert (await api.get(f"{PODS}/web")).code == 404
 
 
+async def test_evicted_pod_has_the_condition_of_a_disruption(api: Api) -> None:
+    """Controllers distinguish evictions from failures by it."""
+    held = pod() | {"metadata": {"name": "web", "finalizers": ["example.com/hold"]}}
+    assert (await api.create(PODS, held)).code == 201
+    assert (await evict(api, preconditions={"resourceVersion": "1"})).code == 409
+    assert "DisruptionTarget" not in str((await api.get(f"{PODS}/web")).body)
+    assert (await evict(api)).code == 201
+    evicted = (await api.get(f"{PODS}/web")).body
+    (condition,) = [each for each in evicted["status"]["conditions"] if each["type"] == "DisruptionTarget"]
+    assert (condition["status"], condition["reason"]) == ("True", "EvictionByEvictionAPI")
+    assert evicted["metadata"]["deletionTimestamp"]
+
+
 @pytest.mark.parametrize(
     ("status", "why"),
     [

@@ -1,6 +1,6 @@
 """POST to a pod's `/eviction`: delete it with the options of the Eviction, unless a disruption budget forbids it.
 
-Mirrors `eviction.go` of kube-apiserver. A granted eviction is recorded in the status of the budget before the pod is
+Mirrors `eviction.go` of kube-apiserver. The pod gets the condition `DisruptionTarget` first. A granted eviction is recorded in the status of the budget before the pod is
 deleted, and no eviction is granted until the budget controller has observed the newest spec.
 """
 
@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from kuberuntime.objects import meta, selectors, timestamps
+from kuberuntime.objects import disruptiontarget, meta, selectors, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS
 from localkube.apiserver.builtin.deployments import ALWAYS_ALLOW
@@ -47,8 +47,24 @@ async def evict(backend: Backend, call: Call) -> JSONObject:
                 key = StoreKey(BUDGETS, meta.namespace(budget), meta.name(budget))
                 backend.store.update(key, granted, budget)
                 await backend.store.settle()
+    delete_options = await _mark(backend, call, delete_options)
     await delete.delete_object(backend, call, delete_options)
     return SUCCESS
+
+
+async def _mark(backend: Backend, call: Call, options: delete.DeleteOptions) -> delete.DeleteOptions:
+    """Give the pod the condition of an eviction; return the options for its new version."""
+    pod = backend.store.get(call.key)
+    if pod is None or options.dry_run or options.uid not in (None, meta.uid(pod)):
+        return options
+    if options.resource_version not in (None, meta.resource_version(pod)):
+        return options
+    now = backend.clock.now()
+    marked = disruptiontarget.marked(pod, "EvictionByEvictionAPI", "Eviction API: evicting", now)
+    stored = backend.store.update(call.key, marked, pod)
+    await backend.store.settle()
+    is_guarded = options.resource_version is not None
+    return replace(options, resource_version=meta.resource_version(stored)) if is_guarded else options
 
 
 def _find_budget(backend: Backend, pod: JSONObject) -> JSONObject | None:

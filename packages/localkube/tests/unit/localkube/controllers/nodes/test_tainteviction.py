@@ -15,7 +15,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS
-from kuberuntime.plan import Delete
+from kuberuntime.plan import Delete, Patch
 from localkube.apiserver import builtin
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.server import ApiServer
@@ -72,7 +72,9 @@ class TaintedNode:
         """Return how long the controller lets the pod stay; None if it is evicted now."""
         plan = await self.eviction.plan(POD)
         if plan.actions:
-            [action] = plan.actions
+            mark, action = plan.actions
+            assert isinstance(mark, Patch)
+            assert mark.patch["status"]["conditions"][0]["reason"] == "DeletionByTaintManager"
             assert isinstance(action, Delete)
             return None
         assert plan.requeue_after is not None
