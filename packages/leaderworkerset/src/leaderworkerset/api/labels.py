@@ -74,6 +74,8 @@ FAILED_POD_UID: Final = PREFIX + "failed-pod-uid"
 FAILED_POD_RESTARTS: Final = PREFIX + "failed-pod-restarts"
 FAILURE: Final = PREFIX + "failure"
 LONGEST_FAILED_RUN: Final = PREFIX + "longest-failed-run"
+FAILURE_ORIGIN: Final = PREFIX + "failure-origin"
+DELETED_AT: Final = PREFIX + "deleted-at"
 RESUMED: Final = PREFIX + "resumed"
 
 # Annotations of our own: how the groups of one LeaderWorkerSet are recreated (docs/how-to/restarts.md).

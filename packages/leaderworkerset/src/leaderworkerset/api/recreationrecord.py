@@ -30,6 +30,17 @@ class RecreationState(StrEnum):
     EXHAUSTED = "exhausted"
 
 
+class Origin(StrEnum):
+    """Where the failure of a pod came from. Only failures of programs and kubelets delay the recreation of a group."""
+
+    PROGRAM = "program"
+    """A container ended or restarted, or the kubelet evicted or rejected the pod."""
+    DISRUPTION = "disruption"
+    """The pod was evicted, preempted or deleted with its node, and Kubernetes recorded the reason."""
+    DELETION = "deletion"
+    """The pod was deleted, and nothing shows why."""
+
+
 class Failure(Struct, frozen=True, kw_only=True):
     """The failure of a pod; `what` describes it, empty if nothing is known.
 
@@ -41,13 +52,15 @@ class Failure(Struct, frozen=True, kw_only=True):
     restarts: int = 0
     what: str = ""
     longest_run: int | None = None
+    origin: Origin = Origin.PROGRAM
 
 
 class Recreation(Struct, frozen=True, kw_only=True):
     """One recreation of a group: its leader and revision, its number in a row, its earliest time, and the failure.
 
     `resumed` is the text of the settings at the time of the decision. `used` are the restarts that the group has used,
-    including this one; None until it is due, and if restarts are not counted.
+    including this one; None until it is due, and if restarts are not counted. `deletions` are the times of the last
+    recreations for pods that were deleted without explanation. `count` does not include them, nor disruptions.
     """
 
     leader: UID
@@ -58,6 +71,7 @@ class Recreation(Struct, frozen=True, kw_only=True):
     state: RecreationState = RecreationState.RECREATED
     resumed: str = ""
     used: int | None = None
+    deletions: tuple[datetime, ...] = ()
 
 
 def name_of(leader: JSONObject) -> str:
@@ -93,10 +107,12 @@ def read(record: JSONObject | None) -> Recreation | None:
             restarts=decimals.natural(annotations.get(labels.FAILED_POD_RESTARTS, "")) or 0,
             what=annotations.get(labels.FAILURE, ""),
             longest_run=decimals.natural(annotations.get(labels.LONGEST_FAILED_RUN, "")),
+            origin=_origin(annotations.get(labels.FAILURE_ORIGIN, "")),
         ),
         state=_state(annotations.get(labels.RECREATION_STATE, "")),
         resumed=annotations.get(labels.RESUMED, ""),
         used=decimals.natural(annotations.get(labels.RESTARTS_USED, "")),
+        deletions=tuple(filter(None, map(timestamps.read, annotations.get(labels.DELETED_AT, "").split(",")))),
     )
 
 
@@ -124,7 +140,17 @@ def write(recreation: Recreation) -> Mapping[str, str]:
         labels.RESTARTS_USED: recreation.used,
         labels.LONGEST_FAILED_RUN: recreation.failure.longest_run,
     }
-    return annotations | {name: str(number) for name, number in numbers.items() if number is not None}
+    annotations |= {name: str(number) for name, number in numbers.items() if number is not None}
+    if recreation.failure.origin is not Origin.PROGRAM:
+        annotations[labels.FAILURE_ORIGIN] = recreation.failure.origin.value
+    if recreation.deletions:
+        annotations[labels.DELETED_AT] = ",".join(time.isoformat() for time in recreation.deletions)
+    return annotations
+
+
+def _origin(text: str) -> Origin:
+    """Read an origin; a record without one is about a program."""
+    return Origin(text) if text in tuple(Origin) else Origin.PROGRAM
 
 
 def _state(text: str) -> RecreationState:

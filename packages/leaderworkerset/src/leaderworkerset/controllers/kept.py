@@ -33,6 +33,7 @@ CONTAINER_ENDS: Final = tuple(
     for field in (
         "name",
         "restartCount",
+        "state.terminated.finishedAt",
         *(
             f"{state}.terminated.{field}"
             for state in ("state", "lastState")

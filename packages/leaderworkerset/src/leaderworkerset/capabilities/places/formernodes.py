@@ -25,6 +25,7 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from kuberuntime.plan import Apply
 from leaderworkerset.api import groupname, labels, recreationrecord
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.api.recreationrecord import Origin
 from leaderworkerset.core.leaderworkerset import groupfacts
 from leaderworkerset.core.policies import failures, recreation, replacement
 from leaderworkerset.core.policies.edits import with_spec
@@ -80,7 +81,7 @@ def of(obj: JSONObject, record: JSONObject | None) -> Places:
     places = _read(meta.annotations(record))
     last = recreationrecord.read(record)
     is_last = last is not None and last.leader == meta.annotations(record).get(labels.FORMER_LEADER)
-    if last is None or not is_last or last.count < BLAMED_FROM:
+    if last is None or not is_last or last.count < BLAMED_FROM or last.failure.origin is not Origin.PROGRAM:
         return places
     rank = _rank_of(last.failure.pod, recreationrecord.leader_of(record))
     return Places(places.nodes, places.nodes[rank] if rank is not None and rank < len(places.nodes) else "")

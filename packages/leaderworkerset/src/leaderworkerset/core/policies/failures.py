@@ -42,20 +42,17 @@ def is_active(lws: LeaderWorkerSet) -> bool:
     return lws.spec.leader_worker_template.restart_policy.recreates
 
 
-def failed_pod(lws: LeaderWorkerSet, live: LiveGroup, excuses: Sequence[Excuse] = ()) -> JSONObject | None:
-    """Return the pod whose failure causes the recreation of the group, if any; `excuses` as for `has_failed`."""
+def failed_pods(lws: LeaderWorkerSet, live: LiveGroup, excuses: Sequence[Excuse] = ()) -> list[JSONObject]:
+    """Return the pods whose failures cause the recreation of the group; `excuses` as for `has_failed`."""
     if not is_active(lws):
-        return None
+        return []
     group, is_strict = _Group(live), not waits_for_start(lws)
     suspects = (pod for pod in (live.leader, *live.objects.pods) if has_failed(pod, lws, excuses))
-    return next(
-        (
-            pod
-            for pod in (*live.objects.gone, *suspects)
-            if group.has(pod) and (is_strict or not group.was_pending(pod, lws.size))
-        ),
-        None,
-    )
+    return [
+        pod
+        for pod in (*live.objects.gone, *suspects)
+        if group.has(pod) and (is_strict or not group.was_pending(pod, lws.size))
+    ]
 
 
 def members(live: LiveGroup) -> list[JSONObject]:
@@ -68,8 +65,11 @@ def has_failed(pod: JSONObject, lws: LeaderWorkerSet | None = None, excuses: Seq
     """Return whether the pod is being deleted, or a container was restarted without an excuse (R-POD-4)."""
     if meta.is_deleting(pod):
         return True
-    if meta.status(pod).get("phase") not in RESTARTING_PHASES:
-        return False
+    return meta.status(pod).get("phase") in RESTARTING_PHASES and has_restarted(pod, lws, excuses)
+
+
+def has_restarted(pod: JSONObject, lws: LeaderWorkerSet | None = None, excuses: Sequence[Excuse] = ()) -> bool:
+    """Return whether a container of the pod was restarted without an excuse."""
     restarted = (status for status in podstate.container_statuses(pod) if (status.get("restartCount") or 0) > 0)
     return any(not any(excuse(lws, pod, status) for excuse in excuses) for status in restarted)
 

@@ -11,9 +11,9 @@ the time. Out: the next record. A record identifies the leader to delete by UID.
 independent of the number of failures and of the manager that reconciles. The next leader has no mark.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, assert_never
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,7 +22,13 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from leaderworkerset.api import groupname, labels, recreationrecord
-from leaderworkerset.api.recreationrecord import Failure, Recreation, RecreationState
+from leaderworkerset.api.recreationrecord import Failure, Origin, Recreation, RecreationState
+
+MOST_DELETIONS: Final = 5
+"""The maximum number of recreations within `DELETIONS_WITHIN` for pods that were deleted without explanation."""
+
+DELETIONS_WITHIN: Final = timedelta(minutes=2)
+"""The period in which recreations for deleted pods are counted; a further one waits until the first is older."""
 
 DOUBLINGS: Final = 32
 """The maximum number of doublings of a delay: more than any maximum delay needs."""
@@ -95,29 +101,70 @@ def following(
     A recreation did not take place if the leader was replaced by other means while the group waited. It is not counted
     twice: the next failure takes its number and its time. A group of another revision is another program, so its count
     starts again. If the user changed the text that resumes groups, the count and the used restarts start again.
+    Disruptions and deletions do not count, and only too many deletions are delayed.
     """
-    count, due = 1, now
-    if previous is not None and _is_repeated(previous, leader, settings, now):
-        lengths = (previous.failure.longest_run, failure.longest_run)
+    is_resumed = previous is not None and previous.resumed != settings.resumed
+    repeated = previous if previous is not None and _is_repeated(previous, leader, settings, now) else None
+    if repeated is not None:
+        lengths = (repeated.failure.longest_run, failure.longest_run)
         longest_run = max((length for length in lengths if length is not None), default=None)
         failure = replace(failure, longest_run=longest_run)
-        took_place = previous.state is RecreationState.RECREATED
-        count = previous.count + 1 if took_place else previous.count
-        longest = now + settings.delay(count)
-        due = longest if took_place else min(max(previous.due, now), longest)
-    if previous is not None and previous.resumed != settings.resumed:
-        used = 0
+    deletions = () if previous is None or is_resumed else previous.deletions
+    count, due = 0 if repeated is None else _took_place(repeated), now
+    match failure.origin:
+        case Origin.PROGRAM:
+            count += 1
+            due = _backed_off(repeated, now + settings.delay(count), now)
+        case Origin.DELETION:
+            due = _spaced(deletions, now) if settings.backs_off else now
+            deletions = (*deletions, due)[-MOST_DELETIONS:]
+        case Origin.DISRUPTION:
+            pass
+        case _:
+            assert_never(failure.origin)
+    used = 0 if is_resumed else used
     spent = settings.is_spent(used)
+    waits = due > now and not spent
+    since = now if repeated is None or failure.origin is Origin.PROGRAM else min(repeated.due, now)
     new = Recreation(
         leader=meta.uid(leader),
         revision=groupname.revision(leader),
         count=count,
-        due=now if spent else due,
+        due=due if waits else since,
         failure=failure,
         state=RecreationState.EXHAUSTED if spent else RecreationState.WAITING,
         resumed=settings.resumed,
+        deletions=deletions,
     )
-    return new if spent or due > now else carry_out(new, settings, used)
+    return new if spent or waits else carry_out(new, settings, used)
+
+
+def longest_wait(recreation: Recreation, settings: RestartSettings) -> timedelta:
+    """Return how long a recreation may wait; a longer wait is due to a wrong clock."""
+    is_program = recreation.failure.origin is Origin.PROGRAM
+    return settings.delay(recreation.count) if is_program else DELETIONS_WITHIN
+
+
+def _took_place(previous: Recreation) -> int:
+    """Return the number of recreations in a row, without a recreation that was pending when others replaced the leader."""
+    return previous.count - 1 if _is_pending(previous) else previous.count
+
+
+def _is_pending(previous: Recreation) -> bool:
+    return previous.state is not RecreationState.RECREATED and previous.failure.origin is Origin.PROGRAM
+
+
+def _backed_off(repeated: Recreation | None, longest: datetime, now: datetime) -> datetime:
+    """Return the time of a recreation that waits at most until `longest`; a pending recreation keeps its time."""
+    is_pending = repeated is not None and _is_pending(repeated)
+    return min(max(repeated.due, now), longest) if repeated is not None and is_pending else longest
+
+
+def _spaced(deletions: Sequence[datetime], now: datetime) -> datetime:
+    """Return the earliest time at which the previous deletions permit one more within `DELETIONS_WITHIN`."""
+    if len(deletions) < MOST_DELETIONS:
+        return now
+    return min(max(now, deletions[-MOST_DELETIONS] + DELETIONS_WITHIN), now + DELETIONS_WITHIN)
 
 
 def _is_repeated(previous: Recreation, leader: JSONObject, settings: RestartSettings, now: datetime) -> bool:

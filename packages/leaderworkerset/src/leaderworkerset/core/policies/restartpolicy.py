@@ -15,12 +15,17 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS
 from kuberuntime.plan import Action, Apply, Delete, Event, guarded_delete
 from leaderworkerset.api import groupname, labels, recreationrecord
-from leaderworkerset.api.recreationrecord import Recreation, RecreationState
+from leaderworkerset.api.recreationrecord import Failure, Origin, Recreation, RecreationState
 from leaderworkerset.core import decisionevents
-from leaderworkerset.core.policies import failures, recreation
+from leaderworkerset.core.policies import disruptions, failures, recreation
 from leaderworkerset.core.policies.failures import Excuse, FindFault
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
-from leaderworkerset.core.policies.recreation import UPSTREAM_RESTARTS, RestartSettings
+from leaderworkerset.core.policies.recreation import (
+    DELETIONS_WITHIN,
+    MOST_DELETIONS,
+    UPSTREAM_RESTARTS,
+    RestartSettings,
+)
 from leaderworkerset.core.restarts import counts, failure, retention
 from leaderworkerset.core.restarts.counts import Key
 from leaderworkerset.core.restarts.failure import in_brackets
@@ -45,8 +50,7 @@ def decide(
     previous = recreationrecord.read(group.record if is_own else None)
     if previous is not None and previous.leader == meta.uid(group.leader):
         return _continue(group, settings, previous)
-    failed = failures.failed_pod(group.lws, group, excuses)
-    cause = None if failed is None else failure.describe(failed)
+    cause = _first_cause(group, excuses)
     if cause is None:
         faults = [find(group) for find in finders]
         failed_otherwise = [fault.failure for fault in faults if fault.failure is not None]
@@ -59,9 +63,22 @@ def decide(
     return _begin(group, settings, new)
 
 
+def _first_cause(group: LiveGroup, excuses: Sequence[Excuse]) -> Failure | None:
+    """Return the first failure of a pod by its program or kubelet, or else the first by a disruption; None without any."""
+    first = None
+    for pod in failures.failed_pods(group.lws, group, excuses):
+        cause = replace(failure.describe(pod), origin=disruptions.origin_of(pod, group.lws, excuses))
+        if cause.origin is Origin.PROGRAM:
+            return cause
+        first = first or cause
+    return first
+
+
 def _begin(group: LiveGroup, settings: RestartSettings, new: Recreation) -> PolicyDecision:
     """Record a recreation and perform it, or perform the other consequences of the failure."""
-    recorded: tuple[Action, ...] = (_record(group, new), *_drop_replaced(group)) if settings.remembers else ()
+    recorded: tuple[Action, ...] = (
+        (_record(group, new), *_drop_replaced(group)) if _matters(group, settings, new) else ()
+    )
     match new.state:
         case RecreationState.EXHAUSTED:
             actions = (counts.confirm(group.obj), *recorded, *_exhaust(group))
@@ -74,6 +91,12 @@ def _begin(group: LiveGroup, settings: RestartSettings, new: Recreation) -> Poli
         case _:
             assert_never(new.state)
     return PolicyDecision(holds=_holds(new), actions=actions, requeue_after=_wait(group, settings, new))
+
+
+def _matters(group: LiveGroup, settings: RestartSettings, new: Recreation) -> bool:
+    """Return whether a recreation is recorded: a disruption counts for nothing, but an earlier record is continued."""
+    is_disruption = new.failure.origin is Origin.DISRUPTION and settings.max_restarts is None and group.record is None
+    return settings.remembers and not is_disruption
 
 
 def keep_evidence(group: LiveGroup) -> tuple[Action, ...]:
@@ -145,12 +168,12 @@ def _carry_out(group: LiveGroup, known: Recreation, new: Recreation) -> PolicyDe
 def _wait(group: LiveGroup, settings: RestartSettings, due: Recreation) -> float | None:
     """Return the seconds until the recreation is due; None if it is due.
 
-    A wait longer than the delay is ignored: the clock was set back, or was ahead when the record was written.
+    A wait longer than the longest is ignored: the clock was set back, or was ahead when the record was written.
     """
     if due.state is not RecreationState.WAITING or not settings.backs_off:
         return None
     left = due.due - group.now
-    return left.total_seconds() if timedelta() < left <= settings.delay(due.count) else None
+    return left.total_seconds() if timedelta() < left <= recreation.longest_wait(due, settings) else None
 
 
 def _holds(due: Recreation) -> str:
@@ -197,12 +220,16 @@ def _record(group: LiveGroup, new: Recreation) -> Apply:
 
 def _news(group: LiveGroup, new: Recreation) -> tuple[Event, ...]:
     """Return the event of a postponed recreation; other recreations are reported with the deletion of the leader."""
-    if new.state is RecreationState.WAITING:
+    if new.state is not RecreationState.WAITING:
+        return ()
+    when = f"group {_index(group)} is recreated in {int((new.due - group.now).total_seconds())} s"
+    if new.failure.origin is Origin.PROGRAM:
         failed = f"Pod {new.failure.pod} failed again{in_brackets(new.failure.what)}"
-        wait = int((new.due - group.now).total_seconds())
-        note = f"{failed}, group {_index(group)} is recreated in {wait} s (number {new.count} in a row)"
-        return (decisionevents.backing_off(group.obj, note, group.leader),)
-    return ()
+        note = f"{failed}, {when} (number {new.count} in a row)"
+    else:
+        minutes = int(DELETIONS_WITHIN.total_seconds() / 60)
+        note = f"Pod {new.failure.pod} was deleted, like {MOST_DELETIONS} before it within {minutes} minutes: {when}"
+    return (decisionevents.backing_off(group.obj, note, group.leader),)
 
 
 def _index(group: LiveGroup) -> str:

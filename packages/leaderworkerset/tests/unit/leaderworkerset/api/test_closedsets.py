@@ -11,14 +11,22 @@ import pytest
 
 import leaderworkerset
 from leaderworkerset.api.groupname import GroupEnd
-from leaderworkerset.api.recreationrecord import RecreationState
+from leaderworkerset.api.recreationrecord import Origin, RecreationState
 from leaderworkerset.capabilities.inplace.inplacesteps import InPlaceStep
 from leaderworkerset.core.leaderworkerset.decision import OnDemand
 from leaderworkerset.core.leaderworkerset.rollingupdate import Case
 from leaderworkerset.core.policies.levels import SchedulingLevel
 
 SOURCE: Final = Path(leaderworkerset.__file__).parent
-STATES: Final[tuple[type[Enum], ...]] = (Case, GroupEnd, InPlaceStep, OnDemand, RecreationState, SchedulingLevel)
+STATES: Final[tuple[type[Enum], ...]] = (
+    Case,
+    GroupEnd,
+    InPlaceStep,
+    OnDemand,
+    Origin,
+    RecreationState,
+    SchedulingLevel,
+)
 """States of ours and parts of decisions: code asks about one of them. All other enums of `api`, `core` and `capabilities` are values that users choose."""
 
 

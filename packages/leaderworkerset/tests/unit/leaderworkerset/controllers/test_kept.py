@@ -126,13 +126,14 @@ def decide_the_rest() -> None:
     checked(deciding.reconcile_group)(of_scheduler, scheduled.GANG)
 
 
-END = {"terminated": {"exitCode": 1, "reason": "Error", "message": "no memory"}}
+END = {"terminated": {"exitCode": 1, "reason": "Error", "message": "no memory", "finishedAt": "2026-01-01T00:00:00Z"}}
 ENDS: tuple[JSONObject, ...] = (
     *(
         {containers: [{"name": "main", "restartCount": 1, state: END}]}
         for containers in ("initContainerStatuses", "containerStatuses")
         for state in ("state", "lastState")
     ),
+    *({containers: [{"name": "main", "state": END}]} for containers in ("initContainerStatuses", "containerStatuses")),
     {"reason": "NodeLost"},
     {"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}]},
 )
@@ -151,7 +152,8 @@ def decide_failure(lws: JSONObject, worker: JSONObject, status: JSONObject) -> N
         nodes={"n1": None},
     )
     plan = checked(deciding.reconcile_group)(observed)
-    assert [type(action) for action in plan.actions] == [Delete, Delete, Apply]
+    is_disruption = "conditions" in status
+    assert [type(action) for action in plan.actions] == [Delete, Delete, *([] if is_disruption else [Apply])]
 
 
 def run_all() -> None:

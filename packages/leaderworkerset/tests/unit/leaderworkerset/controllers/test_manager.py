@@ -175,12 +175,14 @@ async def test_backoff_continues_under_the_next_manager(cluster: Cluster) -> Non
     """The wait and its reason survive the manager and the failed pod (docs/adr/0003-recreation-backoff.md)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=1))
-        await cluster.delete_pod("web-0-1")
+        await cluster.restart_container("web-0-1")
         await cluster.settle()
         second = await cluster.uids()
-        await cluster.delete_pod("web-0-1")
+        await cluster.restart_container("web-0-1")
         await cluster.settle(4)
         assert (await cluster.uids())["web-0"] == second["web-0"]
+        await cluster.delete_pod("web-0-1")
+        await cluster.settle(1)
         assert "web-0-1" in await cluster.uids()
     async with cluster.managed():
         await cluster.settle(4)
@@ -189,8 +191,43 @@ async def test_backoff_continues_under_the_next_manager(cluster: Cluster) -> Non
         third = await cluster.uids()
         assert third.keys() == second.keys()
         assert third["web-0"] != second["web-0"]
-        note = "Pod web-0-1 failed again (deleted), group 0 is recreated in 10 s (number 2 in a row)"
+        note = "Pod web-0-1 failed again, group 0 is recreated in 10 s (number 2 in a row)"
         assert note in await cluster.notes()
+
+
+async def test_deleted_pods_recreate_their_group_at_once(cluster: Cluster) -> None:
+    """Five times within two minutes; the next waits, also under the next manager (docs/adr/0003)."""
+    async with cluster.managed():
+        await cluster.bring_up(builders.leaderworkerset_object(replicas=1))
+        for _ in range(5):
+            before = (await cluster.uids())["web-0"]
+            await cluster.delete_pod("web-0-1")
+            await cluster.settle(2)
+            assert (await cluster.uids())["web-0"] != before
+        last = (await cluster.uids())["web-0"]
+        await cluster.delete_pod("web-0-1")
+        await cluster.settle(2)
+        assert (await cluster.uids())["web-0"] == last
+    async with cluster.managed():
+        await cluster.settle(100)
+        assert (await cluster.uids())["web-0"] == last
+        await cluster.settle(10)
+        assert (await cluster.uids())["web-0"] != last
+    notes = [note for note in await cluster.notes() if "deleted, like 5 before it" in note]
+    assert notes == ["Pod web-0-1 was deleted, like 5 before it within 2 minutes: group 0 is recreated in 110 s"]
+
+
+async def test_deletions_do_not_change_the_count_of_failures(cluster: Cluster) -> None:
+    async with cluster.managed():
+        await cluster.bring_up(builders.leaderworkerset_object(replicas=1))
+        await cluster.restart_container("web-0-1")
+        await cluster.settle(5)
+        for _ in range(3):
+            await cluster.delete_pod("web-0-1")
+            await cluster.settle(5)
+        await cluster.restart_container("web-0-1")
+        await cluster.settle(5)
+    assert "Pod web-0-1 failed again, group 0 is recreated in 10 s (number 2 in a row)" in await cluster.notes()
 
 
 async def test_policy_none_recreates_only_the_pod(cluster: Cluster) -> None:

@@ -27,7 +27,7 @@ PARTS: Final = (
     (groupfacts, "describe_workers"),
     (groupfacts, "is_statefulset_ready"),
     (exclusive, "node_selector"),
-    (failures, "failed_pod"),
+    (failures, "failed_pods"),
     (failures, "has_failed"),
     (rollingupdate, "choose"),
     (revisions, "resolve"),

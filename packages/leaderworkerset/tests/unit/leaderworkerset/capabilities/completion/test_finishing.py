@@ -124,10 +124,10 @@ def test_rank_that_exited_0_and_restarted_has_not_failed(statuses: dict[str, Any
     """For sets that run to completion, this differs from R-POD-4, where every restart is a failure."""
     worker = WORKER | {"status": WORKER["status"] | statuses}
     members = builders.live_group(leader=LEADER, pods=(LEADER, worker), statefulsets=(SET,))
-    assert (failures.failed_pod(leaderworkerset.decode(LWS), members, [finishing.excuses]) is not None) is has_failed
+    assert bool(failures.failed_pods(leaderworkerset.decode(LWS), members, [finishing.excuses])) is has_failed
     going = worker | {"metadata": worker["metadata"] | {"deletionTimestamp": "2026-03-01T12:00:00Z"}}
     gone = builders.live_group(leader=LEADER, pods=(LEADER, going), statefulsets=(SET,))
-    assert failures.failed_pod(leaderworkerset.decode(LWS), gone, [finishing.excuses]) is not None
+    assert failures.failed_pods(leaderworkerset.decode(LWS), gone, [finishing.excuses])
 
 
 def created(seconds: float) -> JSONObject:

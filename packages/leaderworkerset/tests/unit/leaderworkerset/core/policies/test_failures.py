@@ -6,6 +6,7 @@ import pytest
 from tests import builders
 
 from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.policies import failures
@@ -15,6 +16,10 @@ AFTER_START = {"restartPolicy": "RecreateGroupAfterStart"}
 OBJECT = builders.leaderworkerset_object()
 LEADER = builders.leader_pod(OBJECT)
 SET = builders.worker_statefulset(LEADER)
+
+
+def first_failed(lws: LeaderWorkerSet, group: LiveGroup) -> JSONObject | None:
+    return next(iter(failures.failed_pods(lws, group)), None)
 
 
 def lws(**fields: Any) -> LeaderWorkerSet:
@@ -44,15 +49,15 @@ def test_two_restart_policies_recreate(policy: str, *, active: bool) -> None:
     found = lws(template={"restartPolicy": policy})
     failing = members(builders.worker_pod(LEADER, restarts=1))
 
-    assert (failures.failed_pod(found, failing) is not None) is active
+    assert (first_failed(found, failing) is not None) is active
 
 
 def test_current_policy_applies_to_older_groups_and_failures() -> None:
     """A restart from the time of another policy counts as soon as the policy recreates (Q-14, Q-18)."""
     failing = members(builders.worker_pod(LEADER, restarts=1))
 
-    assert failures.failed_pod(lws(image="app:2", template={"restartPolicy": "None"}), failing) is None
-    assert failures.failed_pod(lws(image="app:2"), failing) is not None
+    assert first_failed(lws(image="app:2", template={"restartPolicy": "None"}), failing) is None
+    assert first_failed(lws(image="app:2"), failing) is not None
 
 
 @pytest.mark.parametrize(
@@ -79,22 +84,22 @@ def test_failed_worker_is_detected() -> None:
     """A failed worker is detected (R-POD-5)."""
     failed = builders.worker_pod(LEADER, restarts=1)
 
-    assert failures.failed_pod(lws(), members(failed)) == failed
-    assert failures.failed_pod(lws(), members(builders.worker_pod(LEADER))) is None
+    assert first_failed(lws(), members(failed)) == failed
+    assert first_failed(lws(), members(builders.worker_pod(LEADER))) is None
 
 
 def test_failed_leader_is_detected() -> None:
     """A failed leader is detected (R-POD-5, Q-17)."""
     leader = builders.leader_pod(OBJECT, restarts=1)
 
-    assert failures.failed_pod(lws(), members(leader=leader)) == leader
+    assert first_failed(lws(), members(leader=leader)) == leader
 
 
 def test_deleted_worker_has_failed_in_any_state() -> None:
     """A pod that is deleted without grace may never have been observed terminating (R-POD-11)."""
     gone = builders.worker_pod(LEADER)
 
-    assert failures.failed_pod(lws(), members(gone=(gone,))) == gone
+    assert first_failed(lws(), members(gone=(gone,))) == gone
 
 
 ANOTHER = builders.leader_pod(OBJECT, uid="another")
@@ -115,7 +120,7 @@ ANOTHER = builders.leader_pod(OBJECT, uid="another")
 )
 def test_worker_of_an_earlier_leader_is_ignored(worker: dict[str, Any], sets: tuple[dict[str, Any]]) -> None:
     """A worker of an earlier leader is ignored (N-AT-17, R-POD-8, R-POD-10)."""
-    assert failures.failed_pod(lws(), members(worker, sets=sets)) is None
+    assert first_failed(lws(), members(worker, sets=sets)) is None
 
 
 def test_worker_of_another_revision_counts_during_an_update() -> None:
@@ -123,8 +128,8 @@ def test_worker_of_another_revision_counts_during_an_update() -> None:
     marked = builders.leader_pod(OBJECT, annotations={labels.IN_PLACE_REVISION: "new"})
     gone = builders.worker_pod(builders.leader_pod(OBJECT, key="new"))
 
-    assert failures.failed_pod(lws(), members(leader=marked, gone=(gone,))) == gone
-    assert failures.failed_pod(lws(), members(leader=builders.leader_pod(OBJECT), gone=(gone,))) is None
+    assert first_failed(lws(), members(leader=marked, gone=(gone,))) == gone
+    assert first_failed(lws(), members(leader=builders.leader_pod(OBJECT), gone=(gone,))) is None
 
 
 def owned_by(worker: dict[str, Any], owner: dict[str, Any] | None) -> dict[str, Any]:
@@ -136,10 +141,10 @@ def test_worker_owned_by_the_leader_itself_counts() -> None:
     """A worker owned by the leader itself counts (R-POD-8a)."""
     failed = builders.worker_pod(LEADER, restarts=1)
 
-    assert failures.failed_pod(lws(), members(owned_by(failed, LEADER), sets=())) is not None
-    assert failures.failed_pod(lws(), members(owned_by(failed, ANOTHER), sets=())) is None
-    assert failures.failed_pod(lws(), members(owned_by(failed, None))) is None
-    assert failures.failed_pod(lws(), members(owned_by(failed, SET | {"kind": "ReplicaSet"}))) is None
+    assert first_failed(lws(), members(owned_by(failed, LEADER), sets=())) is not None
+    assert first_failed(lws(), members(owned_by(failed, ANOTHER), sets=())) is None
+    assert first_failed(lws(), members(owned_by(failed, None))) is None
+    assert first_failed(lws(), members(owned_by(failed, SET | {"kind": "ReplicaSet"}))) is None
 
 
 WAITING = [
@@ -154,9 +159,9 @@ def test_failures_before_the_group_has_started_are_ignored(fields: dict[str, Any
     found = lws(size=3, **fields)
     failed, pending = builders.worker_pod(LEADER, restarts=1), builders.worker_pod(LEADER, 2, phase="Pending")
 
-    assert failures.failed_pod(found, members(failed, pending)) is None
-    assert failures.failed_pod(found, members(failed)) is None
-    assert failures.failed_pod(found, members(failed, builders.worker_pod(LEADER, 2))) == failed
+    assert first_failed(found, members(failed, pending)) is None
+    assert first_failed(found, members(failed)) is None
+    assert first_failed(found, members(failed, builders.worker_pod(LEADER, 2))) == failed
 
 
 def test_deleted_pod_counts_in_its_last_state() -> None:
@@ -164,11 +169,11 @@ def test_deleted_pod_counts_in_its_last_state() -> None:
     gone = builders.worker_pod(LEADER, uid="first", deleting=True)
     successor = builders.worker_pod(LEADER, uid="second", phase="Pending")
 
-    assert failures.failed_pod(lws(template=AFTER_START), members(successor, gone=(gone,))) == gone
+    assert first_failed(lws(template=AFTER_START), members(successor, gone=(gone,))) == gone
 
 
 def test_pending_pods_are_ignored_by_the_default_policy() -> None:
     """Pending pods are ignored by the default policy (R-POD-5.2)."""
     failed = builders.worker_pod(LEADER, phase="Pending", init_restarts=1)
 
-    assert failures.failed_pod(lws(size=9), members(failed)) == failed
+    assert first_failed(lws(size=9), members(failed)) == failed

@@ -12,7 +12,7 @@ from tests import builders
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject
 from leaderworkerset.api import labels, recreationrecord
-from leaderworkerset.api.recreationrecord import Failure, Recreation, RecreationState
+from leaderworkerset.api.recreationrecord import Failure, Origin, Recreation, RecreationState
 from leaderworkerset.capabilities.backoff.backoffsettings import DEFAULTS
 from leaderworkerset.core.policies import recreation
 from leaderworkerset.core.policies.recreation import RestartSettings
@@ -185,3 +185,53 @@ def test_recorded_future_time_is_limited() -> None:
     ahead = replace(FIRST, count=3, due=builders.NOW + timedelta(days=400), state=RecreationState.WAITING)
     found = following(ahead, 0)
     assert (found.count, found.due) == (3, builders.NOW + timedelta(seconds=20))
+
+
+def disrupted(
+    previous: Recreation | None, seconds: float, origin: Origin, settings: RestartSettings = DEFAULTS
+) -> Recreation:
+    now = builders.NOW + timedelta(seconds=seconds)
+    return recreation.following(previous, LEADER, replace(FAILURE, origin=origin), settings, now)
+
+
+@pytest.mark.parametrize("origin", [Origin.DISRUPTION, Origin.DELETION])
+def test_disruptions_neither_raise_nor_reset_the_count(origin: Origin) -> None:
+    after = disrupted(replace(FIRST, count=3), 60, origin)
+
+    assert (after.count, after.due, after.state) == (3, FIRST.due, RecreationState.RECREATED)
+    assert following(after, 61).count == 4
+    assert following(after, 700).count == 1
+    assert disrupted(None, 0, origin).count == 0
+    waiting = following(FIRST, 1)
+    replaced = disrupted(waiting, 2, origin)
+    assert (waiting.count, replaced.count) == (2, 1)
+    assert following(replaced, 3).count == 2
+
+
+def test_disruptions_use_restarts_where_they_are_limited() -> None:
+    """As with the Go controller, every recreation for a worker counts (N-RB-2)."""
+    settings = RestartSettings(max_restarts=1)
+    assert disrupted(None, 0, Origin.DISRUPTION, settings).used == 1
+    now, spent = builders.NOW, replace(FAILURE, origin=Origin.DISRUPTION)
+    exhausted = recreation.following(None, LEADER, spent, settings, now, used=1)
+    assert exhausted.state is RecreationState.EXHAUSTED
+
+
+@given(st.lists(st.integers(0, 200), min_size=1, max_size=30), st.sampled_from([True, False]))
+def test_deletions_recreate_five_times_in_two_minutes(pauses: list[int], backs_off: bool) -> None:
+    """Each deletion is seen some seconds after the last recreation; disruptions between them do not matter."""
+    settings, times, now, previous = RestartSettings(backs_off=backs_off), [], 0.0, None
+    for number, pause in enumerate(pauses):
+        now += pause
+        if number % 3 == 1:
+            previous = disrupted(previous, now, Origin.DISRUPTION, settings)
+        previous = disrupted(previous, now, Origin.DELETION, settings)
+        wait = (previous.due - builders.NOW).total_seconds() - now
+        assert previous.state is (RecreationState.WAITING if wait > 0 else RecreationState.RECREATED)
+        assert wait <= recreation.longest_wait(previous, settings).total_seconds()
+        now += max(wait, 0)
+        times.append(now)
+        previous = recreation.carry_out(previous, settings, 0)
+        assert recreationrecord.read(recreation.build(LWS, LEADER, previous)) == previous
+    fastest = min((later - first for first, later in zip(times, times[5:], strict=False)), default=200.0)
+    assert fastest >= (120 if backs_off else 0)

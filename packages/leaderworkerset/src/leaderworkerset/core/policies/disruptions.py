@@ -1,0 +1,55 @@
+"""Distinguishes what somebody did to a pod from what its program or its kubelet did (docs/adr/0003).
+
+A pod that is deleted, evicted, preempted or lost with its node did not fail. Its group is recreated like any failed
+group, but neither waits for that nor counts it. Three facts identify a failure of the program or the kubelet: a
+container that restarted, a container that ended before the deletion was requested, and a pod that the kubelet rejected
+or evicted for its use of resources.
+
+In: a pod that failed by R-POD-4, in its last state. Out: its origin.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from kuberuntime.objects import disruptiontarget, meta, podstate
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.api.recreationrecord import Origin
+from leaderworkerset.core.policies.failures import Excuse, has_restarted
+
+FOR_OTHERS: Final = frozenset({"Preempting", "Terminated", "NodeShutdown", "Shutdown", "NodeLost"})
+"""The reasons of pods that a kubelet ended for a more important pod, or because its node was shut down."""
+
+OUT_OF_MEMORY: Final = "OOMKilled"
+
+
+def origin_of(pod: JSONObject, lws: LeaderWorkerSet | None = None, excuses: Sequence[Excuse] = ()) -> Origin:
+    """Return the origin of a pod's failure: its program or kubelet, a disruption, or a deletion without explanation."""
+    is_explained = bool(disruptiontarget.reason_of(pod))
+    if has_restarted(pod, lws, excuses) or _has_ended(pod, is_explained=is_explained):
+        return Origin.PROGRAM
+    status = meta.status(pod)
+    if status.get("phase") == "Failed" and (reason := status.get("reason")):
+        return Origin.DISRUPTION if reason in FOR_OTHERS else Origin.PROGRAM
+    return Origin.DISRUPTION if is_explained else Origin.DELETION
+
+
+def _has_ended(pod: JSONObject, *, is_explained: bool) -> bool:
+    """Return whether a container failed, or all containers ended, before the deletion of the pod was requested.
+
+    The clock of the node may be behind: the end of a disrupted pod by a signal is not an end of its program.
+    """
+    statuses = podstate.container_statuses(pod)
+    own = [
+        end
+        for status in statuses
+        if (end := (status.get("state") or {}).get("terminated"))
+        and not podstate.ended_on_request(pod, end)
+        and not (is_explained and _is_stopped(end))
+    ]
+    is_over = 0 < len(statuses) == len(own)
+    return is_over or any(map(podstate.is_failure, own))
+
+
+def _is_stopped(end: JSONObject) -> bool:
+    return end.get("exitCode") in podstate.STOPPED and end.get("reason") != OUT_OF_MEMORY
