@@ -11,7 +11,7 @@ from typing import Final
 from kuberuntime.objects import decimals, meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels, recreationrecord, restartnotes
-from leaderworkerset.api.recreationrecord import RecreationState
+from leaderworkerset.api.recreationrecord import Origin, RecreationState
 from leaderworkerset.views.deaths import Death
 from leaderworkerset.views.groups import Group, View
 from leaderworkerset.views.health.memory import REMEMBERED, Recreations
@@ -35,8 +35,11 @@ def read(record: JSONObject, leader: JSONObject | None) -> Recreations | None:
     if recreation.state is not RecreationState.RECREATED and not stays:
         return None  # the leader was replaced otherwise: that recreation did not take place
     seconds = recreation.failure.longest_run
+    is_program = recreation.failure.origin is Origin.PROGRAM
+    if not recreation.count and not stays:
+        return None  # only pods that others deleted
     return Recreations(
-        count=recreation.count,
+        count=recreation.count + (stays and not is_program),  # deletions are not counted in a row
         failed_pod=recreation.failure.pod,
         due=recreation.due,
         is_waiting=stays and recreation.state is not RecreationState.EXHAUSTED,

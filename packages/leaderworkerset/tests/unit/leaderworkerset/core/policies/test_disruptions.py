@@ -1,4 +1,4 @@
-"""What somebody did to a pod, and what its program or its kubelet did."""
+"""Tests of the origin of failures: programs and kubelets, disruptions, deletions."""
 
 from typing import Any
 

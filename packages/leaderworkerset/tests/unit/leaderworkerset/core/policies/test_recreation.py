@@ -218,8 +218,8 @@ def test_disruptions_use_restarts_where_they_are_limited() -> None:
 
 
 @given(st.lists(st.integers(0, 200), min_size=1, max_size=30), st.sampled_from([True, False]))
-def test_deletions_recreate_five_times_in_two_minutes(pauses: list[int], backs_off: bool) -> None:
-    """Each deletion is seen some seconds after the last recreation; disruptions between them do not matter."""
+def test_differs_from_upstream_sixth_deletion_waits(pauses: list[int], backs_off: bool) -> None:
+    """Deleted pods recreate a group five times within two minutes; the Go controller has no bound (docs/adr/0003)."""
     settings, times, now, previous = RestartSettings(backs_off=backs_off), [], 0.0, None
     for number, pause in enumerate(pauses):
         now += pause
