@@ -92,8 +92,11 @@ class PodDriver(Driver):
         return self._settle(key, group, reconcile_group(group, self._gang))
 
     def _settle(self, key: ObjectKey, group: LiveGroup, plan: Plan) -> Plan:
-        """Forget the deleted pods if the plan does not react to them; return the plan."""
-        if not any(isinstance(action, Delete | Apply) for action in plan.actions):
+        """Forget the deleted pods if the plan does not react to them; return the plan.
+
+        An error decides nothing: they are remembered until the LeaderWorkerSet is readable again.
+        """
+        if plan.error is None and not any(isinstance(action, Delete | Apply) for action in plan.actions):
             self._forget(key, group.objects.gone)
         return plan
 

@@ -10,5 +10,6 @@ CAPABILITY: Final = Capability(
     name="history",
     page="how-to/roll-out-and-back.md",
     settings=(labels.REVISION_HISTORY_LIMIT,),
+    warnings=(revisionhistory.warnings,),
     retire=revisionhistory.retire,
 )

@@ -10,7 +10,7 @@ keep the newest revision of each content and delete the others. One write moves 
 write.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -34,10 +34,22 @@ MOST_BYTES: Final = 4 * 2**20
 """The maximum bytes of all kept templates except the newest: a template may have more than a MiB."""
 
 
+LONGEST_QUOTED: Final = 63
+"""The maximum characters of a value that a warning quotes."""
+
+
 def limit(obj: JSONObject) -> int:
     """Return the maximum number of old revisions of the LeaderWorkerSet; ignore an annotation that is not a number."""
     value = decimals.natural(meta.annotations(obj).get(labels.REVISION_HISTORY_LIMIT, ""))
     return DEFAULT_LIMIT if value is None else min(value, HIGHEST_LIMIT)
+
+
+def warnings(annotations: Mapping[str, str]) -> Iterator[str]:
+    """Return a warning about an annotation that is not a number, and has no effect."""
+    text = annotations.get(labels.REVISION_HISTORY_LIMIT)
+    if text is not None and decimals.natural(text) is None:
+        where = f"metadata.annotations.{labels.REVISION_HISTORY_LIMIT}"
+        yield f"{where}: {text[:LONGEST_QUOTED]!r} is not a number, and is ignored: {DEFAULT_LIMIT} revisions are kept"
 
 
 def selector(name: str) -> str:

@@ -17,7 +17,7 @@ from leaderworkerset.capabilities.capability import Capability
 from leaderworkerset.capabilities.enabled import ENABLED, EXTENSIONS, WAKING_GROUPS
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.admission.leaderworkerset import validate_leaderworkerset
-from leaderworkerset.core.extensions import UPSTREAM, Extensions, GroupPlace, GroupStep, together
+from leaderworkerset.core.extensions import UPSTREAM, Extensions, GroupPlace, GroupStep, together, upstream_restarts
 from leaderworkerset.core.pod.reconcile import reconcile
 from leaderworkerset.core.policies.policy import NOTHING, LiveGroup, PolicyDecision
 
@@ -129,3 +129,11 @@ def test_example_capability_is_added_and_removed() -> None:
         f"metadata.annotations.{GREETING}"
     ]
     assert validate_leaderworkerset(long, extensions=EXTENSIONS) == []
+
+
+@pytest.mark.parametrize("capability", ENABLED, ids=lambda capability: capability.name)
+def test_setting_that_decides_about_groups_wakes_them(capability: Capability) -> None:
+    """Otherwise a change takes effect only after the next change of each group."""
+    ends = [step for step in capability.group_steps if step.place is not GroupPlace.COMPLETE]
+    decides = ends or capability.fault_finders or capability.restarts is not upstream_restarts
+    assert set(capability.settings) <= set(WAKING_GROUPS) or not decides

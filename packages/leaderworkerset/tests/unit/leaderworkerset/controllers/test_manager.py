@@ -217,6 +217,25 @@ async def test_deleted_pods_recreate_their_group_at_once(cluster: Cluster) -> No
     assert notes == ["Pod web-0-1 was deleted, like 5 before it within 2 minutes: group 0 is recreated in 110 s"]
 
 
+async def test_worker_deleted_during_an_error_recreates_its_group(cluster: Cluster) -> None:
+    """The counts of restarts are unreadable at that time; the set leaves Available once they are readable."""
+    async with cluster.managed():
+        await cluster.bring_up(builders.leaderworkerset_object(replicas=1, template={"maxGroupRestarts": 3}))
+        before = await cluster.uids()
+        for text in ("unreadable", None):
+            change = {"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: text}}}
+            await cluster.client.patch(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"), change, kind="merge")
+            await cluster.settle(5)
+            if text is not None:
+                await cluster.delete_pod("web-0-1")
+                await cluster.settle(60)
+                assert (await cluster.uids())["web-0"] == before["web-0"]
+        await cluster.settle(600)
+        after = await cluster.uids()
+        assert all(after[name] != before[name] for name in ("web-0", "web-0-1"))
+        assert meta.is_condition_true(await cluster.get(LEADERWORKERSETS, "web"), "Available")
+
+
 async def test_deletions_do_not_change_the_count_of_failures(cluster: Cluster) -> None:
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=1))

@@ -122,3 +122,10 @@ def test_large_templates_are_kept_up_to_a_number_of_bytes(count: int, mebibytes:
     found = [revision(number) | {"data": {"text": "x" * (mebibytes * 2**20)}} for number in range(1, count + 1)]
     newest = revisionhistory.newest(found, KEY, 10)
     assert [one["revision"] for one in newest] == list(range(count, count - expected, -1))
+
+
+@pytest.mark.parametrize(("text", "warns"), [("abc", True), ("-1", True), ("", True), ("0", False), ("12", False)])
+def test_unreadable_history_limit_is_warned_about(text: str, warns: bool) -> None:
+    warnings = list(revisionhistory.warnings({labels.REVISION_HISTORY_LIMIT: text}))
+    assert bool(warnings) is warns
+    assert all(text in warning and labels.REVISION_HISTORY_LIMIT in warning for warning in warnings)
