@@ -16,11 +16,11 @@ from kuberuntime.errors import KubeError
 from kuberuntime.objects import errorchains, errorlines
 from kuberuntime.objects.foreigntext import clean
 from leaderworkerset.dashboard.logstream import LONGEST_LINE
+from leaderworkerset.observation import podsecrets
 from leaderworkerset.observation.logfollowing import comparable
 from leaderworkerset.observation.podlogs import PodLogOptions, read
-from leaderworkerset.views import masking, reasons
+from leaderworkerset.views import reasons
 from leaderworkerset.views.groups import Rank, View
-from leaderworkerset.views.masking import Mask
 
 MOST_RANKS: Final = 64
 """The maximum of ranks whose logs are read; ranks with a problem come first."""
@@ -67,8 +67,9 @@ async def find(client: Client, ranks: Sequence[Rank]) -> FirstError | None:
     first = first_of({place: reader.result() for place, reader in readers.items()})
     if first is None:
         return None
-    pods = [rank.object for rank in urgent_ranks if rank.object is not None]
-    return FirstError(first.rank, first.time, Mask(masking.known((), pods)).text(first.text), first.read)
+    failed = [rank.object for rank in urgent_ranks if rank.object is not None and rank.place == first.rank]
+    mask = await podsecrets.mask_for(client, failed)
+    return FirstError(first.rank, first.time, mask.text(first.text), first.read)
 
 
 def searched(view: View, places: frozenset[str]) -> list[Rank]:

@@ -23,13 +23,13 @@ from leaderworkerset.dashboard.pages import cells
 from leaderworkerset.diagnosis import loads
 from leaderworkerset.diagnosis.diagnose import diagnose
 from leaderworkerset.diagnosis.loads import RankLoad
+from leaderworkerset.observation import podsecrets
 from leaderworkerset.observation.diagnosing import observe_view
 from leaderworkerset.observation.lists import Lists
 from leaderworkerset.observation.podlogs import PodLogOptions, judged, read
-from leaderworkerset.views import changes, devices, masking, reasons
+from leaderworkerset.views import changes, devices, reasons
 from leaderworkerset.views.events.eventhistory import Happening, History
 from leaderworkerset.views.groups import Rank, View
-from leaderworkerset.views.masking import Mask
 from leaderworkerset.views.selection import Selection
 from leaderworkerset.views.wording import counted
 
@@ -169,5 +169,6 @@ async def _last_lines(model: LiveModel, rank: Rank) -> str:
     except (KubeError, TimeoutError) as error:
         return str(error) or f"no answer within {PATIENCE:g} s"
     text = "\n".join(line[:LONGEST_LINE].decode(errors="replace") for line in lines)
-    masked_lines = Mask(masking.known((), [rank.object])).text(text).split("\n")
+    mask = await podsecrets.mask_for(model.client, [rank.object])
+    masked_lines = mask.text(text).split("\n")
     return "\n".join(errorlines.excerpt(masked_lines, LINES)) if text else ""

@@ -14,9 +14,8 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.judging import with_log
-from leaderworkerset.views import masking
+from leaderworkerset.observation import podsecrets
 from leaderworkerset.views.groups import View
-from leaderworkerset.views.masking import Mask
 from leaderworkerset.views.outcome import FailedContainer, silent_failure
 from leaderworkerset.views.podcontainers import default_container, unlogged
 
@@ -138,4 +137,5 @@ async def judged_lines(client: Client, failed: FailedContainer) -> list[str]:
             output = [line[:LONGEST_LINE].decode(errors="replace") async for line in read(client, failed.pod, options)]
     except (KubeError, TimeoutError):
         return []
-    return Mask(masking.known((), [failed.pod])).lines(line.rstrip() for line in output if line.strip())
+    mask = await podsecrets.mask_for(client, [failed.pod])
+    return mask.lines(line.rstrip() for line in output if line.strip())
