@@ -88,6 +88,8 @@ class ManagerSettings(Struct, frozen=True):
     configuration: Configuration
     kubeconfig: str = ""
     namespace: str = "lws-system"
+    is_pod: bool = False
+    """Whether `namespace` is that of the pod, to which the webhooks of the cluster must lead."""
     webhooks: bool = True
 
 
@@ -152,7 +154,8 @@ class ManagerProcess:
                 await webhooks.opened()
             await kubernetesversions.check(self._client)
 
-        owner = WebhookOwner(self._client, self._settings.namespace) if webhooks is not None else None
+        follows = webhooks is not None and self._settings.is_pod
+        owner = WebhookOwner(self._client, self._settings.namespace) if follows else None
         leading = Leading(self._controllers, election=self._election, begin=begin, owner=owner)
         detection = self._detection if webhooks is not None else None
         waiting = {GANGS: detection, WEBHOOKS: webhooks, CACHES: leading}

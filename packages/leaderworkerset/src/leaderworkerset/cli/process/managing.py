@@ -56,10 +56,12 @@ def run(values: Mapping[str, Any], kubeconfig: str) -> int:
     lightaiohttp.load()
     from leaderworkerset.manager import managerprocess
 
+    place = incluster.SERVICE_ACCOUNT / "namespace"
     settings = managerprocess.ManagerSettings(
         configuration=configuration,
         kubeconfig=kubeconfig,
-        namespace=clusterprocess.namespace(incluster.SERVICE_ACCOUNT / "namespace", NAMESPACE),
+        namespace=clusterprocess.namespace(place, NAMESPACE),
+        is_pod=place.exists(),
         webhooks=os.environ.get(ENABLE_WEBHOOKS) != "false",
     )
     try:
