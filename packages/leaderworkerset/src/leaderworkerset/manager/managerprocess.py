@@ -89,7 +89,7 @@ class ManagerSettings(Struct, frozen=True):
     kubeconfig: str = ""
     namespace: str = "lws-system"
     is_pod: bool = False
-    """Whether `namespace` is that of the pod, to which the webhooks of the cluster must lead."""
+    """Whether this process runs in a pod of `namespace`: the webhooks of the cluster must lead there."""
     webhooks: bool = True
 
 
