@@ -16,7 +16,8 @@ from tests.property.test_rollout import ModeledRollout, started
 
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.fold import States
-from leaderworkerset.core.leaderworkerset.rollingupdate import Current, next_step
+from leaderworkerset.core.leaderworkerset.outdatedleaders import Current
+from leaderworkerset.core.leaderworkerset.rollingupdate import next_step
 
 MOST_SINGLY = 1000
 

@@ -7,7 +7,7 @@ from typing import Any
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels, leaderworkerset
-from leaderworkerset.core.leaderworkerset import revisions, rollingupdate
+from leaderworkerset.core.leaderworkerset import outdatedleaders, revisions
 from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply, Source
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.policies.policy import GroupObjects, HeadlessService, LiveGroup
@@ -216,7 +216,7 @@ def as_applied(desired: JSONObject, **changes: Any) -> JSONObject:
 
 def applied(lws: JSONObject, statefulset: JSONObject) -> LastApply:
     """Return the remembered apply whose result is the current leader StatefulSet."""
-    current = rollingupdate.position(statefulset)
+    current = outdatedleaders.position(statefulset)
     source = Source(Identity.of(lws), groupname.revision(statefulset), current.replicas, current.partition)
     return LastApply(source, Identity.of(statefulset))
 

@@ -1,7 +1,5 @@
 """The fold of groups: kept up to date change by change it equals one made from scratch, and counts as a plain loop does."""
 
-from collections.abc import Mapping
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -107,18 +105,8 @@ def test_rollout_matches_groups_by_their_index(changes: list[tuple[bool, GroupFa
     expected = {index: GroupState(stays_ready(one, size), is_updated(one, size)) for index, one in named.items()}
     regular = {one.index: one for one in living.values() if fold_index(one) is not None}
     gated = sum(1 << index for index, one in regular.items() if index is not None and one.is_gated)
-    broken = sum(
-        1 << index
-        for index, one in regular.items()
-        if index is not None and one.revision != "new" and not one.is_deleting and not is_ready(expected, index)
-    )
-    counted = States.of(expected)._replace(gated=gated, broken=broken)
+    counted = States.of(expected)._replace(gated=gated)
     assert folded.states(size, "new") == counted
-
-
-def is_ready(states: Mapping[int, GroupState], index: int) -> bool:
-    """Return whether a group exists and is ready."""
-    return index in states and states[index].is_ready
 
 
 def is_updated(group: GroupFacts, size: int) -> bool:

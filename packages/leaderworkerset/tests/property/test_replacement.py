@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests import builders
 
 from kuberuntime.objects.meta import UID, JSONObject
-from leaderworkerset.core.leaderworkerset import rollingupdate
+from leaderworkerset.core.leaderworkerset import outdatedleaders
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.fold import fold
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers
@@ -67,7 +67,9 @@ def test_replacement_keeps_the_bound_in_any_state(
 ) -> None:
     """At least `replicas - maxUnavailable` groups remain available, or no leader is deleted (R-ROLL-1)."""
     folded = fold(groups, "web")
-    indexes = rollingupdate.choose(statefulset(replicas, partition), folded, limits=limits, size=size, key="new")
+    indexes = outdatedleaders.choose(
+        outdatedleaders.Leaders.of(statefulset(replicas, partition), folded, limits, size=size, key="new")
+    )
     chosen = [next(one for one in groups if one.index == index) for index in indexes]
 
     before = [one for one in groups if is_available(one, replicas, size)]
@@ -94,7 +96,9 @@ def test_rollout_takes_the_fewest_possible_waves(is_new: list[bool], unavailable
     fleet = [ready(index, "new" if new else "old") for index, new in enumerate(is_new)]
     waves = 0
     live = statefulset(len(fleet), 0)
-    while chosen := rollingupdate.choose(live, fold(fleet, "web"), limits=limits, size=2, key="new"):
+    while chosen := outdatedleaders.choose(
+        outdatedleaders.Leaders.of(live, fold(fleet, "web"), limits, size=2, key="new")
+    ):
         fleet = [ready(index, "new") if index in chosen else one for index, one in enumerate(fleet)]
         waves += 1
     assert all(one.revision == "new" for one in fleet)

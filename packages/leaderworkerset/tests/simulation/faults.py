@@ -114,6 +114,8 @@ class FaultyTransport:
         """Faults that happened, by name."""
         self.lost: list[tuple[float, str]] = []
         """Writes that failed or whose sender died at them: when, and what about."""
+        self.disturbed_at = float("-inf")
+        """When the last fault happened."""
         self.interruptions: list[float] = []
         """When the sender died, stood still or lost its lease, so that its work was interrupted."""
         self._thaw = 0.0
@@ -337,6 +339,7 @@ class FaultyTransport:
 
     def _count(self, name: str) -> None:
         self.counts[name] += 1
+        self.disturbed_at = asyncio.get_running_loop().time()
 
     def _record(self, request: Request, answer: Response | str) -> None:
         self._trace.record(asyncio.get_running_loop().time(), self._actor, request, answer)

@@ -143,7 +143,7 @@ class LeaderWorkerSetDriver(Driver):
         for write in writes:
             if memory and isinstance(write, Written) and write.resource == LEADERWORKERSETS:
                 memory.written_at = self._clock.monotonic()
-            if memory and memory.source and isinstance(write, Written) and write.resource in KEEPERS:
+            if memory and memory.source and isinstance(write, Written) and write.resource in KEEPERS and write.object:
                 memory.known = replace(memory.known, applied=LastApply(memory.source, Identity.of(write.object)))
 
     async def _is_behind(self, key: ObjectKey, needs: Collection[OnDemand]) -> bool:

@@ -19,6 +19,7 @@ LEADERWORKERSET: Final = (
     Permission(resources.PODS, ("delete", "patch")),
     Permission(resources.NAMESPACES, ("get",)),
     Permission(resources.STATEFULSETS, ("create", "patch")),
+    Permission(resources.STATEFULSETS, ("patch",), "status"),
     Permission(resources.DEPLOYMENTS, ("create", "patch")),
     Permission(resources.SERVICES, ("create", "patch")),
     Permission(resources.CONTROLLER_REVISIONS, ("create", "delete", "list", "patch")),

@@ -2,7 +2,7 @@
 
 In: the rollout strategy in numbers, the current groups. Out: waves, each with the groups replaced in it; and the
 maximum of groups and the minimum of available groups over all waves. The decisions are those of the core
-(`rollingupdate.next_step`, `rollingupdate.choose`). Only the StatefulSet controller is modeled: it creates all missing
+(`rollingupdate.next_step`, `outdatedleaders.py`). Only the StatefulSet controller is modeled: it creates all missing
 leaders at once, those at or above the partition from the new revision, and every group of the new revision is ready
 before the next wave.
 
@@ -16,10 +16,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.core.leaderworkerset import rollingupdate
+from leaderworkerset.core.leaderworkerset import outdatedleaders, rollingupdate
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.fold import Folded, States, below, highest
-from leaderworkerset.core.leaderworkerset.rollingupdate import Current
+from leaderworkerset.core.leaderworkerset.outdatedleaders import Current, Leaders
 
 LARGEST: Final = 10_000
 """The maximum number of groups for which a forecast is made."""
@@ -101,7 +101,9 @@ def _waves(world: World, limits: Budget, *, is_new_revision: bool) -> Iterator[t
     for _ in range(4 * LARGEST):
         decided = _decide(world, limits, is_new_revision=is_new)
         is_new = False
-        kept = decided.members & ~_replaceable(decided, limits, current=OLD if has_old else NEW)
+        has_old = has_old and not outdatedleaders.renewal(_leaders(decided, limits, current=OLD))
+        replaced = outdatedleaders.choose(_leaders(decided, limits, current=OLD if has_old else NEW))
+        kept = decided.members & ~sum(1 << index for index in replaced)
         whole = (1 << decided.current.replicas) - 1
         creations = whole & ~kept
         outdated = below(creations, decided.current.partition) if has_old else 0
@@ -124,8 +126,7 @@ def _decide(world: World, limits: Budget, *, is_new_revision: bool) -> World:
     It waits for groups that it adds before it continues.
     """
     while True:
-        broken = world.members & ~world.ready & ~world.updated
-        states = States(world.ready, world.updated, broken=broken, exhausted=world.exhausted & ~world.updated)
+        states = States(world.ready, world.updated, exhausted=world.exhausted & ~world.updated)
         step = rollingupdate.next_step(limits, world.current, states, is_new_revision=is_new_revision)
         current = Current(step.replicas, step.partition, str(limits.replicas))
         moved = replace(
@@ -142,8 +143,8 @@ def _decide(world: World, limits: Budget, *, is_new_revision: bool) -> World:
             return world
 
 
-def _replaceable(world: World, limits: Budget, *, current: str) -> int:
-    """Return the groups whose leaders are replaced now; `current` is the revision of groups below the partition."""
+def _leaders(world: World, limits: Budget, *, current: str) -> Leaders:
+    """Return the leaders; `current` is the revision of groups below the partition."""
     folded = Folded(
         members=world.members,
         leader_ready=world.ready,
@@ -151,10 +152,7 @@ def _replaceable(world: World, limits: Budget, *, current: str) -> int:
         leaders={NEW: world.updated, OLD: world.members & ~world.updated},
         statefulset_revisions={NEW: world.updated, OLD: world.members & ~world.updated},
     )
-    selection = 0
-    for index in rollingupdate.choose(_statefulset(world.current, current), folded, limits=limits, size=1, key=NEW):
-        selection |= 1 << index
-    return selection
+    return Leaders.of(_statefulset(world.current, current), folded, limits, size=1, key=NEW)
 
 
 def _statefulset(current: Current, revision: str) -> JSONObject:

@@ -18,9 +18,9 @@ from leaderworkerset.api import groupname, leaderworkerset
 from leaderworkerset.capabilities import deciding
 from leaderworkerset.capabilities.inplace import inplace
 from leaderworkerset.capabilities.inplace.inplace import InPlace
-from leaderworkerset.core.leaderworkerset import budget, revisions, rollingupdate
+from leaderworkerset.core.leaderworkerset import budget, outdatedleaders, revisions
 from leaderworkerset.core.leaderworkerset.budget import Budget
-from leaderworkerset.core.leaderworkerset.rollingupdate import Current
+from leaderworkerset.core.leaderworkerset.outdatedleaders import Current
 from leaderworkerset.steering.fieldchanges import FieldChange, change_lines, field_changes, verdict
 from leaderworkerset.steering.forecast import Forecast, Wave, World, forecast
 from leaderworkerset.steering.patches import is_paused
@@ -179,7 +179,7 @@ def _world(before: Situation | None, revision: str) -> World:
     key = revision or (groupname.revision(statefulset) if statefulset else "")
     existing = [group for group in lws_view.groups if group.leader and group.leader.object is not None]
     desired = lws_view.desired
-    current = Current(desired, 0, str(desired)) if statefulset is None else rollingupdate.position(statefulset)
+    current = Current(desired, 0, str(desired)) if statefulset is None else outdatedleaders.position(statefulset)
     return World(
         current,
         members=_bits(existing),

@@ -10,7 +10,7 @@ from typing import Final
 from kuberuntime.objects import decimals, meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.core.leaderworkerset import revisions, rollingupdate
+from leaderworkerset.core.leaderworkerset import outdatedleaders, revisions
 from leaderworkerset.steering import pasts
 from leaderworkerset.steering.pasts import Entry
 from leaderworkerset.views.groups import View
@@ -86,7 +86,7 @@ def _lowest_partition(view: View, statefulset: JSONObject | None) -> int:
     updated = view.desired
     while updated - 1 in current:
         updated -= 1
-    return max(updated, rollingupdate.position(statefulset).partition) or view.desired
+    return max(updated, outdatedleaders.position(statefulset).partition) or view.desired
 
 
 def _with_partition(lws: JSONObject, value: int, annotations: JSONObject) -> JSONObject:

@@ -93,17 +93,39 @@ async def test_rollout_keeps_the_minimum_of_available_groups(
 @pytest.mark.parametrize("running", ["embedded", *build.CLUSTERS], indirect=True)
 @pytest.mark.parametrize("broken", ["web-0-1", "web-0"], ids=["its worker", "its leader"])
 async def test_broken_old_group_does_not_block_a_rollout(space: Space, broken: str) -> None:
-    """The Go controller keeps partition 3 forever.
-
-    A ready group is replaced only while another is ready (docs/adr/0030).
-    """
+    """The Go controller keeps partition 3 forever; here the broken group is replaced first (docs/adr/0030)."""
     await space.create(lws(replicas=3, size=2, gated=True))
     async with space.releasing():
         await space.settled()
     await space.close(broken)
     await space.until(lambda state: _assert_ready(state, {1, 2}))
-    space.always(at_least(1))
+    space.always(at_least(2))
     await space.replace_worker_template(pod_template("app:2"))
+    after = await space.settled()
+    assert set(images(after).values()) == {"app:2"}
+
+
+@pytest.mark.parametrize("running", ["embedded", *build.CLUSTERS], indirect=True)
+async def test_rollout_keeps_the_last_ready_group(space: Space) -> None:
+    """The new template never gets ready; the broken group has it, and the ready one stays (docs/adr/0030)."""
+    await space.create(lws(replicas=2, size=2, gated=True))
+    async with space.releasing():
+        await space.settled()
+    await space.close("web-0-1")
+    await space.until(lambda state: _assert_ready(state, {1}))
+    space.always(at_least(1))
+    await space.edit_template(**new_worker(gated=True))
+
+    def is_replaced(state: State, before: str = "") -> None:
+        assert_images(state, {1}, {0})
+        assert meta.spec(state.statefulsets["web"])["updateStrategy"]["rollingUpdate"]["partition"] == 2
+        assert meta.uid(state.pods["web-0"]) != before
+
+    replaced = await space.until(is_replaced)
+    await space.delete("web-0", PODS)
+    await space.until(partial(is_replaced, before=meta.uid(replaced.pods["web-0"])))
+    await space.release("web-0", "web-0-1")
+    await space.edit_template(**new_worker())
     after = await space.settled()
     assert set(images(after).values()) == {"app:2"}
 

@@ -19,7 +19,8 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSetSpec
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.leaderworkerset import budget, rollingupdate
 from leaderworkerset.core.leaderworkerset.fold import GroupState, States
-from leaderworkerset.core.leaderworkerset.rollingupdate import Case, Current, RolloutStep
+from leaderworkerset.core.leaderworkerset.outdatedleaders import Current
+from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
 from leaderworkerset.core.policies import accelerators
 
 LARGEST = 2**31 - 1

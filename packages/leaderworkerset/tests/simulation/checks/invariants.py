@@ -15,7 +15,7 @@ In: every change that the API server commits, and every write of a manager as it
 - Leadership: no write of a manager arrives while another one holds the lease.
 - Budgets: see `budgets.py`.
 - One revision: the ready pods of an incarnation have one revision, and run its template.
-- Revisions: see `revisions.py`.
+- Revisions: see `revisions.py`. Broken groups: see `releases.py`.
 """
 
 from collections import defaultdict, deque
@@ -37,6 +37,7 @@ from tests.simulation.checks.facts import (
     read_target,
     restarts_in_place,
 )
+from tests.simulation.checks.releases import Releases
 from tests.simulation.cluster import NAMESPACE
 from tests.simulation.schedules.podgroups import POD_GROUPS, WORKLOADS
 
@@ -95,6 +96,7 @@ class Invariants:
         self.recreations = 0
         self.facts = Facts()
         self.budgets = Budgets(self.facts)
+        self.releases = Releases(self.facts)
         self.lost: Callable[[str, float], int] = lambda leader, since: 0
         """Returns how many writes about a leader and the record of its recreations failed since then."""
         self.interrupted: Callable[[float, float], bool] = lambda begin, end: False
@@ -217,6 +219,7 @@ class Invariants:
     def _judge(self, groups: dict[Index, Group], change: Change) -> None:
         now = self._clock.monotonic()
         self._check_revisions(groups, change)
+        self.releases.observe(groups.values(), now)
         groups = {index: group for index, group in groups.items() if self.facts.is_current(group)}
         available = {index for index, group in groups.items() if self._is_up(group)}
         self._excused |= {index for index, group in groups.items() if group.is_hurt}
@@ -272,6 +275,8 @@ class Invariants:
         target = read_target(request)
         if target is None:
             return
+        for text in () if self._is_tolerant else self.releases.given_up(target, request, self._clock.monotonic()):
+            self._violate(text)
         if self._holder not in ("", actor):
             self._violate(f"{actor} writes {target} while {self._holder} leads")
         known = self.facts.find(target)

@@ -16,7 +16,7 @@ from tests.simulation.checks.inplace import InPlaceInvariants
 from tests.simulation.checks.invariants import Invariants
 from tests.simulation.checks.randomkeys import RandomKeyInvariants
 from tests.simulation.faults import Death, Schedule
-from tests.simulation.schedules import faultplans, happenings, refusals
+from tests.simulation.schedules import faultplans, happenings, rollouts
 from tests.simulation.schedules.forking import Send, branch
 from tests.simulation.schedules.inplace import TOO_MANY, of_in_place, sized
 from tests.simulation.schedules.kubelet import SLOW_PODS
@@ -325,7 +325,7 @@ SCENARIOS: Final[Mapping[str, Sequence[Happening]]] = {
     "fail in a rollout": (roll, fail),
     "fail before the update": (roll, fail_outdated),
     "revert": (happenings.roll_and_return,),
-    "roll refused": (refusals.roll_refused,),
+    **rollouts.ROLLOUTS,
     "replace": (happenings.replace,),
     "crash loop": (crash_loop,),
     "exhaust": (exhaust, recover),

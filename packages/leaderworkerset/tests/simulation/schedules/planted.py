@@ -37,7 +37,14 @@ from leaderworkerset.capabilities.history import revisionhistory
 from leaderworkerset.capabilities.termination import termination
 from leaderworkerset.controllers import leaderworkerset as of_lws
 from leaderworkerset.controllers import pod as of_pod
-from leaderworkerset.core.leaderworkerset import budget, edition, ordinalleaders, revisions, rollingupdate
+from leaderworkerset.core.leaderworkerset import (
+    budget,
+    edition,
+    ordinalleaders,
+    outdatedleaders,
+    revisions,
+    rollingupdate,
+)
 from leaderworkerset.core.pod import reconcile as of_groups
 from leaderworkerset.core.policies import failures, restartpolicy
 from leaderworkerset.core.policies.recreation import RestartSettings
@@ -122,16 +129,28 @@ def _ignores_readiness() -> Plant:
     return patch.object(rollingupdate, "_affordable", lambda now, partition: 0)
 
 
+@contextmanager
+def _gives_up_the_last_group() -> Iterator[None]:
+    """Release the highest group whatever the groups below it are, as long as those above it are ready."""
+
+    def step(limits: Any, current: Any, states: Any) -> int:
+        done = rollingupdate._tail(states.ready & states.updated, current.replicas)
+        return int(min(max(current.replicas - done - 1, 0), current.partition))
+
+    affordable = patch.object(rollingupdate, "_affordable", lambda now, partition: partition)
+    with patch.object(rollingupdate, "rolling_partition", step), affordable:
+        yield
+
+
 def _replaces_one_too_many() -> Plant:
     """Delete one leader more than may be unavailable, regardless of the partition."""
-    real, position = rollingupdate.choose, rollingupdate.position
+    real = outdatedleaders.choose
 
-    def choose(statefulset: Any, folded: Any, *, limits: Any, size: int, key: str) -> list[int]:
-        looser = replace(limits, unavailable=limits.unavailable + 1)
-        with patch.object(rollingupdate, "position", lambda one: position(one)._replace(partition=0)):
-            return real(statefulset, folded, limits=looser, size=size, key=key)
+    def choose(leaders: Any) -> list[int]:
+        looser = replace(leaders.limits, unavailable=leaders.limits.unavailable + 1)
+        return real(replace(leaders, limits=looser, now=leaders.now._replace(partition=0)))
 
-    return patch.object(rollingupdate, "choose", choose)
+    return patch.object(outdatedleaders, "choose", choose)
 
 
 def _reclaims_surge_early() -> Plant:
@@ -308,6 +327,7 @@ BUGS: Final = {
         Bug(_partition_off_by_one, "roll.0"),
         Bug(_ignores_readiness, "roll.0"),
         Bug(_replaces_one_too_many, "roll.0"),
+        Bug(_gives_up_the_last_group, "roll broken.0"),
         Bug(_reclaims_surge_early, "surge.0"),
         Bug(_keeps_surge, "surge.0"),
         Bug(_surges_too_far, "surge.0"),

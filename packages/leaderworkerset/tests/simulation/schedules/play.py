@@ -57,6 +57,11 @@ class Play:
         """Return whether a manager died, was paused or lost its lease between two moments, or shortly before them."""
         return any(begin - STANDSTILL <= at <= end for wire in self.wires() for at in wire.interruptions)
 
+    def disturbed(self, now: float) -> bool:
+        """Return whether a fault of a manager, or a refused write, may still delay what it does."""
+        last = [wire.disturbed_at for wire in self.wires()] + [at for at, _ in self.world.wire.lost[-1:]]
+        return max(last, default=float("-inf")) > now - STANDSTILL
+
     def refused(self, path: str, since: float) -> bool:
         """Return whether a write of Kubernetes' controllers to the object of a path was refused as a conflict since then."""
         found = (entry for entry in self.world.trace.entries if entry.actor == "controllers" and entry.object == path)

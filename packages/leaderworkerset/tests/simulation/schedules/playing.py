@@ -164,6 +164,7 @@ async def play(world: LeanWorld, seed: str, script: Script, invariants: type[Inv
     it = Play(world, checks, random)
     checks.lost, checks.interrupted, checks.refused = it.lost, it.interrupted, it.refused
     checks.lag = HOPS * max(schedule.latency[1] for schedule in (*script.managers, script.others))
+    checks.releases.lag, checks.releases.is_disturbed = checks.lag, it.disturbed
     begin, writes = world.clock.monotonic(), len(world.trace.entries)
     for name, schedule in zip(sorted(world.managers), script.managers, strict=True):
         world.managers[name].arm(schedule)

@@ -27,7 +27,7 @@ from kuberuntime.plan import Action, Event, Patch, together
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.capabilities.inplace import inplaceevents, inplaceresources
-from leaderworkerset.core.leaderworkerset import revisions, rollingupdate
+from leaderworkerset.core.leaderworkerset import outdatedleaders, revisions
 from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts
 from leaderworkerset.core.leaderworkerset.fold import Folded, below, highest
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
@@ -161,7 +161,7 @@ def decide(facts: SetFacts, leaders: LeaderDecision, _now: datetime) -> LeaderDe
 
 def _mark_all(facts: SetFacts, folded: Folded, released: int) -> tuple[Action, ...]:
     living, key = facts.living, facts.revision.key
-    if living is None or groupname.revision(living) != key or not rollingupdate.has_looked(living):
+    if living is None or groupname.revision(living) != key or not outdatedleaders.has_looked(living):
         return ()
     groups = marks(folded, facts.observed.groups, facts.lws.name, key, released)
     return together(mark(facts.obj, group, key, living) for group in groups)
@@ -175,7 +175,7 @@ def _events(facts: SetFacts, leaders: LeaderDecision, folded: Folded) -> Sequenc
         return announce(facts.obj, known, key, new, facts.gang)
     if facts.living is None:
         return leaders.updating
-    released = below(folded.members, rollingupdate.position(facts.living).partition)
+    released = below(folded.members, outdatedleaders.position(facts.living).partition)
     span = released & ~below(folded.members, leaders.source.partition)
     is_done = span and not span & ~folded.leaders.get(facts.revision.key, 0)
     return () if is_done else leaders.updating

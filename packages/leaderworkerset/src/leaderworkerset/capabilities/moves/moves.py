@@ -19,7 +19,7 @@ from leaderworkerset.api.conditions import MOVE_IN_PROGRESS, NOT_MOVING
 from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet
 from leaderworkerset.capabilities import names
 from leaderworkerset.core import decisionevents
-from leaderworkerset.core.leaderworkerset import budget, hashleaders, rollingupdate
+from leaderworkerset.core.leaderworkerset import budget, hashleaders, outdatedleaders
 from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts, delete_leader
 from leaderworkerset.core.leaderworkerset.fold import Folded, below, highest, regular
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
@@ -104,7 +104,7 @@ def _is_rolled_out(facts: SetFacts, leaders: LeaderDecision) -> bool:
     if facts.living is None:
         return False
     if leaders.rollout is not None:
-        return not rollingupdate.is_rolling(facts.living, leaders.rollout.folded)
+        return not outdatedleaders.is_rolling(facts.living, leaders.rollout.folded)
     groups, key = facts.observed.groups.values(), facts.revision.key
     return hashleaders.is_current(Leaders(facts.living, groups, key, has_older=False))
 
@@ -119,7 +119,7 @@ def _available(facts: SetFacts, rollout: Rollout | None) -> frozenset[str]:
         return frozenset(
             group.leader for group in facts.observed.groups.values() if _stays(group) and group.is_leader_ready
         )
-    living = 0 if facts.living is None else rollingupdate.living(facts.living, rollout.folded)
+    living = 0 if facts.living is None else outdatedleaders.living(facts.living, rollout.folded)
     available = highest(living & rollout.folded.available(facts.lws.size))
     return frozenset(f"{facts.lws.name}-{index}" for index in available)
 

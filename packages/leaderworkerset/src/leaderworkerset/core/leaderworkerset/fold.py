@@ -42,19 +42,15 @@ class GroupState(NamedTuple):
 
 
 class States(NamedTuple):
-    """The groups that are ready, updated, gated and broken, as sets of indexes; others are missing.
+    """The groups that are ready, updated and gated, as sets of indexes; others are not ready or missing.
 
     Groups that are `moving` wait to be moved off closed nodes. Surge groups replace them, as they replace updated
-    groups.
-
-    Broken groups have an older revision, exist, are not being deleted, and are not ready: they may never become ready.
-    Exhausted groups never become ready, and are also broken.
+    groups. Exhausted groups of an older revision never become ready.
     """
 
     ready: int
     updated: int
     gated: int = 0
-    broken: int = 0
     exhausted: int = 0
     moving: int = 0
 
@@ -126,18 +122,16 @@ class Folded(Struct, frozen=True, kw_only=True):
         of_workers = ALL if size == 1 else self.workers.get(revision, 0) | self.exhausted
         return self.leaders.get(revision, 0) & of_workers
 
-    def states(self, size: int, revision: str, *, replaced: int = 0) -> States:
+    def states(self, size: int, revision: str) -> States:
         """Return the states for the rollout; a group whose workers do not carry its index is missing (R-ROLL-8).
 
         Only groups that stay ready are ready. A group whose leader is being deleted, or whose workers belong to an
-        earlier leader, is about to end, and must not allow the replacement of another group. Groups that are `replaced`
-        now are recreated, so they are not broken.
+        earlier leader, is about to end, and must not allow the replacement of another group.
         """
         complete = self.workers_named | self.without_workers(size)
         ready, updated = self.available(size) & complete, self.updated(size, revision) & complete
-        older = self.members & ~self.leaders.get(revision, 0) & ~replaced
-        exhausted = older & self.exhausted
-        return States(ready, updated, self.gated, (older & ~self.deleting & ~ready) | exhausted, exhausted)
+        exhausted = self.members & ~self.leaders.get(revision, 0) & self.exhausted
+        return States(ready, updated, self.gated, exhausted)
 
 
 class RolloutRoute(Protocol):

@@ -21,7 +21,7 @@ from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Action
 from leaderworkerset.api import groupname, labels, recreationrecord
-from leaderworkerset.core.leaderworkerset import rollingupdate
+from leaderworkerset.core.leaderworkerset import outdatedleaders
 from leaderworkerset.core.leaderworkerset.decision import SetFacts
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.restarts import retention
@@ -67,7 +67,7 @@ def _ended_ordinals(facts: SetFacts, exhausted: Sequence[JSONObject]) -> Iterato
     living = facts.living
     if living is None:
         return
-    current, key = rollingupdate.position(living), groupname.revision(living)
+    current, key = outdatedleaders.position(living), groupname.revision(living)
     for leader in exhausted:
         index = decimals.natural(groupname.label(leader))
         is_rolled = bool(key) and groupname.revision(leader) != key
@@ -101,7 +101,7 @@ def kept_counts(facts: SetFacts, counts: Counts, admitted: Sequence[JSONObject])
     replicas = facts.lws.spec.replicas
     if not facts.lws.spec.group_identity.is_hash:
         living = facts.living
-        bound = replicas if living is None else max(replicas, rollingupdate.position(living).replicas)
+        bound = replicas if living is None else max(replicas, outdatedleaders.position(living).replicas)
         return {key: count for key, count in counts.items() if key.ordinal < bound}
     owners = {
         group.group_index: group

@@ -9,7 +9,8 @@ from datetime import datetime
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.plan import Action, Event, together
+from kuberuntime.objects.resources import STATEFULSETS
+from kuberuntime.plan import Action, Event, guarded_patch, together
 from leaderworkerset.api import groupname
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.extensions import UPSTREAM, Extensions
@@ -47,7 +48,7 @@ def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) ->
             error = str(unknown)
     return LeaderDecision(
         source=source,
-        actions=() if applies else _replace(facts, rollout.replaced),
+        actions=() if applies else (*_renew(living, rollout.renewal), *_replace(facts, rollout.replaced)),
         applied=keeper if applies else None,
         updating=_update_events(facts, rollout),
         is_void_if_behind=rollout.begins,
@@ -74,6 +75,14 @@ def _update_events(facts: SetFacts, rollout: Rollout) -> tuple[Event, ...]:
     if current.partition - 1 != step.partition:
         note = f"Updating replicas {step.partition} to {current.partition - 1} (inclusive)"
     return (decisionevents.updating(facts.obj, note),)
+
+
+def _renew(living: JSONObject | None, revision: str) -> tuple[Action, ...]:
+    """Make the newest revision of the StatefulSet its current one, so that it creates all leaders from it."""
+    if living is None or not revision:
+        return ()
+    change = {"status": {"currentRevision": revision}}
+    return (guarded_patch(STATEFULSETS, living, change, subresource="status", if_present=True),)
 
 
 def _replace(facts: SetFacts, replaced: Sequence[int]) -> tuple[Action, ...]:

@@ -21,7 +21,7 @@ A group is *released* when the partition falls to its index or below: it gets th
 differences from the Go controller (a ninth is in `budget`; reasons: docs/adr/0010, docs/adr/0030):
 
 - Groups whose leader has scheduling gates are released first, if no other group has a higher index (R-KQ-61).
-- Broken groups of an older revision never use up the budget: one group at a time is still released (docs/adr/0030).
+- Broken groups of an older revision are replaced first, whatever their index (`outdatedleaders.py`, docs/adr/0030).
 - A ready surge group stays while it is needed for `R - U` available groups. The Go controller counts all surge groups.
 - A leader that is being deleted is unavailable. To the Go controller it is ready until its pod has ended.
 - A new template also holds back surge groups. The Go controller updates all of them at once.
@@ -32,19 +32,19 @@ differences from the Go controller (a ninth is in `budget`; reasons: docs/adr/00
 
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from itertools import islice
 from typing import Final, NamedTuple
 
 from msgspec import Struct
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import groupname, labels
+from leaderworkerset.api import groupname
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
-from leaderworkerset.core.leaderworkerset import budget, fold
+from leaderworkerset.core.leaderworkerset import budget, fold, outdatedleaders
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.fold import Folded, RolloutRoute, States, below
 from leaderworkerset.core.leaderworkerset.groupfacts import is_of_one_revision
+from leaderworkerset.core.leaderworkerset.outdatedleaders import Current, Leaders, position
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
 
 
@@ -58,14 +58,6 @@ class Case(StrEnum):
     SCALING_UP = "C3b"
     REPLICAS_EDITED = "C4"
     ROLLING = "C5"
-
-
-class Current(NamedTuple):
-    """The current leader StatefulSet; `annotated` is its `replicas` annotation, verbatim."""
-
-    replicas: int
-    partition: int
-    annotated: str
 
 
 class CaseFacts(NamedTuple):
@@ -166,7 +158,7 @@ class Rollout(Struct, frozen=True):
 
     The step `begins` an update if it releases the first groups. It is `at_step` if the StatefulSet has its partition
     and replicas. If nothing is applied, `replaced` leaders are deleted, the worst first, and `released` groups updated
-    in place.
+    in place. `renewal`, if any, is the revision from which the StatefulSet must create all leaders from now on.
     """
 
     limits: Budget
@@ -177,6 +169,7 @@ class Rollout(Struct, frozen=True):
     replaced: Sequence[int]
     folded: Folded
     released: int = 0
+    renewal: str = ""
 
 
 def advance(
@@ -188,9 +181,8 @@ def advance(
 ) -> Rollout:
     """Compute the state of the rollout and its next step; raise ValueError for an unusable strategy."""
     limits, size, key = budget.read(lws.spec), lws.size, revision.key
-    left_behind = 0 if statefulset is None else _abandoned(statefulset, folded, limits=limits, size=size, key=key)
     current = None if statefulset is None else position(statefulset)
-    states = folded.states(size, key, replaced=left_behind | folded.updating)
+    states = folded.states(size, key)
     if (moving := folded.departing) and current is not None and current.partition == 0 and not revision.is_new:
         states = states._replace(updated=states.updated & ~moving, moving=moving)
     step = next_step(limits, current, states, is_new_revision=revision.is_new)
@@ -205,19 +197,10 @@ def advance(
         step = step._replace(partition=partition)
     at_step = (current.replicas, current.partition) == (step.replicas, step.partition)
     begins = bool(released or step.partition < current.partition) and current.partition >= current.replicas
-    replaced = choose(statefulset, folded, limits=limits, size=size, key=key) if at_step else ()
-    return Rollout(limits, current, step, begins, at_step, replaced, folded, released)
-
-
-def position(statefulset: JSONObject) -> Current:
-    """Return the progress of the rollout of a leader StatefulSet."""
-    spec = meta.spec(statefulset)
-    rolling = (spec.get("updateStrategy") or {}).get("rollingUpdate") or {}
-    return Current(
-        replicas=int(spec.get("replicas", 1)),
-        partition=int(rolling.get("partition") or 0),
-        annotated=meta.annotations(statefulset).get(labels.REPLICAS, ""),
-    )
+    if not at_step:
+        return Rollout(limits, current, step, begins, at_step, (), folded, released)
+    replaced, renewal = outdatedleaders.decide(Leaders.of(statefulset, folded, limits, size=size, key=key))
+    return Rollout(limits, current, step, begins, at_step, replaced, folded, released, renewal)
 
 
 def is_behind(statefulset: JSONObject) -> bool:
@@ -279,31 +262,27 @@ def count_unready(states: States, desired: int) -> int:
 def rolling_partition(limits: Budget, current: Current, states: States) -> int:
     """Compute how far down the partition may move now; it never moves up within a rollout (R-ROLL-6, R-ROLL-7).
 
-    Exhausted groups of an older revision are skipped (N-RB-8, N-AT-21). Broken groups never use up the budget (ADR 30).
+    Exhausted groups of an older revision are skipped (N-RB-8, N-AT-21).
     """
     total = current.replicas
     ready = below(states.ready, total)
     step = limits.unavailable + limits.surge - (limits.burst - total)
     base = max(total - _tail(ready & states.updated, total) - step, 0)
-    returning = base - below(ready | states.broken | states.exhausted, base).bit_count()
-    broken = below(states.broken & ~states.exhausted, base).bit_count()
-    partition = base + returning + min(broken, max(step - 1, 0))
+    partition = 2 * base - below(ready | states.exhausted, base).bit_count()
     return min(fold.down_to_outdated(ready & ~states.updated, base, partition, total), current.partition)
 
 
 def _affordable(now: CaseFacts, partition: int) -> int:
     """Raise a partition until `replicas - unavailable` groups stay ready, as far as that depends on this step.
 
-    After a reverted update, the contract's formula ignores missing groups between its base and its partition. If broken
-    groups use up the budget and none is missing, one may be released. Groups above the burst end soon and do not count.
+    After a reverted update, the contract's formula ignores missing groups between its base and its partition. Groups
+    above the burst end soon and do not count.
     """
     limits, current, states = now.limits, now.current, now.states
-    total = min(current.replicas, limits.burst)
-    ready, broken = below(states.ready, total), below(states.broken, total)
+    ready = below(states.ready, min(current.replicas, limits.burst))
     staying = below(ready, current.partition).bit_count() + ((ready & states.updated) >> current.partition).bit_count()
     exhausted = below(states.exhausted, current.replicas).bit_count()
-    is_blocked = bool(broken) and (ready | broken).bit_count() == total
-    spare = max(staying - (limits.replicas - limits.unavailable - exhausted), is_blocked)
+    spare = max(staying - (limits.replicas - limits.unavailable - exhausted), 0)
     going = below(ready & ~states.updated, current.partition) >> partition
     kept = going.bit_count() - spare
     return partition if kept <= 0 else partition + fold.shortest_with(going, kept)
@@ -314,85 +293,3 @@ def _tail(done: int, total: int) -> int:
     if done.bit_length() < total:
         return 0
     return total - (~done & ((1 << total) - 1)).bit_length()
-
-
-def choose(statefulset: JSONObject, folded: Folded, *, limits: Budget, size: int, key: str) -> list[int]:
-    """Return the groups whose outdated leaders must be deleted, the worst first (docs/adr/0004-max-unavailable.md).
-
-    The StatefulSet controller would never replace them (`_abandoned`), or only one at a time (`needs_help`). An
-    available group is only replaced while more than `replicas - unavailable` are available, or if broken groups block
-    the rollout.
-    """
-    if not has_looked(statefulset):  # a controller that is down recreates nothing
-        return []
-    left_behind = _abandoned(statefulset, folded, limits=limits, size=size, key=key) | _refused(
-        statefulset, folded, limits
-    )
-    partition = position(statefulset).partition
-    available = living(statefulset, folded) & folded.available(size)
-    outdated = _outdated(statefulset, folded, key)
-    exhausted = below(folded.exhausted & ~folded.leaders.get(key, 0), position(statefulset).replicas)
-    is_blocked = bool(below(outdated & ~available & ~left_behind, partition))
-    is_blocked &= (available >> partition).bit_count() == position(statefulset).replicas - partition
-    rolled = outdated & ~below(outdated, partition)
-    if not needs_help(statefulset) and not exhausted and not is_blocked:
-        # A StatefulSet controller that knows maxUnavailable counts broken leaders, and replaces none at that number.
-        return [*fold.highest(left_behind | rolled & ~folded.leader_ready)]
-    spare = max(available.bit_count() - (limits.replicas - limits.unavailable - exhausted.bit_count()), is_blocked)
-    return [*fold.highest(rolled & ~available | left_behind), *islice(fold.highest(rolled & available), spare)]
-
-
-def _abandoned(statefulset: JSONObject, folded: Folded, *, limits: Budget, size: int, key: str) -> int:
-    """Return the groups that no revision of the StatefulSet would repair, and that its partition keeps.
-
-    Groups below the user's partition stay unchanged. So do the highest groups, if they would be created from an older
-    revision: the rollout reaches them first, and would replace them again.
-    """
-    if not has_looked(statefulset):
-        return 0
-    available, outdated = folded.available(size), _outdated(statefulset, folded, key)
-    below_partition = below(outdated, position(statefulset).partition)
-    status = meta.status(statefulset)
-    if status.get("currentRevision") != status.get("updateRevision"):
-        below_partition = below(below_partition, (outdated & available).bit_length())
-    lost = below_partition & ~available & ~folded.gated & ~_made_of(statefulset, folded, "currentRevision")
-    lost = lost & ~folded.updating | below_partition & folded.stranded
-    return lost & ~below(lost, limits.partition)
-
-
-def _refused(statefulset: JSONObject, folded: Folded, limits: Budget) -> int:
-    """Return the groups that their nodes do not resize, once leaders get the revision or the partition keeps them."""
-    refused = living(statefulset, folded) & folded.refused
-    return refused & ~below(refused, position(statefulset).partition) | below(refused, limits.partition)
-
-
-def needs_help(statefulset: JSONObject) -> bool:
-    """Return whether the StatefulSet controller ignores `maxUnavailable`: the default of Kubernetes before 1.37."""
-    strategy = meta.spec(statefulset).get("updateStrategy") or {}
-    return has_looked(statefulset) and "maxUnavailable" not in (strategy.get("rollingUpdate") or {})
-
-
-def is_rolling(statefulset: JSONObject, folded: Folded) -> bool:
-    """Return whether the StatefulSet controller may delete leaders for an update now."""
-    outdated = living(statefulset, folded) & ~_made_of(statefulset, folded, "updateRevision")
-    return not has_looked(statefulset) or bool(outdated >> position(statefulset).partition)
-
-
-def living(statefulset: JSONObject, folded: Folded) -> int:
-    """Return the groups that the StatefulSet has, and keeps."""
-    return below(folded.members & ~folded.deleting, position(statefulset).replicas)
-
-
-def _outdated(statefulset: JSONObject, folded: Folded, key: str) -> int:
-    """Return the groups whose leaders have neither the revision nor the StatefulSet's update revision."""
-    return living(statefulset, folded) & ~folded.leaders.get(key, 0) & ~_made_of(statefulset, folded, "updateRevision")
-
-
-def has_looked(statefulset: JSONObject) -> bool:
-    """Return whether the StatefulSet controller has observed the current StatefulSet."""
-    return meta.is_observed(statefulset) and bool(meta.status(statefulset).get("updateRevision"))
-
-
-def _made_of(statefulset: JSONObject, folded: Folded, which: str) -> int:
-    """Return the groups whose leaders were created from this revision of the StatefulSet."""
-    return folded.statefulset_revisions.get(meta.status(statefulset).get(which) or "", 0)

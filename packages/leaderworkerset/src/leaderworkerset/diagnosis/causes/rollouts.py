@@ -65,18 +65,19 @@ def held_by_partition(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E086",
     title="the rollout waits for groups that are not ready",
-    meaning="The maximum of groups is unavailable, so no further group is replaced. Groups of an older revision that are not ready do not block a rollout.",
+    meaning="The maximum of groups is unavailable, so no further group is replaced. Groups of an older revision that are not ready are replaced first, unless a partition is set.",
     remedy="Find out why these groups are not ready, or raise maxUnavailable or maxSurge.",
     verdict=Verdict.PROGRESSING,
 )
 def blocked_by_group(observed: Observed) -> Finding | None:
     """Find a rollout that waits for groups that are not ready, since no more groups may be unavailable.
 
-    It never waits for broken groups of an older revision (docs/adr/0030).
+    Broken groups of an older revision are replaced first, unless the user set a partition (docs/adr/0030).
     """
     view, key = observed.view, groupname.revision(observed.leader_statefulset or {})
     unready = [group for group in view.groups if not group.is_ready and group.index < view.desired]
-    waiting = [group for group in unready if not key or group.revision in {"", key}]
+    is_held = bool(configuration(view).get("partition"))
+    waiting = [group for group in unready if is_held or not key or group.revision in {"", key}]
     allowed = max(allowed_unavailable(view), 1)
     if not view.is_updating or not waiting or len(waiting) < allowed:
         return None
@@ -86,7 +87,10 @@ def blocked_by_group(observed: Observed) -> Finding | None:
         subject=own(observed),
         sentence=f"the rollout waits for {word} {group_names} to be ready: no more than {allowed} may be unavailable",
         evidence=(f"{view.updated} of {counted(view.desired, 'group')} updated",),
-        steps=(observed.lws(f"explain {view.name}/{waiting[0].name}"),),
+        steps=(
+            observed.lws(f"explain {view.name}/{waiting[0].name}"),
+            "otherwise raise spec.rolloutStrategy.rollingUpdateConfiguration.maxUnavailable, and apply it",
+        ),
     )
 
 

@@ -245,6 +245,14 @@ class Cluster:
         patch = {"status": meta.status(pod) | {"containerStatuses": statuses}}
         await self.client.patch(PODS, meta.key(pod), patch, kind="merge", subresource="status")
 
+    async def make_unready(self, name: str) -> None:
+        """Report that the pod is not ready, until it is replaced."""
+        status = {"conditions": [{"type": "Ready", "status": "False"}]}
+        await self.client.patch(
+            PODS, ObjectKey(NAMESPACE, name), {"status": status}, kind="merge", subresource="status"
+        )
+        await self.settle()
+
     async def _run_workloads(self) -> None:
         """Run the controllers of StatefulSets, Deployments and ReplicaSets."""
         client, clock, read = self.client, self.clock, build_informers(self.client)

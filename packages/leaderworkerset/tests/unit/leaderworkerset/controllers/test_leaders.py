@@ -17,7 +17,7 @@ from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, STATEFULSETS, Resource
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.controllers import leaders
-from leaderworkerset.core.leaderworkerset import rollingupdate
+from leaderworkerset.core.leaderworkerset import outdatedleaders
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 
 pytestmark = pytest.mark.virtual_time
@@ -54,7 +54,7 @@ class LateWatch(CountingTransport):
 
 
 async def partition(cluster: Cluster) -> int:
-    return rollingupdate.position(await cluster.get(STATEFULSETS, "web")).partition
+    return outdatedleaders.position(await cluster.get(STATEFULSETS, "web")).partition
 
 
 async def image(cluster: Cluster) -> str:

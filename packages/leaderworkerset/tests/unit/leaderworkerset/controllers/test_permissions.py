@@ -39,6 +39,7 @@ async def live_through_everything(cluster: Cluster) -> None:
     await cluster.settle(120)
     no_history = {"metadata": {"annotations": {labels.REVISION_HISTORY_LIMIT: "0"}}}
     await cluster.client.patch(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"), no_history, kind="merge")
+    await cluster.make_unready("web-0-1")
     await cluster.edit(leaderWorkerTemplate={"workerTemplate": builders.pod_template("app:3")})
     await cluster.settle(120)
     for mistake in ("a", "b"):  # the same complaint twice

@@ -7,7 +7,7 @@ import pytest
 from tests.kept import checked
 
 from leaderworkerset.capabilities import deciding
-from leaderworkerset.core.leaderworkerset import groupfacts, revisions, rollingupdate
+from leaderworkerset.core.leaderworkerset import groupfacts, outdatedleaders, revisions
 from leaderworkerset.core.leaderworkerset import reconcile as of_lws
 from leaderworkerset.core.pod import reconcile as of_pod
 from leaderworkerset.core.pod import statefulset
@@ -29,7 +29,8 @@ PARTS: Final = (
     (exclusive, "node_selector"),
     (failures, "failed_pods"),
     (failures, "has_failed"),
-    (rollingupdate, "choose"),
+    (outdatedleaders, "choose"),
+    (outdatedleaders, "renewal"),
     (revisions, "resolve"),
     (statefulset, "build"),
 )

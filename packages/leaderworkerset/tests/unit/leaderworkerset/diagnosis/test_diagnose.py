@@ -480,6 +480,18 @@ def test_rollout_does_not_wait_for_a_broken_older_group(key: str, code: str) -> 
     assert told(situation).code == code
 
 
+def test_rollout_with_a_partition_waits_for_a_broken_older_group() -> None:
+    """Groups below the partition must keep their template, so no group is replaced out of order (docs/adr/0030)."""
+    starting = placed(1, status={"containerStatuses": [container(running={"startedAt": ago(300)})]})
+    statefulset = {"metadata": {"name": "web", "labels": {labels.TEMPLATE_REVISION_HASH: "newer"}}}
+    rolling = {"rollingUpdateConfiguration": {"partition": 1}}
+    updating = lws(3, 1, status=UPDATING | {"updatedReplicas": 0, "readyReplicas": 2}, rolloutStrategy=rolling)
+    found = told(observed([ready(0), starting, ready(2)], {STATEFULSETS: [statefulset]}, of=updating))
+    assert found.code == "LWS-E086"
+    assert "waits for group 1 to be ready" in found.sentence
+    assert any("maxUnavailable" in step for step in found.steps)
+
+
 def test_surge_groups_do_not_count_as_updated_groups() -> None:
     """The partition holds two of four; the surge group is in the status as well."""
     revision = {labels.TEMPLATE_REVISION_HASH: "new"}

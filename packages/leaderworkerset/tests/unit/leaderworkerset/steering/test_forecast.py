@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leaderworkerset.core.leaderworkerset.budget import Budget
-from leaderworkerset.core.leaderworkerset.rollingupdate import Current
+from leaderworkerset.core.leaderworkerset.outdatedleaders import Current
 from leaderworkerset.steering import forecast
 from leaderworkerset.steering.forecast import Forecast, World
 

@@ -11,7 +11,8 @@ from leaderworkerset.core.leaderworkerset import budget, rollingupdate
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.fold import GroupState, States, fold
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers
-from leaderworkerset.core.leaderworkerset.rollingupdate import Case, Current, RolloutStep
+from leaderworkerset.core.leaderworkerset.outdatedleaders import Current
+from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
 
 TRACES = json.loads(Path("packages/leaderworkerset/tests/vectors/lws-rollout-traces.json").read_text())
 
@@ -242,22 +243,19 @@ def test_workers_of_a_group_of_one_are_ignored() -> None:
     lacking = GroupFacts("web-0", "0", 0, is_leader_ready=True, revision="old", workers=None)
 
     assert fold([lacking], "web").states(1, "new") == seen("O")
-    assert fold([lacking], "web").states(2, "new") == seen(".")._replace(broken=1)
+    assert fold([lacking], "web").states(2, "new") == seen(".")
 
 
 @pytest.mark.parametrize(
-    ("states", "broken", "partition"),
-    [("N..O", 0, 4), ("N.NO", 0, 3), ("NN.O", 0, 2), ("N..O", 0b0110, 3), ("N.oo", 0b1100, 2)],
-    ids=["two on their way", "one below", "one above", "two that are broken", "nothing to lose"],
+    ("states", "partition"),
+    [("N..O", 4), ("N.NO", 3), ("NN.O", 2), ("N.oo", 2)],
+    ids=["two on their way", "one below", "one above", "nothing to lose"],
 )
-def test_differs_from_upstream_pending_groups_always_count(states: str, broken: int, partition: int) -> None:
-    """Groups of a reverted update may stay broken, and do not block the update that repairs them.
-
-    Rule R-ROLL-7.
-    """
+def test_differs_from_upstream_pending_groups_always_count(states: str, partition: int) -> None:
+    """Missing groups count at any index (R-ROLL-7)."""
     limits = Budget(replicas=3, partition=0, unavailable=1, surge=1)
 
-    step = rollingupdate.next_step(limits, Current(4, 4, "3"), seen(states)._replace(broken=broken))
+    step = rollingupdate.next_step(limits, Current(4, 4, "3"), seen(states))
 
     assert step.partition == partition
 
@@ -327,34 +325,25 @@ EXAMPLES = {
 
 
 BROKEN = {
-    "the only one of the budget": (
-        spec(3),
-        [("oOO", True, (3, 3)), ("oOO", False, (2, 3)), ("oOn", False, (2, 3)), ("oON", False, (1, 3)), ("oNN", False, (0, 3))],
-    ),
-    "more of them than the budget": (
-        spec(5, 2),
-        [("ooOoO", True, (5, 5)), ("ooOoO", False, (4, 5)), ("ooOon", False, (3, 5)), ("ooOnN", False, (3, 5)), ("ooONN", False, (2, 5))],
-    ),
-    "no group may be unavailable": (
-        spec(3, 0, 1),
-        [("oOO", True, (3, 4)), ("oOO.", False, (3, 4)), ("oOON", False, (2, 4)), ("oOnN", False, (2, 4)), ("oONN", False, (1, 4))],
-    ),
-    "lost in the middle": (spec(4), [("OOOO", True, (4, 4)), ("OOON", False, (2, 4)), ("oOnN", False, (2, 4)), ("oONN", False, (1, 4))]),
-    "one that comes back is waited for": (spec(4), [("oOOO", True, (4, 4)), ("o.OO", False, (4, 4)), ("ooOO", False, (3, 4))]),
+    "the only one of the budget": (spec(3), [("oOO", True, (3, 3)), ("oOO", False, (3, 3)), ("NOO", False, (2, 3)), ("NOn", False, (2, 3))]),
+    "the last ready group": (spec(2), [("oO", True, (2, 2)), ("oO", False, (2, 2)), ("nO", False, (2, 2)), ("NO", False, (1, 2))]),
+    "no group may be unavailable": (spec(3, 0, 1), [("oOO", True, (3, 4)), ("oOO.", False, (3, 4)), ("oOON", False, (3, 4)), ("NOON", False, (2, 4))]),
+    "lost in the middle": (spec(5), [("OOOOO", True, (5, 5)), ("OOOOO", False, (4, 5)), ("OooON", False, (4, 5)), ("ONNON", False, (3, 5))]),
+    "missing ones below": (spec(4), [("oOOO", True, (4, 4)), ("o.OO", False, (4, 4)), ("ooOO", False, (4, 4))]),
+    "the highest ones cost nothing": (spec(3), [("OOo", True, (3, 3)), ("OOo", False, (2, 3))]),
     "as upstream within the budget": EXAMPLES["W-14 an unhealthy group below the partition costs budget"],
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("wanted", "steps"), BROKEN.values(), ids=BROKEN)
-def test_differs_from_upstream_broken_old_groups_use_no_budget(
+def test_partition_keeps_ready_groups_when_others_are_broken(
     wanted: LeaderWorkerSetSpec, steps: list[tuple[str, bool, tuple[int, int]]]
 ) -> None:
-    """The Go controller waits forever for a group that only the update would repair (R-ROLL-7, docs/adr/0030)."""
+    """Broken groups are replaced without the partition (R-ROLL-7, docs/adr/0030)."""
     limits = budget.read(wanted)
     current = Current(wanted.replicas, limits.partition, str(wanted.replicas))
     for letters, is_new, expected in steps:
-        states = seen(letters)._replace(broken=sum(1 << index for index, letter in enumerate(letters) if letter == "o"))
-        step = rollingupdate.next_step(limits, current, states, is_new_revision=is_new)
+        step = rollingupdate.next_step(limits, current, seen(letters), is_new_revision=is_new)
         assert (step.partition, step.replicas) == expected, letters
         current = Current(step.replicas, step.partition, str(wanted.replicas))
 

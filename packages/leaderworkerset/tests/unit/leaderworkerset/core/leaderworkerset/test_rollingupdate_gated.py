@@ -8,7 +8,8 @@ from leaderworkerset.core.leaderworkerset import budget, rollingupdate
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.fold import GroupState, States, fold
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers
-from leaderworkerset.core.leaderworkerset.rollingupdate import Case, Current, RolloutStep
+from leaderworkerset.core.leaderworkerset.outdatedleaders import Current
+from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
 
 
 def gated(total: int, *indexes: int, updated: frozenset[int] = frozenset()) -> States:
@@ -100,6 +101,6 @@ def test_differs_from_upstream_step_waits_for_the_previous_one(step: RolloutStep
 def test_exhausted_groups_are_skipped(exhausted: int, states: str, partition: int, expected: int) -> None:
     """Only the new template helps exhausted groups, and one other group is replaced at a time (N-RB-8, N-AT-21)."""
     limits = Budget(replicas=3, partition=0, unavailable=1, surge=0)
-    now = seen(states)._replace(broken=exhausted, exhausted=exhausted)
+    now = seen(states)._replace(exhausted=exhausted)
 
     assert rollingupdate.next_step(limits, Current(3, partition, "3"), now).partition == expected

@@ -8,7 +8,7 @@ from tests import builders
 
 from kuberuntime.objects.meta import UID, JSONObject
 from leaderworkerset.api import leaderworkerset
-from leaderworkerset.core.leaderworkerset import budget, rollingupdate
+from leaderworkerset.core.leaderworkerset import budget, outdatedleaders
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.fold import fold
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers
@@ -54,12 +54,14 @@ def chosen(
     letters: str, budget: Budget, *, partition: int = 0, replicas: int | None = None, **changes: Any
 ) -> list[int]:
     """Return the indexes of the groups to replace, in their order."""
-    return rollingupdate.choose(
-        statefulset(len(letters) if replicas is None else replicas, partition, **changes),
-        fold([group(index, letter) for index, letter in enumerate(letters)], "web"),
-        limits=budget,
-        size=2,
-        key="new",
+    return outdatedleaders.choose(
+        outdatedleaders.Leaders.of(
+            statefulset(len(letters) if replicas is None else replicas, partition, **changes),
+            fold([group(index, letter) for index, letter in enumerate(letters)], "web"),
+            budget,
+            size=2,
+            key="new",
+        )
     )
 
 
@@ -95,14 +97,15 @@ def test_leaders_are_selected_within_the_budget(
 
 @pytest.mark.parametrize(
     ("letters", "partition", "expected"),
-    [("OaA", 3, [1]), ("aaA", 3, [1, 0]), ("OaA", 2, [1]), ("oAA", 3, []), ("nAA", 3, [])],
-    ids=["taken back", "several", "a surge group rolls", "others wait", "a new one is waited for"],
+    [("OaA", 3, [1]), ("aaA", 3, [1]), ("OaA", 2, [1]), ("nAA", 3, []), ("naA", 3, [])],
+    ids=["taken back", "several", "a surge group rolls", "a new one is waited for", "one at a time"],
 )
 def test_differs_from_upstream_abandoned_groups_block_no_others(
     letters: str, partition: int, expected: list[int]
 ) -> None:
     """An abandoned group counts as unavailable (R-ROLL-7), and if it is broken, no other would ever be replaced."""
-    assert chosen(letters, limits(2, 0, 1), partition=partition, maxUnavailable=1) == expected
+    status = SEEN | {"currentRevision": "web-new"}
+    assert chosen(letters, limits(2, 0, 1), partition=partition, status=status, maxUnavailable=1) == expected
 
 
 def test_groups_below_the_partition_are_kept() -> None:
@@ -114,8 +117,10 @@ def test_groups_below_the_partition_are_kept() -> None:
 def test_gated_group_of_an_abandoned_revision_is_kept() -> None:
     one = replace(group(0, "a"), is_gated=True)
 
-    found = rollingupdate.choose(
-        statefulset(1, 1, maxUnavailable=1), fold([one], "web"), limits=limits(1, 1), size=2, key="new"
+    found = outdatedleaders.choose(
+        outdatedleaders.Leaders.of(
+            statefulset(1, 1, maxUnavailable=1), fold([one], "web"), limits(1, 1), size=2, key="new"
+        )
     )
 
     assert found == []
@@ -146,7 +151,7 @@ def test_leaders_are_kept_when_others_would_replace_them(changes: dict[str, Any]
 
 
 def test_set_without_a_strategy_needs_help() -> None:
-    assert rollingupdate.needs_help(statefulset(1) | {"spec": {}})
+    assert outdatedleaders.needs_help(statefulset(1) | {"spec": {}})
 
 
 @pytest.mark.parametrize(
@@ -156,7 +161,9 @@ def test_updated_leader_is_kept(revision: str, of_set: str) -> None:
     """A leader that would return unchanged is not deleted, nor one of the right revision (Q-8, R-ROLL-8)."""
     one = GroupFacts("web-0", "0", 0, True, revision, None, UID("u"), statefulset_revision=of_set)
 
-    found = rollingupdate.choose(statefulset(1), fold([one], "web"), limits=limits(1, 1), size=1, key="new")
+    found = outdatedleaders.choose(
+        outdatedleaders.Leaders.of(statefulset(1), fold([one], "web"), limits(1, 1), size=1, key="new")
+    )
 
     assert found == []
 
@@ -165,14 +172,21 @@ def test_leader_without_an_index_is_kept() -> None:
     """A leader without an index is kept (Q-22)."""
     odd = GroupFacts("web-x", "x", None, True, "old", None)
 
-    assert rollingupdate.choose(statefulset(1), fold([odd], "web"), limits=limits(1, 1), size=1, key="new") == []
+    assert (
+        outdatedleaders.choose(
+            outdatedleaders.Leaders.of(statefulset(1), fold([odd], "web"), limits(1, 1), size=1, key="new")
+        )
+        == []
+    )
 
 
 def test_new_leader_with_previous_workers_is_unavailable() -> None:
     """The group counts as ready by R-STAT-6, but not for the limit of unavailable groups."""
     between = replace(group(0, "N"), workers=group(0, "O").workers)
-    found = rollingupdate.choose(
-        statefulset(2), fold([between, group(1, "O")], "web"), limits=limits(2, 1), size=2, key="new"
+    found = outdatedleaders.choose(
+        outdatedleaders.Leaders.of(
+            statefulset(2), fold([between, group(1, "O")], "web"), limits(2, 1), size=2, key="new"
+        )
     )
 
     assert found == []
@@ -210,20 +224,58 @@ def test_exhausted_groups_of_older_revisions_do_not_block(
 @pytest.mark.parametrize(
     ("letters", "budget", "partition", "expected"),
     [
-        ("oOO", limits(3, 1), 2, [2]),
+        ("oOO", limits(3, 1), 3, [0]),
+        ("oOO", limits(3, 1), 2, [0]),
         ("oOn", limits(3, 1), 2, []),
-        ("oON", limits(3, 1), 1, [1]),
+        ("oON", limits(3, 1), 2, [0]),
         ("oNN", limits(3, 1), 0, [0]),
-        ("ooOO", limits(4, 1), 3, [3]),
+        ("ooOO", limits(4, 1), 4, [1]),
+        ("noOO", limits(4, 1), 4, []),
+        ("ooOO", limits(4, 2), 4, [1, 0]),
+        ("ooON", limits(3, 0, 1), 3, [1]),
+        ("ooOn", limits(3, 0, 1), 3, []),
+        ("oxOO", limits(4, 1), 4, []),
         ("OOO", limits(3, 1), 3, []),
     ],
 )
 @pytest.mark.parametrize("rolling", [{}, {"maxUnavailable": 1}], ids=["older Kubernetes", "newer Kubernetes"])
-def test_broken_groups_below_the_partition_block_no_leader(
+def test_differs_from_upstream_broken_groups_are_replaced_first(
     letters: str, budget: Budget, partition: int, expected: list[int], rolling: dict[str, Any]
 ) -> None:
-    """A StatefulSet controller with maxUnavailable counts broken leaders, and would replace none (docs/adr/0030)."""
-    assert chosen(letters, budget, partition=partition, **rolling) == expected
+    """Missing groups count, and unready groups with the new template."""
+    status = SEEN | {"currentRevision": "web-new"}
+    assert chosen(letters, budget, partition=partition, status=status, **rolling) == expected
+
+
+@pytest.mark.parametrize(
+    ("letters", "partition", "budget", "status", "expected"),
+    [
+        ("oOO", 3, limits(3, 1), SEEN, "web-new"),
+        ("aOO", 3, limits(3, 1), SEEN, "web-new"),
+        ("oOn", 2, limits(3, 1), SEEN, ""),
+        ("OOo", 3, limits(3, 1), SEEN, ""),
+        ("eOO", 3, limits(3, 1), SEEN, ""),
+        ("NOO", 3, limits(3, 1), SEEN, ""),
+        ("oOO", 3, replace(limits(3, 1), partition=1), SEEN, ""),
+        ("oOO", 3, limits(3, 1), SEEN | {"currentRevision": "web-new"}, ""),
+        ("oOO", 3, limits(3, 1), SEEN | {"observedGeneration": 2}, ""),
+    ],
+    ids=[
+        *("broken", "abandoned", "no place", "reached by the rollout", "exhausted", "none is broken"),
+        *("held by the user", "done", "not observed"),
+    ],
+)
+def test_newest_revision_becomes_current_when_groups_are_broken(
+    letters: str, partition: int, budget: Budget, status: JSONObject, expected: str
+) -> None:
+    """A leader below the partition returns from the current revision of the StatefulSet (docs/adr/0030)."""
+    groups = fold([group(index, letter) for index, letter in enumerate(letters)], "web")
+    live = statefulset(len(letters), partition, status=status)
+
+    leaders = outdatedleaders.Leaders.of(live, groups, budget, size=2, key="new")
+
+    assert outdatedleaders.renewal(leaders) == expected
+    assert not expected or outdatedleaders.choose(leaders) == []
 
 
 @pytest.mark.parametrize(
@@ -232,10 +284,10 @@ def test_broken_groups_below_the_partition_block_no_leader(
         ("OOOaaa", 6, "web-old", []),
         ("OOOaan", 5, "web-old", []),
         ("OOOaaN", 5, "web-old", []),
-        ("OOOaaa", 6, "web-new", [5, 4, 3]),
-        ("OaOaaa", 6, "web-old", [1]),
+        ("OOOaaa", 6, "web-new", [5]),
+        ("OaOaaa", 6, "web-old", []),
     ],
-    ids=["a newer update", "the first one", "the first one is ready", "taken back", "one below a ready group"],
+    ids=["a newer update", "the first one", "the first one is ready", "taken back", "one waits for the renewal"],
 )
 def test_highest_broken_groups_are_replaced_once(
     letters: str, partition: int, current: str, expected: list[int]

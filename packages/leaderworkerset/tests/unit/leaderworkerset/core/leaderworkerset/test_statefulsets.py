@@ -7,8 +7,9 @@ from tests import builders
 
 from kuberuntime.objects import meta
 from leaderworkerset.api import labels, leaderworkerset
-from leaderworkerset.core.leaderworkerset import budget, rollingupdate, statefulsets
-from leaderworkerset.core.leaderworkerset.rollingupdate import Case, Current, RolloutStep
+from leaderworkerset.core.leaderworkerset import budget, outdatedleaders, rollingupdate, statefulsets
+from leaderworkerset.core.leaderworkerset.outdatedleaders import Current
+from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
 
 
 def build(obj: dict[str, Any], *, partition: int = 0, replicas: int = 2) -> dict[str, Any]:
@@ -101,8 +102,8 @@ def test_subdomain_policy_reaches_the_pods_only() -> None:
 def test_rollout_position_is_read_from_the_statefulset() -> None:
     built = build(builders.leaderworkerset_object(replicas=4), partition=3, replicas=5)
 
-    assert rollingupdate.position(built) == Current(5, 3, "4")
-    assert rollingupdate.position({"spec": {}}) == Current(1, 0, "")
+    assert outdatedleaders.position(built) == Current(5, 3, "4")
+    assert outdatedleaders.position({"spec": {}}) == Current(1, 0, "")
 
 
 @pytest.mark.parametrize(

@@ -60,16 +60,16 @@ def walk(observed: ObservedLeaderWorkerSet, decide: Decide) -> list[str]:
 @pytest.mark.parametrize(
     ("observed", "decide", "most", "returns"),
     [
-        (cases.at_rest(), reconcile.decide, 25, 16),
-        (rolling(cases.ready_groups(cases.LWS, 4, key="older")), reconcile.decide, 37, 26),
+        (cases.at_rest(), reconcile.decide, 30, 20),
+        (rolling(cases.ready_groups(cases.LWS, 4, key="older")), reconcile.decide, 42, 30),
         (
             cases.replace(cases.at_rest(), revisions=[OLD, builders.revision(cases.LWS, number=8)]),
             reconcile.decide,
-            29,
-            19,
+            34,
+            23,
         ),
-        (cases.replace(cases.at_rest(), leaderworkerset=EDITED), reconcile.decide, 49, 33),
-        (cases.at_rest(), deciding.decide, 29, 18),
+        (cases.replace(cases.at_rest(), leaderworkerset=EDITED), reconcile.decide, 50, 34),
+        (cases.at_rest(), deciding.decide, 34, 22),
     ],
     ids=["at rest", "a step of a rollout", "the end of a rollout", "an edit", "at rest with all capabilities"],
 )

@@ -1,0 +1,173 @@
+"""Outdated leaders that the manager deletes itself, since the StatefulSet controller would not, or too late.
+
+In: the leader StatefulSet with the report of its controller, the fold of its groups, the budget. Out: the groups whose
+leaders are deleted (`choose`), and the revision from which the StatefulSet must create all leaders (`renewal`).
+
+| leader | reason |
+|---|---|
+| released, and the budget permits it | the controller would replace only one at a time (docs/adr/0004-max-unavailable.md) |
+| broken, of an abandoned revision | it returns from another revision (docs/adr/0004-max-unavailable.md) |
+| broken, of an older revision | broken groups are replaced first, whatever their index (docs/adr/0030) |
+"""
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.core.leaderworkerset import fold
+from leaderworkerset.core.leaderworkerset.budget import Budget
+from leaderworkerset.core.leaderworkerset.fold import Folded, below
+from leaderworkerset.core.leaderworkerset.groupfacts import is_of_one_revision
+
+
+class Current(NamedTuple):
+    """The current leader StatefulSet; `annotated` is its `replicas` annotation, verbatim."""
+
+    replicas: int
+    partition: int
+    annotated: str
+
+
+def position(statefulset: JSONObject) -> Current:
+    """Return the progress of the rollout of a leader StatefulSet."""
+    spec = meta.spec(statefulset)
+    rolling = (spec.get("updateStrategy") or {}).get("rollingUpdate") or {}
+    return Current(
+        replicas=int(spec.get("replicas", 1)),
+        partition=int(rolling.get("partition") or 0),
+        annotated=meta.annotations(statefulset).get(labels.REPLICAS, ""),
+    )
+
+
+class Leaders(Struct, frozen=True):
+    """The leader StatefulSet with its groups, available and outdated.
+
+    Outdated groups have leaders with neither the key nor the StatefulSet's update revision.
+    """
+
+    statefulset: JSONObject
+    folded: Folded
+    limits: Budget
+    key: str
+    now: Current
+    available: int
+    outdated: int
+
+    @classmethod
+    def of(cls, statefulset: JSONObject, folded: Folded, limits: Budget, *, size: int, key: str) -> "Leaders":
+        """Return the leaders of groups that have this size in the spec."""
+        existing = living(statefulset, folded)
+        outdated = existing & ~folded.leaders.get(key, 0) & ~_made_of(statefulset, folded, "updateRevision")
+        available = existing & folded.available(size)
+        return cls(statefulset, folded, limits, key, position(statefulset), available, outdated)
+
+
+def decide(leaders: Leaders) -> tuple[Sequence[int], str]:
+    """Return the groups whose leaders are deleted, and the revision that the StatefulSet must create all leaders from."""
+    return choose(leaders), renewal(leaders)
+
+
+def choose(leaders: Leaders) -> list[int]:
+    """Return the groups whose outdated leaders must be deleted, the worst first.
+
+    An available group is only replaced while more than `replicas - unavailable` are available.
+    """
+    statefulset, folded, limits = leaders.statefulset, leaders.folded, leaders.limits
+    if not has_looked(statefulset):  # a controller that is down recreates nothing
+        return []
+    left_behind = (_left_behind(leaders) if leaders.outdated else 0) | _refused(statefulset, folded, limits)
+    exhausted = below(folded.exhausted & ~folded.leaders.get(leaders.key, 0), leaders.now.replicas)
+    available, rolled = leaders.available, leaders.outdated & ~below(leaders.outdated, leaders.now.partition)
+    if not needs_help(statefulset) and not exhausted:
+        # A StatefulSet controller that knows maxUnavailable counts broken leaders, and replaces none at that number.
+        return [*fold.highest(left_behind | rolled & ~folded.leader_ready)]
+    spare = max(available.bit_count() - (limits.replicas - limits.unavailable - exhausted.bit_count()), 0)
+    return [*fold.highest(rolled & ~available | left_behind), *islice(fold.highest(rolled & available), spare)]
+
+
+def renewal(leaders: Leaders) -> str:
+    """Return the newest revision if the StatefulSet must create all leaders from it; otherwise an empty text.
+
+    A leader below the partition returns from the current revision. To replace broken groups first, the newest revision
+    must become the current one (docs/adr/0030). A partition of the user keeps the older one.
+    """
+    statefulset = leaders.statefulset
+    if not leaders.outdated or leaders.limits.partition or not has_looked(statefulset):
+        return ""
+    is_due = not is_of_one_revision(statefulset) and _broken(leaders) and _places(leaders)
+    return str(meta.status(statefulset)["updateRevision"]) if is_due else ""
+
+
+def _left_behind(leaders: Leaders) -> int:
+    """Return the broken groups that return from another revision of the StatefulSet, and that the partition keeps.
+
+    If it creates all leaders from the newest revision, as many are replaced as there are places. Otherwise only
+    leaders of an abandoned revision return changed; they wait if there is a `renewal`.
+    """
+    broken = _broken(leaders)
+    stranded = broken & leaders.folded.stranded
+    if is_of_one_revision(leaders.statefulset):
+        return stranded | sum(1 << index for index in islice(fold.highest(broken & ~stranded), _places(leaders)))
+    if renewal(leaders):
+        return stranded
+    return stranded | broken & ~_made_of(leaders.statefulset, leaders.folded, "currentRevision")
+
+
+def _broken(leaders: Leaders) -> int:
+    """Return the outdated groups below the partition that are not ready, and must be replaced out of order.
+
+    Groups below the user's partition stay unchanged. So do the highest groups, unless all leaders are created from the
+    newest revision: the rollout reaches them first.
+    """
+    folded, held = leaders.folded, below(leaders.outdated, leaders.now.partition)
+    if not is_of_one_revision(leaders.statefulset):
+        held = below(held, (leaders.outdated & leaders.available).bit_length())
+    lost = ~leaders.available & ~folded.gated & ~folded.updating & ~folded.exhausted
+    broken = held & (lost | folded.stranded)
+    return broken & ~below(broken, leaders.limits.partition)
+
+
+def _places(leaders: Leaders) -> int:
+    """Return how many more groups may have the newest revision without being ready; surge groups add to them."""
+    limits, now = leaders.limits, leaders.now
+    staying = ~leaders.folded.updating & (leaders.available | below(leaders.outdated, now.partition))
+    changing = now.replicas - below(staying, now.replicas).bit_count()
+    return max(limits.unavailable + now.replicas - limits.replicas - changing, 0)
+
+
+def _refused(statefulset: JSONObject, folded: Folded, limits: Budget) -> int:
+    """Return the groups that their nodes do not resize, once leaders get the revision or the partition keeps them."""
+    refused = living(statefulset, folded) & folded.refused
+    return refused & ~below(refused, position(statefulset).partition) | below(refused, limits.partition)
+
+
+def needs_help(statefulset: JSONObject) -> bool:
+    """Return whether the StatefulSet controller ignores `maxUnavailable`: the default of Kubernetes before 1.37."""
+    strategy = meta.spec(statefulset).get("updateStrategy") or {}
+    return has_looked(statefulset) and "maxUnavailable" not in (strategy.get("rollingUpdate") or {})
+
+
+def is_rolling(statefulset: JSONObject, folded: Folded) -> bool:
+    """Return whether the StatefulSet controller may delete leaders for an update now."""
+    outdated = living(statefulset, folded) & ~_made_of(statefulset, folded, "updateRevision")
+    return not has_looked(statefulset) or bool(outdated >> position(statefulset).partition)
+
+
+def living(statefulset: JSONObject, folded: Folded) -> int:
+    """Return the groups that the StatefulSet has, and keeps."""
+    return below(folded.members & ~folded.deleting, position(statefulset).replicas)
+
+
+def has_looked(statefulset: JSONObject) -> bool:
+    """Return whether the StatefulSet controller has observed the current StatefulSet."""
+    return meta.is_observed(statefulset) and bool(meta.status(statefulset).get("updateRevision"))
+
+
+def _made_of(statefulset: JSONObject, folded: Folded, which: str) -> int:
+    """Return the groups whose leaders were created from this revision of the StatefulSet."""
+    return folded.statefulset_revisions.get(meta.status(statefulset).get(which) or "", 0)
