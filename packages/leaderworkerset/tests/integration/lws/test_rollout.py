@@ -124,9 +124,8 @@ async def test_rollout_keeps_the_last_ready_group(space: Space) -> None:
     replaced = await space.until(is_replaced)
     await space.delete("web-0", PODS)
     await space.until(partial(is_replaced, before=meta.uid(replaced.pods["web-0"])))
-    await space.release("web-0", "web-0-1")
-    await space.edit_template(**new_worker())
-    after = await space.settled()
+    async with space.releasing():
+        after = await space.settled()
     assert set(images(after).values()) == {"app:2"}
 
 
