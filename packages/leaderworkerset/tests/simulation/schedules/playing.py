@@ -30,8 +30,8 @@ from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
-LONG: Final = 400.0
-"""Virtual seconds after which nothing is still backed off."""
+LONG: Final = 1100.0
+"""Virtual seconds after which nothing is still backed off: a key waits 1,000 s at most."""
 
 HOPS: Final = 8
 """Messages from the moment in which a group becomes available to the last deletion that was decided without knowing it.
