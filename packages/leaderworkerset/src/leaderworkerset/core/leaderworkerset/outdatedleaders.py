@@ -124,11 +124,11 @@ def _broken(leaders: Leaders) -> int:
     Groups below the user's partition stay unchanged. So do the highest groups, unless all leaders are created from the
     newest revision: the rollout reaches them first.
     """
-    folded, held = leaders.folded, below(leaders.outdated, leaders.now.partition)
+    folded, candidates = leaders.folded, below(leaders.outdated, leaders.now.partition)
     if not is_of_one_revision(leaders.statefulset):
-        held = below(held, (leaders.outdated & leaders.available).bit_length())
+        candidates = below(candidates, (leaders.outdated & leaders.available).bit_length())
     lost = ~leaders.available & ~folded.gated & ~folded.updating & ~folded.exhausted
-    broken = held & (lost | folded.stranded)
+    broken = candidates & (lost | folded.stranded)
     return broken & ~below(broken, leaders.limits.partition)
 
 
