@@ -68,7 +68,7 @@ def test_replacement_keeps_the_bound_in_any_state(
     """At least `replicas - maxUnavailable` groups remain available, or no leader is deleted (R-ROLL-1)."""
     folded = fold(groups, "web")
     indexes = outdatedleaders.choose(
-        outdatedleaders.Leaders.of(statefulset(replicas, partition), folded, limits, size=size, key="new")
+        outdatedleaders.RolloutLeaders.of(statefulset(replicas, partition), folded, limits, size=size, key="new")
     )
     chosen = [next(one for one in groups if one.index == index) for index in indexes]
 
@@ -97,7 +97,7 @@ def test_rollout_takes_the_fewest_possible_waves(is_new: list[bool], unavailable
     waves = 0
     live = statefulset(len(fleet), 0)
     while chosen := outdatedleaders.choose(
-        outdatedleaders.Leaders.of(live, fold(fleet, "web"), limits, size=2, key="new")
+        outdatedleaders.RolloutLeaders.of(live, fold(fleet, "web"), limits, size=2, key="new")
     ):
         fleet = [ready(index, "new") if index in chosen else one for index, one in enumerate(fleet)]
         waves += 1

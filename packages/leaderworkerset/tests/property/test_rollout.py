@@ -18,7 +18,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.core.leaderworkerset import outdatedleaders, rollingupdate
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.fold import Folded, GroupState, States
-from leaderworkerset.core.leaderworkerset.outdatedleaders import Current, Leaders
+from leaderworkerset.core.leaderworkerset.outdatedleaders import Current, RolloutLeaders
 
 OLD, NEW = False, True
 
@@ -51,7 +51,7 @@ class ModeledRollout:
         old = ((1 << len(self.groups)) - 1) & ~updated
         of_key = {"new": updated, "old": old}
         folded = Folded(members=updated | old, leader_ready=ready, leaders=of_key, statefulset_revisions=of_key)
-        leaders = Leaders.of(self.statefulset, folded, self.limits, size=1, key="new")
+        leaders = RolloutLeaders.of(self.statefulset, folded, self.limits, size=1, key="new")
         replaced, renewal = outdatedleaders.decide(leaders)
         for index in replaced:
             self.groups[index] = self._created(index)

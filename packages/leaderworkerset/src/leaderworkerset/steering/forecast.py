@@ -19,7 +19,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.core.leaderworkerset import outdatedleaders, rollingupdate
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.fold import Folded, States, below, highest
-from leaderworkerset.core.leaderworkerset.outdatedleaders import Current, Leaders
+from leaderworkerset.core.leaderworkerset.outdatedleaders import Current, RolloutLeaders
 
 LARGEST: Final = 10_000
 """The maximum number of groups for which a forecast is made."""
@@ -143,7 +143,7 @@ def _decide(world: World, limits: Budget, *, is_new_revision: bool) -> World:
             return world
 
 
-def _leaders(world: World, limits: Budget, *, current: str) -> Leaders:
+def _leaders(world: World, limits: Budget, *, current: str) -> RolloutLeaders:
     """Return the leaders; `current` is the revision of groups below the partition."""
     folded = Folded(
         members=world.members,
@@ -152,7 +152,7 @@ def _leaders(world: World, limits: Budget, *, current: str) -> Leaders:
         leaders={NEW: world.updated, OLD: world.members & ~world.updated},
         statefulset_revisions={NEW: world.updated, OLD: world.members & ~world.updated},
     )
-    return Leaders.of(_statefulset(world.current, current), folded, limits, size=1, key=NEW)
+    return RolloutLeaders.of(_statefulset(world.current, current), folded, limits, size=1, key=NEW)
 
 
 def _statefulset(current: Current, revision: str) -> JSONObject:

@@ -44,7 +44,7 @@ def position(statefulset: JSONObject) -> Current:
     )
 
 
-class Leaders(Struct, frozen=True):
+class RolloutLeaders(Struct, frozen=True):
     """The leader StatefulSet with its groups, available and outdated.
 
     Outdated groups have leaders with neither the key nor the StatefulSet's update revision.
@@ -59,7 +59,7 @@ class Leaders(Struct, frozen=True):
     outdated: int
 
     @classmethod
-    def of(cls, statefulset: JSONObject, folded: Folded, limits: Budget, *, size: int, key: str) -> "Leaders":
+    def of(cls, statefulset: JSONObject, folded: Folded, limits: Budget, *, size: int, key: str) -> "RolloutLeaders":
         """Return the leaders of groups that have this size in the spec."""
         existing = living(statefulset, folded)
         outdated = existing & ~folded.leaders.get(key, 0) & ~_made_of(statefulset, folded, "updateRevision")
@@ -67,12 +67,12 @@ class Leaders(Struct, frozen=True):
         return cls(statefulset, folded, limits, key, position(statefulset), available, outdated)
 
 
-def decide(leaders: Leaders) -> tuple[Sequence[int], str]:
+def decide(leaders: RolloutLeaders) -> tuple[Sequence[int], str]:
     """Return the groups whose leaders are deleted, and the revision that the StatefulSet must create all leaders from."""
     return choose(leaders), renewal(leaders)
 
 
-def choose(leaders: Leaders) -> list[int]:
+def choose(leaders: RolloutLeaders) -> list[int]:
     """Return the groups whose outdated leaders must be deleted, the worst first.
 
     An available group is only replaced while more than `replicas - unavailable` are available.
@@ -90,7 +90,7 @@ def choose(leaders: Leaders) -> list[int]:
     return [*fold.highest(rolled & ~available | left_behind), *islice(fold.highest(rolled & available), spare)]
 
 
-def renewal(leaders: Leaders) -> str:
+def renewal(leaders: RolloutLeaders) -> str:
     """Return the newest revision if the StatefulSet must create all leaders from it; otherwise an empty text.
 
     A leader below the partition returns from the current revision. To replace broken groups first, the newest revision
@@ -103,7 +103,7 @@ def renewal(leaders: Leaders) -> str:
     return str(meta.status(statefulset)["updateRevision"]) if is_due else ""
 
 
-def _left_behind(leaders: Leaders) -> int:
+def _left_behind(leaders: RolloutLeaders) -> int:
     """Return the broken groups that return from another revision of the StatefulSet, and that the partition keeps.
 
     If it creates all leaders from the newest revision, as many are replaced as there are places. Otherwise only
@@ -118,7 +118,7 @@ def _left_behind(leaders: Leaders) -> int:
     return stranded | broken & ~_made_of(leaders.statefulset, leaders.folded, "currentRevision")
 
 
-def _broken(leaders: Leaders) -> int:
+def _broken(leaders: RolloutLeaders) -> int:
     """Return the outdated groups below the partition that are not ready, and must be replaced out of order.
 
     Groups below the user's partition stay unchanged. So do the highest groups, unless all leaders are created from the
@@ -132,7 +132,7 @@ def _broken(leaders: Leaders) -> int:
     return broken & ~below(broken, leaders.limits.partition)
 
 
-def _places(leaders: Leaders) -> int:
+def _places(leaders: RolloutLeaders) -> int:
     """Return how many more groups may have the newest revision without being ready; surge groups add to them."""
     limits, now = leaders.limits, leaders.now
     staying = ~leaders.folded.updating & (leaders.available | below(leaders.outdated, now.partition))

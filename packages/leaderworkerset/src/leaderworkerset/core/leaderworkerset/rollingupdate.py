@@ -44,7 +44,7 @@ from leaderworkerset.core.leaderworkerset import budget, fold, outdatedleaders
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.fold import Folded, RolloutRoute, States, below
 from leaderworkerset.core.leaderworkerset.groupfacts import is_of_one_revision
-from leaderworkerset.core.leaderworkerset.outdatedleaders import Current, Leaders, position
+from leaderworkerset.core.leaderworkerset.outdatedleaders import Current, RolloutLeaders, position
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
 
 
@@ -199,7 +199,7 @@ def advance(
     begins = bool(released or step.partition < current.partition) and current.partition >= current.replicas
     if not at_step:
         return Rollout(limits, current, step, begins, at_step, (), folded, released)
-    replaced, renewal = outdatedleaders.decide(Leaders.of(statefulset, folded, limits, size=size, key=key))
+    replaced, renewal = outdatedleaders.decide(RolloutLeaders.of(statefulset, folded, limits, size=size, key=key))
     return Rollout(limits, current, step, begins, at_step, replaced, folded, released, renewal)
 
 

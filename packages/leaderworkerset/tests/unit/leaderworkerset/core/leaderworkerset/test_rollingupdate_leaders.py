@@ -55,7 +55,7 @@ def chosen(
 ) -> list[int]:
     """Return the indexes of the groups to replace, in their order."""
     return outdatedleaders.choose(
-        outdatedleaders.Leaders.of(
+        outdatedleaders.RolloutLeaders.of(
             statefulset(len(letters) if replicas is None else replicas, partition, **changes),
             fold([group(index, letter) for index, letter in enumerate(letters)], "web"),
             budget,
@@ -118,7 +118,7 @@ def test_gated_group_of_an_abandoned_revision_is_kept() -> None:
     one = replace(group(0, "a"), is_gated=True)
 
     found = outdatedleaders.choose(
-        outdatedleaders.Leaders.of(
+        outdatedleaders.RolloutLeaders.of(
             statefulset(1, 1, maxUnavailable=1), fold([one], "web"), limits(1, 1), size=2, key="new"
         )
     )
@@ -162,7 +162,7 @@ def test_updated_leader_is_kept(revision: str, of_set: str) -> None:
     one = GroupFacts("web-0", "0", 0, True, revision, None, UID("u"), statefulset_revision=of_set)
 
     found = outdatedleaders.choose(
-        outdatedleaders.Leaders.of(statefulset(1), fold([one], "web"), limits(1, 1), size=1, key="new")
+        outdatedleaders.RolloutLeaders.of(statefulset(1), fold([one], "web"), limits(1, 1), size=1, key="new")
     )
 
     assert found == []
@@ -174,7 +174,7 @@ def test_leader_without_an_index_is_kept() -> None:
 
     assert (
         outdatedleaders.choose(
-            outdatedleaders.Leaders.of(statefulset(1), fold([odd], "web"), limits(1, 1), size=1, key="new")
+            outdatedleaders.RolloutLeaders.of(statefulset(1), fold([odd], "web"), limits(1, 1), size=1, key="new")
         )
         == []
     )
@@ -184,7 +184,7 @@ def test_new_leader_with_previous_workers_is_unavailable() -> None:
     """The group counts as ready by R-STAT-6, but not for the limit of unavailable groups."""
     between = replace(group(0, "N"), workers=group(0, "O").workers)
     found = outdatedleaders.choose(
-        outdatedleaders.Leaders.of(
+        outdatedleaders.RolloutLeaders.of(
             statefulset(2), fold([between, group(1, "O")], "web"), limits(2, 1), size=2, key="new"
         )
     )
@@ -272,7 +272,7 @@ def test_newest_revision_becomes_current_when_groups_are_broken(
     groups = fold([group(index, letter) for index, letter in enumerate(letters)], "web")
     live = statefulset(len(letters), partition, status=status)
 
-    leaders = outdatedleaders.Leaders.of(live, groups, budget, size=2, key="new")
+    leaders = outdatedleaders.RolloutLeaders.of(live, groups, budget, size=2, key="new")
 
     assert outdatedleaders.renewal(leaders) == expected
     assert not expected or outdatedleaders.choose(leaders) == []
