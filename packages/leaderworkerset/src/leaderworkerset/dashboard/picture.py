@@ -14,9 +14,10 @@ from msgspec import Struct, field
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.dashboard.cardorder import CardOrder, Place
+from leaderworkerset.diagnosis import departures
 from leaderworkerset.diagnosis.catalogue import NO_CAUSE
 from leaderworkerset.diagnosis.diagnose import diagnose, of_whole, worst
-from leaderworkerset.diagnosis.facts import is_as_desired, verdict_of
+from leaderworkerset.diagnosis.facts import verdict_of
 from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views import edge, reasons
@@ -110,7 +111,7 @@ class Picture(Struct, frozen=True, kw_only=True):
         selection = Selection(view.name)
         observed = Observed(view=view, now=self.now)
         verdict = verdict_of(view, selection, self.now)
-        if is_as_desired(view, selection, self.now):
+        if verdict in AS_DESIRED and not departures.is_moving(view):
             return ToldSet(view, diagnose(observed, selection))
         diagnosis = self.diagnoses.get(view.key)
         if is_failing(view, self.now):

@@ -49,11 +49,17 @@ def is_complete(view: View, selection: Selection, *, ends: bool) -> bool:
 
 def _is_ready(view: View, selection: Selection) -> bool:
     """Return whether all selected ranks are ready, on the newest revision."""
-    if meta.is_deleting(view.object) or reading.unreadable(view.object) or any(editedchildren.scaled_groups(view)):
+    if meta.is_deleting(view.object) or reading.unreadable(view.object) or not _are_ready(view, selection):
         return False
-    hung = [group.name for group in hangs.hung_groups(view)]
+    # only now: they compare every pod
+    hung = [group.name for group in hangs.hung_groups(view) if selection.group in (None, group.name)]
+    return not hung and not any(editedchildren.scaled_groups(view))
+
+
+def _are_ready(view: View, selection: Selection) -> bool:
+    """Return whether all selected ranks are ready; of a whole set also on the newest revision."""
     if selection.group is None:
-        return view.is_ready and view.updated >= view.desired and not hung
+        return view.is_ready and view.updated >= view.desired
     groups = [group for group in view.groups if group.name == selection.group and not group.is_condemned]
     members = [rank for group in groups for rank in group.ranks if selection.rank in (None, rank.index)]
-    return selection.group not in hung and bool(members) and all(rank.is_ready for rank in members)
+    return bool(members) and all(rank.is_ready for rank in members)
