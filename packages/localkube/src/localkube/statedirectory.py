@@ -43,9 +43,7 @@ def make_private(directory: Path) -> None:
     except OwnershipError as error:
         raise StateDirectoryError(str(error)) from error
     except OSError as error:
-        raise StateDirectoryError(
-            f"{error.filename}: {error.strerror}; choose a directory that you may write to"
-        ) from error
+        raise StateDirectoryError(f"{error.filename}: {error.strerror}") from error
 
 
 def _make(directory: Path) -> None:

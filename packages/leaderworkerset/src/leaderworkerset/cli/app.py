@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import click
 
 import leaderworkerset
-from leaderworkerset.cli import errors, streams
+from leaderworkerset.cli import errors, nearmisses, streams
 from leaderworkerset.cli.commandtable import COMMANDS, SECTIONS, Needs
 from leaderworkerset.cli.shell.hoisting import LOCAL, hoist
 from leaderworkerset.cli.shell.lazygroup import LazyGroup
@@ -96,6 +96,8 @@ def report(error: Exception) -> int:
     from leaderworkerset.cli.views import terminal
 
     if isinstance(error, click.ClickException):
+        if isinstance(error, click.NoSuchOption):
+            error.possibilities = similar_options(error)  # type: ignore[misc]  # click knows only those of the command
         error.message = terminal.lines(error.message)  # type: ignore[misc]  # declared final, but only its display changes
         output = io.StringIO()
         error.show(output)
@@ -114,6 +116,13 @@ def report(error: Exception) -> int:
         terminal.say(f"error: {text}", err=True)
     codes = [leaf.exit_code for leaf in leaves if isinstance(leaf, errors.CommandError)]
     return codes[0] if codes else errors.FAILED
+
+
+def similar_options(error: click.NoSuchOption) -> list[str]:
+    """Return the option that an unknown one resembles most: of the command, or one that selects a cluster."""
+    commands = [lws, *([error.ctx.command] if error.ctx else [])]
+    options = (param for command in commands for param in command.params if isinstance(param, click.Option))
+    return nearmisses.nearest(error.option_name, (name for option in options for name in option.opts))[:1]
 
 
 def program() -> str:

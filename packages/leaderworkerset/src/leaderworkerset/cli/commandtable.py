@@ -374,6 +374,7 @@ COMMANDS: Final = by_name(
             at="inspect.manifestschema",
             needs=Needs.NOTHING,
         ),
+        Command("help", "Show the help of a command.", ("lws help", "lws help rollout undo"), needs=Needs.NOTHING),
         Command("version", "Print the version.", ("lws version",), needs=Needs.NOTHING),
     )
 )
@@ -385,6 +386,6 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "Work in ranks": ("logs", "exec", "cp", "port-forward"),
     "Roll out and move": ("rollout", "restart", "recover", "drain", "move"),
     "Run the manager": ("install", "uninstall", "manager", "operator", "must-gather"),
-    "Other": ("completion", "schema", "version"),
+    "Other": ("completion", "schema", "help", "version"),
 }
 """The commands as `lws --help` lists them, by their purpose."""

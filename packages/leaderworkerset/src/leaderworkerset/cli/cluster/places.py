@@ -166,7 +166,7 @@ class ClusterDirectory(Struct, frozen=True):
         try:
             make_private(self.directory)
         except LocalkubeError as error:
-            raise CommandError(f"{error} ({SET_HOME})") from error
+            raise CommandError(f"{error}; {SET_HOME}") from error
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -204,6 +204,16 @@ class ClusterDirectory(Struct, frozen=True):
                 "nothing was deleted"
             )
         shutil.rmtree(self.directory, ignore_errors=True)
+
+    def remove_unstarted(self) -> None:
+        """Delete the files of a cluster that has never run, except its log, which says why it did not start."""
+        for path in self.directory.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path not in (self.log, self.older_log):
+                path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            self.directory.rmdir()  # unless there is a log
 
     @property
     def has_record(self) -> bool:

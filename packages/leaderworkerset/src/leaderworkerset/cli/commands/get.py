@@ -61,8 +61,8 @@ def command(target: Target, /, names: tuple[str, ...], *, watches: bool, **optio
 
     The format wide adds nodes, addresses, revisions and GPUs, and what `lws top` shows. A watch has no usage.
 
-    The formats json, yaml, jsonpath and custom-columns print objects of the API, as in kubectl. For a group or rank these
-    are its pods. The format view prints groups and ranks as JSON, with the reasons of the table.
+    The formats json, yaml, name, jsonpath and custom-columns print objects of the API, as in kubectl. For a group or rank
+    these are its pods. The format view prints groups and ranks as JSON, with the reasons of the table.
     """
     request = GetRequest(tuple(targets.parse(name) for name in names), **options)
     if request.selections and (request.everywhere or request.selector):
@@ -277,6 +277,14 @@ class LineWatcher:
         return changes.subjects(self._views, self._clock.now(), with_namespace=self._request.everywhere)
 
 
+def names_of(view: View, request: GetRequest) -> list[str]:
+    """Return `RESOURCE/NAME` of a LeaderWorkerSet, or of its pods if only groups or ranks were named."""
+    parts = [selection.group for selection in request.selections if selection.name == view.name]
+    if not parts or None in parts:
+        return [f"leaderworkerset.leaderworkerset.x-k8s.io/{view.name}"]
+    return [f"pod/{rank.pod}" for group in view.groups for rank in group.ranks if rank.object is not None]
+
+
 def render(
     views: Sequence[View],
     request: GetRequest,
@@ -289,10 +297,8 @@ def render(
     if form in VIEWS:
         return [VIEWS[form](document(views, sets, managed_fields=request.managed_fields))]
     if form == "name":
-        return [
-            *(f"disaggregatedset.disaggregatedset.x-k8s.io/{whole.name}" for whole in sets),
-            *(f"leaderworkerset.leaderworkerset.x-k8s.io/{view.name}" for view in views),
-        ]
+        whole_sets = (f"disaggregatedset.disaggregatedset.x-k8s.io/{whole.name}" for whole in sets)
+        return [*dict.fromkeys([*whole_sets, *(name for view in views for name in names_of(view, request))])]
     now = SystemClock().now()
     below = tables.tables(views, now, replace(request.table, usage=usage))
     if columns is not None and form is None and not request.shows_ranks and max(map(len, below), default=0) > columns:

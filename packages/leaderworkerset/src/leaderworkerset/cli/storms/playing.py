@@ -4,8 +4,9 @@ The cluster ends every fault itself. The requests at the end, or on Ctrl-C, only
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from datetime import datetime
 from typing import Final
 
 import msgspec
@@ -14,6 +15,7 @@ from kuberuntime import timeouts
 from kuberuntime.cache.informer import Change
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request
+from kuberuntime.clock import SystemClock
 from kuberuntime.errors import KubeError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -80,19 +82,20 @@ class Play:
 
     async def run(self, steps: Sequence[Step], settle: float, followed: Following) -> None:
         """Play the steps, then wait until all previously ready ranks are ready again, for at most `settle` seconds."""
-        self.report.before = sorted(map(place_of_problem, self._problems()))
+        self.report.before = broken(self._sets.views(), SystemClock().now())
         async with asyncio.TaskGroup() as tasks:
             for step in steps:
                 tasks.create_task(self._take(step))
         ended = self._elapsed()
         await self._undo()
         await asyncio.sleep(MOMENT)
-        try:
+        with suppress(TimeoutError):
             async with timeouts.within(settle):
                 await followed.until(self._are_all_ready)
-            self.report.recovered = max(0.0, self.report.witness.last_ready() - ended)
-        except TimeoutError:
-            self.report.unready = self._new_problems()
+        self.report.unready = self._new_problems()
+        if not self.report.unready:
+            last = self.report.witness.without(self.report.before).last_ready()
+            self.report.recovered = max(0.0, last - ended)
 
     async def probe(self, url: str) -> None:
         """Request a URL repeatedly until cancelled."""
@@ -179,6 +182,18 @@ class Play:
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
+
+
+def broken(views: Iterable[View], now: datetime) -> list[str]:
+    """Return the ranks, groups and sets with problems, and the ranks of groups that failed and are ready for a moment."""
+    places: set[str] = set()
+    for view in views:
+        places |= {place_of_problem(text) for text in unsettled(view)}
+        failing = [group for group in view.groups if group.crashes is not None and not group.crashes.are_over(now)]
+        places |= {view.name} if failing else set()
+        places |= {f"{view.name}/{group.name}" for group in failing}
+        places |= {f"{view.name}/{rank.place}" for group in failing for rank in group.ranks}
+    return sorted(places)
 
 
 def new_problems(problems: Sequence[str], before: Sequence[str]) -> list[str]:

@@ -47,7 +47,8 @@ class StormReport(Struct):
     """A storm and its result.
 
     `recovered` is the time in seconds from the last fault until all ranks were ready. If it is None, `unready` lists
-    the problems. Ranks that were not ready `before` the storm are not part of the result.
+    the problems, and is empty if the storm was interrupted. Ranks that were not ready `before` the storm, or whose group
+    failed shortly before, are not part of the result.
     """
 
     deeds: list[Deed] = field(default_factory=list)
@@ -65,7 +66,7 @@ class StormReport(Struct):
 
 def lines(report: StormReport) -> Iterator[str]:
     """Yield the report as text; the actions were printed during the storm."""
-    witness, probe = report.witness, report.probe
+    witness, probe = report.witness.without(report.before), report.probe
     first = witness.first_failure()
     yield (
         f"First failed: {first.rank} after {first.at:.1f} s ({first.why or WORDS[first.what]})."
@@ -79,7 +80,11 @@ def lines(report: StormReport) -> Iterator[str]:
     if report.before:
         yield f"Not ready before the storm, and not part of its result: {', '.join(report.before)}."
     if report.recovered is None:
-        yield f"Not ready in the end: {', '.join(report.unready)}."
+        yield (
+            f"Not ready in the end: {', '.join(report.unready)}."
+            if report.unready
+            else "The storm was interrupted, so it is unknown whether all ranks got ready again."
+        )
     else:
         yield f"All ranks were ready {report.recovered:.1f} s after the last fault."
     if probe is not None:
@@ -90,7 +95,7 @@ def lines(report: StormReport) -> Iterator[str]:
 
 def document(report: StormReport) -> JSONObject:
     """Return the report for programs."""
-    witness, probe = report.witness, report.probe
+    witness, probe = report.witness.without(report.before), report.probe
     first = witness.first_failure()
     return {
         "apiVersion": "lws/v1",

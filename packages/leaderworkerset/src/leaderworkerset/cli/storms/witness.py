@@ -1,7 +1,7 @@
 """The effects of a storm on ranks, from their pods before and after each change. Pure."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Literal
 
 from msgspec import Struct, field
@@ -36,6 +36,15 @@ class Witness(Struct):
         if rank:
             self.sightings += [Sighting(at, rank, what, _end(new)) for what in _changes(old, new)]
             self._explain(rank, _end(new))
+
+    def without(self, places: Collection[str]) -> "Witness":
+        """Return the record without these ranks, and the ranks of these groups.
+
+        >>> Witness([Sighting(1.0, "web/0/0", "failed"), Sighting(2.0, "web/1/0", "failed")]).without(["web/0"]).failures()
+        {'web/1/0': 1}
+        """
+        own = (one for one in self.sightings if not {one.rank, one.rank.rpartition("/")[0]} & {*places})
+        return Witness(list(own))
 
     def first_failure(self) -> Sighting | None:
         """Return the first rank that failed or was removed."""

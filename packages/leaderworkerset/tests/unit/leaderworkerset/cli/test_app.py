@@ -24,6 +24,12 @@ from leaderworkerset.views.selection import Selection
         (["get", "--help"], 0, ""),
         (["no-such-command"], 2, "No such command"),
         (["gett"], 2, "No such command 'gett', did you mean \"get\"?"),
+        (["hlep"], 2, "No such command 'hlep', did you mean \"help\"?"),
+        (["help", "gett"], 2, "No such command 'gett', did you mean \"get\"?"),
+        (["help", "get", "web"], 2, "lws get has no verbs: leave out 'web'"),
+        (["get", "--nmespace", "prod"], 2, "No such option '--nmespace'. Did you mean '--namespace'?"),
+        (["rollout", "status", "web", "--kubecnfig=x"], 2, "Did you mean '--kubeconfig'?"),
+        (["get", "--all-namespace"], 2, "Did you mean '--all-namespaces'?"),
         (["scale", "web"], 2, "--replicas"),
         (
             ["get", "--local=prod"],
@@ -66,6 +72,14 @@ def test_command_exits_with_a_code_and_a_message(
     assert app.run(words) == code
     assert message in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("words", [[], ["get"], ["rollout", "undo"]])
+def test_help_prints_what_the_option_prints(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.run([*words, "--help"]) == 0
+    printed = capsys.readouterr().out
+    assert app.run(["help", *words]) == 0
+    assert capsys.readouterr().out == printed
 
 
 def test_error_in_a_task_group_is_one_message(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,8 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -91,7 +92,7 @@ async def serve(start: Start) -> None:
     place = start.place
     report = Reporter()
     try:
-        with place.held():
+        with place.held(), removed_unless_started(place):
             clusterlog.bound(place)
             async with (
                 until_stopped() as stopped,
@@ -103,6 +104,19 @@ async def serve(start: Start) -> None:
                 report.progress("stopping")
     except Exception as error:
         report.failed(error)
+        raise
+
+
+@contextmanager
+def removed_unless_started(place: ClusterDirectory) -> Iterator[None]:
+    """Remove a new cluster that did not start: it would be listed as a stopped one."""
+    options = place.directory / places.OPTIONS
+    is_new = not (place.database.exists() or options.exists())
+    try:
+        yield
+    except BaseException:
+        if is_new and not options.exists():  # they are kept once it runs
+            place.remove_unstarted()
         raise
 
 

@@ -11,8 +11,9 @@ from testkit.virtualtime import run
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Response
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.commands.get import LineWatcher, ObjectWatcher, quotations, render, usage_of
-from leaderworkerset.cli.sets.shown import QUOTED, GetRequest, Seen
+from leaderworkerset.cli.sets.shown import QUOTED, GetRequest, Seen, cut
 from leaderworkerset.observation.lists import Lists
 from leaderworkerset.views.groups import Group, Rank, View
 from leaderworkerset.views.rankcolumns import NO_COLUMNS
@@ -162,3 +163,27 @@ def test_wide_table_shows_the_measured_usage() -> None:
     lines = render(seen.shown, replace(WANTED, form="wide"), usage=run(usage_of(seen, "prod")))
     assert lines[3].split()[-2:] == ["CPU", "MEMORY"]
     assert lines[4].split()[-2:] == ["0.25", "-"]
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        ((), ["leaderworkerset.leaderworkerset.x-k8s.io/web"]),
+        (("web",), ["leaderworkerset.leaderworkerset.x-k8s.io/web"]),
+        (("web", "web/0"), ["leaderworkerset.leaderworkerset.x-k8s.io/web"]),
+        (("web/1",), [f"pod/web-1-{rank}" for rank in range(4)]),
+        (("web/0/2", "web/1/3"), ["pod/web-0-2", "pod/web-1-3"]),
+    ],
+)
+def test_format_name_prints_pods_for_groups_and_ranks(words: tuple[str, ...], names: list[str]) -> None:
+    request = replace(WANTED, selections=tuple(map(targets.parse, words)), form="name")
+    with_pods = [
+        replace(
+            view,
+            groups=tuple(
+                replace(group, ranks=tuple(replace(rank, object={}) for rank in group.ranks)) for group in view.groups
+            ),
+        )
+        for view in views(4, groups=2)
+    ]
+    assert render(cut(with_pods, request), request) == names

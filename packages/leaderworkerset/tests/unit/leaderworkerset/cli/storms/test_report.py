@@ -1,6 +1,7 @@
 """The observation of ranks during a storm, and the report about it."""
 
 import re
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -11,6 +12,8 @@ from leaderworkerset.cli.storms import playing, report, storm, stormpage
 from leaderworkerset.cli.storms.report import Deed, ProbeCounts, StormReport
 from leaderworkerset.cli.storms.stormpage import Row, Span
 from leaderworkerset.cli.storms.witness import Witness
+from leaderworkerset.views.groups import Group, Rank, View
+from leaderworkerset.views.health.memory import Crashes
 
 KILLED = {"terminated": {"exitCode": 137, "reason": "Error"}}
 
@@ -172,3 +175,35 @@ def test_problems_are_compared_with_the_start() -> None:
 def test_help_explains_ranks_for_faults_of_ranks_only(name: str) -> None:
     help_text = chaosfaults.one_fault(name).help or ""
     assert ("A rank is LWS/GROUP/RANK" in help_text) == (FAULTS[name].of in {Of.RANK, Of.RANKS})
+
+
+def test_report_names_only_failures_of_ranks_ready_before() -> None:
+    found = StormReport(recovered=1.0, before=["web/0/1"])
+    found.witness.see(0.5, pod(), pod(ready=False))
+    assert list(report.lines(found)) == [
+        "Nothing failed.",
+        "Not ready before the storm, and not part of its result: web/0/1.",
+        "All ranks were ready 1.0 s after the last fault.",
+    ]
+    assert report.document(found)["firstFailed"] is None
+    found.witness.see(1.0, pod("a", 0), pod("a", 0, ready=False))
+    assert next(report.lines(found)) == "First failed: web/0/0 after 1.0 s (it was not ready)."
+    found.before = ["web/0"]
+    assert next(report.lines(found)) == "Nothing failed."
+
+
+def test_interrupted_storm_says_so_without_an_empty_list() -> None:
+    assert list(report.lines(StormReport()))[1] == (
+        "The storm was interrupted, so it is unknown whether all ranks got ready again."
+    )
+
+
+def test_groups_that_failed_shortly_before_count_as_broken() -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    crashes = Crashes(count=3, first=now, last=now, stable_since=now, is_ready=True)
+    ranks = tuple(Rank(group=0, index=at, pod=f"web-0-{at}", state="Running", is_ready=True) for at in (0, 1))
+    groups = (Group(index=0, ranks=ranks, crashes=crashes),)
+    obj = {"metadata": {"generation": 1}, "status": {"observedGeneration": 1, "conditions": [{"type": "Available", "status": "True"}]}}
+    ready = View(name="web", namespace="d", ready=1, desired=1, up_to_date=1, created="", groups=groups, object=obj)
+    assert playing.broken([ready], now) == ["web", "web/0", "web/0/0", "web/0/1"]
+    assert playing.broken([ready], now + timedelta(hours=1)) == []
