@@ -119,7 +119,7 @@ def report(error: Exception) -> int:
 
 
 def similar_options(error: click.NoSuchOption) -> list[str]:
-    """Return the option that an unknown one resembles most: of the command, or one that selects a cluster."""
+    """Return the most similar option, also among the options that select a cluster."""
     commands = [lws, *([error.ctx.command] if error.ctx else [])]
     options = (param for command in commands for param in command.params if isinstance(param, click.Option))
     return nearmisses.nearest(error.option_name, (name for option in options for name in option.opts))[:1]

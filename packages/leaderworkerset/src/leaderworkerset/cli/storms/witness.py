@@ -38,12 +38,14 @@ class Witness(Struct):
             self._explain(rank, _end(new))
 
     def without(self, places: Collection[str]) -> "Witness":
-        """Return the record without these ranks, and the ranks of these groups.
+        """Return the record without some ranks, given by themselves or by their groups.
 
         >>> Witness([Sighting(1.0, "web/0/0", "failed"), Sighting(2.0, "web/1/0", "failed")]).without(["web/0"]).failures()
         {'web/1/0': 1}
         """
-        own = (one for one in self.sightings if not {one.rank, one.rank.rpartition("/")[0]} & {*places})
+        own = (
+            sighting for sighting in self.sightings if not {sighting.rank, sighting.rank.rpartition("/")[0]} & {*places}
+        )
         return Witness(list(own))
 
     def first_failure(self) -> Sighting | None:

@@ -88,7 +88,7 @@ def _set(view: View, now: datetime, size: Size, with_namespace: bool) -> list[st
         header = output.GROUP_HEADER
         rows = [_of_rank(rank, now) for group in ordered for rank in group.ranks]
         notes = [*(output.recreated(group, now) for group in ordered), *output.advancing_groups(ordered, now)]
-        foot = [line for text in notes for line in _wrapped(text, size.columns)]
+        foot = [line for text in notes for line in wrapped(text, size.columns)]
     available = None if size.lines is None else size.lines - len(head) - len(foot) - 1
     return [*head, *_table(header, rows, Size(size.columns, available)), *foot]
 
@@ -135,7 +135,7 @@ def _below(reasons: Sequence[str], size: Size) -> list[str]:
     limit = None if size.lines is None else size.lines // 2
     result: list[str] = []
     for count, why in enumerate(reasons):
-        more = _wrapped(why, size.columns)
+        more = wrapped(why, size.columns)
         if count == FEW_REASONS or (count and limit is not None and len(result) + len(more) > limit):
             return [*result, f"… and {wording.counted(len(reasons) - count, 'more reason')}"]
         result += more
@@ -188,7 +188,8 @@ def _noun(header: Sequence[str]) -> str:
     return "group" if header[1] == "READY" else "rank"
 
 
-def _wrapped(text: str, columns: int) -> list[str]:
+def wrapped(text: str, columns: int) -> list[str]:
+    """Return a text as lines that fit the terminal."""
     return textwrap.wrap(escaped(text), max(columns - 1, 20), subsequent_indent="  ")
 
 

@@ -1,6 +1,7 @@
 """`lws tree`: shows DisaggregatedSets, LeaderWorkerSets, groups and ranks, each below its owner."""
 
 import asyncio
+import sys
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
@@ -16,6 +17,8 @@ from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.sets.shown import GetRequest, observe, say_if_empty
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import output
+from leaderworkerset.cli.views.livetable import wrapped
+from leaderworkerset.cli.views.terminal import columns as columns_of
 from leaderworkerset.cli.views.terminal import say_states
 from leaderworkerset.views import wording
 from leaderworkerset.views.disaggregation import SetView
@@ -48,7 +51,7 @@ async def show(target: Target, request: GetRequest) -> None:
     """Print the tree of the current state."""
     async with target.session() as session:
         seen = await observe(session, request)
-        lines = tree_lines(
+        roots = branches(
             seen.shown,
             seen.sets,
             SystemClock().now(),
@@ -56,11 +59,14 @@ async def show(target: Target, request: GetRequest) -> None:
             every_rank=request.shows_ranks,
             is_chosen=bool(request.selections),
         )
-        say_states(*lines)
+        say_states(*tree_lines(roots, columns_of(sys.stdout)))
         await say_if_empty(session, seen, request)
 
 
 HEADER: Final = ("NAME", "READY", "STATE", "NODE", "REVISION", "RESTARTS", "AGE")
+
+LINES: Final = "│├└─ "
+"""The characters in front of a name in the tree."""
 
 Cells = tuple[str, ...]
 
@@ -73,7 +79,7 @@ class Branch(Struct, frozen=True):
     below: tuple["Branch", ...] = ()
 
 
-def tree_lines(
+def branches(
     views: Sequence[View],
     sets: Sequence[SetView],
     now: datetime,
@@ -81,8 +87,8 @@ def tree_lines(
     with_namespace: bool = False,
     every_rank: bool = False,
     is_chosen: bool = False,
-) -> list[str]:
-    """Return the tree: first sets with their parts, then the LeaderWorkerSets without an owner.
+) -> list[Branch]:
+    """Return the roots: first sets with their parts, then the LeaderWorkerSets without an owner.
 
     If there are many unnamed sets, the branches below ready ones are omitted, unless every rank is requested.
     """
@@ -93,10 +99,25 @@ def tree_lines(
     roots += [_of_view(view, now, every_rank=every_rank, prefix=_prefix(view, with_namespace)) for view in alone]
     if len(roots) > FEW_SETS and not (every_rank or is_chosen):
         roots = [replace(root, below=()) if is_done else root for root, is_done in zip(roots, done, strict=True)]
+    return roots
+
+
+def tree_lines(roots: Sequence[Branch], columns: int | None) -> list[str]:
+    """Return the lines of the tree; if they are longer than `columns`, the reasons are below it."""
     rows = [row for root in roots for row in _rows(root, "", "")]
     if not rows:
         return []
-    return output.table(HEADER, [cells for cells, _ in rows], whys=[why for _, why in rows])
+    cells, whys = [cells for cells, _ in rows], [why for _, why in rows]
+    lines = output.table(HEADER, cells, whys=whys)
+    if columns is None or max(map(len, lines)) <= columns:
+        return lines
+    below = [
+        line
+        for (name, *_), why in zip(cells, output.folded(whys), strict=True)
+        if why not in {"", '"'}
+        for line in wrapped(f"{name.strip(LINES)}: {why}", columns)
+    ]
+    return [*output.table(HEADER, cells), *below]
 
 
 def _prefix(subject: View | SetView, with_namespace: bool) -> str:  # noqa: FBT001 - passed on

@@ -192,7 +192,7 @@ def test_report_names_only_failures_of_ranks_ready_before() -> None:
     assert next(report.lines(found)) == "Nothing failed."
 
 
-def test_interrupted_storm_says_so_without_an_empty_list() -> None:
+def test_report_of_an_interrupted_storm_has_no_empty_list() -> None:
     assert list(report.lines(StormReport()))[1] == (
         "The storm was interrupted, so it is unknown whether all ranks got ready again."
     )
@@ -203,7 +203,10 @@ def test_groups_that_failed_shortly_before_count_as_broken() -> None:
     crashes = Crashes(count=3, first=now, last=now, stable_since=now, is_ready=True)
     ranks = tuple(Rank(group=0, index=at, pod=f"web-0-{at}", state="Running", is_ready=True) for at in (0, 1))
     groups = (Group(index=0, ranks=ranks, crashes=crashes),)
-    obj = {"metadata": {"generation": 1}, "status": {"observedGeneration": 1, "conditions": [{"type": "Available", "status": "True"}]}}
+    obj = {
+        "metadata": {"generation": 1},
+        "status": {"observedGeneration": 1, "conditions": [{"type": "Available", "status": "True"}]},
+    }
     ready = View(name="web", namespace="d", ready=1, desired=1, up_to_date=1, created="", groups=groups, object=obj)
     assert playing.broken([ready], now) == ["web", "web/0", "web/0/0", "web/0/1"]
     assert playing.broken([ready], now + timedelta(hours=1)) == []

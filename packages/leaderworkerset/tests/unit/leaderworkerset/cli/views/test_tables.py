@@ -2,6 +2,7 @@
 
 import timeit
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 import pytest
@@ -110,8 +111,12 @@ def test_list_of_many_problems_is_truncated() -> None:
     assert lines[-1] == "… and 5 more groups that are not ready: --not-ready shows their ranks"
 
 
+def tree_lines(*objects: Any, columns: int | None = None, **options: Any) -> list[str]:
+    return tree.tree_lines(tree.branches(*objects, **options), columns)
+
+
 def test_tree_shows_few_groups_by_rank() -> None:
-    assert tree.tree_lines([view(group(0), group(1, why="boom"))], [], NOW) == [
+    assert tree_lines([view(group(0), group(1, why="boom"))], [], NOW) == [
         "NAME              READY   STATE     NODE     REVISION   RESTARTS   AGE   WHY",
         "web               1/2                                              60s",
         "├─ group 0        2/2     ready              abc        0          60s",
@@ -123,22 +128,37 @@ def test_tree_shows_few_groups_by_rank() -> None:
     ]
 
 
+@pytest.mark.parametrize("columns", [None, 200])
+def test_tree_has_one_line_per_object_without_a_narrow_terminal(columns: int | None) -> None:
+    why = "0/4 nodes are available: " + "insufficient memory, " * 4
+    lines = tree_lines([view(group(0, why=why))], [], NOW, columns=columns)
+    assert len(lines) == 1 + 1 + 1 + 2
+    assert lines[-1].endswith(why.rstrip())
+
+
+def test_tree_shows_reasons_below_on_a_narrow_terminal() -> None:
+    lines = tree_lines([view(group(0, why="node is full"))], [], NOW, columns=60)
+    assert not lines[0].endswith("WHY")
+    assert lines[5:] == ["1 web-0-1: node is full"]
+    assert len(tree_lines([view(group(0, why="full, " * 30))], [], NOW, columns=60)[5:]) == 4
+
+
 def test_tree_folds_many_groups() -> None:
-    assert [line.split("   ")[0] for line in tree.tree_lines([MANY], [], NOW)] == [
+    assert [line.split("   ")[0] for line in tree_lines([MANY], [], NOW)] == [
         "NAME",
         "web",
         "├─ group 7",
         "└─ groups 0-6,8-199",
     ]
-    assert len(tree.tree_lines([MANY], [], NOW, every_rank=True)) == 2 + 200 + 400
+    assert len(tree_lines([MANY], [], NOW, every_rank=True)) == 2 + 200 + 400
 
 
 def test_tree_of_many_sets_folds_the_ready_ones() -> None:
-    shown = [line.split()[0] for line in tree.tree_lines(fleet(12, 7), [], NOW)]
+    shown = [line.split()[0] for line in tree_lines(fleet(12, 7), [], NOW)]
     assert shown[:9] == ["NAME", *(f"w{at:03}" for at in range(8))]
     assert shown[9].startswith("├")
     assert shown[-4:] == ["w008", "w009", "w010", "w011"]
-    whole = tree.tree_lines(fleet(12, 7), [], NOW, is_chosen=True)
+    whole = tree_lines(fleet(12, 7), [], NOW, is_chosen=True)
     assert len(whole) == 1 + 12 * (1 + 2 * 3)
     assert len(shown) == 1 + 12 + 2 * 3
 
@@ -149,13 +169,13 @@ def test_tree_shows_parts_below_their_set() -> None:
         "spec": {"roles": []},
     }
     part = view(group(0, 1), name="split-0-a-decode")
-    lines = tree.tree_lines([part], [set_view(obj, [part])], NOW, with_namespace=True)
+    lines = tree_lines([part], [set_view(obj, [part])], NOW, with_namespace=True)
     assert [line.partition("0/0" if "prod" in line else "1/1")[0].rstrip() for line in lines[1:-1]] == [
         "prod/split",
         "└─ split-0-a-decode",
         "   └─ group 0",
     ]
-    assert tree.tree_lines([], [], NOW) == []
+    assert tree_lines([], [], NOW) == []
 
 
 @pytest.mark.slow
