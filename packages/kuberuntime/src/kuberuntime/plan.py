@@ -121,7 +121,8 @@ class Create(Effect, frozen=True, kw_only=True):
 class Patch(Effect, frozen=True, kw_only=True):
     """Merge `patch` into one object, or into one of its subresources; `guarded_patch` builds the usual one.
 
-    With `if_present` a deleted object is success without events. A `strategic` merge also merges lists that have keys,
+    With `if_present` a deleted object is success without events. With `if_permitted` a refusal as forbidden ends
+    nothing: `on_failure` reports it, and the next actions follow. A `strategic` merge also merges lists that have keys,
     such as conditions.
     """
 
@@ -129,6 +130,7 @@ class Patch(Effect, frozen=True, kw_only=True):
     patch: JSONObject
     subresource: str = ""
     if_present: bool = False
+    if_permitted: bool = False
     kind: MergeKind = "merge"
 
 
@@ -260,6 +262,7 @@ class PatchFields(TypedDict, total=False):
 
     subresource: str
     if_present: bool
+    if_permitted: bool
     kind: MergeKind
     on_success: tuple[Event, ...]
     on_failure: tuple[Event, ...]

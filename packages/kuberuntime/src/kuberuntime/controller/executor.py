@@ -194,9 +194,9 @@ class Executor:
             if isinstance(action, Put | PutStatus) and isinstance(error, ConflictError):
                 raise RequeueError(describe(action, error)) from error
             if isinstance(error, APIError):
-                self._record(
-                    replace(event, note=event.note.replace("{error}", error.message)) for event in action.on_failure
-                )
+                self._record(_noting(action.on_failure, error.message))
+            if isinstance(action, Patch) and action.if_permitted and isinstance(error, ForbiddenError):
+                return
             raise ActionError(describe(action, error)) from error
         log.debug("wrote", action=type(action).__name__, write=outcome, seconds=self._clock.monotonic() - started)
         if outcome.write is not None:
@@ -308,6 +308,10 @@ class Executor:
     def _record(self, events: Iterable[Event]) -> None:
         for event in events:
             self._events.record(event)
+
+
+def _noting(events: Iterable[Event], error: str) -> Iterator[Event]:
+    return (replace(event, note=event.note.replace("{error}", error)) for event in events)
 
 
 def _check_fields(action: Create, existing: JSONObject, error: AlreadyExistsError) -> None:

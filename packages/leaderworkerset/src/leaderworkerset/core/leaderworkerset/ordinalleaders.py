@@ -6,6 +6,7 @@ time (docs/adr/0004).
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -20,6 +21,10 @@ from leaderworkerset.core.leaderworkerset.edition import follow, is_as_applied
 from leaderworkerset.core.leaderworkerset.fold import fold
 from leaderworkerset.core.leaderworkerset.rollingupdate import Rollout
 from leaderworkerset.core.policies.placement import NO_PLACEMENT
+
+NOT_RENEWED: Final = (
+    "Failed to update broken groups before others, which needs the verb patch on statefulsets/status: {error}"
+)
 
 
 def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) -> LeaderDecision:
@@ -48,7 +53,7 @@ def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) ->
             error = str(unknown)
     return LeaderDecision(
         source=source,
-        actions=() if applies else (*_renew(living, rollout.renewal), *_replace(facts, rollout.replaced)),
+        actions=() if applies else (*_renew(facts, rollout.renewal), *_replace(facts, rollout.replaced)),
         applied=keeper if applies else None,
         updating=_update_events(facts, rollout),
         is_void_if_behind=rollout.begins,
@@ -77,12 +82,24 @@ def _update_events(facts: SetFacts, rollout: Rollout) -> tuple[Event, ...]:
     return (decisionevents.updating(facts.obj, note),)
 
 
-def _renew(living: JSONObject | None, revision: str) -> tuple[Action, ...]:
-    """Make the newest revision of the StatefulSet its current one, so that it creates all leaders from it."""
-    if living is None or not revision:
+def _renew(facts: SetFacts, revision: str) -> tuple[Action, ...]:
+    """Make the newest revision of the StatefulSet its current one, so that it creates all leaders from it.
+
+    A manager that may not do this reports it, and broken groups wait for the partition (docs/adr/0030).
+    """
+    if facts.living is None or not revision:
         return ()
-    change = {"status": {"currentRevision": revision}}
-    return (guarded_patch(STATEFULSETS, living, change, subresource="status", if_present=True),)
+    return (
+        guarded_patch(
+            STATEFULSETS,
+            facts.living,
+            {"status": {"currentRevision": revision}},
+            subresource="status",
+            if_present=True,
+            if_permitted=True,
+            on_failure=(decisionevents.failed_update(facts.obj, NOT_RENEWED),),
+        ),
+    )
 
 
 def _replace(facts: SetFacts, replaced: Sequence[int]) -> tuple[Action, ...]:

@@ -75,6 +75,9 @@ RECHECK_NAMESPACE: Final = 30.0
 RECHECK_SERVICE: Final = 5.0
 """Seconds until Services of other owners with names of groups are read again: caches do not contain them."""
 
+RECHECK_RENEWAL: Final = 30.0
+"""Seconds until the current revision is written again, which needs a permission that may be granted meanwhile."""
+
 AGAIN: Final = 0.0
 """Seconds until the next reconcile after an apply that may change nothing: then no watch reports it."""
 
@@ -181,6 +184,7 @@ def _compose(
     error = f"LeaderWorkerSet {meta.key(facts.obj)}: {conflict}" if conflict else leaders.error
     plan = Plan(tuple(actions), again, error, on_refusal)
     plan = plan.within(RECHECK_SERVICE) if facts.observed.unreachable else plan
+    plan = plan.within(RECHECK_RENEWAL) if leaders.actions and leaders.rollout and leaders.rollout.renewal else plan
     return Decision(
         plan,
         frozenset(needs),
