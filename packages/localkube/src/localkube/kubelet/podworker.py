@@ -62,11 +62,16 @@ class PodWorker:
                 self._cell.changed.clear()
                 await self._rest(await self._round())
         except asyncio.CancelledError:
-            grace = duration.of_seconds(podspec.grace_period(self._cell.pod))
-            await self._containers.terminate_all(min(grace, self._node.settings.grace_at_end))
+            await self._containers.terminate_all(self._patience_at_end())
             raise
         finally:
             self._containers.close()
+
+    def _patience_at_end(self) -> timedelta:
+        """Return the time that programs get when the cluster ends, less what a pod that is being deleted has had."""
+        grace, kill_at = duration.of_seconds(podspec.grace_period(self._cell.pod)), self._cell.state.kill_at
+        elapsed = timedelta() if kill_at is None else self._cell.now() - (kill_at - grace)
+        return max(min(grace, self._node.settings.grace_at_end) - elapsed, timedelta())
 
     async def _round(self) -> datetime | None:
         """Perform one round of steps; return when to reconcile next. Writes that the API server refuses are retried."""

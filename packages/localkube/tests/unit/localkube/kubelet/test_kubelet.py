@@ -350,6 +350,18 @@ async def test_cluster_shutdown_waits_within_grace_and_farewell(tmp_path: Path, 
     assert seconds() - began == pytest.approx(patience, abs=0.1)
 
 
+@pytest.mark.parametrize(("had", "left"), [(0, 5), (3, 2), (8, 0)])
+async def test_cluster_shutdown_counts_time_since_deletion(tmp_path: Path, had: int, left: int) -> None:
+    machine = Machine(directory=tmp_path, script=lambda _: Program(term=None), farewell=5)
+    async with cluster(machine) as it:
+        await it.create(pod(terminationGracePeriodSeconds=30))
+        await it.ready()
+        await it.delete()
+        await asyncio.sleep(had)
+        began = seconds()
+    assert seconds() - began == pytest.approx(left, abs=0.1)
+
+
 async def test_kubelet_has_caught_up_when_no_old_status_remains(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     async with cluster(Machine(directory=tmp_path, store=Store(path))) as it:

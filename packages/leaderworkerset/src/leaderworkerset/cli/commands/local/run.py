@@ -55,7 +55,7 @@ FOLLOWED: Final = {resource.kind: resource for resource in (LEADERWORKERSETS, DI
 """The kinds that a run follows."""
 
 LAST_WORDS: Final = 4.0
-"""Seconds that ranks have to exit after Ctrl-C, during which their logs are still followed."""
+"""Seconds after Ctrl-C in which all sets are deleted and their ranks exit, while their logs are still followed."""
 
 LAST_LINES: Final = 2.0
 """Seconds that the logs of exited ranks may take to arrive before everything is stopped."""
@@ -288,7 +288,8 @@ async def first_end(objects: Following, parts: Parts, options: RunOptions, stopp
 async def last_words(objects: Following, parts: Parts) -> None:
     """Delete the sets and follow the logs until their pods are deleted, to show the last output of the ranks."""
     parts.screen.note("stopping: ranks get a few seconds to end; Ctrl-C again ends them at once")
-    for resource, key in parts.keys:
+
+    async def delete(resource: Resource, key: ObjectKey) -> None:
         with suppress(KubeError):
             await parts.client.delete(resource, key)
 
@@ -296,7 +297,8 @@ async def last_words(objects: Following, parts: Parts) -> None:
         return None if any(followed.pods.store.list() for followed in parts.sets) else True
 
     with suppress(TimeoutError):
-        async with timeouts.within(LAST_WORDS):
+        async with timeouts.within(LAST_WORDS):  # what is left then, ends with the cluster
+            await asyncio.gather(*(delete(*key) for key in parts.keys))
             await objects.until(are_gone, every=REFRESH)
 
 
