@@ -5,6 +5,7 @@ Add other fields to the dictionary that `build` returns; the API server fills in
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any, ClassVar, Final, Self
 
 from kuberuntime.objects.meta import JSONObject
@@ -33,7 +34,7 @@ class Named:
         for name in values.keys() - own.keys():
             wire = "".join(part.capitalize() if index else part for index, part in enumerate(name.split("_")))
             paths = {path.rpartition(".")[2]: field for field, path in FIELDS.items()}
-            meant = cls.MEANT.get(name) or paths.get(wire, "")
+            meant = cls.MEANT.get(name) or paths.get(wire, "") or next(iter(get_close_matches(name, own, 1)), "")
             advice = f"write {meant}=…" if meant in own else "add it to the dictionary that build() returns"
             raise TypeError(f"{cls.__name__} has no field {name}: {advice} (fields: {', '.join(own)})")
         return super().__new__(cls)

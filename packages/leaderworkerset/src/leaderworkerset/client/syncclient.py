@@ -15,17 +15,30 @@ T = TypeVar("T")
 
 
 class Client:
-    """LeaderWorkerSets of one namespace, for programs without an event loop; use it as a context manager.
+    """LeaderWorkerSets of one namespace, for programs without an event loop.
+
+    The connection is opened by the first call, or by `with`. `close`, or the end of `with`, closes it.
 
     Without arguments it uses the cluster that kubectl would use: by $KUBECONFIG, ~/.kube/config, or from within a pod.
     """
 
     def __init__(self, *, kubeconfig: str = "", context: str = "", namespace: str = "") -> None:
         self._inner = AsyncClient(kubeconfig=kubeconfig, context=context, namespace=namespace)
+        self._is_closed = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
 
     def __enter__(self) -> Self:
+        self._is_closed = False
+        self._open()
+        return self
+
+    def _open(self) -> asyncio.AbstractEventLoop:
+        """Return the event loop of the client; start it at the first call."""
+        if self._is_closed:
+            raise RuntimeError("the client is closed: create another one, or enter it again")
+        if self._loop is not None:
+            return self._loop
         loop = asyncio.new_event_loop()
         self._loop = loop
         self._thread = threading.Thread(target=loop.run_forever, name="leaderworkerset-client", daemon=True)
@@ -35,14 +48,21 @@ class Client:
         except BaseException:
             self._stop()
             raise
-        return self
+        return loop
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection; later calls need another client."""
+        is_open, self._is_closed = self._loop is not None, True
+        if not is_open:
+            return
         try:
             self._run(_end_others())
-            self._run(self._inner.__aexit__(kind, error, trace))
+            self._run(self._inner.__aexit__(None, None, None))
         finally:
             self._stop()
 
@@ -98,10 +118,12 @@ class Client:
         self._run(self._inner.delete(name, timeout=timeout))
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        if self._loop is None:
+        try:
+            loop = self._loop or self._open()
+        except BaseException:
             work.close()
-            raise RuntimeError("the client is not open: use it as a context manager")
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+            raise
+        future = asyncio.run_coroutine_threadsafe(work, loop)
         try:
             return future.result()
         except BaseException:

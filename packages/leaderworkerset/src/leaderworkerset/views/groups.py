@@ -20,7 +20,7 @@ from leaderworkerset.api.conditions import AVAILABLE, COMPLETE, UPDATE_IN_PROGRE
 from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.api.leaderworkerset import AWAITING_LEADER, AWAITS_LEADER
 from leaderworkerset.api.progressnotes import Hang, Progress, hang_of, of_annotation
-from leaderworkerset.views import edge
+from leaderworkerset.views import edge, printedview
 from leaderworkerset.views.admission import held_back
 from leaderworkerset.views.deaths import Death
 from leaderworkerset.views.health.memory import Crashes, Recreations, Startup
@@ -158,6 +158,12 @@ class View(Struct, frozen=True, kw_only=True):
     groups: tuple[Group, ...]
     object: JSONObject
     more: int = 0
+
+    def __repr__(self) -> str:
+        return f"View({printedview.summary(self)})"
+
+    def __str__(self) -> str:
+        return printedview.text(self)
 
     @property
     def key(self) -> ObjectKey:

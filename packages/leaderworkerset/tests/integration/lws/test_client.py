@@ -44,8 +44,14 @@ async def test_client_applies_waits_scales_and_deletes(space: Space) -> None:
             cluster.delete("web")
             assert cluster.names() == []
             assert list(cluster.watch("web")) == []
-        with pytest.raises(RuntimeError, match="use it as a context manager"):
+        with pytest.raises(RuntimeError, match="the client is closed"):
             cluster.names()
+        notebook = Client(kubeconfig=config, namespace=space.namespace)
+        assert notebook.names() == []
+        notebook.close()
+        notebook.close()
+        with pytest.raises(RuntimeError, match="the client is closed"):
+            notebook.names()
 
     await asyncio.to_thread(script)
 

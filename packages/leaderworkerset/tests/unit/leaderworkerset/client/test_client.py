@@ -30,6 +30,7 @@ from leaderworkerset.client import (
     manifest,
 )
 from leaderworkerset.client.asyncclient import passed
+from leaderworkerset.views.groups import Group, Rank, View
 
 
 def test_manifest_has_only_the_given_fields() -> None:
@@ -193,9 +194,7 @@ def test_single_error_of_a_task_group_is_raised_alone() -> None:
         run(read())
 
 
-def test_client_is_open_only_within_its_context() -> None:
-    with pytest.raises(RuntimeError, match="use it as a context manager"):
-        Client().names()
+def test_asynchronous_client_is_open_only_within_its_context() -> None:
     with pytest.raises(RuntimeError, match="use it as a context manager"):
         run(AsyncClient().names())
 
@@ -241,8 +240,17 @@ def test_client_can_be_closed_before_its_iterators() -> None:
     with client:
         others = client._each(client.numbers())
         assert next(others) == 0
-    with pytest.raises(RuntimeError, match="not open"):
+    with pytest.raises(RuntimeError, match="the client is closed"):
         next(others)
+
+
+def test_client_opens_with_the_first_call_until_it_is_closed() -> None:
+    client = Numbers()
+    assert list(client._each(client.numbers())) == [0, 1, 2]
+    client.close()
+    client.close()
+    with pytest.raises(RuntimeError, match="the client is closed"):
+        next(client._each(client.numbers()))
 
 
 def test_unfinished_iterator_is_closed() -> None:
@@ -250,3 +258,25 @@ def test_unfinished_iterator_is_closed() -> None:
         for _ in client._each(client.numbers()):
             break
         assert client.ended
+
+
+@pytest.mark.parametrize(
+    ("wrong", "meant"), [("wrker", "worker"), ("sizes", "size"), ("imgae", "image"), ("images", "image")]
+)
+def test_misspelled_field_suggests_the_similar_one(wrong: str, meant: str) -> None:
+    kind: Any = Container if meant == "image" else Manifest
+    with pytest.raises(TypeError, match=f"has no field {wrong}: write {meant}=…"):
+        kind(**{wrong: 1})
+
+
+def test_printed_view_is_a_short_table() -> None:
+    ranks = tuple(Rank(group=0, index=at, pod=f"web-0-{at}", state="Running", object={"x": "y" * 999}) for at in (0, 1))
+    groups = (Group(index=0, ranks=ranks),)
+    seen = View(name="web", namespace="d", ready=0, desired=1, up_to_date=1, created="", groups=groups, object={})
+    assert repr(seen) == "View(d/web: 0 of 1 groups ready)"
+    assert str(seen).splitlines() == [
+        "d/web: 0 of 1 groups ready",
+        "GROUP   RANK   POD       STATE     READY   RESTARTS   WHY",
+        "0       0      web-0-0   Running   no      0",
+        "0       1      web-0-1   Running   no      0",
+    ]

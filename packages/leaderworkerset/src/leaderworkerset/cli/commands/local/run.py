@@ -16,8 +16,9 @@ from kuberuntime import timeouts
 from kuberuntime.client.client import Client
 from kuberuntime.clock import SystemClock
 from kuberuntime.errors import KubeError
+from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
-from kuberuntime.objects.resources import Resource
+from kuberuntime.objects.resources import PODS, Resource
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.cli import sharedoptions
 from leaderworkerset.cli.applying.applier import Applier, create_namespaces
@@ -299,6 +300,8 @@ async def last_words(objects: Following, parts: Parts) -> None:
     with suppress(TimeoutError):
         async with timeouts.within(LAST_WORDS):  # what is left then, ends with the cluster
             await asyncio.gather(*(delete(*key) for key in parts.keys))
+            pods = [meta.key(pod) for followed in parts.sets for pod in followed.pods.store.list()]
+            await asyncio.gather(*(delete(PODS, key) for key in pods))  # workers outlive their leaders otherwise
             await objects.until(are_gone, every=REFRESH)
 
 
