@@ -164,14 +164,16 @@ def _rank(view: View, rank: Rank, now: datetime) -> list[str]:
 
 
 def _containers(pod: JSONObject, now: datetime) -> Iterator[str]:
-    statuses = {status.get("name"): status for status in meta.status(pod).get("containerStatuses") or []}
-    for container in meta.spec(pod).get("containers") or [] if pod else []:
+    status_lists = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
+    listed = [status for key in status_lists for status in meta.status(pod).get(key) or []]
+    statuses = {status.get("name"): status for status in listed}
+    for kind, container in _declared(pod):
         status = statuses.get(container["name"]) or {}
         before = (status.get("lastState") or {}).get("terminated") or {}
         yield ""
         yield from facts(
             [
-                ("Container", container["name"]),
+                (kind, container["name"]),
                 ("  image", str(container.get("image") or "")),
                 ("  state", _container_state(status.get("state") or {}, now)),
                 ("  restarts", str(status.get("restartCount", 0))),
@@ -180,6 +182,15 @@ def _containers(pod: JSONObject, now: datetime) -> Iterator[str]:
                 ("  limits", pairs((container.get("resources") or {}).get("limits"))),
             ]
         )
+
+
+def _declared(pod: JSONObject) -> Iterator[tuple[str, JSONObject]]:
+    """Yield kind and spec of each container of a pod, in the order in which they start."""
+    spec = meta.spec(pod) if pod else {}
+    for container in spec.get("initContainers") or []:
+        yield "Sidecar" if container.get("restartPolicy") == "Always" else "Init", container
+    yield from (("Container", container) for container in spec.get("containers") or [])
+    yield from (("Ephemeral", container) for container in spec.get("ephemeralContainers") or [])
 
 
 def _container_state(state: JSONObject, now: datetime) -> str:

@@ -126,3 +126,17 @@ def test_failed_containers_belong_to_unready_ranks() -> None:
         ("web-1", False),
         ("web-1-1", False),
     ]
+
+
+def test_init_sidecar_and_ephemeral_containers_are_described() -> None:
+    obj = pod(0, 1, RUNS)
+    init = [{"name": "load"}, {"name": "proxy", "restartPolicy": "Always"}]
+    obj["spec"] |= {"initContainers": init, "ephemeralContainers": [{"name": "debug-1"}]}
+    obj["status"]["initContainerStatuses"] = [{"name": "load", "restartCount": 4, "state": FAILED}]
+    chosen = Selection("web", 0, 1)
+    view = groups.view(OBJECT, [pod(0, 0, RUNS), obj])
+    lines = description.lines(Described(selection=chosen, view=narrow(view, chosen), events=()), NOW)
+    kinds = {"Init:", "Sidecar:", "Container:", "Ephemeral:"}
+    rows = [line.split() for line in lines if line.split()[:1] and line.split()[0] in kinds]
+    assert rows == [["Init:", "load"], ["Sidecar:", "proxy"], ["Container:", "main"], ["Ephemeral:", "debug-1"]]
+    assert "  restarts:     4" in lines
