@@ -20,7 +20,7 @@ from typing import Final
 from deploy import image
 from tests.controlplane import build
 from tests.controlplane.build import BuildError, Say
-from tests.node import programs
+from tests.node import prerequisites, programs
 from tests.node.machine import environment
 
 BUSYBOX: Final = "localhost/busybox:1"
@@ -92,7 +92,7 @@ class Store:
 
 def archives(assets: Path, say: Say) -> list[Path]:
     """Return the archives of all images of a node, after building missing ones; `assets` has CoreDNS."""
-    busybox = Path(str(shutil.which("busybox", path=environment(cache())["PATH"])))
+    busybox = static_busybox()
     small = place("busybox", [busybox]), place("busybox-other", [busybox]), place("pause", [busybox])
     wanted = [
         *small,
@@ -131,7 +131,7 @@ def make_small(targets: Sequence[Path]) -> None:
 
 def unpack_busybox(root: Path) -> None:
     """Create a root file system of busybox."""
-    busybox = shutil.which("busybox", path=environment(root)["PATH"])
+    busybox = static_busybox()
     for name in ("bin", "etc", "root", "tmp"):
         (root / name).mkdir(parents=True)
     (root / "tmp").chmod(0o1777)
@@ -140,6 +140,21 @@ def unpack_busybox(root: Path) -> None:
         if applet != "busybox":
             (root / "bin" / applet).symlink_to("busybox")
     (root / "etc" / "passwd").write_text("root:x:0:0:root:/root:/bin/sh\n")
+
+
+def static_busybox() -> Path:
+    """Return a busybox that needs no library; Debian's other package of it conflicts with the static one."""
+    installed = str(shutil.which("busybox", path=environment(cache())["PATH"]))
+    if subprocess.run(["ldd", installed], capture_output=True, check=False).returncode:
+        return Path(installed)
+    unpacked = cache() / "busybox-static"
+    if not (program := unpacked / "bin" / "busybox").exists():
+        with tempfile.TemporaryDirectory(dir=cache()) as folder:
+            prerequisites.apt("download", "-qq", "busybox-static", directory=Path(folder))
+            (package,) = Path(folder).glob("*.deb")
+            subprocess.run(["dpkg-deb", "--extract", str(package), f"{folder}/files"], check=True)
+            shutil.copytree(f"{folder}/files", unpacked, symlinks=True, dirs_exist_ok=True)
+    return program
 
 
 def make_coredns(target: Path, program: Path) -> None:

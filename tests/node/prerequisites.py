@@ -79,14 +79,15 @@ def install_packages(directory: Path, say: Say) -> None:
     with exclusive(directory, say):
         if wanted := absent_packages():
             say(f"installing {', '.join(wanted)}")
-            _apt("update", "-qq")
-            _apt("install", "-qq", "--yes", "--no-install-recommends", *wanted)
+            apt("update", "-qq")
+            apt("install", "-qq", "--yes", "--no-install-recommends", *wanted)
 
 
-def _apt(*words: str) -> None:
+def apt(*words: str, directory: Path | None = None) -> None:
+    """Run apt-get in a folder; raise BuildError if it fails."""
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     command = ["apt-get", f"--option=DPkg::Lock::Timeout={LOCK_SECONDS}", *words]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise BuildError(f"{' '.join(command)} failed:\n{done.stderr[-2000:]}")
 
