@@ -66,6 +66,8 @@ KEPT: Final = (
     labels.FAILED_POD_RESTARTS,
     labels.FAILURE,
     labels.LONGEST_FAILED_RUN,
+    labels.FAILURE_ORIGIN,
+    labels.DELETED_AT,
     labels.RESUMED,
     labels.MARKED_STARTING,
     labels.RESTARTED_IN_PLACE,

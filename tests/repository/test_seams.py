@@ -52,6 +52,8 @@ SYSTEM_CLOCK: Final = {
     "leaderworkerset/cli/sets/causes.py": "measures how long a set has been stuck for people",
     "leaderworkerset/cli/commands/explain.py": "prints ages for people",
     "leaderworkerset/cli/commands/get.py": "prints ages for people",
+    "leaderworkerset/cli/commands/wait.py": "measures how long a condition has held for people",
+    "leaderworkerset/cli/commands/local/run.py": "measures how long a set has been ready for people",
     "leaderworkerset/cli/commands/local/clusters.py": "prints ages for people",
     "leaderworkerset/cli/commands/rollout/rolloutstatus.py": "estimates for people how long a rollout takes",
     "leaderworkerset/cli/commands/rollout/history.py": "prints ages for people",

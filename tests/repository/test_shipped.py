@@ -59,6 +59,8 @@ SET_BY_US: Final = frozenset(
         "FAILED_POD_RESTARTS",
         "LONGEST_FAILED_RUN",
         "FAILURE",
+        "FAILURE_ORIGIN",
+        "DELETED_AT",
         "RESUMED",
         "RESTARTED_IN_PLACE",
         "IN_PLACE_REVISION",

@@ -167,6 +167,7 @@ REPLACED: Final = (
         (
             "conformance/transcript.py",
             "dashboardhouse.py",
+            "fuzz/test_foreigntexts.py",
             "fuzz/test_serving.py",
             "testkit/clusters/recording.py",
             "integration/controllers/test_garbage.py",

@@ -12,7 +12,7 @@ from datetime import timedelta
 from re import Match
 from typing import Final
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, quantity
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, SERVICES, STATEFULSETS
 from leaderworkerset.api import groupname
 from leaderworkerset.diagnosis import ranks
@@ -138,7 +138,7 @@ def _refused_revision(observed: Observed) -> Finding | None:
     for quota in observed.get(RESOURCE_QUOTAS) if names else ():
         status = meta.status(quota)
         hard, used = ((status.get(part) or {}).get(REVISIONS_COUNTED) for part in ("hard", "used"))
-        if hard is not None and used is not None and int(used) >= int(hard):
+        if hard is not None and used is not None and quantity.parse(used) >= quantity.parse(hard):
             return Finding(
                 subject=Subject(kind=STATEFULSETS.kind, name=names[0]),
                 sentence=f"ResourceQuota {meta.name(quota)} has no room for the ControllerRevision of StatefulSet {names[0]}: "
