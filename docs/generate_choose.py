@@ -135,6 +135,7 @@ NOT_COMPARED: Final = frozenset(
         labels.ON_HANG,
         "LeaderWorkerSetSpec.groupIdentity",
         "LeaderWorkerSetSpec.groupReplacementPolicy",
+        "LeaderWorkerSetSpec.podTerminationPolicy",
     }
 )
 """Settings and fields that were not compared with the other projects."""

@@ -166,6 +166,7 @@ no pod is restarted. Details: [upgrade, and go back](../how-to/install.md#upgrad
 | [0012](../adr/0012-revision-history.md) | old revisions are kept, as history |
 | [0014](../adr/0014-workers-lost-unseen.md) | a worker that is deleted while no manager runs is noticed |
 | [0017](../adr/0017-newest.md) | fields that are newer than v0.10 |
+| [0025](../adr/0025-places-and-ends.md) | `podTerminationPolicy` has no stored default, and a change of it replaces no leader |
 | [0029](../adr/0029-stored-values.md) | admission: a stored value blocks no update; more invalid objects are rejected at creation |
 | [0030](../adr/0030-broken-groups-and-foreign-owners.md) | broken groups of an older revision never stop a rollout; objects of other owners are reported |
 | [0031](../adr/0031-leases-and-drains.md) | a new leader compares what keeps the leaders, and writes only what differs; certificates with serial number 0 are renewed |

@@ -32,6 +32,7 @@ PROMISES: Final[Mapping[Class, str]] = {
 FIELDS: Final[Mapping[str, Class]] = {
     "LeaderWorkerSetSpec.groupIdentity": Class.BETA,
     "LeaderWorkerSetSpec.groupReplacementPolicy": Class.BETA,
+    "LeaderWorkerSetSpec.podTerminationPolicy": Class.ALPHA,
     "LeaderWorkerSetSpec.scheduling": Class.ALPHA,
     "LeaderWorkerTemplate.maxGroupRestarts": Class.BETA,
 }

@@ -65,7 +65,7 @@ OTHERS: Final = {
     **dict.fromkeys([f"N-VER-{number}" for number in range(1, 5)], "which release of the Go project has what"),
     **dict.fromkeys([f"N-117-{number}" for number in range(1, 6)], "what Kubernetes' scheduling API is"),
     **dict.fromkeys(
-        ["N-VAL-7", "N-VAL-12", "N-PT-5", "N-PT-6", "N-CR-2", "N-PP-1"],
+        ["N-VAL-12", "N-PT-6", "N-CR-2", "N-PP-1"],
         "a draft of the Go project",
     ),
     **dict.fromkeys([f"N-DS-{number}" for number in range(10, 16)], "a draft of the Go project"),

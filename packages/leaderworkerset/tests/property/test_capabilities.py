@@ -58,6 +58,9 @@ VALUES: Final = {
 }
 """A value of each setting that has an effect."""
 
+FIELD_VALUES: Final = {"podTerminationPolicy": ("Parallel", "Default")}
+"""Values of each field."""
+
 PAIRS: Final = tuple(combinations(ENABLED, 2))
 
 SINCE: Final = datetime(2026, 3, 1, tzinfo=UTC)
@@ -92,6 +95,15 @@ def annotations(draw: st.DrawFn, capabilities: Sequence[Capability]) -> dict[str
 
 
 @st.composite
+def objects(draw: st.DrawFn, capabilities: Sequence[Capability]) -> JSONObject:
+    """Return a LeaderWorkerSet with settings and fields of these capabilities."""
+    obj = with_settings(builders.leaderworkerset_object(), draw(annotations(capabilities)))
+    known = [field for one in capabilities for field in one.fields]
+    names_ = draw(st.sets(st.sampled_from(known))) if known else ()
+    return obj | {"spec": meta.spec(obj) | {field: draw(st.sampled_from(FIELD_VALUES[field])) for field in names_}}
+
+
+@st.composite
 def members(draw: st.DrawFn, made: JSONObject) -> JSONObject:
     """Return a pod that runs, was restarted, ended, is being deleted, is marked, or several of these."""
     ended = st.sampled_from([0, 1, 137])
@@ -112,7 +124,7 @@ def members(draw: st.DrawFn, made: JSONObject) -> JSONObject:
 @st.composite
 def groups(draw: st.DrawFn, capabilities: Sequence[Capability]) -> LiveGroup:
     """Return a group of a LeaderWorkerSet with settings of these capabilities."""
-    obj = with_settings(builders.leaderworkerset_object(), draw(annotations(capabilities)))
+    obj = draw(objects(capabilities))
     made = builders.leader_pod(obj, ready=draw(st.booleans()))
     left = draw(st.sampled_from([{}, {labels.POD_TERMINATION_POLICY: "Parallel"}]))
     leader, worker = draw(members(made)), draw(members(builders.worker_pod(made)))
@@ -219,3 +231,4 @@ def test_two_faults_are_recorded_in_one_order() -> None:
 
 def test_every_setting_of_a_capability_has_a_value() -> None:
     assert {setting for one in ENABLED for setting in one.settings} == VALUES.keys()
+    assert {field for one in ENABLED for field in one.fields} == FIELD_VALUES.keys()

@@ -36,7 +36,7 @@ async def delete(world: World) -> None:
     await world.delete(LEADERWORKERSETS, "web")
 
 
-def seconds_of_end(act: Act, *, policy: str = "") -> float:
+def seconds_of_end(act: Act, *, policy: str = "", field: str = "") -> float:
     """Return the number of seconds until the last pod of group 1 is deleted; programs do not exit before they are killed."""
     ended: list[float] = []
 
@@ -44,6 +44,8 @@ def seconds_of_end(act: Act, *, policy: str = "") -> float:
         lws = groups(replicas=2, size=4)
         if policy:
             lws["metadata"]["annotations"] = {labels.POD_TERMINATION_POLICY: policy}
+        if field:
+            lws["spec"]["podTerminationPolicy"] = field
         await world.bring_up(lws)
         begin, group = world.clock.monotonic(), {f"web-1{worker}" for worker in ("", "-1", "-2", "-3")}
         before = {uid for name, uid in (await world.uids()).items() if name in group}
@@ -66,6 +68,13 @@ def test_group_ends_in_one_grace_period_under_parallel_policy(act: Act) -> None:
     """A group ends in one grace period under parallel policy (N-PT-1 to N-PT-3)."""
     assert seconds_of_end(act) == pytest.approx(2 * GRACE, abs=4)
     assert seconds_of_end(act, policy="Parallel") == pytest.approx(GRACE, abs=2)
+    assert seconds_of_end(act, field="Parallel") == pytest.approx(GRACE, abs=2)
+
+
+@pytest.mark.parametrize("act", [scale, delete])
+def test_field_counts_before_the_annotation(act: Act) -> None:
+    """Also after the deletion of the set, the workers end as the field says (N-PT-2, N-PT-3)."""
+    assert seconds_of_end(act, policy="Parallel", field="Default") == pytest.approx(2 * GRACE, abs=4)
 
 
 def test_failed_group_ends_in_one_grace_period() -> None:

@@ -56,6 +56,10 @@ TEXTS: Final[dict[tuple[str, str], str]] = {
         "How kube-scheduler places pods that belong together, at one level: the whole LeaderWorkerSet, each replica, or"
         " each role of a replica. The level cannot be changed; an empty object means replicas as gangs."
     ),
+    ("LeaderWorkerSetSpec", "podTerminationPolicy"): (
+        "When the workers of a group that ends are terminated: once their leader is gone (Default), or together with it"
+        " (Parallel). Where absent, the annotation pod-termination-policy counts. A change of it rolls nothing out."
+    ),
     **{
         (struct, field): text
         for struct in ("LeaderWorkerSetScheduling", "ReplicaScheduling", "RoleScheduling")

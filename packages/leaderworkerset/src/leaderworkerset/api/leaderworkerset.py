@@ -160,6 +160,24 @@ class GroupReplacementPolicy(StrEnum):
                 assert_never(self)
 
 
+class PodTerminationPolicy(StrEnum):
+    """The time at which the workers of a group end: after their leader, or with it."""
+
+    DEFAULT = "Default"
+    PARALLEL = "Parallel"
+
+    @property
+    def is_parallel(self) -> bool:
+        """Return whether the workers end together with their leader."""
+        match self:
+            case PodTerminationPolicy.PARALLEL:
+                return True
+            case PodTerminationPolicy.DEFAULT:
+                return False
+            case _:
+                assert_never(self)
+
+
 class RolloutStrategyType(StrEnum):
     """How a new template is rolled out."""
 
@@ -181,6 +199,7 @@ NOT_RECREATING: Final = tuple(policy for policy in RestartPolicy if not policy.r
 WITH_OWN_SERVICES: Final = tuple(policy for policy in SubdomainPolicy if not policy.is_shared)
 WITHOUT_LEADER: Final = tuple(kind for kind in SubGroupPolicyType if not kind.has_leader)
 WITH_RANDOM_KEYS: Final = tuple(identity for identity in GroupIdentity if identity.is_hash)
+WITH_PARALLEL_END: Final = tuple(policy for policy in PodTerminationPolicy if policy.is_parallel)
 WITH_BOUNDS: Final = tuple(kind for kind in RolloutStrategyType if kind.has_bounds)
 
 
@@ -233,7 +252,7 @@ class NetworkConfig(Base, frozen=True, kw_only=True):
 
 
 class LeaderWorkerSetSpec(Base, frozen=True, kw_only=True):
-    """`spec`."""
+    """`spec`. Without `pod_termination_policy` an annotation counts, so that no default is stored."""
 
     replicas: Int32 = 1
     startup_policy: StartupPolicy = StartupPolicy.LEADER_CREATED
@@ -243,6 +262,7 @@ class LeaderWorkerSetSpec(Base, frozen=True, kw_only=True):
     group_identity: GroupIdentity = GroupIdentity.ORDINAL
     group_replacement_policy: GroupReplacementPolicy = GroupReplacementPolicy.POST_TERMINATION
     scheduling: Scheduling | None = None
+    pod_termination_policy: PodTerminationPolicy | None = None
 
 
 class Condition(Base, frozen=True, kw_only=True):

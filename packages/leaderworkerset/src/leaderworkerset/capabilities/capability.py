@@ -12,13 +12,15 @@ class Capability(Extensions, frozen=True, kw_only=True):
 
     With `wakes_groups` a change of its settings leads to a decision about each group of the LeaderWorkerSet. `pod_marks`
     and `statefulset_marks` are annotations, and `conditions` types of conditions, that its decisions read also without
-    its settings (`relevance.py`). `pod_fields` and `statefulset_fields` are paths that only its decisions read, not the
+    its settings (`relevance.py`). `fields` are optional fields of the spec that its decisions about groups read, as they
+    read settings. `pod_fields` and `statefulset_fields` are paths that only its decisions read, not the
     core. Caches keep them, and the marks.
     """
 
     name: str
     page: str
     settings: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
     pod_marks: tuple[str, ...] = ()
     statefulset_marks: tuple[str, ...] = ()
     conditions: tuple[str, ...] = ()

@@ -37,3 +37,6 @@ EXTENSIONS: Final = together({capability.name: capability for capability in ENAB
 
 WAKING_GROUPS: Final = tuple(name for capability in ENABLED if capability.wakes_groups for name in capability.settings)
 """The annotations of a LeaderWorkerSet whose change concerns each of its groups."""
+
+WAKING_FIELDS: Final = tuple(name for capability in ENABLED if capability.wakes_groups for name in capability.fields)
+"""The fields of the spec whose change concerns each group."""

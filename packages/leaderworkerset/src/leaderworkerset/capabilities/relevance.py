@@ -1,6 +1,6 @@
 """Selects the capabilities that are asked about a LeaderWorkerSet or a group: those of which it has a sign.
 
-Signs of a capability are its settings, its marks on a leader or on the StatefulSet of workers, the conditions that it
+Signs of a capability are its settings, its fields, its marks on a leader or on the StatefulSet of workers, the conditions that it
 reports, and its configuration or observed facts. So a capability that has begun is asked until the end, although its
 setting is gone. A capability without a sign has nothing to do: a property test compares the plans of all capabilities
 and of these.
@@ -26,12 +26,15 @@ POD_MARKS: Final = tuple(mark for capability in ENABLED for mark in capability.p
 
 STATEFULSET_MARKS: Final = tuple(mark for capability in ENABLED for mark in capability.statefulset_marks)
 
+FIELDS: Final = tuple(field for capability in ENABLED for field in capability.fields)
+
 CONDITIONS: Final = tuple(kind for capability in ENABLED for kind in capability.conditions)
 
 SIGNS: Final = {
     capability.name: {
         capability.name,
         *capability.settings,
+        *capability.fields,
         *capability.pod_marks,
         *capability.statefulset_marks,
         *capability.conditions,
@@ -54,7 +57,8 @@ def concerning_set(observed: ObservedLeaderWorkerSet) -> Extensions:
 def concerning_group(group: LiveGroup) -> Extensions:
     """Return the extensions that a decision about a group asks."""
     of_leader, sets = meta.annotations(group.leader), map(meta.annotations, group.objects.statefulsets)
-    marks = [mark for mark in POD_MARKS if mark in of_leader]
+    spec = meta.spec(group.obj)
+    marks = [mark for mark in POD_MARKS if mark in of_leader] + [field for field in FIELDS if field in spec]
     marks += [mark for of_workers in sets for mark in STATEFULSET_MARKS if mark in of_workers]
     return _with_signs(ALL_SIGNS.intersection(chain(group.facts, meta.annotations(group.obj), marks)))
 

@@ -15,6 +15,7 @@ from kuberuntime.errors import APIError, ConflictError, ConnectionFailedError, K
 from leaderworkerset.api.leaderworkerset import (
     GroupIdentity,
     GroupReplacementPolicy,
+    PodTerminationPolicy,
     RestartPolicy,
     StartupPolicy,
     SubdomainPolicy,
@@ -43,6 +44,7 @@ __all__ = [
     "LogOptions",
     "Manifest",
     "NotFoundError",
+    "PodTerminationPolicy",
     "Rank",
     "RestartPolicy",
     "StartupPolicy",

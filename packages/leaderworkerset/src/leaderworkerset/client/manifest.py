@@ -13,6 +13,7 @@ from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import (
     GroupIdentity,
     GroupReplacementPolicy,
+    PodTerminationPolicy,
     RestartPolicy,
     StartupPolicy,
     SubdomainPolicy,
@@ -73,6 +74,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "startup": "startupPolicy",
     "identity": "groupIdentity",
     "replacement": "groupReplacementPolicy",
+    "termination": "podTerminationPolicy",
     "size": "leaderWorkerTemplate.size",
     "restart": "leaderWorkerTemplate.restartPolicy",
     "max_group_restarts": "leaderWorkerTemplate.maxGroupRestarts",
@@ -114,6 +116,7 @@ class Manifest(Named):
     max_group_restarts: int | None = None
     identity: GroupIdentity | None = None
     replacement: GroupReplacementPolicy | None = None
+    termination: PodTerminationPolicy | None = None
     subdomain: SubdomainPolicy | None = None
     subgroup_size: int | None = None
     subgroup_type: SubGroupPolicyType | None = None

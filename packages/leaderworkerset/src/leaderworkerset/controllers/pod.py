@@ -21,7 +21,7 @@ from kuberuntime.objects.resources import NODES, PODS, STATEFULSETS
 from kuberuntime.plan import Apply, Create, Delete, Plan
 from leaderworkerset.api import groupname, labels, recreationrecord
 from leaderworkerset.capabilities.deciding import nodes_of, reconcile_group
-from leaderworkerset.capabilities.enabled import WAKING_GROUPS
+from leaderworkerset.capabilities.enabled import WAKING_FIELDS, WAKING_GROUPS
 from leaderworkerset.controllers import gangobjects, indexes, leaders, permissions
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
@@ -223,8 +223,8 @@ class PodDriver(Driver):
 
 
 def _settings(lws: JSONObject) -> list[str | None]:
-    annotations = meta.annotations(lws)
-    return [annotations.get(name) for name in WAKING_GROUPS]
+    annotations, spec = meta.annotations(lws), meta.spec(lws)
+    return [*map(annotations.get, WAKING_GROUPS), *map(spec.get, WAKING_FIELDS)]
 
 
 def keys_of_pod(change: Change) -> Iterable[ObjectKey]:

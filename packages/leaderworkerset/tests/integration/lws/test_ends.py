@@ -1,18 +1,24 @@
 """Workers that end together with their leader, and workers that end after it."""
 
+from typing import Any, Final
+
 import pytest
 from tests.integration.clusters.objects import lws
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State
 from tests.integration.lws.test_hash import settled as settled_by_key
 
+from kuberuntime.errors import InvalidError
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Propagation
 from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
 
 HOLD = "tests.example.com/hold"
 PARALLEL = {labels.POD_TERMINATION_POLICY: "Parallel"}
+BY_ANNOTATION: Final[dict[str, Any]] = {"annotations": PARALLEL}
+BY_FIELD: Final[dict[str, Any]] = {"podTerminationPolicy": "Parallel"}
 
 
 async def hold(space: Space, leader: str, *, held: bool = True) -> None:
@@ -20,10 +26,13 @@ async def hold(space: Space, leader: str, *, held: bool = True) -> None:
     await space.patch({"metadata": {"finalizers": [HOLD] if held else None}}, leader, resource=PODS)
 
 
+@pytest.mark.parametrize("policy", [BY_ANNOTATION, BY_FIELD], ids=["annotation", "field"])
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
-async def test_workers_of_a_scaled_down_group_end_before_the_leader(space: Space, identity: str) -> None:
+async def test_workers_of_a_scaled_down_group_end_before_the_leader(
+    space: Space, identity: str, policy: dict[str, Any]
+) -> None:
     """Workers of a scaled-down group end before the leader (N-PT-1, N-PT-2)."""
-    await space.create(lws(replicas=2, size=3, annotations=PARALLEL, groupIdentity=identity))
+    await space.create(lws(replicas=2, size=3, groupIdentity=identity, **policy))
     state = await settled_by_key(space, 2, 3) if identity == "Hash" else await space.settled()
     leaders = [name for name, pod in state.pods.items() if groupname.is_leader(pod)]
     for leader in leaders:
@@ -64,10 +73,13 @@ async def test_index_is_reused_when_leader_and_workers_are_gone(space: Space) ->
     assert not set(state.uids("web").values()) & set(before.uids("web").values())
 
 
+@pytest.mark.parametrize("policy", [BY_ANNOTATION, BY_FIELD], ids=["annotation", "field"])
 @pytest.mark.parametrize("propagation", ["Background", "Foreground"])
-async def test_deleted_set_removes_all_pods_at_once(space: Space, propagation: Propagation) -> None:
+async def test_deleted_set_removes_all_pods_at_once(
+    space: Space, propagation: Propagation, policy: dict[str, Any]
+) -> None:
     """Workers do not wait for their leaders if the whole set is deleted (N-PT-3)."""
-    await space.bring_up(lws(replicas=1, size=2, annotations=PARALLEL))
+    await space.bring_up(lws(replicas=1, size=2, **policy))
     await hold(space, "web-0")
     await space.delete("web", propagation=propagation)
     await space.until(lambda state: _assert_pods(state, {"web-0"}))
@@ -79,18 +91,29 @@ def _assert_pods(state: State, names: set[str]) -> None:
     assert state.pods.keys() == names
 
 
-async def test_workers_end_after_their_leader_without_the_annotation(space: Space) -> None:
-    """The annotation can be set later, and applies immediately, without a rollout (N-PT-1, unlike N-PT-5)."""
+@pytest.mark.parametrize("change", [{"metadata": BY_ANNOTATION}, {"spec": BY_FIELD}], ids=["annotation", "field"])
+async def test_workers_end_after_their_leader_until_parallel_is_set(space: Space, change: dict[str, Any]) -> None:
+    """The policy can be set later, and applies immediately, without a rollout (N-PT-1, unlike N-PT-5)."""
     before = await space.bring_up(lws(replicas=2, size=2))
     await hold(space, "web-1")
     await space.edit(replicas=1)
     await space.until(lambda state: _assert_going(state, {"web-1"}))
     assert "web-1-1" in space.state.pods
-    await space.patch({"metadata": {"annotations": PARALLEL}})
+    await space.patch(change)
     await space.until(lambda state: _assert_pods(state, {"web-0", "web-0-1", "web-1"}))
     await hold(space, "web-1", held=False)
     state = await space.settled()
     assert state.pods["web-0"]["metadata"]["uid"] == before.pods["web-0"]["metadata"]["uid"]
+
+
+async def test_policy_is_checked_and_has_no_stored_default(space: Space) -> None:
+    """Only the two values are stored; without the field nothing is, so that the annotation counts (N-VAL-7)."""
+    with pytest.raises(InvalidError, match="podTerminationPolicy"):
+        await space.create(lws(podTerminationPolicy="Fast"))
+    await space.create(lws(replicas=0))
+    assert "podTerminationPolicy" not in meta.spec(await space.get(LEADERWORKERSETS, "web"))
+    await space.edit(podTerminationPolicy="")
+    assert meta.spec(await space.get(LEADERWORKERSETS, "web"))["podTerminationPolicy"] == "Default"
 
 
 def _assert_going(state: State, names: set[str]) -> None:

@@ -333,7 +333,8 @@ class Invariants:
         if leader is not None and meta.is_controlled(workers, leader) and not meta.is_deleting(leader):
             self._violate(f"{actor} deletes {target}, whose leader lives")
         sets = self.facts.objects.get(LEADERWORKERSETS.group_resource, {}).values()
-        if "Parallel" not in {meta.annotations(obj).get(labels.POD_TERMINATION_POLICY) for obj in (workers, *sets)}:
+        known = {meta.annotations(obj).get(labels.POD_TERMINATION_POLICY) for obj in (workers, *sets)}
+        if "Parallel" not in known | {meta.spec(obj).get("podTerminationPolicy") for obj in sets}:
             self._violate(f"{actor} deletes {target}, which shall end after its leader")
 
     def _check_leader_deletion(self, actor: str, target: Target, request: Request, leader: JSONObject) -> None:

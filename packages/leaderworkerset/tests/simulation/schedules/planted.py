@@ -290,7 +290,7 @@ def _ends_at_an_update() -> Plant:
 def _ends_all_together() -> Iterator[None]:
     """Delete the workers of every leader that ends, whether the set requires it or not."""
     every_set = patch.object(deciding, "concerning_group", lambda group: EXTENSIONS)
-    with every_set, patch.object(termination, "is_parallel", lambda annotations: True):
+    with every_set, patch.object(termination, "is_parallel", lambda *_: True):
         yield
 
 

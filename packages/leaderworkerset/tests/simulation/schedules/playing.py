@@ -257,8 +257,10 @@ def draw_leaderworkerset(random: Random) -> JSONObject:
     if limit is not None and policy != "None":
         spec["leaderWorkerTemplate"]["maxGroupRestarts"] = limit
     lws = groups() | {"spec": spec}
-    if _beside(random, "ends").random() < PARALLEL:
+    if (end := _beside(random, "ends").random()) < PARALLEL / 2:
         lws["metadata"] = lws["metadata"] | {"annotations": {labels.POD_TERMINATION_POLICY: "Parallel"}}
+    elif end < PARALLEL:
+        spec["podTerminationPolicy"] = "Parallel"
     if _beside(random, "places").random() < STAYING:
         annotations = meta.annotations(lws) | {labels.STAY_ON_NODES: "Preferred"}
         lws["metadata"] = lws["metadata"] | {"annotations": annotations}

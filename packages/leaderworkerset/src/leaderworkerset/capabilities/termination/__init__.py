@@ -1,1 +1,1 @@
-"""The workers of a group end together with their leader (`pod-termination-policy`)."""
+"""The workers of a group end together with their leader (`podTerminationPolicy`)."""

@@ -11,6 +11,7 @@ CAPABILITY: Final = Capability(
     name="termination",
     page="how-to/places-and-ends.md",
     settings=(labels.POD_TERMINATION_POLICY,),
+    fields=(termination.FIELD,),
     wakes_groups=True,
     statefulset_marks=(labels.POD_TERMINATION_POLICY,),
     errors=(termination.errors,),

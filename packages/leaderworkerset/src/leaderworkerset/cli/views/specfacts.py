@@ -24,6 +24,7 @@ TITLES: Final[Mapping[str, str]] = {
     "leaderWorkerTemplate.subGroupPolicy": "Subgroups",
     "groupIdentity": "Identity",
     "groupReplacementPolicy": "Replacement",
+    "podTerminationPolicy": "Termination",
     "scheduling": "Scheduling",
     "leaderWorkerTemplate.volumeClaimTemplates": "Claims",
     "leaderWorkerTemplate.persistentVolumeClaimRetentionPolicy": "Claims kept",

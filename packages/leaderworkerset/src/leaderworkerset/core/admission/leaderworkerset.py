@@ -23,6 +23,7 @@ from leaderworkerset.api.leaderworkerset import (
     GroupReplacementPolicy,
     LeaderWorkerSet,
     LeaderWorkerTemplate,
+    PodTerminationPolicy,
     RestartPolicy,
     RolloutStrategyType,
     SubdomainPolicy,
@@ -68,6 +69,9 @@ If they are absent, the schema sets them. The webhook does not: an API server th
 the webhook, and would count each update as a change of the spec.
 """
 
+FILLED_IF_EMPTY: Final = NEWER_DEFAULTS | {"podTerminationPolicy": PodTerminationPolicy.DEFAULT.value}
+"""The values of newer fields that are written without a value; absent, the last one leaves it to an annotation."""
+
 
 def default_leaderworkerset(obj: JSONObject) -> JSONObject:
     """Return the object with the defaults that the schema does not set; an equal object if nothing is missing."""
@@ -75,7 +79,7 @@ def default_leaderworkerset(obj: JSONObject) -> JSONObject:
     network: JSONObject = spec.get("networkConfig") or {}
     defaults = {
         "replicas": 1 if spec.get("replicas") is None else spec["replicas"],
-        **{field: default for field, default in NEWER_DEFAULTS.items() if field in spec and not spec[field]},
+        **{field: default for field, default in FILLED_IF_EMPTY.items() if field in spec and not spec[field]},
         "leaderWorkerTemplate": _default_restart_policy(spec.get("leaderWorkerTemplate") or {}),
         "rolloutStrategy": _default_rollout_strategy(spec.get("rolloutStrategy") or {}),
         "networkConfig": _without_null(network, "subdomainPolicy", SubdomainPolicy.SHARED.value),

@@ -36,7 +36,7 @@ def build(
         "name": groupname.host(leader),
         "namespace": meta.namespace(leader),
         "labels": live.labels | own | {labels.ROLE: labels.WORKER},
-        "annotations": live.annotations,
+        "annotations": live.annotations | _ends(live),
         "ownerReferences": [meta.controller_reference(leader)],
     }
     template = revised.spec.leader_worker_template
@@ -53,6 +53,12 @@ def build(
         }
         | statefulsets.claim_fields(template, meta.namespace(leader)),
     }
+
+
+def _ends(live: LeaderWorkerSet) -> dict[str, str]:
+    """Return the annotation by which the workers end once their LeaderWorkerSet is deleted (N-PT-2)."""
+    policy = live.spec.pod_termination_policy
+    return {} if policy is None else {labels.POD_TERMINATION_POLICY: policy.value}
 
 
 def _service_name(revised: LeaderWorkerSet, leader: JSONObject) -> str:

@@ -81,7 +81,7 @@ def test_policies_are_discovered() -> None:
         "RestartPolicy",
         "StartupPolicy",
         "InPlace",
-        "PodTermination",
+        "PodTerminationPolicy",
         "ScalingMode",
         "ObjectHealth",
     } <= POLICIES.keys()

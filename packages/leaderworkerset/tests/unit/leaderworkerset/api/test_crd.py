@@ -102,6 +102,7 @@ def test_definition_has_printer_columns() -> None:
         ("leaderWorkerTemplate.persistentVolumeClaimRetentionPolicy.whenDeleted", {"type": "string"}),
         ("rolloutStrategy.type", {"default": "RollingUpdate", "enum": ["RollingUpdate"], "type": "string"}),
         ("rolloutStrategy.rollingUpdateConfiguration.partition", {"default": 0, "type": "integer", "format": "int32"}),
+        ("podTerminationPolicy", {"enum": ["Default", "Parallel"], "type": "string"}),
         ("networkConfig.subdomainPolicy", {"enum": sorted(SubdomainPolicy), "type": "string"}),
     ],
 )

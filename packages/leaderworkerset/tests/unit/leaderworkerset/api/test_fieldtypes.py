@@ -35,6 +35,7 @@ ADDED: frozenset[str] = frozenset(
     {
         "LeaderWorkerSetSpec.groupIdentity",
         "LeaderWorkerSetSpec.groupReplacementPolicy",
+        "LeaderWorkerSetSpec.podTerminationPolicy",
         "LeaderWorkerSetSpec.scheduling",
         "LeaderWorkerTemplate.maxGroupRestarts",
     }

@@ -49,6 +49,27 @@ def test_workers_end_after_their_leader_by_default(text: str) -> None:
     assert reconcile(group(lws, LEADER, changed(WORKERS, **PARALLEL))) == Plan()
 
 
+@pytest.mark.parametrize(
+    ("field", "annotation", "is_parallel"),
+    [
+        ("Parallel", None, True),
+        ("Parallel", "Default", True),
+        ("Default", "Parallel", False),
+        ("Default", None, False),
+        (None, "Parallel", True),
+        (None, None, False),
+        (["Parallel"], None, False),
+    ],
+)
+def test_field_counts_before_the_annotation(field: Any, annotation: str | None, *, is_parallel: bool) -> None:
+    """The field counts before the annotation; absent, it means Default (N-PT-1, N-PT-2)."""
+    annotations = {} if annotation is None else {labels.POD_TERMINATION_POLICY: annotation}
+    spec = {} if field is None else {"podTerminationPolicy": field}
+    lws = builders.leaderworkerset_object(metadata={"annotations": annotations}, spec=spec)
+    assert termination.is_parallel(lws, WORKERS) == is_parallel
+    assert (reconcile(group(lws, LEADER, changed(WORKERS, **PARALLEL))) == Plan(DELETED)) == is_parallel
+
+
 def test_running_leader_keeps_its_workers() -> None:
     assert termination.end_workers(group(LWS, builders.leader_pod(LWS))) == NOTHING
 

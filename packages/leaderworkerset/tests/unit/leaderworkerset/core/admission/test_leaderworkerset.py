@@ -119,6 +119,13 @@ def test_group_identity_and_replacement_have_defaults(empty: str | None) -> None
     assert spec["replicas"] == 1
 
 
+@pytest.mark.parametrize("empty", [None, ""])
+def test_termination_policy_has_no_default_unless_it_is_given(empty: str | None) -> None:
+    """An absent field leaves the decision to the annotation (N-DEF-1)."""
+    assert default_leaderworkerset(lws(podTerminationPolicy=empty))["spec"]["podTerminationPolicy"] == "Default"
+    assert "podTerminationPolicy" not in default_leaderworkerset(lws())["spec"]
+
+
 def test_defaults_of_newer_fields_are_left_to_the_schema() -> None:
     """A definition of v0.10 lacks the fields, and prunes the webhook's defaults (N-DEF-1)."""
     assert not {"groupIdentity", "groupReplacementPolicy"} & default_leaderworkerset(lws())["spec"].keys()

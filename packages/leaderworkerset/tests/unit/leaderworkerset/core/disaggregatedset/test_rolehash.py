@@ -62,6 +62,7 @@ def test_changes_outside_of_templates_keep_the_revision(change: dict[str, Any]) 
         {"groupIdentity": ""},
         {"groupIdentity": None},
         {"groupReplacementPolicy": "Immediate"},
+        {"podTerminationPolicy": "Parallel"},
         {"scheduling": None},
     ],
     ids=str,

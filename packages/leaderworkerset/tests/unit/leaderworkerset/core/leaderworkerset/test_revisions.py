@@ -164,6 +164,7 @@ def test_template_changes_create_a_revision(changed: dict[str, Any]) -> None:
         {"metadata": {"labels": {"a": "b"}, "annotations": {"c": "d"}}},
         {"template": {"subGroupPolicy": None}},
         {"template": {"maxGroupRestarts": 3}},
+        {"spec": {"podTerminationPolicy": "Parallel"}},
         {"spec": {"groupIdentity": "Hash", "groupReplacementPolicy": "Immediate", "scheduling": {}}},
     ],
 )
