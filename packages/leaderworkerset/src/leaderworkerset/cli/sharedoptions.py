@@ -80,6 +80,12 @@ def timeout_option(default: str, help_text: str | None = None) -> Callable[[Comm
     return click.option("--timeout", type=limit, default=default, show_default=True, metavar="DURATION", help=help_text)
 
 
+def ready_for_option(begin: str = "") -> Callable[[Command], Command]:
+    """Return the option for the time that ready must last after a failure; `begin` opens its help text."""
+    text = f"{begin}The time for which a group that failed must stay ready, at least as long as its longest failed run (0: none)."
+    return click.option("--ready-for", type=limit, default="10s", show_default=True, metavar="DURATION", help=text)
+
+
 def node_patience_option(command: Command) -> Command:
     """Add the option; its value is part of the target."""
 

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Final, Literal, Self, TypeVar, overload
 
 from kuberuntime.client.client import Client
+from kuberuntime.clock import SystemClock
 from kuberuntime.errors import ConflictError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -70,6 +71,9 @@ async def alone(work: Awaitable[T]) -> T:
             error = error.exceptions[0]
         raise error from group
 
+
+AGAIN: Final = 1.0
+"""Seconds after which a condition is checked again without a change."""
 
 MANAGER: Final = "lws-client"
 """The field manager of applied objects."""
@@ -175,6 +179,8 @@ class AsyncClient:
     async def wait(self, name: str, condition: str = "ready", *, timeout: float | None = 120.0) -> View | None:
         """Wait for a condition of `lws wait --for`, as `ready`, `done`, `failed`, `delete` or `replicas=N`.
 
+        After a failure, `ready` must last for ten seconds, and longer than the failed run: `condition=Available` need not.
+
         Returns the view then, None for `delete`.
 
         Raises `WaitTimeoutError`, whose text says what was missing, and `NotFoundError` if there is no such object to
@@ -182,11 +188,11 @@ class AsyncClient:
         """
         from leaderworkerset.observation.following import SetInformers, wait_for
 
-        check = missing.parse(condition)
+        check = missing.lasting(condition, SystemClock().now)
         if condition != "delete":
             await self._open.get(LEADERWORKERSETS, self._key(name))
         informers = SetInformers(self._open, self._key(name))
-        last_view = await alone(wait_for(informers, check, timeout))
+        last_view = await alone(wait_for(informers, check, timeout, every=AGAIN))
         return last_view if isinstance(last_view, View) else None
 
     def watch(self, name: str) -> AsyncGenerator[View, None]:

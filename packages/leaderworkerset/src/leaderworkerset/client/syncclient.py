@@ -91,6 +91,8 @@ class Client:
     def wait(self, name: str, condition: str = "ready", *, timeout: float | None = 120.0) -> View | None:
         """Wait for a condition of `lws wait --for`, as `ready`, `done`, `failed`, `delete` or `replicas=N`.
 
+        After a failure, `ready` must last for ten seconds, and longer than the failed run: `condition=Available` need not.
+
         Returns the view then, None for `delete`.
 
         Raises `WaitTimeoutError`, whose text says what was missing, and `NotFoundError` if there is no such object to

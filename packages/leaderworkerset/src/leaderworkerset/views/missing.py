@@ -70,12 +70,23 @@ def for_ready(view: Shown | None) -> str | None:
     return ready_groups(view)
 
 
-def for_lasting(view: Shown | None, now: datetime, least: timedelta = READY_FOR) -> str | None:
-    """Return the first group that failed, and has not been ready for `least` and for longer than its longest run."""
-    views = () if view is None else leaderworkersets([view])
+def lasting(condition: str, now: Callable[[], datetime], least: timedelta = READY_FOR) -> Check:
+    """Return the check for a condition; `ready` must last after a failure. Raise ValueError if it is unknown."""
+    check = parse(condition)
+    if WAIT_WORDS.get(condition) is not AVAILABLE:
+        return check
+    return lambda view: check(view) or for_lasting(view, now(), least)
+
+
+def for_lasting(view: Shown | None, now: datetime, least: timedelta = READY_FOR, *, held: int = 0) -> str | None:
+    """Return the first group that failed, and has not been ready for `least` and for longer than its longest run.
+
+    With `least` of 0, being ready at this moment suffices. The first `held` groups do not count.
+    """
+    views = () if view is None or not least else leaderworkersets([view])
     for own in views:
         for group in own.groups:
-            is_wanted = group.index < own.desired
+            is_wanted = held <= group.index < own.desired
             if is_wanted and group.crashes is not None and not group.crashes.are_over(now, least):
                 return f"group {group.name} of {own.name} failed, and has not been ready for long enough since"
     return None

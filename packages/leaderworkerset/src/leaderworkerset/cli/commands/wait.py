@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any, Final
 
 import click
@@ -19,7 +20,7 @@ from leaderworkerset.cli import logging, targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.sets.causes import Causes, stuck_options
-from leaderworkerset.cli.sharedoptions import node_patience_option, timeout_option
+from leaderworkerset.cli.sharedoptions import node_patience_option, ready_for_option, timeout_option
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import formats
 from leaderworkerset.cli.views.progress import BETWEEN_LINES, ProgressLine
@@ -42,10 +43,11 @@ LAST_LOOK: Final = 2.0
 
 
 class WaitRequest(Struct, frozen=True, kw_only=True):
-    """The awaited state, the limits in seconds (in total, and of a stuck state or None), and the output."""
+    """The awaited state, how long it must last after a failure, the limits in seconds (in total, of a stuck state), the output."""
 
     condition: str
     timeout: float
+    ready_for: float
     form: str | None = None
     stuck_after: float | None = None
 
@@ -63,6 +65,7 @@ class WaitRequest(Struct, frozen=True, kw_only=True):
     help=f"{missing.USABLE}.",
 )
 @timeout_option("2m")
+@ready_for_option("With --for ready: ")
 @stuck_options
 @node_patience_option
 @formats.output_option("Print the objects that have it instead.")
@@ -76,7 +79,7 @@ def command(target: Target, /, names: tuple[str, ...], *, selector: str, every: 
     if options.pop("fail_fast"):
         options["stuck_after"] = 0.0
     request = WaitRequest(**options)
-    parse(request.condition)
+    check_of(request)
     if request.form and request.condition == "delete":
         raise UsageError("-o cannot be combined with --for delete: nothing is left to print")
     if [bool(names), bool(selector), every].count(True) != 1:
@@ -141,11 +144,11 @@ async def wait_for_object(session: Session, name: str, request: WaitRequest, pro
 
 
 def check_of(request: WaitRequest) -> Check:
-    """Return the check of a request; if it must not be stuck, a group that failed must stay ready."""
-    check, clock = parse(request.condition), SystemClock()
-    if request.stuck_after is None or WAIT_WORDS.get(request.condition) is not AVAILABLE:
-        return check
-    return lambda view: check(view) or missing.for_lasting(view, clock.now())
+    """Return the check of a request."""
+    try:
+        return missing.lasting(request.condition, SystemClock().now, timedelta(seconds=request.ready_for))
+    except ValueError as error:
+        raise UsageError(f"--for={error}") from error
 
 
 async def resource_of(session: Session, name: str, condition: str) -> Resource:
@@ -181,11 +184,3 @@ def reached(condition: str) -> str:
         return "is deleted"
     outcome = WAIT_WORDS[word]
     return {AVAILABLE: "is ready", COMPLETE: "is complete"}.get(outcome, f"has condition {outcome.type}=True")
-
-
-def parse(condition: str) -> Check:
-    """Read the condition to wait for."""
-    try:
-        return missing.parse(condition)
-    except ValueError as error:
-        raise UsageError(f"--for={error}") from error

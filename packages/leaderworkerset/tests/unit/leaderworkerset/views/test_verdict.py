@@ -164,3 +164,17 @@ def test_ready_must_last_after_a_failure(since: float, least: float, lacks: bool
     missing_text = missing.for_lasting(view, NOW, timedelta(seconds=least))
     assert missing_text == ("group 0 of web failed, and has not been ready for long enough since" if lacks else None)
     assert missing.for_lasting(observed_of([ready(), ready(0, 1)]).view, NOW) is None
+
+
+@pytest.mark.parametrize(
+    ("condition", "least", "lacks"),
+    [("ready", 10, True), ("ready", 0, False), ("condition=Available", 10, False), ("replicas=1", 10, False)],
+)
+def test_only_ready_must_last(condition: str, least: float, lacks: bool) -> None:
+    """With a time of 0, and for other conditions, the state at this moment counts."""
+    failed = placed(ready=True, status=running(1, ended(3, 5) | {"startedAt": ago(10)}, 4))
+    available = {"readyReplicas": 1, "conditions": [{"type": "Available", "status": "True", "observedGeneration": 1}]}
+    view = observed_of([failed, ready(0, 1)], of=lws(status=available)).view
+    lacking = missing.lasting(condition, lambda: NOW, timedelta(seconds=least))(view)
+    assert (lacking is not None and "not been ready for long enough" in lacking) is lacks
+    assert missing.for_lasting(view, NOW, held=1) is None

@@ -83,8 +83,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
 @click.option("--timeout", type=sharedoptions.limit, metavar="DURATION", help="The maximum time for --until.")
 @click.option("--max-failures", type=click.IntRange(min=0), default=3, show_default=True, metavar="N",
               help="With --until done: give up when a rank failed more often.")  # fmt: skip
-@click.option("--ready-for", type=sharedoptions.limit, default="10s", show_default=True, metavar="DURATION",
-              help="With --until ready: the time for which a group that failed must stay ready.")  # fmt: skip
+@sharedoptions.ready_for_option("With --until ready: ")
 @stuck_options
 @manifestoptions.skip_unserved(default=True)
 @cluster_options
@@ -313,10 +312,8 @@ async def failure(tasks: Sequence[asyncio.Task[None]]) -> None:
 
 async def watch(objects: Following, parts: Parts, options: RunOptions) -> Ending | str:
     """Show every change; return when the run is complete, or the reason why it cannot complete."""
-    failures, clock, least = Failures(options.max_failures), SystemClock(), timedelta(seconds=options.ready_for)
-
-    def lack(view: Shown) -> str | None:
-        return missing.for_ready(view) or missing.for_lasting(view, clock.now(), least)
+    failures = Failures(options.max_failures)
+    lack = missing.lasting("ready", SystemClock().now, timedelta(seconds=options.ready_for))
 
     def look() -> Ending | str | None:
         views = views_of(parts.sets)

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 import click
@@ -49,11 +50,12 @@ REFRESH = 5.0
     metavar="DURATION",
     help="Exit 1 with the reason when no group changed for so long.",
 )
+@sharedoptions.ready_for_option()
 @sharedoptions.node_patience_option
 @click.option("--watch/--no-watch", default=True, show_default=True, help="Follow it, or print once how far it is.")
 @click.option("-o", "--output", "form", type=click.Choice(["json"]), help="Print once how far it is, for programs.")
 @click.pass_obj
-def command(target: Target, /, name: str, *, timeout: float | None, stuck_after: float, **options: Any) -> None:
+def command(target: Target, /, name: str, *, timeout: float | None, **options: Any) -> None:
     """Follow a rollout until it is done: groups updated and ready, and the time left at the pace so far.
 
     If it is stuck, the cause is printed as by `lws explain`: once while it waits, and in the final error.
@@ -67,7 +69,7 @@ def command(target: Target, /, name: str, *, timeout: float | None, stuck_after:
         resource, _ = await targets.find_either(session, name)
         key = ObjectKey(session.namespace, name)
         kind = RolloutFollower if resource == LEADERWORKERSETS else SetFollower
-        follower: RolloutWait = kind(session, key, stuck_after)
+        follower: RolloutWait = kind(session, key, options["stuck_after"], timedelta(seconds=options["ready_for"]))
         if options["form"]:
             return output.as_json(await follower.document())
         return await follower.follow(timeout) if options["watch"] else await follower.once()
@@ -115,7 +117,8 @@ class RolloutWait(ABC):
     _leaders: Sequence[Informer] = ()
     """The StatefulSet and the Deployment of the leaders, if their revision is compared."""
 
-    def __init__(self, session: Session, key: ObjectKey, stuck_after: float) -> None:
+    def __init__(self, session: Session, key: ObjectKey, stuck_after: float, ready_for: timedelta) -> None:
+        self._ready_for = ready_for
         self._session = session
         self._key = key
         self._clock = SystemClock()
@@ -178,8 +181,10 @@ class RolloutFollower(RolloutWait):
 
     _informers: SetInformers
 
-    def __init__(self, session: Session, key: ObjectKey, stuck_after: float) -> None:
-        super().__init__(session, key, stuck_after)
+    def __init__(
+        self, session: Session, key: ObjectKey, stuck_after: float, ready_for: timedelta = missing.READY_FOR
+    ) -> None:
+        super().__init__(session, key, stuck_after, ready_for)
         self._informers = SetInformers(session.client, key)
         self._leaders = [Informer(session.client, only(kind, key)) for kind in (STATEFULSETS, DEPLOYMENTS)]
         self.line = "the first answer of the API server"
@@ -204,8 +209,13 @@ class RolloutFollower(RolloutWait):
         progress = self._measure()
         progress = replace(progress, left=None) if self._causes.is_stuck else progress
         self.line = pace.line(progress) + (f"; {progress.why}" if progress.why else "")
-        if progress.is_complete:
+        failed = missing.for_lasting(present(self._informers), self._clock.now(), self._ready_for, held=progress.held)
+        if progress.is_complete and not failed:
             return End(_conclusion(progress))
+        if progress.is_complete:
+            self.line = f"{pace.line(progress)}; {failed}"
+            self._progress.show(self.line)
+            return None
         if progress.is_paused:
             resume = f"{self._session.lws} rollout resume {progress.name}"
             return End(f"{pace.line(progress)}; continue with `{resume}`", is_done=False)
@@ -222,8 +232,10 @@ class SetFollower(RolloutWait):
 
     _informers: DisaggregatedInformers
 
-    def __init__(self, session: Session, key: ObjectKey, stuck_after: float) -> None:
-        super().__init__(session, key, stuck_after)
+    def __init__(
+        self, session: Session, key: ObjectKey, stuck_after: float, ready_for: timedelta = missing.READY_FOR
+    ) -> None:
+        super().__init__(session, key, stuck_after, ready_for)
         self._informers = DisaggregatedInformers(session.client, key)
         self.line = f"{key.name}: the first answer of the API server"
 
@@ -242,6 +254,10 @@ class SetFollower(RolloutWait):
         view = present(self._informers)
         lacking = missing.for_ready(view) or ""
         self.line = f"{self._key.name}: {lacking}"
+        if not lacking and (failed := missing.for_lasting(view, self._clock.now(), self._ready_for)):
+            self.line += failed
+            self._progress.show(self.line)
+            return None
         if not lacking:
             return End(f"{self._key.name}: the rollout is done; {counted(view.ready, 'group')} ready")
         if self._deadline.is_over((view.ready, view.updated, len(view.parts))):

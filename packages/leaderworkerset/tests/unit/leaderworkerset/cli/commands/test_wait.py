@@ -13,6 +13,7 @@ from leaderworkerset.api.conditions import CONDITIONS, WAIT_WORDS, ConditionOutc
 from leaderworkerset.cli.commands import wait
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.views.groups import Group, Rank, View
+from leaderworkerset.views.missing import Check
 
 
 def view(ready: int = 0, *ranks: Rank, conditions: tuple[dict[str, Any], ...] = (), **metadata: Any) -> View:
@@ -29,6 +30,10 @@ def view(ready: int = 0, *ranks: Rank, conditions: tuple[dict[str, Any], ...] = 
             "status": {"observedGeneration": 2, "conditions": list(conditions)},
         },
     )
+
+
+def check(condition: str) -> Check:
+    return wait.check_of(wait.WaitRequest(condition=condition, timeout=1, ready_for=10))
 
 
 LATE = Rank(group=0, index=0, pod="web-0", state="Pending")
@@ -62,7 +67,7 @@ AVAILABLE = {"type": "Available", "status": "True", "observedGeneration": 2}
         ("condition=Available", None, "it is gone"),
         ("failed", view(0, conditions=(AVAILABLE | {"type": "Failed"},)), None),
         ("degraded", view(0, LATE), "condition Degraded is not there; web-0 is Pending"),
-        ("complete", view(0), wait.parse("done")(view(0))),
+        ("complete", view(0), check("done")(view(0))),
         ("replicas=1", view(0, READY), f"0 groups ready, not 1; {BEHIND}"),
         ("jsonpath={.metadata.generation}=2", view(), None),
         ("jsonpath=.metadata.generation='2'", view(), None),
@@ -77,7 +82,7 @@ AVAILABLE = {"type": "Available", "status": "True", "observedGeneration": 2}
     ],
 )
 def test_condition_reports_what_is_missing(condition: str, given: View | None, missing: str | None) -> None:
-    assert wait.parse(condition)(given) == missing
+    assert check(condition)(given) == missing
 
 
 @pytest.mark.parametrize("condition", CONDITIONS, ids=lambda condition: condition.type)
@@ -85,7 +90,7 @@ def test_condition_words_wait_for_their_condition(condition: ConditionOutcome) -
     """A set that has the condition alone is not waited for by any word of another condition."""
     annotations = {labels.RUN_TO_COMPLETION: "true"}
     shown = view(1, conditions=(AVAILABLE | {"type": condition.type},), annotations=annotations)
-    reached = {word for word in WAIT_WORDS if wait.parse(word)(shown) is None}
+    reached = {word for word in WAIT_WORDS if check(word)(shown) is None}
     assert reached == {*condition.wait_words}
 
 
@@ -95,7 +100,7 @@ def test_condition_words_wait_for_their_condition(condition: ConditionOutcome) -
 )
 def test_unknown_words_are_rejected(words: str) -> None:
     with pytest.raises(UsageError, match="--for="):
-        wait.parse(words)
+        check(words)
 
 
 def failed(**status: Any) -> Rank:
