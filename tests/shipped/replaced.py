@@ -187,6 +187,7 @@ REPLACED: Final = (
             "unit/leaderworkerset/controllers/test_ignored.py",
             "unit/leaderworkerset/controllers/test_leaders.py",
             "unit/leaderworkerset/controllers/test_parentworkloads.py",
+            "unit/leaderworkerset/controllers/test_renewal.py",
             "unit/leaderworkerset/controllers/test_stopping.py",
             "unit/leaderworkerset/manager/test_gangdetection.py",
             "unit/leaderworkerset/webhooks/test_rotationloop.py",
@@ -203,6 +204,7 @@ REPLACED: Final = (
         "e2e/test_verbs.py",
         (
             "unit/leaderworkerset/cli/cluster/test_serverwarnings.py",
+            "unit/leaderworkerset/cli/commands/local/test_run.py",
             "unit/leaderworkerset/cli/commands/test_apply.py",
             "unit/leaderworkerset/observation/test_diagnosing.py",
             "unit/leaderworkerset/observation/test_logfollowing.py",

@@ -78,15 +78,15 @@ def lasting(condition: str, now: Callable[[], datetime], least: timedelta = READ
     return lambda view: check(view) or for_lasting(view, now(), least)
 
 
-def for_lasting(view: Shown | None, now: datetime, least: timedelta = READY_FOR, *, held: int = 0) -> str | None:
+def for_lasting(view: Shown | None, now: datetime, least: timedelta = READY_FOR, *, kept_back: int = 0) -> str | None:
     """Return the first group that failed, and has not been ready for `least` and for longer than its longest run.
 
-    With `least` of 0, being ready at this moment suffices. The first `held` groups do not count.
+    With `least` of 0, being ready at this moment suffices. The first `kept_back` groups do not count.
     """
     views = () if view is None or not least else leaderworkersets([view])
     for own in views:
         for group in own.groups:
-            is_wanted = held <= group.index < own.desired
+            is_wanted = kept_back <= group.index < own.desired
             if is_wanted and group.crashes is not None and not group.crashes.are_over(now, least):
                 return f"group {group.name} of {own.name} failed, and has not been ready for long enough since"
     return None

@@ -177,4 +177,4 @@ def test_only_ready_must_last(condition: str, least: float, lacks: bool) -> None
     view = observed_of([failed, ready(0, 1)], of=lws(status=available)).view
     lacking = missing.lasting(condition, lambda: NOW, timedelta(seconds=least))(view)
     assert (lacking is not None and "not been ready for long enough" in lacking) is lacks
-    assert missing.for_lasting(view, NOW, held=1) is None
+    assert missing.for_lasting(view, NOW, kept_back=1) is None
