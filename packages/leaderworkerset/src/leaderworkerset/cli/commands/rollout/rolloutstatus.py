@@ -209,7 +209,9 @@ class RolloutFollower(RolloutWait):
         progress = self._measure()
         progress = replace(progress, left=None) if self._causes.is_stuck else progress
         self.line = pace.line(progress) + (f"; {progress.why}" if progress.why else "")
-        failed = missing.for_lasting(present(self._informers), self._clock.now(), self._ready_for, kept_back=progress.held)
+        failed = missing.for_lasting(
+            present(self._informers), self._clock.now(), self._ready_for, kept_back=progress.held
+        )
         if progress.is_complete and not failed:
             return End(_conclusion(progress))
         if progress.is_complete:
