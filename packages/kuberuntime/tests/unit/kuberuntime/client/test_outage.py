@@ -103,4 +103,4 @@ async def test_repeated_outage_is_reported_again() -> None:
             await asyncio.sleep(7)
             outage.answered()
             outage.answered()
-    assert [line.get("error") or line["after"] for line in lines] == ["refused", 7.0] * 2
+    assert [line.get("error") or line["after"] for line in lines] == ["refused", pytest.approx(7.0, abs=0.2)] * 2

@@ -198,12 +198,18 @@ class ClusterDirectory(Struct, frozen=True):
 
     def remove(self) -> None:
         """Delete the directory with all data; refuse other directories."""
-        if not (self.is_cluster or self.is_ephemeral or self.mark.is_file()):
+        if not (self.is_cluster or self.is_ephemeral or self.mark.is_file() or self._has_only_logs):
             raise CommandError(
                 f"{self.directory}: is not the directory of a cluster (it has no file {self.lock.name}): "
                 "nothing was deleted"
             )
         shutil.rmtree(self.directory, ignore_errors=True)
+
+    @property
+    def _has_only_logs(self) -> bool:
+        """Return whether the directory has what `remove_unstarted` keeps, and nothing else."""
+        files = set(self.directory.iterdir()) if self.directory.is_dir() else set()
+        return bool(files) and files <= {self.log, self.older_log}
 
     def remove_unstarted(self) -> None:
         """Delete the files of a cluster that has never run, except its log, which says why it did not start."""
