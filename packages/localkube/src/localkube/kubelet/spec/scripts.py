@@ -65,7 +65,7 @@ OF_THE_SHELL: Final = frozenset({
     "select", "set", "shift", "shopt", "source", "suspend", "test", "times", "trap", "true", "type", "typeset", "ulimit",
     "umask", "unalias", "unset", "wait", "}",
 })  # fmt: skip
-CONDITIONS: Final = frozenset({"if", "elif", "while", "until"})
+CONDITIONS: Final = frozenset({"if", "elif", "while"})
 CHAINED: Final = frozenset({"&&", "||", "|", "|&"})
 AFTER_A_CASE: Final = frozenset({";;", ";&", ";;&"})
 LONGEST_BLOCK: Final = 20
@@ -277,8 +277,12 @@ def _needed(commands: Sequence[Command]) -> Iterator[int]:
         prefix = list(takewhile(BEFORE_A_COMMAND.__contains__, words))
         if {"then", "do"} & {*prefix}:
             in_condition = False
-        in_condition = in_condition or bool(CONDITIONS & {*prefix})
-        is_trial = "!" in prefix or (words[len(prefix) : len(prefix) + 1] == ["timeout"] and operator == "&&")
+        # A loop with `until missing` or `while ! missing` never ends.
+        is_endless = "until" in prefix or {"while", "!"} <= {*prefix}
+        in_condition = (in_condition or bool(CONDITIONS & {*prefix})) and not is_endless
+        is_trial = ("!" in prefix and not is_endless) or (
+            words[len(prefix) : len(prefix) + 1] == ["timeout"] and operator == "&&"
+        )
         if not in_condition and not is_trial and not fallbacks[at]:
             yield at
 

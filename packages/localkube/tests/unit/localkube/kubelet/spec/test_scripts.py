@@ -26,7 +26,7 @@ from localkube.kubelet.spec import scripts
         ("case $x in a) one;; esac; two", ["one", "two"]),
         ("if nvidia-smi -L; then one; elif rocm-smi; then two; else three; fi", ["one", "two", "three"]),
         ("if command -v uv >/dev/null; then uv run x; fi; [ -x /opt/y ] && /opt/y; real", ["real"]),
-        ("until probe; do sleep 1; done; while ! other; do :; done", ["sleep"]),
+        ("until probe; do sleep 1; done; while ! other; do :; done", ["probe", "sleep", "other"]),
         ("! probe && one; timeout 1 probe && two; timeout 9 serve", ["one", "two", "timeout", "serve"]),
         ("{ probe; } || true; (probe; { probe && probe; }) || true; { one; two; } && three", ["one", "two", "three"]),
         ("{ probe || exit 1; } || true; { one || exit 1; }; ( probe ) || (two; three)", ["one", "two", "three"]),
