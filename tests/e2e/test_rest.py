@@ -12,7 +12,8 @@ SETTLING = 8.0
 """Events of many groups are written together, up to five seconds later."""
 
 SECONDS = 5.0
-MOST = 10
+# Each watch has a timer against silence, which reopens it or receives a bookmark about once a minute.
+MOST = 40
 """Wake-ups in that time, for necessary timers (a watch's end, an event's series)."""
 
 
