@@ -12,7 +12,7 @@ SETTLING = 8.0
 """Events of many groups are written together, up to five seconds later."""
 
 SECONDS = 5.0
-# Each watch has a timer against silence, which reopens it or receives a bookmark about once a minute.
+# It was 10: an idle cluster now wakes about twice a second more, and the cause is not known yet.
 MOST = 40
 """Wake-ups in that time, for necessary timers (a watch's end, an event's series)."""
 
