@@ -18,7 +18,7 @@ REHEARSED = {
     "serving-rdma.yaml": (
         "4 ranks in 1 group are ready",
         [
-            "4 nodes with label network.example.com/rdma=true, label nvidia.com/gpu.product=NVIDIA-H200",
+            "8 nodes with label network.example.com/rdma=true, label nvidia.com/gpu.product=NVIDIA-H200",
             "taint dedicated=inference:NoExecute, taint nvidia.com/gpu:NoSchedule",
             "hugepages-2Mi=4Gi, nvidia.com/gpu=8, rdma/hca_shared_devices_a=1",
             "volume claim model-weights: an empty directory",

@@ -8,8 +8,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from kuberuntime.objects import decimals, quantity
+from kuberuntime.objects import decimals, intstr, quantity
 from kuberuntime.objects.meta import JSON, JSONObject
 from kuberuntime.objects.quantity import Quantity, QuantityError
 from leaderworkerset.api import disaggregatedset
@@ -29,11 +30,16 @@ HUGE_PAGES: Final = "hugepages-"
 
 
 class Domain(Struct, frozen=True):
-    """Groups that share no domain of the topology `key`: `number` domains, each with `pods` of the demand's pods."""
+    """Groups of `owner` that share no domain of the topology `key`: `number` domains, each with `pods` of the demand's pods.
+
+    Pods of no other group may be in an exclusive domain. Into the domain of a slice, other sets may place pods.
+    """
 
     key: str
+    owner: str
     number: int
     pods: int
+    is_exclusive: bool = True
 
 
 class Demand(Struct, frozen=True, kw_only=True):
@@ -46,6 +52,8 @@ class Demand(Struct, frozen=True, kw_only=True):
     resources: Mapping[str, Quantity]
     spread: bool = False
     domains: tuple[Domain, ...] = ()
+    is_grouped: bool = False
+    """Whether the pods belong to groups, which exclusive groups keep out of their domains."""
 
 
 def demands_of(obj: JSONObject) -> list[Demand]:
@@ -97,7 +105,7 @@ def _of_set(source: str, lws: JSONObject, slices: int, keys: Collection[str]) ->
     """Yield the demands of a LeaderWorkerSet, of which each slice has one; a slice has a domain of each of the keys."""
     spec, annotations = _map(lws.get("spec")), _map(_map(lws.get("metadata")).get("annotations"))
     group = _map(spec.get("leaderWorkerTemplate"))
-    replicas, size = slices * _number(spec.get("replicas"), 1), max(_number(group.get("size"), 1), 1)
+    replicas, size = slices * _replicas(spec), max(_number(group.get("size"), 1), 1)
     policy = _map(group.get("subGroupPolicy"))
     subgroup = _number(policy.get("subGroupSize"), size) or size
     worker = _pod(group.get("workerTemplate"))
@@ -105,13 +113,26 @@ def _of_set(source: str, lws: JSONObject, slices: int, keys: Collection[str]) ->
     leader = _pod(group.get("leaderTemplate")) if group.get("leaderTemplate") else worker
     for role, pod, pods in (("leader", leader, 1), ("workers", worker, size - 1)):
         if pods and replicas:
-            domains = [Domain(key, slices, replicas // slices * pods) for key in sorted(keys)]
+            whole = source.partition(" ")[0]
+            domains = [
+                Domain(key, whole, slices, replicas // slices * pods, is_exclusive=False) for key in sorted(keys)
+            ]
             if isinstance(key := annotations.get(names.EXCLUSIVE_TOPOLOGY), str):
-                domains.append(Domain(key, replicas, pods))
+                domains.append(Domain(key, source, replicas, pods))
             key, members = annotations.get(names.SUBGROUP_EXCLUSIVE_TOPOLOGY), size - is_leader_alone
             if isinstance(key, str) and not (is_leader_alone and role == "leader"):
-                domains.append(Domain(key, replicas * -(-members // subgroup), min(pods, subgroup)))
-            yield _demand(f"{source} {role}", pod, replicas * pods, tuple(domains))
+                domains.append(Domain(key, source, replicas * -(-members // subgroup), min(pods, subgroup)))
+            yield replace(_demand(f"{source} {role}", pod, replicas * pods, tuple(domains)), is_grouped=True)
+
+
+def _replicas(spec: JSONObject) -> int:
+    """Return the number of groups of a LeaderWorkerSet in a rollout: also those of the surge, which it may begin with."""
+    replicas = _number(spec.get("replicas"), 1)
+    rolling = _map(_map(spec.get("rolloutStrategy")).get("rollingUpdateConfiguration"))
+    surge = rolling.get("maxSurge")
+    if not isinstance(surge, int | str) or not intstr.is_scalable(surge):
+        return replicas
+    return replicas + min(max(intstr.scale_up(surge, replicas), 0), replicas)
 
 
 def _demand(source: str, pod: JSONObject, pods: int, domains: tuple[Domain, ...] = ()) -> Demand:

@@ -5,7 +5,8 @@ from others, gets a node of its own; the others share one. Groups with a topolog
 domains as there are groups, all of one size, so that any group fits into any of them.
 
 A pod with fewer requirements may be placed on a node that is meant for another pod, and use its GPUs: no score of
-kube-scheduler prevents this. So a pool has one additional node for each such pod of other pools.
+kube-scheduler prevents this. So a pool has one additional node for each such pod of other pools, and one additional
+domain for each pod or group that could hold a domain which an exclusive group needs.
 """
 
 from collections.abc import Iterable, Sequence
@@ -57,25 +58,24 @@ def pools(demands: Iterable[Demand]) -> list[Pool]:
     ordered_demands = sorted(demands, key=sort)
     for _, group in groupby(ordered_demands, key=sort):
         members = list(group)
-        others = sum(demand.pods for demand in ordered_demands if demand not in members and _may_take(demand, members))
-        node_pools.append(_pool(members, first=sum(pool.count for pool in node_pools), others=others))
+        node_pools.append(_pool(members, ordered_demands, first=sum(pool.count for pool in node_pools)))
     return node_pools
 
 
-def _may_take(demand: Demand, members: Sequence[Demand]) -> bool:
-    """Return whether pods of another pool could be placed on nodes of this one, and take resources that it needs."""
-    labels, taints = members[0].labels, members[0].taints
-    is_placed = set(demand.labels) <= set(labels) and set(demand.taints) >= set(taints) and not demand.domains
-    return is_placed and bool(demand.resources.keys() & largest(members).keys())
-
-
-def _pool(members: Sequence[Demand], first: int, others: int) -> Pool:
-    pods = others + (sum(demand.pods for demand in members if demand.spread) or 1)
+def _pool(members: Sequence[Demand], demands: Sequence[Demand], first: int) -> Pool:
+    others = [demand for demand in demands if demand not in members and _fits(demand, members)]
+    resources = largest(members)
+    takers = [demand for demand in others if demand.resources.keys() & resources.keys() and not demand.domains]
+    pods = _pods(takers) + (sum(demand.pods for demand in members if demand.spread) or 1)
     labels = [f"{key}={value}" for key, value in members[0].labels]
     count, unit = pods, 1
-    keys = {domain.key for demand in members for domain in demand.domains}
-    for size, number, key in sorted((*_domains(members, key), key) for key in keys):
-        unit *= -(-(size + others) // unit)  # a domain of several smaller ones contains all nodes of each
+    keys = {domain.key: domain.is_exclusive for demand in members for domain in demand.domains}
+    for size, key in sorted((_size(members, key), key) for key in keys):
+        number, strange = _number(demands, key), takers
+        if keys[key]:
+            number += _pods(demand for demand in others if demand.is_grouped and key not in _domain_keys(demand))
+            strange = [demand for demand in takers if not demand.is_grouped]
+        unit *= -(-(size + _pods(strange)) // unit)  # a domain of several smaller ones contains all nodes of each
         offset = f"(i-{first})" if first else "i"
         labels.append(f"{key}=domain-{{{offset}//{unit}}}" if unit > 1 else f"{key}=domain-{{{offset}}}")
         count = max(count, number * unit)
@@ -83,22 +83,45 @@ def _pool(members: Sequence[Demand], first: int, others: int) -> Pool:
         count=count,
         labels=tuple(labels),
         taints=members[0].taints,
-        capacity=tuple(f"{name}={amount}" for name, amount in sorted(largest(members).items())),
+        capacity=tuple(f"{name}={amount}" for name, amount in sorted(resources.items())),
         sources=tuple(demand.source for demand in members),
     )
 
 
-def _domains(members: Sequence[Demand], key: str) -> tuple[int, int]:
-    """Return how many nodes of this pool each domain of a topology has, and how many domains there are."""
-    of_key: dict[str, list[tuple[int, int]]] = {}
+def _fits(demand: Demand, members: Sequence[Demand]) -> bool:
+    """Return whether pods of another pool could be placed on nodes of this one."""
+    labels, taints, resources = members[0].labels, members[0].taints, largest(members)
+    return (
+        set(demand.labels) <= set(labels)
+        and set(demand.taints) >= set(taints)
+        and demand.resources.keys() <= resources.keys()
+    )
+
+
+def _size(members: Sequence[Demand], key: str) -> int:
+    """Return how many nodes of this pool each domain of a topology needs."""
+    sizes: dict[str, int] = {}
     for demand in members:
         for domain in demand.domains:
             if domain.key == key:
-                owner = demand.source.partition(" ")[0]
-                of_key.setdefault(owner, []).append((domain.number, domain.pods if demand.spread else 0))
-    number = sum(max(count for count, _ in parts) for parts in of_key.values())
-    size = max(sum(pods for _, pods in parts) for parts in of_key.values())
-    return max(size, 1), number
+                sizes[domain.owner] = sizes.get(domain.owner, 0) + (domain.pods if demand.spread else 0)
+    return max(1, *sizes.values())
+
+
+def _number(demands: Iterable[Demand], key: str) -> int:
+    """Return how many domains of a topology the groups of all pools hold at once."""
+    numbers: dict[str, int] = {}
+    for domain in (domain for demand in demands for domain in demand.domains if domain.key == key):
+        numbers[domain.owner] = max(numbers.get(domain.owner, 0), domain.number)
+    return sum(numbers.values())
+
+
+def _domain_keys(demand: Demand) -> set[str]:
+    return {domain.key for domain in demand.domains}
+
+
+def _pods(demands: Iterable[Demand]) -> int:
+    return sum(demand.pods for demand in demands)
 
 
 def largest(members: Iterable[Demand]) -> dict[str, Quantity]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.cli.local.localcluster import nodes_in
 from leaderworkerset.cli.rehearsal.demands import demands_of
 from leaderworkerset.cli.rehearsal.nodepools import Pool, pools
@@ -139,6 +139,39 @@ def test_exclusive_sets_get_enough_domains_for_both() -> None:
         lws(pod(GPUS), name=name, replicas=2, size=size, annotations=exclusive) for name, size in (("a", 2), ("b", 3))
     ]
     assert found(*sets) == [(12, ("rack=domain-{i//3}",), (), ("nvidia.com/gpu=8",))]
+
+
+EXCLUSIVE = {"leaderworkerset.sigs.k8s.io/exclusive-topology": "rack"}
+
+
+@pytest.mark.parametrize(
+    ("other", "counts"),
+    [
+        (lws(pod(), name="plain", replicas=2, size=3), [1, 8]),
+        (lws(pod(GPUS), name="engine", replicas=1, size=1), [1, 2]),
+        (lws(pod(), name="plain", size=3) | {"kind": "Pod", "spec": pod()["spec"]}, [1, 2]),
+        (lws(pod(nodeSelector={"pool": "cpu"}), name="apart", size=3), [2, 1]),
+        (lws(pod(nodeSelector={"pool": "cpu"}), name="apart", size=3, annotations=EXCLUSIVE), [3, 3]),
+    ],
+    ids=["any node", "more resources", "without a group", "another selector", "another exclusive set"],
+)
+def test_exclusive_groups_keep_free_domains_with_other_sets(other: JSONObject, counts: list[int]) -> None:
+    exclusive = lws(pod(), replicas=2, annotations=EXCLUSIVE)
+    assert [count for count, *_ in found(exclusive, other)] == counts
+
+
+@pytest.mark.parametrize(("surge", "groups"), [(1, 3), ("50%", 3), (9, 4), ("many", 2), (-1, 2)])
+def test_surge_of_a_rollout_has_nodes_and_domains(surge: JSON, groups: int) -> None:
+    rollout = {"rollingUpdateConfiguration": {"maxSurge": surge}}
+    web = lws(pod(GPUS), replicas=2, size=2, annotations=EXCLUSIVE, rolloutStrategy=rollout)
+    assert found(web) == [(2 * groups, ("rack=domain-{i//2}",), (), ("nvidia.com/gpu=8",))]
+
+
+def test_exclusive_roles_have_domains_of_their_own() -> None:
+    role = {"metadata": {"annotations": EXCLUSIVE}, "spec": lws(pod(), replicas=2)["spec"]}
+    spec = {"roles": [{"name": "prefill", **role}, {"name": "decode", **role}]}
+    split = {"kind": "DisaggregatedSet", "metadata": {"name": "split"}, "spec": spec}
+    assert found(split) == [(4, ("rack=domain-{i}",), (), ())]
 
 
 @pytest.mark.parametrize(
