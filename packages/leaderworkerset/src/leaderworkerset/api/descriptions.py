@@ -1,4 +1,4 @@
-"""The descriptions of the full definition, which `kubectl explain` shows (docs/adr/0005-installation.md).
+"""The descriptions of the full CRD, which `kubectl explain` shows (docs/adr/0005-installation.md).
 
 The own fields of LeaderWorkerSets are described here. The fields of pod templates and claims are described by the API
 server whose OpenAPI document is the parameter. Only descriptions are taken from there, never types: the full and the
@@ -35,122 +35,126 @@ OWN_ONLY: Final[JSONObject] = {
 
 TEXTS: Final[dict[tuple[str, str], str]] = {
     ("LeaderWorkerSet", "spec"): "The desired groups.",
-    ("LeaderWorkerSet", "status"): "The running groups, as last observed by the controller.",
-    ("LeaderWorkerSetSpec", "replicas"): "The desired number of groups of one leader and its workers. Defaults to 1.",
-    ("LeaderWorkerSetSpec", "leaderWorkerTemplate"): "The pods of one group. A change of it is rolled out.",
-    ("LeaderWorkerSetSpec", "rolloutStrategy"): "How a changed template reaches the groups.",
+    ("LeaderWorkerSet", "status"): "The observed groups.",
+    (
+        "LeaderWorkerSetSpec",
+        "replicas",
+    ): "The number of groups. Each group has one leader and its workers. Defaults to 1.",
+    ("LeaderWorkerSetSpec", "leaderWorkerTemplate"): "The pod templates and the size of a group.",
+    ("LeaderWorkerSetSpec", "rolloutStrategy"): "How groups are updated when the template changes.",
     ("LeaderWorkerSetSpec", "startupPolicy"): (
-        "When the workers of a group are created: once its leader is created (LeaderCreated, the default), or once it"
-        " is ready (LeaderReady)."
+        "When the workers of a group are created. LeaderCreated (default): when the leader is created. LeaderReady: when"
+        " the leader is ready."
     ),
-    ("LeaderWorkerSetSpec", "networkConfig"): "How pods find each other by name.",
+    ("LeaderWorkerSetSpec", "networkConfig"): "The DNS names of pods.",
     ("LeaderWorkerSetSpec", "groupIdentity"): (
-        "The identity of groups: an ordinal, with leaders of a StatefulSet (Ordinal, the default), or a random"
-        " key, with leaders of a Deployment (Hash). It cannot be changed."
+        "How groups are identified. Ordinal (default): by index; a StatefulSet creates the leaders. Hash: by random key;"
+        " a Deployment creates the leaders. Immutable."
     ),
     ("LeaderWorkerSetSpec", "groupReplacementPolicy"): (
-        "When the replacement of a group may be scheduled: once a group that ends is gone (PostTermination, the"
-        " default), or at once (Immediate, for groupIdentity Hash alone). A change of it rolls nothing out."
+        "When the replacement of a group can be scheduled. PostTermination (default): when all pods of the old group are"
+        " deleted. Immediate: at once; requires groupIdentity Hash. A change does not start a rollout."
     ),
     ("LeaderWorkerSetSpec", "scheduling"): (
-        "How kube-scheduler places pods that belong together, at one level: the whole LeaderWorkerSet, each replica, or"
-        " each role of a replica. The level cannot be changed; an empty object means replicas as gangs."
+        "How kube-scheduler places pods that belong together. It applies to one level: the whole LeaderWorkerSet, each"
+        " replica, or each role of a replica. An empty object schedules each replica as a gang. The level is immutable."
     ),
     ("LeaderWorkerSetSpec", "podTerminationPolicy"): (
-        "When the workers of a group that ends are terminated: once their leader is gone (Default), or together with it"
-        " (Parallel). Where absent, the annotation pod-termination-policy counts. A change of it rolls nothing out."
+        "When the workers of a terminating group are terminated. Default: after the leader is deleted. Parallel: at the"
+        " same time as the leader. If absent, the annotation pod-termination-policy is used. A change does not start a"
+        " rollout."
     ),
     **{
         (struct, field): text
         for struct in ("LeaderWorkerSetScheduling", "ReplicaScheduling", "RoleScheduling")
         for field, text in {
-            "schedulingPolicy": "Whether the pods of the level are scheduled one by one (basic) or all or none (gang).",
-            "schedulingConstraints": "The labels that the nodes of the level's pods share.",
-            "disruptionMode": "Whether the scheduler preempts pods of the level one by one (single) or together (all).",
+            "schedulingPolicy": "Whether pods are scheduled one by one (basic) or all together (gang).",
+            "schedulingConstraints": "Topology constraints for the pods.",
+            "disruptionMode": "Whether pods are preempted one by one (single) or all together (all).",
         }.items()
     },
-    ("LeaderWorkerSetScheduling", "replica"): "The level of one replica: a leader with its workers.",
-    ("ReplicaScheduling", "leader"): "The level of the leader of a replica.",
-    ("ReplicaScheduling", "worker"): "The level of the workers of a replica.",
+    ("LeaderWorkerSetScheduling", "replica"): "The scheduling of one replica: a leader and its workers.",
+    ("ReplicaScheduling", "leader"): "The scheduling of the leader of a replica.",
+    ("ReplicaScheduling", "worker"): "The scheduling of the workers of a replica.",
     (
         "RoleScheduling",
         "resourceClaims",
-    ): "Claims that the pods of the role share; their template must also refer to each.",
+    ): "ResourceClaims that the pods of the role share. The pod template must refer to each.",
     ("WorkloadCompositePodGroupSchedulingPolicy", "basic"): "Pods are scheduled one by one.",
-    ("WorkloadCompositePodGroupSchedulingPolicy", "gang"): "All pods are scheduled, or none.",
-    ("WorkloadCompositeGangSchedulingPolicy", "minGroupCount"): "Not supported: a gang has all pods of its level.",
+    ("WorkloadCompositePodGroupSchedulingPolicy", "gang"): "Pods are scheduled all together, or not at all.",
+    ("WorkloadCompositeGangSchedulingPolicy", "minGroupCount"): "Not supported: a gang contains all pods of its level.",
     ("WorkloadPodGroupSchedulingPolicy", "basic"): "Pods are scheduled one by one.",
-    ("WorkloadPodGroupSchedulingPolicy", "gang"): "All pods are scheduled, or none.",
-    ("WorkloadGangSchedulingPolicy", "minCount"): "How many pods the gang has; only all pods of the role are possible.",
-    ("WorkloadSchedulingConstraints", "topology"): "The topology domain that all pods share; at most one.",
-    ("WorkloadTopologyConstraint", "key"): "The label of nodes that names their topology domain.",
+    ("WorkloadPodGroupSchedulingPolicy", "gang"): "Pods are scheduled all together, or not at all.",
+    ("WorkloadGangSchedulingPolicy", "minCount"): "The number of pods in the gang. It must be all pods of the role.",
+    ("WorkloadSchedulingConstraints", "topology"): "The topology domain in which all pods must run. At most one.",
+    ("WorkloadTopologyConstraint", "key"): "The node label whose value is the topology domain.",
     ("WorkloadDisruptionMode", "single"): "Pods are preempted one by one.",
-    ("WorkloadDisruptionMode", "all"): "Pods are preempted together.",
+    ("WorkloadDisruptionMode", "all"): "Pods are preempted all together.",
     ("WorkloadResourceClaim", "name"): "The name of the claim in the pod template.",
-    ("WorkloadResourceClaim", "resourceClaimName"): "The ResourceClaim that is shared.",
+    ("WorkloadResourceClaim", "resourceClaimName"): "The name of an existing ResourceClaim to share.",
     (
         "WorkloadResourceClaim",
         "resourceClaimTemplateName",
-    ): "The ResourceClaimTemplate that the shared claim is made of.",
-    ("LeaderWorkerTemplate", "leaderTemplate"): "The template of leader pods; where absent, workerTemplate is theirs.",
-    ("LeaderWorkerTemplate", "workerTemplate"): "The template of worker pods.",
-    ("LeaderWorkerTemplate", "size"): "How many pods a group has, its leader included. Defaults to 1.",
+    ): "The ResourceClaimTemplate from which the shared ResourceClaim is created.",
+    ("LeaderWorkerTemplate", "leaderTemplate"): "The pod template of the leader. If absent, workerTemplate is used.",
+    ("LeaderWorkerTemplate", "workerTemplate"): "The pod template of the workers.",
+    ("LeaderWorkerTemplate", "size"): "The number of pods in a group, including the leader. Defaults to 1.",
     ("LeaderWorkerTemplate", "restartPolicy"): (
-        "The effect of a failed pod on its group: the whole group is recreated (RecreateGroupOnPodRestart, the"
-        " default), likewise but not before all its pods have run (RecreateGroupAfterStart), or nothing (None)."
-        " Default is an old spelling of None."
+        "The reaction to the restart of a container or the deletion of a pod. RecreateGroupOnPodRestart (default): the"
+        " whole group is recreated. RecreateGroupAfterStart: the same, but only if no pod of the group is pending. None:"
+        " only the pod is restarted. Default is a deprecated name of None."
     ),
-    ("LeaderWorkerTemplate", "subGroupPolicy"): (
-        "Parts the pods of a group into subgroups, which can be placed together; it cannot be added or removed later."
-    ),
+    ("LeaderWorkerTemplate", "subGroupPolicy"): "Divides a group into subgroups. It cannot be added or removed later.",
     ("LeaderWorkerTemplate", "volumeClaimTemplates"): (
-        "Claims that every pod gets for itself; each must be mounted by a container of the pod templates."
+        "PersistentVolumeClaims to create for each pod. A container of the pod templates must mount each of them."
     ),
     ("LeaderWorkerTemplate", "persistentVolumeClaimRetentionPolicy"): (
-        "Whether the claims created from volumeClaimTemplates are kept when pods are deleted or scaled down."
+        "Whether PersistentVolumeClaims of volumeClaimTemplates are kept when their pods are deleted."
     ),
     ("LeaderWorkerTemplate", "maxGroupRestarts"): (
-        "How often a group is recreated after failures, at one revision of the template, before it is left terminated;"
-        " unlimited where absent. A change of it rolls nothing out."
+        "How often a failed group is recreated, for each revision of the template. After that, the group is terminated"
+        " and its pods are kept for diagnosis. Unlimited if absent. A change does not start a rollout."
     ),
     ("StatefulSetPersistentVolumeClaimRetentionPolicy", "whenDeleted"): (
-        "Retain (the default) keeps the claims when the StatefulSet is deleted, Delete deletes them."
+        "Whether the claims are kept (Retain, default) or deleted (Delete) when the StatefulSet is deleted."
     ),
     ("StatefulSetPersistentVolumeClaimRetentionPolicy", "whenScaled"): (
-        "Retain (the default) keeps the claims of pods that are scaled down, Delete deletes them."
+        "Whether the claims are kept (Retain, default) or deleted (Delete) when the StatefulSet is scaled down."
     ),
     ("SubGroupPolicy", "subGroupPolicyType"): (
-        "Whether the leader belongs to the first subgroup (LeaderWorker, the default) or to none (LeaderExcluded)."
+        "Whether the leader is part of the first subgroup (LeaderWorker, default) or of no subgroup (LeaderExcluded)."
     ),
     ("SubGroupPolicy", "subGroupSize"): (
-        "How many pods a subgroup has. It must divide the size of the group, or the size without the leader, and"
-        " cannot be changed."
+        "The number of pods in a subgroup. It must divide the size of the group, or the size without the leader."
+        " Immutable."
     ),
-    ("RolloutStrategy", "type"): "How groups are replaced; RollingUpdate is the only way.",
-    ("RolloutStrategy", "rollingUpdateConfiguration"): "The bounds of a rolling update.",
-    ("RollingUpdateConfiguration", "partition"): "Groups of a lower index keep the old template. Defaults to 0.",
+    ("RolloutStrategy", "type"): "The type of rollout. Only RollingUpdate is supported.",
+    ("RolloutStrategy", "rollingUpdateConfiguration"): "The limits of a rolling update.",
+    ("RollingUpdateConfiguration", "partition"): (
+        "Groups with an index below the partition keep the previous template. Defaults to 0."
+    ),
     ("RollingUpdateConfiguration", "maxUnavailable"): (
-        "How many groups may be unavailable during a rollout, as a number or a percentage of replicas, rounded down;"
-        " it cannot be 0 while maxSurge is. Defaults to 1."
+        "The maximum number of groups that can be unavailable during a rollout, or a percentage of replicas, rounded"
+        " down. It cannot be 0 if maxSurge is 0. Defaults to 1."
     ),
     ("RollingUpdateConfiguration", "maxSurge"): (
-        "How many groups may run beyond replicas during a rollout, as a number or a percentage of replicas, rounded"
-        " up. Defaults to 0."
+        "The maximum number of groups that can be created above replicas during a rollout, or a percentage of replicas,"
+        " rounded up. Defaults to 0."
     ),
     ("NetworkConfig", "subdomainPolicy"): (
-        "Whether all groups share one headless service (Shared, the default) or each group has its own"
-        " (UniquePerReplica)."
+        "Whether all groups share one headless Service (Shared, default) or each group has its own (UniquePerReplica)."
     ),
     ("LeaderWorkerSetStatus", "conditions"): (
         f"The conditions of the LeaderWorkerSet. {' '.join(f'{condition.type}: {condition.description}.' for condition in CONDITIONS)}"
     ),
-    ("LeaderWorkerSetStatus", "readyReplicas"): "Groups of which all pods are ready, at any revision of the template.",
-    ("LeaderWorkerSetStatus", "updatedReplicas"): "Groups at the newest revision of the template, ready or not.",
-    ("LeaderWorkerSetStatus", "replicas"): "Groups that were created.",
-    ("LeaderWorkerSetStatus", "hpaPodSelector"): (
-        "The selector of the pods that a HorizontalPodAutoscaler measures: the leaders."
-    ),
-    ("LeaderWorkerSetStatus", "observedGeneration"): "The generation of the spec that this status describes.",
+    ("LeaderWorkerSetStatus", "readyReplicas"): "The number of groups whose pods are all ready, of any revision.",
+    ("LeaderWorkerSetStatus", "updatedReplicas"): "The number of groups of the newest revision, ready or not.",
+    ("LeaderWorkerSetStatus", "replicas"): "The number of groups that were created.",
+    (
+        "LeaderWorkerSetStatus",
+        "hpaPodSelector",
+    ): "The label selector of the leader pods, for a HorizontalPodAutoscaler.",
+    ("LeaderWorkerSetStatus", "observedGeneration"): "The last generation that the controller has observed.",
 }
 
 
@@ -166,7 +170,9 @@ def described(crd: JSONObject, document: JSONObject) -> JSONObject:
     for name, struct in (("spec", "LeaderWorkerSetSpec"), ("status", "LeaderWorkerSetStatus")):
         child = _describe(root["properties"][name], struct, definitions)
         properties[name] = _with(child, TEXTS["LeaderWorkerSet", name])
-    words = "A LeaderWorkerSet runs groups of pods, each of one leader and its workers, as units."
+    words = (
+        "A LeaderWorkerSet runs groups of pods. Each group has one leader and its workers, and is managed as a unit."
+    )
     full = version | {"schema": {"openAPIV3Schema": _with(root | {"properties": properties}, words)}}
     return crd | {"spec": crd["spec"] | {"versions": [full]}}
 

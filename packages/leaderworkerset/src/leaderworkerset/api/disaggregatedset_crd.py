@@ -51,39 +51,39 @@ TEXTS: dict[str, str] = {
         " rolled out together."
     ),
     "spec": "The desired roles.",
-    "status": "The running roles, as last observed by the controller.",
-    "spec.roles": "The roles, two to ten. A change of any template, or of their order, is rolled out in all of them.",
+    "status": "The observed roles.",
+    "spec.roles": "The roles. A change of a template, or of the order of the roles, is rolled out to all of them.",
     "spec.roles[].name": "The name of the role.",
-    "spec.roles[].scaling": "The source of the number of groups of the role.",
+    "spec.roles[].scaling": "Where the number of groups of the role comes from.",
     "spec.roles[].scaling.mode": (
-        "Static (the default): spec.replicas. External: the DisaggregatedSetRoleScaler that is created for the role."
+        "Static (default): spec.replicas. External: a DisaggregatedSetRoleScaler, which is created for the role."
     ),
-    "spec.roles[].metadata": "Labels and annotations of the role's LeaderWorkerSets.",
-    "spec.roles[].spec": "The LeaderWorkerSet of the role; replicas counts the groups in each slice.",
-    "spec.slices": "The desired number of independent copies of all roles. Defaults to 1.",
+    "spec.roles[].metadata": "Labels and annotations for the LeaderWorkerSets of the role.",
+    "spec.roles[].spec": "The spec of the LeaderWorkerSet of the role. Its replicas are the number of groups in each slice.",
+    "spec.slices": "The number of independent copies of all roles. Defaults to 1.",
     "spec.placementPolicy": "Where slices may run.",
     "spec.placementPolicy.type": (
-        "None (the default), ExclusiveSlice: each slice has a topology domain of its own among those of this set, or"
-        " ExclusiveTopology: among those of all sets of the namespace."
+        "None (default). ExclusiveSlice: no two slices of this DisaggregatedSet share a topology domain. ExclusiveTopology:"
+        " no two slices of any DisaggregatedSet in the namespace share one."
     ),
-    "spec.placementPolicy.topology": "The label of nodes that names their topology domain.",
-    "status.observedGeneration": "The generation of the spec that this status describes.",
-    "status.roleStatuses": "The counts of each role, over all slices.",
+    "spec.placementPolicy.topology": "The node label whose value is the topology domain.",
+    "status.observedGeneration": "The last generation that the controller has observed.",
+    "status.roleStatuses": "The number of groups of each role, in all slices.",
     "status.roleStatuses[].name": "The name of the role.",
-    "status.roleStatuses[].replicas": "Groups that were created.",
-    "status.roleStatuses[].readyReplicas": "Groups of which all pods are ready.",
-    "status.roleStatuses[].updatedReplicas": "Groups of the newest revision.",
+    "status.roleStatuses[].replicas": "The number of groups that were created.",
+    "status.roleStatuses[].readyReplicas": "The number of groups whose pods are all ready.",
+    "status.roleStatuses[].updatedReplicas": "The number of groups of the newest revision.",
     "status.conditions": "The conditions of the set: Available, Progressing.",
 }
 
 SCALER_TEXTS: dict[str, str] = {
-    "DisaggregatedSetRoleScaler": "The number of groups of one role, for autoscalers: it has the subresource scale.",
+    "DisaggregatedSetRoleScaler": "The number of groups of one role. Autoscalers set it through the scale subresource.",
     "spec": "The desired state of the role.",
     "status": "The observed state of the role.",
-    "spec.replicas": "The desired number of groups of the role.",
-    "status.replicas": "Groups of the role that were created.",
-    "status.selector": "The selector of the pods that an autoscaler measures: the leaders of the role.",
-    "status.observedGeneration": "The generation of the spec that this status describes.",
+    "spec.replicas": "The number of groups of the role.",
+    "status.replicas": "The number of groups of the role that were created.",
+    "status.selector": "The label selector of the leader pods of the role, for autoscalers.",
+    "status.observedGeneration": "The last generation that the controller has observed.",
     "status.conditions": "The conditions of the scaler: Ready.",
 }
 

@@ -31,7 +31,7 @@ def operator_crd() -> JSONObject:
         "message": f"{OPERATORS.kind} is a singleton: its name must be {SINGLETON.name}",
     }
     root = root_schema(_spec(), _status()) | {
-        "description": "Installs the manager of LeaderWorkerSets; there is one object, named cluster.",
+        "description": "Installs the manager of LeaderWorkerSets. The only object must have the name cluster.",
         "required": ["spec"],
         "x-kubernetes-validations": [only_one],
     }
@@ -51,15 +51,18 @@ def _spec() -> JSONObject:
         "type": "object",
         "properties": {
             "managementState": {
-                "description": "Whether the operator keeps the manager as it installed it; Managed if absent.",
+                "description": "Whether the operator manages the manager. Defaults to Managed.",
                 "type": "string",
                 "pattern": STATES,
             },
-            "logLevel": level | {"description": "How much the manager logs."},
-            "operatorLogLevel": level | {"description": "How much the operator logs; applied at once."},
-            "observedConfig": free | {"description": "The TLS profile of the cluster; the operator writes it."},
+            "logLevel": level | {"description": "The log level of the manager."},
+            "operatorLogLevel": level
+            | {"description": "The log level of the operator. A change takes effect immediately."},
+            "observedConfig": free | {"description": "The TLS profile of the cluster, set by the operator."},
             "unsupportedConfigOverrides": free
-            | {"description": "A JSON merge patch of the manager's configuration; sets Upgradeable to False."},
+            | {
+                "description": "A JSON merge patch for the configuration of the manager. It sets the condition Upgradeable to False."
+            },
             "nodePlacement": _placement(),
         },
     }
@@ -77,16 +80,16 @@ def _placement() -> JSONObject:
         },
     }
     return {
-        "description": "On which nodes the manager runs; the operator itself is not affected.",
+        "description": "The nodes on which the manager runs. It does not affect the operator.",
         "type": "object",
         "properties": {
             "nodeSelector": {
-                "description": "Labels of nodes; replaces the selector of the pods if it is not empty.",
+                "description": "The node labels. If not empty, they replace the node selector of the pods.",
                 "type": "object",
                 "additionalProperties": TEXT,
             },
             "tolerations": {
-                "description": "Replaces those of the pods if present, also by an empty list.",
+                "description": "If present, they replace the tolerations of the pods, even if empty.",
                 "type": "array",
                 "items": toleration,
             },
@@ -99,12 +102,12 @@ def _status() -> JSONObject:
         "description": "The observed state.",
         "type": "object",
         "properties": {
-            "conditions": _list_map(["type"], _condition()) | {"description": "Available, Degraded and others."},
+            "conditions": _list_map(["type"], _condition()) | {"description": "The conditions of the installation."},
             "generations": _list_map(["group", "resource", "namespace", "name"], _generation())
-            | {"description": "Which generation of the Deployment was applied last."},
-            "observedGeneration": INT64 | {"description": "The generation of this object that was reconciled."},
-            "readyReplicas": INT32 | {"description": "How many managers are available."},
-            "version": TEXT | {"description": "The version that is installed."},
+            | {"description": "The generation of the Deployment that was applied last."},
+            "observedGeneration": INT64 | {"description": "The last generation that the operator has observed."},
+            "readyReplicas": INT32 | {"description": "The number of available replicas of the manager."},
+            "version": TEXT | {"description": "The installed version."},
             "latestAvailableRevision": INT32
             | {
                 "description": "Not used.",
