@@ -62,10 +62,26 @@ def test_lws_move_moves_a_group_off_a_node(place: Place) -> None:
     assert not taints(place)
 
 
+def test_lws_move_refuses_a_group_that_fits_nowhere_else(place: Place) -> None:
+    pinned = leaderworkerset("pinned", pod(nodeSelector={"kubernetes.io/hostname": "node2"}))
+    place.ready(pinned, 2)
+    apart = pod(topologySpreadConstraints=[{**SPREAD, "whenUnsatisfiable": "DoNotSchedule"}])
+    apart["metadata"] = {"labels": {"app": "spread"}}
+    place.ready(leaderworkerset("both", apart), 2)
+    before = {name: place.uids(name) for name in ("pinned", "both")}
+    for words in ((), ("--dry-run",)):
+        refused = place.lws("move", "pinned/0", *words, code=1)
+        assert "fits nowhere else (node selector, affinity or volume: node1)" in refused
+        assert "fits nowhere else (no other node exists)" in place.lws("move", "both/0", *words, code=1)
+    assert "it fits on node1 (2 pods)" in place.lws("move", "both/0", "--off=node2", "--dry-run")
+    assert {name: place.uids(name) for name in before} == before
+    assert not taints(place)
+
+
 def test_lws_move_removes_its_taint_when_terminated(place: Place) -> None:
     obj = leaderworkerset("stays", pod(nodeSelector={"kubernetes.io/hostname": "node2"}))
     place.ready(obj, 2)
-    with place.running([*LWS, "move", "--namespace", place.name, "stays/0"]) as process:
+    with place.running([*LWS, "move", "--namespace", place.name, "stays/0", "--force"]) as process:
         place.until(lambda: MOVING in taints(place), "the taint")
         process.terminate()
         process.wait(60)

@@ -97,3 +97,26 @@ async def test_move_is_refused_when_the_group_would_return(space: Space) -> None
     await space.bring_up(made)
     with pytest.raises(CommandError, match="pod web-0 tolerates the taint"):
         await GroupMove.of(session_of(space), Selection("web", 0), "")
+
+
+async def test_move_of_a_group_that_fits_nowhere_else_is_refused(space: Space) -> None:
+    made = lws(replicas=1, size=1)
+    made["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["nodeSelector"] = {
+        "kubernetes.io/hostname": "node-0"
+    }
+    await space.bring_up(made)
+    session, group = session_of(space), Selection("web", 0)
+    with pytest.raises(
+        CommandError, match=r"not moved, it fits nowhere else \(node selector, affinity or volume: node-1"
+    ):
+        await GroupMove.of(session, group, "")
+    forced = await GroupMove.of(session, group, "", is_forced=True)
+    assert "would leave node-0; it fits nowhere else" in forced.preview()
+
+
+async def test_preview_of_a_move_names_the_other_nodes(space: Space) -> None:
+    await space.bring_up(lws(replicas=1, size=1))
+    node, session = await node_of(space, "web-0"), session_of(space)
+    preview = (await GroupMove.of(session, Selection("web", 0), "")).preview()
+    assert f"would leave {node}; it fits on node-" in preview
+    assert f"it fits on {node} " not in preview

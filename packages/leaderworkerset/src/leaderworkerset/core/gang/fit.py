@@ -44,11 +44,13 @@ class _NodeSpace(Struct):
 
     def admits(self, need: Need) -> bool:
         """Return whether the pod may run on the node, apart from space."""
+        return self.is_selected(need) and placement.tolerate(need.tolerations, self.taints)
+
+    def is_selected(self, need: Need) -> bool:
+        """Return whether the node has the required labels."""
         if not all(requirement.matches(self.labels) for requirement in need.selector):
             return False
-        if need.terms is not None and not any(term.matches(self.name, self.labels) for term in need.terms):
-            return False
-        return placement.tolerate(need.tolerations, self.taints)
+        return need.terms is None or any(term.matches(self.name, self.labels) for term in need.terms)
 
     def count(self, need: Need) -> int:
         """Return how many such pods fit."""
@@ -96,9 +98,13 @@ class FreeSpace(Struct):
 
     def place(self, needs: Mapping[Need, int]) -> bool:
         """Reserve space for the pods of each need, or for none; return whether all fit."""
+        return self.distribute(needs) is not None
+
+    def distribute(self, needs: Mapping[Need, int]) -> Counter[str] | None:
+        """Reserve space like `place`; return the number of pods on each node, None if not all fit."""
         amounts = frozenset(needs.items())
         if amounts in self._hopeless:
-            return False
+            return None
         reservations: list[tuple[_NodeSpace, Need, int]] = []
         for need in sorted(needs, key=self._choice):
             before = len(reservations)
@@ -108,10 +114,13 @@ class FreeSpace(Struct):
             if sum(number for _, _, number in reservations[before:]) < needs[need]:
                 self._give_back(reservations)
                 self._hopeless.add(amounts)
-                return False
+                return None
         for need in needs:
             self._search(need).skip_full(need)
-        return True
+        pods: Counter[str] = Counter()
+        for node, _, number in reservations:
+            pods[node.name] += number
+        return pods
 
     def _give_back(self, reservations: Iterable[tuple[_NodeSpace, Need, int]]) -> None:
         for node, need, number in reservations:
@@ -130,6 +139,16 @@ class FreeSpace(Struct):
 def free_space(nodes: Iterable[JSONObject], used: Mapping[str, Amounts]) -> FreeSpace:
     """Return the unrequested space, by the name of the node."""
     return FreeSpace([_node_space(node, used.get(meta.name(node), {})) for node in nodes])
+
+
+def obstacle(node: JSONObject, used: Amounts, need: Need) -> str:
+    """Return why a pod does not fit on a node: the resources that are short, or the kind of rule; empty if it fits."""
+    space = _node_space(node, used)
+    if lacking := [name for name, amount in need.requests if space.left.get(name, 0) < amount]:
+        return ", ".join(lacking)
+    if not space.is_selected(need):
+        return "node selector, affinity or volume"
+    return "" if space.admits(need) else "taint"
 
 
 def read_need(pod: JSONObject) -> Need:

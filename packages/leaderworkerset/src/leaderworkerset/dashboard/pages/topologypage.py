@@ -27,17 +27,15 @@ from leaderworkerset.dashboard.pages.templates import group_pods
 from leaderworkerset.dashboard.picture import Picture
 from leaderworkerset.dashboard.pieces import Piece, Rendering, region
 from leaderworkerset.diagnosis import nodeamounts
+from leaderworkerset.steering import relocation
 from leaderworkerset.views.groups import Rank, View
-from leaderworkerset.views.wording import counted, listed
+from leaderworkerset.views.wording import counted
 
 ZONE: Final = "topology.kubernetes.io/zone"
 USUAL_KEYS: Final = ("topology.kubernetes.io/rack", ZONE)
 EVERYWHERE: Final = "the cluster"
 MOST_GROUPS: Final = 10
 """The maximum of further groups of a set that are counted."""
-
-NAMED_NODES: Final = 3
-"""The maximum of nodes that are named for each reason why a group fits nowhere."""
 
 MOST_SETS: Final = 50
 MOST_DOMAINS: Final = 12
@@ -86,21 +84,8 @@ class Space(Struct):
     def blocking(self, needs: frozenset[Need]) -> str:
         """Return the nodes that none of these pods fits, by what each lacks; sets with equal needs share the answer."""
         if needs not in self._known:
-            nodes: dict[str, list[str]] = {}
-            for node in self.domains[EVERYWHERE]:
-                reasons = [self._obstacle(node, need) for need in needs]
-                if all(reasons):
-                    nodes.setdefault(reasons[0], []).append(meta.name(node))
-            texts = (f"{reason}: {listed(names, NAMED_NODES)}" for reason, names in sorted(nodes.items()))
-            self._known[needs] = "; ".join(texts) or "the nodes with space are too few, or in taken domains"
+            self._known[needs] = relocation.blocking(self.domains[EVERYWHERE], self.used, needs)
         return self._known[needs]
-
-    def _obstacle(self, node: JSONObject, need: Need) -> str:
-        """Return the resources that a node has too little of for a pod, or that it does not admit it; empty if it fits."""
-        used = self.used.get(meta.name(node), {})
-        free = {name: amount.nanos - used.get(name, 0) for name, amount in nodeamounts.allocatable(node).items()}
-        lacking = ", ".join(name for name, amount in need.requests if free.get(name, 0) < amount)
-        return lacking or ("" if fit.free_space([node], self.used).place({need: 1}) else "taint or selector")
 
 
 def reads(_: Address) -> Sequence[Query]:
@@ -251,8 +236,9 @@ def _fit_row(view: View, space: Space) -> Piece:
     group = group_pods(view)
     link = cells.link(PageKind.SET, view.key, view.name)
     key = meta.annotations(view.object).get(labels.EXCLUSIVE_TOPOLOGY, "")
+    occupied = {node for namespace, node in space.taken if namespace == view.namespace}
     counts = [
-        _fitting_alone(group, _untaken(view, key, nodes, space.taken), space.used)
+        _fitting_alone(group, relocation.untaken(key, nodes, occupied), space.used)
         if key
         else _fitting(group, nodes, space.used)
         for nodes in space.domains.values()
@@ -267,21 +253,6 @@ def _fit_row(view: View, space: Space) -> Piece:
 def _fitting(group: Sequence[JSONObject], nodes: Sequence[JSONObject], used: Mapping[str, Amounts]) -> int:
     space, needs = fit.free_space(nodes, used), fit.count_needs(group)
     return next((number for number in range(MOST_GROUPS) if not space.place(needs)), MOST_GROUPS)
-
-
-def _untaken(
-    view: View, key: str, nodes: Sequence[JSONObject], nodes_of_groups: AbstractSet[tuple[str, str]]
-) -> list[Sequence[JSONObject]]:
-    """Return the nodes of each exclusive domain that no group of the namespace is in."""
-    domains: dict[str, list[JSONObject]] = {}
-    for node in nodes:
-        if name := meta.labels(node).get(key, ""):
-            domains.setdefault(name, []).append(node)
-    return [
-        part
-        for part in domains.values()
-        if not any((view.namespace, meta.name(node)) in nodes_of_groups for node in part)
-    ]
 
 
 def _fitting_alone(

@@ -284,7 +284,7 @@ def test_topology_names_the_nodes_that_block_a_group() -> None:
     nodes[5]["spec"] = {"unschedulable": True}
     facts = {NODES: nodes, PODS: [pod("other", "held", cpu="6")]}
     (row,) = rendered(picture(asking({"cpu": "4"}, size=2)), PageKind.TOPOLOGY, facts=facts)["fits"]
-    assert "<td>0</td><td>cpu: held, n0, n1 and 3 more; taint or selector: cordoned</td>" in row.html
+    assert "<td>0</td><td>cpu: held, n0, n1 and 3 more; taint: cordoned</td>" in row.html
     facts = {NODES: [of("only", big)], PODS: []}
     (row,) = rendered(picture(asking({"cpu": "5"}, size=2)), PageKind.TOPOLOGY, facts=facts)["fits"]
     assert "<td>0</td><td>the nodes with space are too few, or in taken domains</td>" in row.html

@@ -6,15 +6,16 @@ Its leader is marked, and its nodes accept no new pods until the group is placed
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
+from typing import Final
 
 import click
 from msgspec import Struct, field
 
 from kuberuntime import timeouts
-from kuberuntime.errors import ConflictError, InvalidError, NotFoundError
+from kuberuntime.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import ObjectKey
-from kuberuntime.objects.resources import PODS
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS
 from leaderworkerset.api import labels
 from leaderworkerset.capabilities.moves import closing
 from leaderworkerset.cli import targets
@@ -28,9 +29,12 @@ from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.cli.watchwarnings import following, present
 from leaderworkerset.diagnosis import departures
 from leaderworkerset.observation.following import SetInformers
+from leaderworkerset.steering.relocation import ClusterFacts, Relocation, claims_of, relocate
 from leaderworkerset.views.groups import Group, Rank, View
 from leaderworkerset.views.reasons import reasons
 from leaderworkerset.views.selection import Selection
+
+UNKNOWN: Final = "where it would go is not known: nodes or pods of all namespaces may not be listed"
 
 
 class GroupMove(Struct):
@@ -42,11 +46,16 @@ class GroupMove(Struct):
     nodes: frozenset[str]
     off: str = ""
     """The only node to leave, if one was named."""
+    outlook: Relocation | None = None
+    """Where the group would go, None if that is not known."""
     _progress: ProgressLine = field(default_factory=ProgressLine)
 
     @classmethod
-    async def of(cls, session: Session, selection: Selection, node: str) -> "GroupMove":
-        """Find the group and the nodes that it leaves; refuse a group that cannot move or may return."""
+    async def of(cls, session: Session, selection: Selection, node: str, *, is_forced: bool = False) -> "GroupMove":
+        """Find the group and the nodes that it leaves; refuse a group that cannot move or may return.
+
+        Unless the move is forced, also refuse a group that fits nowhere else.
+        """
         view = await targets.view_of(session, await subjects.read(session, selection.name))
         targets.refuse_missing(view, selection)
         group = next(group for group in view.groups if group.name == selection.group)
@@ -61,7 +70,13 @@ class GroupMove(Struct):
                 f"pod {rank.pod} tolerates the taint {labels.MOVING}, so it could be placed on {rank.node} again: nothing was"
                 " moved; remove the toleration from the template"
             )
-        return cls(session, selection, leader, nodes, node)
+        cluster = await _cluster(session, group) if nodes else None
+        outlook = relocate(view.object, group, nodes, cluster) if cluster else None
+        if outlook and outlook.why_nowhere and not is_forced:
+            raise CommandError(
+                f"{selection} was not moved, {outlook}; `--force` moves it, and it then waits for a node"
+            )
+        return cls(session, selection, leader, nodes, node, outlook)
 
     @property
     def _elsewhere(self) -> str:
@@ -69,10 +84,13 @@ class GroupMove(Struct):
         return f"{self.selection} has no {where}: nothing was moved"
 
     def preview(self) -> str:
-        """Return which nodes the group would leave."""
+        """Return which nodes the group would leave, and where it would go."""
         if not self.nodes:
             return self._elsewhere
-        return f"{self.selection}: pod {self.leader.pod} and its workers would leave {self._named}\n{changing.DRY}"
+        where = f"; {self.outlook or UNKNOWN}"
+        return (
+            f"{self.selection}: pod {self.leader.pod} and its workers would leave {self._named}{where}\n{changing.DRY}"
+        )
 
     async def run(self, timeout: float) -> str:
         """Mark the leader; return when its successor's group is ready."""
@@ -148,6 +166,23 @@ class GroupMove(Struct):
         return ", ".join(sorted(self.nodes))
 
 
+async def _cluster(session: Session, group: Group) -> ClusterFacts | None:
+    """Return the nodes, all pods, and the volumes of the group; None if nodes or pods may not be listed."""
+    client = session.client
+    try:
+        nodes, pods = (await client.list(NODES)).items, (await client.list(PODS)).items
+    except ForbiddenError:
+        return None
+    volumes: dict[ObjectKey, JSONObject] = {}
+    with suppress(ForbiddenError):
+        for key in sorted(claims_of(group)):
+            claim = await client.find(PERSISTENT_VOLUME_CLAIMS, key)
+            name = meta.spec(claim or {}).get("volumeName")
+            if name and (volume := await client.find(PERSISTENT_VOLUMES, ObjectKey("", name))):
+                volumes[key] = volume
+    return ClusterFacts(nodes=nodes, pods=pods, volumes=volumes)
+
+
 def _leaders(view: View) -> Iterator[Rank]:
     return (rank for group in view.groups for rank in group.ranks[:1] if rank.object is not None)
 
@@ -164,14 +199,17 @@ def _tolerant(group: Group, nodes: frozenset[str]) -> Iterator[Rank]:
 @click.option(
     "--off", "node", default="", metavar="NODE", help="Leave this node only; without a pod there, do nothing."
 )
-@dry_run_option("Show which nodes the group would leave; write nothing.")
+@click.option("--force", "is_forced", is_flag=True, help="Move the group even if it fits on no other node.")
+@dry_run_option("Show which nodes the group would leave, and where it would go; write nothing.")
 @timeout_option("10m")
 @click.pass_obj
-def command(target: Target, name: str, *, node: str, is_trial: bool, timeout: float) -> None:
+def command(target: Target, name: str, *, node: str, is_forced: bool, is_trial: bool, timeout: float) -> None:
     """Move one group off its nodes: the manager recreates it elsewhere, within the budget and surge of the rollout.
 
     Maintenance must be enabled in the manager. Until all pods of the group have nodes again, a taint keeps new pods off
     its former nodes.
+
+    A group that fits on no other node is not moved, unless --force is set: an autoscaler may add a node.
 
     If the manager does not report within 10 s that the group has to leave, the command ends, before --timeout.
     """
@@ -180,7 +218,7 @@ def command(target: Target, name: str, *, node: str, is_trial: bool, timeout: fl
         raise UsageError("name one group, as in web/3: it moves as a whole")
 
     async def act(session: Session) -> str:
-        move = await GroupMove.of(session, selection, node.removeprefix("node/"))
+        move = await GroupMove.of(session, selection, node.removeprefix("node/"), is_forced=is_forced)
         return move.preview() if is_trial else await move.run(timeout)
 
     say(target.run(act))
