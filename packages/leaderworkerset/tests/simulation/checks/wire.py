@@ -45,12 +45,12 @@ class Wire:
         self.replacements: list[str] = []
         """The notes of events about leaders that replace others."""
         self.lost: list[tuple[float, str]] = []
-        """Refused writes: when, and what about."""
-        self._refused: tuple[str, Response] | None = None
+        """Refused writes of managers: when, and what about."""
+        self._refused: tuple[str, str, Response] | None = None
 
-    def refuse(self, path: str, answer: tuple[int, str, str]) -> None:
-        """Refuse all writes of managers to the paths that end with this pattern."""
-        self._refused = path, status_response(*answer)
+    def refuse(self, path: str, answer: tuple[int, str, str], actors: str = "manager") -> None:
+        """Refuse all writes to paths with this pattern, of managers or of the actors whose names begin so."""
+        self._refused = actors, path, status_response(*answer)
 
     def permit(self) -> None:
         """Refuse no writes any more."""
@@ -58,10 +58,14 @@ class Wire:
 
     def refusal(self, actor: str, request: Request) -> Response | None:
         """Return the answer to a write that is refused now."""
-        if self._refused is None or not actor.startswith("manager") or not re.search(self._refused[0], request.path):
+        if self._refused is None:
             return None
-        self.lost.append((asyncio.get_running_loop().time(), request.path))
-        return self._refused[1]
+        actors, path, answer = self._refused
+        if not actor.startswith(actors) or not re.search(path, request.path):
+            return None
+        if actor != "controllers":
+            self.lost.append((asyncio.get_running_loop().time(), request.path))
+        return answer
 
     def warnings_of_own_objects(self) -> list[str]:
         """Return the notes of warnings that an object exists already, and that do not name another owner."""

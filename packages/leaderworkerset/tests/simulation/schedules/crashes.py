@@ -23,13 +23,13 @@ from tests.simulation.schedules.kubelet import SLOW_PODS
 from tests.simulation.schedules.lean import LeanWorld
 from tests.simulation.schedules.play import Happening, Play
 from tests.simulation.schedules.playing import Script, Verdict, play, recover, start_managers
+from tests.simulation.schedules.replacements import end_one_by_one, fail_beside_surplus, roll_and_shrink
 from tests.simulation.workloads import groups, template
 
-from kuberuntime import timeouts
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
-from leaderworkerset.api import groupname, labels
+from leaderworkerset.api import labels
 from leaderworkerset.api.groupname import is_leader
 from leaderworkerset.core.restarts.retention import is_kept
 
@@ -38,9 +38,6 @@ UNSEEN: Final = "fail unseen"
 
 RESIZED: Final = "resize by key"
 """The scenario of groups without workers that get some."""
-
-STEP: Final = 60.0
-"""Virtual seconds in which a rollout takes its first step."""
 
 DEATHS: Final = (Death.BEFORE, Death.UNANSWERED)
 
@@ -126,40 +123,6 @@ async def fail_by_key(play: Play) -> None:
     _fail(play, min(meta.name(pod) for pod in play.pods() if not is_leader(pod)))
 
 
-async def fail_beside_surplus(play: Play) -> None:
-    """Make a group fail that stays while another one, by which the set was scaled down, does not end (N-AT-5).
-
-    No object says which of them is replaced. A manager that starts meanwhile lets the replacement wait for both
-    (N-GATE-2).
-    """
-    leaders = {meta.uid(pod) for pod in play.pods() if is_leader(pod)}
-    play.world.kubelet.stuck |= {meta.uid(pod) for pod in play.pods()}
-    await play.edit("scales", replicas=1)
-    await asyncio.sleep(5.0)
-    (left,) = (pod for pod in play.pods() if is_leader(pod) and not meta.is_deleting(pod))
-    own = groupname.label(left)
-    play.world.kubelet.stuck -= {meta.uid(pod) for pod in play.pods() if groupname.label(pod) == own}
-    play.note("machine", "lets fail", f"pod {meta.name(left)}")
-    play.checks.excuse(meta.uid(left))
-    play.world.kubelet.restart(meta.name(left))
-    failed = play.world.clock.monotonic()
-    await asyncio.sleep(60.0)
-    is_known = not any(at >= failed for wire in play.wires() for at in wire.interruptions)
-    if is_known and not [
-        pod for pod in play.pods() if is_leader(pod) and meta.uid(pod) not in leaders and meta.spec(pod).get("nodeName")
-    ]:
-        play.checks.violations.append("a replacement waits for a group that nobody replaces")
-
-
-async def roll_and_shrink(play: Play) -> None:
-    """Change the image; scale down by one group between the first and the second step of the rollout."""
-    await roll(play)
-    async with timeouts.within(STEP):
-        while play.checks.facts.sizes() != [0, 1]:  # noqa: ASYNC110 - between two writes of another actor
-            await asyncio.sleep(0.001)
-    await play.edit("scales", replicas=1)
-
-
 async def exhaust(play: Play) -> None:
     """Make a group fail once more often than it may be restarted, and check that both of its pods are kept (N-RB-4)."""
     for _ in range(2):
@@ -203,6 +166,7 @@ KEYED: Final[Mapping[str, Sequence[Happening]]] = {
     "fail by key": (fail_by_key,),
     "fail beside surplus": (fail_beside_surplus,),
     "roll and shrink": (roll_and_shrink,),
+    "end one by one": (end_one_by_one,),
     "exhaust by key": (exhaust, recover),
 }
 """Those of groups with random keys."""

@@ -120,6 +120,13 @@ class ModelKubelet:
         )
         return True
 
+    def unstick(self, uids: set[str]) -> None:
+        """Let these stuck pods end."""
+        self.stuck -= uids
+        for pod in map(_decoder.decode, self._store.list(RESOURCE)):
+            if meta.uid(pod) in uids and meta.is_deleting(pod):
+                self._later(self.pace.end, self._end, pod)
+
     def release(self) -> None:
         """Let stuck pods end, sick pods become ready, and lost nodes return."""
         self.stuck.clear()
