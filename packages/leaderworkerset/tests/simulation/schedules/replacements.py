@@ -57,7 +57,10 @@ async def roll_and_shrink(play: Play) -> None:
 
 
 async def end_one_by_one(play: Play) -> None:
-    """Replace both groups at once; the one that the youngest leader names ends first, so that it waits for the other."""
+    """Replace both groups at once, and let the group that the youngest leader names end first.
+
+    That leader then waits for the other group.
+    """
     play.world.kubelet.stuck |= {meta.uid(pod) for pod in play.pods()}
     strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": {"maxUnavailable": 2, "maxSurge": 0}}
     changed = {"workerTemplate": template("app:2")}
