@@ -215,7 +215,8 @@ class Plan(Struct, frozen=True):
     """Actions in order, and the seconds until the next plan without a change (`requeue_after`; None: never).
 
     `error` is an error that no write can correct: the executor performs the actions, then raises it, so that the queue
-    backs off and retries. If an action fails for another reason than a newer object, `on_failure` is performed.
+    backs off and retries. If that error is raised, or an action fails for another reason than a newer object,
+    `on_failure` is performed.
     """
 
     actions: Actions = ()

@@ -7,11 +7,15 @@ from typing import Any, Final
 
 import pytest
 from tests.fuzz.seeds import seeds
-from tests.simulation.cluster import Settings, World, simulate
+from tests.simulation.cluster import NAMESPACE, Settings, World, simulate
 from tests.simulation.faults import Schedule
 from tests.simulation.workloads import SLOW, groups
 
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import PODS
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.restarts import unseen
 from localkube.kubelet.processes.model import Program
 
@@ -23,11 +27,15 @@ NO_EDIT: Final[Mapping[str, Any]] = MappingProxyType({})
 def play(
     absence: Callable[[World], Awaitable[None]],
     *,
+    annotation: str | None = None,
     policy: str = "RecreateGroupOnPodRestart",
     seed: int,
     edit: Mapping[str, Any] = NO_EDIT,
 ) -> set[str]:
-    """Make groups ready, edit them if requested, and run `absence` while no manager runs; return the replaced pods."""
+    """Make groups ready, edit them if requested, and run `absence` while no manager runs; return the replaced pods.
+
+    With `annotation` the counts of restarts have this value meanwhile, and until the next manager has run for a while.
+    """
     replaced: set[str] = set()
 
     async def scenario(world: World) -> None:
@@ -39,9 +47,16 @@ def play(
             await world.ready()
         await asyncio.sleep(unseen.SKEW.total_seconds())
         before = await world.uids()
+        if annotation is not None:
+            await annotate(world, annotation)
+            await world.at_rest()
+            assert not meta.is_condition_true(await world.get(LEADERWORKERSETS, "web"), "Available")
         await world.kill_manager(MANAGER)
         await absence(world)
         world.start_manager(MANAGER, Schedule())
+        if annotation is not None:
+            await world.at_rest()
+            await annotate(world, None)
         await world.ready()
         after = await world.uids()
         assert set(after) == set(before)
@@ -49,6 +64,12 @@ def play(
 
     simulate(scenario, Settings(seed=seed, managers=(SLOW,), others=SLOW, script=lambda _: Program(start_delay=2)))
     return replaced
+
+
+async def annotate(world: World, counts: str | None) -> None:
+    """Write the counts of restarts."""
+    change = {"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: counts}}}
+    await world.client.patch(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"), change, kind="merge")
 
 
 async def lose_a_worker(world: World) -> None:
@@ -72,6 +93,16 @@ def test_worker_deleted_while_no_manager_runs_recreates_group(
     absence: Callable[[World], Awaitable[None]], policy: str, seed: int
 ) -> None:
     assert play(absence, policy=policy, seed=seed) == {"web-1", "web-1-1", "web-1-2"}
+
+
+@pytest.mark.parametrize("absence", [lose_a_worker, lose_a_worker_at_the_end])
+def test_worker_deleted_while_the_set_is_refused_recreates_group(absence: Callable[[World], Awaitable[None]]) -> None:
+    """No manager runs when it is deleted, and the next one cannot read the set at first."""
+    assert play(absence, annotation="unreadable", seed=1) == {"web-1", "web-1-1", "web-1-2"}
+
+
+def test_refused_set_loses_no_complete_group() -> None:
+    assert play(nothing, annotation="unreadable", seed=1) == set()
 
 
 async def nothing(world: World) -> None:

@@ -7,6 +7,7 @@ the same key (`workqueue.py`); for each key `plan` observes and decides, and the
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -19,8 +20,9 @@ from kuberuntime.controller.barrier import Barrier
 from kuberuntime.controller.executor import ExecutionError, Executor
 from kuberuntime.controller.workqueue import BACKOFF, SILENCE, Observer, WorkQueue, run_workers
 from kuberuntime.controller.writes import Write, summary
+from kuberuntime.errors import ConnectionFailedError
 from kuberuntime.objects.meta import ObjectKey
-from kuberuntime.plan import Plan
+from kuberuntime.plan import Actions, Plan
 
 Planner: TypeAlias = Callable[[ObjectKey], Awaitable[Plan]]
 """Observes the objects of one key, and returns the plan for it."""
@@ -30,6 +32,11 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 def note_nothing(_key: ObjectKey, _writes: Sequence[Write]) -> None:
     """Do nothing with the writes of a plan."""
+
+
+def report_nothing(_key: ObjectKey) -> Actions:
+    """Return no actions after a failed decision."""
+    return ()
 
 
 class Watch(Struct, frozen=True):
@@ -44,7 +51,7 @@ class ControllerOptions(Struct, frozen=True, kw_only=True):
 
     At most all workers except one work for one namespace, so that other namespaces need not wait. With `quiet` an
     executed plan is logged at level debug instead of info. `written` is called with the writes of each plan, also
-    before a failure.
+    before a failure. If there is no plan because of an error, the actions that `failed` returns are performed.
     """
 
     workers: int = 5
@@ -52,6 +59,7 @@ class ControllerOptions(Struct, frozen=True, kw_only=True):
     observer: Observer = SILENCE
     quiet: bool = False
     written: Callable[[ObjectKey, Sequence[Write]], None] = note_nothing
+    failed: Callable[[ObjectKey], Actions] = report_nothing
 
 
 DEFAULTS: Final = ControllerOptions()
@@ -125,9 +133,9 @@ class Controller:
     async def _process(self, key: ObjectKey) -> float | None:
         time = asyncio.get_running_loop().time
         started = time()
-        plan = await self._plan(key)
         writes: Sequence[Write] = ()
         try:
+            plan = await self._planned(key)
             writes = await self._executor.execute(plan)
         except ExecutionError as failure:
             writes = failure.writes
@@ -144,3 +152,14 @@ class Controller:
             seconds=round(time() - started, 4),
         )
         return plan.requeue_after
+
+    async def _planned(self, key: ObjectKey) -> Plan:
+        """Return the plan; after an error that is not an outage, perform the actions that report it."""
+        try:
+            return await self._plan(key)
+        except ConnectionFailedError:
+            raise
+        except Exception:
+            with suppress(ExecutionError):
+                self._barrier.expect(key, await self._executor.execute(Plan(self._options.failed(key))))
+            raise

@@ -129,7 +129,7 @@ class Executor:
             if plan.error is not None:
                 raise PlanError(plan.error)
         except ExecutionError as error:
-            if isinstance(error, ActionError):
+            if not isinstance(error, RequeueError) and not isinstance(error.__cause__, ConflictError):
                 await self._attempt(plan.on_failure, writes, [])
             error.writes = tuple(writes)
             raise

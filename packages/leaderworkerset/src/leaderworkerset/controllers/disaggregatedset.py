@@ -16,13 +16,14 @@ from kuberuntime.controller.controller import Watch
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import SERVICES
-from kuberuntime.plan import Plan
+from kuberuntime.plan import Actions, Plan
 from leaderworkerset.api.disaggregatedset import SET_NAME, has_scaler
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
 from leaderworkerset.controllers import kept, permissions
 from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.controllers.weight import is_large
+from leaderworkerset.core import reconcilefailure
 from leaderworkerset.core.disaggregatedset.rolescalers import scaler_name
 from leaderworkerset.core.disaggregatedset.wholeset import ObservedDisaggregatedSet, reconcile
 
@@ -77,6 +78,15 @@ class DisaggregatedSetDriver(Driver):
             return reconcile(observed, self._clock.now())
         async with self._turn:
             return await asyncio.to_thread(reconcile, self.observe(key), self._clock.now())
+
+    def failed(self, key: ObjectKey) -> Actions:
+        """Report in the status that the object could not be decided about."""
+        obj = self._sets.store.get(key)
+        return (
+            ()
+            if obj is None
+            else reconcilefailure.report(DISAGGREGATED_SETS, obj, reconcilefailure.NOT_DECIDED, self._clock.now())
+        )
 
     def observe(self, key: ObjectKey) -> ObservedDisaggregatedSet:
         """Collect the objects of one set from the caches."""

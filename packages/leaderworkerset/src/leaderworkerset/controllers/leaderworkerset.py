@@ -21,7 +21,7 @@ from kuberuntime.controller.writes import Write, Written
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, STATEFULSETS
-from kuberuntime.plan import Plan, PutStatus, flat, without
+from kuberuntime.plan import Actions, Plan, PutStatus, flat, without
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.groupname import is_leader
 from leaderworkerset.api.resources import LEADERWORKERSETS
@@ -34,6 +34,7 @@ from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, ga
 from leaderworkerset.controllers.groupsofsets import GroupsOfSets
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.controllers.weight import is_large
+from leaderworkerset.core import reconcilefailure
 from leaderworkerset.core.leaderworkerset import groupfacts, services
 from leaderworkerset.core.leaderworkerset.decision import (
     NOTHING_KNOWN,
@@ -136,6 +137,15 @@ class LeaderWorkerSetDriver(Driver):
             memory.known = Known(edition=decision.edition, applied=decision.applied or memory.known.applied)
             return memory.paced(decision.plan, self._clock.monotonic())
         return decision.plan
+
+    def failed(self, key: ObjectKey) -> Actions:
+        """Report in the status that the object could not be decided about."""
+        obj = self._informers.leaderworkersets.store.get(key)
+        return (
+            ()
+            if obj is None
+            else reconcilefailure.report(LEADERWORKERSETS, obj, reconcilefailure.NOT_DECIDED, self._clock.now())
+        )
 
     def written(self, key: ObjectKey, writes: Sequence[Write]) -> None:
         """Remember the time of the status, the source of the leaders' owner, and the API server's answer."""

@@ -27,6 +27,7 @@ from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.controllers.weight import is_large
+from leaderworkerset.core import reconcilefailure
 from leaderworkerset.core.leaderworkerset import services
 from leaderworkerset.core.policies import delegation
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
@@ -173,8 +174,13 @@ class PodDriver(Driver):
             self._bereft[key] = meta.uid(leader)
 
     def _note_whole(self, change: Change) -> None:
-        """Record the LeaderWorkerSets whose groups were all ready at the start, before their status changes."""
-        if change.old is None and change.new is not None and (whole := unseen.whole_since(change.new)):
+        """Record the LeaderWorkerSets whose groups were all ready at the start, before their status changes.
+
+        If reconciles fail, the status is not Available since then, but groups have not been recreated either.
+        """
+        if change.old is not None or change.new is None:
+            return
+        if whole := unseen.whole_since(reconcilefailure.before_failure(change.new)):
             self._whole_since[meta.key(change.new)] = whole
 
     def _add_unseen(self, key: ObjectKey) -> None:

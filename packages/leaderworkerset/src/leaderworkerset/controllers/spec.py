@@ -14,7 +14,7 @@ from kuberuntime.clock import Clock
 from kuberuntime.controller.controller import Watch
 from kuberuntime.controller.writes import Write
 from kuberuntime.objects.meta import ObjectKey
-from kuberuntime.plan import Plan
+from kuberuntime.plan import Actions, Plan
 from kuberuntime.policyrules import Permission
 from leaderworkerset.controllers.caches import Cache, Caches
 
@@ -28,6 +28,10 @@ class Driver(Protocol):
     def written(self, _key: ObjectKey, _writes: Sequence[Write]) -> None:
         """Take note of the writes of the last plan for a key; do nothing by default."""
         return
+
+    def failed(self, _key: ObjectKey) -> Actions:
+        """Return the actions that report that no plan could be made for a key; none by default."""
+        return ()
 
     def watches(self) -> Sequence[Watch]:
         """Return every cache that is read, and the keys that its changes enqueue.

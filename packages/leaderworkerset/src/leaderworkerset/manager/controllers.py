@@ -149,7 +149,8 @@ class Controllers:
 def _build(
     spec: ControllerSpec, driver: Driver, executor: Executor, instruments: Instruments, backoff: Backoff
 ) -> Controller:
-    options = ControllerOptions(observer=instruments.controller(spec.name), backoff=backoff, written=driver.written)
+    observer = instruments.controller(spec.name)
+    options = ControllerOptions(observer=observer, backoff=backoff, written=driver.written, failed=driver.failed)
     return Controller(spec.name, watches=driver.watches(), plan=driver.plan, executor=executor, options=options)
 
 

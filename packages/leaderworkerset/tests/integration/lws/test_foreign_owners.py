@@ -10,6 +10,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, SERVICES, Resource
 from leaderworkerset.api import labels
+from leaderworkerset.core import reconcilefailure
 
 UNIQUE = {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}
 
@@ -96,11 +97,30 @@ async def test_rejected_object_is_explained_and_status_written(space: Space, res
     await space.settled()
 
 
+async def test_set_whose_deletion_is_rejected_is_not_available(space: Space) -> None:
+    """All groups are ready, but the reconcile fails (docs/adr/0030)."""
+    obj = lws(replicas=1, size=2)
+    await space.bring_up(obj | {"metadata": obj["metadata"] | {"annotations": {labels.REVISION_HISTORY_LIMIT: "0"}}})
+    async with unreachable_webhook(space, CONTROLLER_REVISIONS, operation="DELETE"):
+        await space.edit_template(workerTemplate=pod_template("app:2"))
+        await space.until(lambda state: assert_failing(state, "web"))
+        await space.until(lambda state: assert_unavailable(state, "web", 1))
+        found = await named(space, "LWS-E028")
+        assert "ReconcileFailed" in "".join(found.evidence)
+    state = await space.settled()
+    assert is_available(state)
+
+
+def assert_failing(state: State, name: str) -> None:
+    assert reconcilefailure.is_failing(state.leaderworkersets[name])
+
+
 async def test_explain_names_unreadable_restart_counts(space: Space) -> None:
     """The set is not reconciled, although all groups are ready (N-RB-10)."""
     await space.bring_up(lws(replicas=1, size=2))
     await space.patch({"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: "many"}}})
     await space.until(warned(f"Cannot reconcile: annotation {labels.GROUP_RESTART_COUNTS}: many"))
+    await space.until(lambda state: assert_unavailable(state, "web", 1))
     found = await named(space, "LWS-E056")
     assert "many" in found.sentence
     await space.patch({"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: None}}})

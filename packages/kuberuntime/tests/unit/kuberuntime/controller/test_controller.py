@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -14,15 +14,15 @@ from testkit.virtualtime import VirtualClock, run
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response
-from kuberuntime.controller.controller import Controller, ControllerOptions, Watch
+from kuberuntime.controller.controller import Controller, ControllerOptions, Watch, report_nothing
 from kuberuntime.controller.executor import Executor
 from kuberuntime.controller.manager import Manager
 from kuberuntime.controller.writes import Write, Written
-from kuberuntime.errors import KubeError
+from kuberuntime.errors import ConnectionFailedError, KubeError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
-from kuberuntime.plan import Apply, Create, Event, Plan
+from kuberuntime.plan import Actions, Apply, Create, Event, Plan
 
 pytestmark = pytest.mark.virtual_time
 
@@ -87,7 +87,9 @@ class Rig:
 
 
 @asynccontextmanager
-async def rig(*, workers: int = 2, quiet: bool = False) -> AsyncIterator[Rig]:
+async def rig(
+    *, workers: int = 2, quiet: bool = False, failed: Callable[[ObjectKey], Actions] = report_nothing
+) -> AsyncIterator[Rig]:
     server = SmallServer()
     informer = Informer(Client(server), PODS)
     doubler = Doubler(informer)
@@ -97,7 +99,9 @@ async def rig(*, workers: int = 2, quiet: bool = False) -> AsyncIterator[Rig]:
         watches=[Watch(informer, doubler.keys)],
         plan=doubler.plan,
         executor=Executor(Client(server), NoEvents(), VirtualClock()),
-        options=ControllerOptions(workers=workers, quiet=quiet, written=lambda _, writes: written.extend(writes)),
+        options=ControllerOptions(
+            workers=workers, quiet=quiet, written=lambda _, writes: written.extend(writes), failed=failed
+        ),
     )
     manager = Manager(informers=[informer], runnables=[controller])
     async with asyncio.TaskGroup() as group:
@@ -178,6 +182,21 @@ async def test_failing_key_is_retried_and_does_not_block_others() -> None:
         r.server.put("b")
         await asyncio.sleep(1)
         assert r.server.objects.keys() == {"a", "b", "a-twin", "b-twin"}
+
+
+@pytest.mark.parametrize(
+    ("error", "is_reported"),
+    [(RuntimeError("a bug"), True), (KubeError("forbidden"), True), (ConnectionFailedError("an outage"), False)],
+    ids=["a bug", "an error of the server", "an outage"],
+)
+async def test_failed_decision_is_reported(error: Exception, is_reported: bool) -> None:
+    """The object must not keep a status from before; an outage also prevents the report."""
+    async with rig(failed=lambda key: (Create(resource=PODS, object=pod(f"{key.name}-failed")),)) as r:
+        r.doubler.failures = [error]
+        r.server.put("a")
+        await asyncio.sleep(1)
+        assert r.doubler.looks["a"] >= 2
+        assert ("a-failed" in r.server.objects) == is_reported
 
 
 async def test_repeatedly_failing_key_backs_off() -> None:

@@ -10,6 +10,7 @@ from kuberuntime.objects import timestamps
 from leaderworkerset.api.conditions import ObjectHealth
 from leaderworkerset.api.disaggregatedset import DisaggregatedSet, DisaggregatedSetStatus, RoleStatus
 from leaderworkerset.api.leaderworkerset import Condition
+from leaderworkerset.core import reconcilefailure
 from leaderworkerset.core.disaggregatedset import roletargets
 from leaderworkerset.core.disaggregatedset.fleet import RolePart
 from leaderworkerset.core.disaggregatedset.roletargets import Scalers
@@ -39,16 +40,7 @@ PROGRESSING: Final = ConditionPair(
     "Not all roles have their groups, ready and of the newest revision",
     ObjectHealth.PROGRESSING,
 )
-FAILING: Final = ConditionPair(
-    "Progressing",
-    "Available",
-    "ReconcileFailed",
-    "An object of the set could not be written: an event of the set names it",
-    ObjectHealth.PROGRESSING,
-)
-"""The pair while a reconcile fails, whatever the counts are."""
-
-CONDITIONS: Final = (AVAILABLE, PROGRESSING, FAILING)
+CONDITIONS: Final = (AVAILABLE, PROGRESSING)
 
 
 def build(
@@ -63,12 +55,6 @@ def build(
         role_statuses=counts,
         conditions=conditions(before, outcome, whole.generation, now),
     )
-
-
-def hold(whole: DisaggregatedSet, status: DisaggregatedSetStatus, now: datetime) -> DisaggregatedSetStatus:
-    """Return the status while a reconcile fails: with its counts, but not Available."""
-    before = () if whole.status is None else whole.status.conditions or ()
-    return structs.replace(status, conditions=conditions(before, FAILING, whole.generation, now))
 
 
 def conditions(
@@ -93,6 +79,9 @@ def conditions(
             )
         elif earlier.type == outcome.opposite and earlier.status == "True":
             result.append(structs.replace(condition, type=earlier.type, status="False"))
+        elif earlier.type == outcome.opposite and earlier.reason == reconcilefailure.REASON:
+            since = earlier.last_transition_time
+            result.append(structs.replace(condition, type=earlier.type, status="False", last_transition_time=since))
         elif earlier.type == outcome.opposite:
             result.append(structs.replace(earlier, observed_generation=generation))
         else:

@@ -20,6 +20,7 @@ from kuberuntime.plan import Action, Actions, Create, Delete, Event, Finally, Pa
 from leaderworkerset.api import disaggregatedset
 from leaderworkerset.api.disaggregatedset import INITIAL_REPLICAS, DisaggregatedSet
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
+from leaderworkerset.core import reconcilefailure
 from leaderworkerset.core.disaggregatedset import (
     adoption,
     announcements,
@@ -181,7 +182,8 @@ def reconcile(observed: ObservedDisaggregatedSet, now: datetime) -> Plan:
         whole = disaggregatedset.decode(obj)
         revision = rolehash.revision_of(meta.spec(obj).get("roles") or [])
     except ValueError as error:
-        return Plan(error=f"DisaggregatedSet {meta.key(obj)}: {error}")
+        failure = reconcilefailure.report(DISAGGREGATED_SETS, obj, reconcilefailure.NOT_READ.format(error=error), now)
+        return Plan(failure, error=f"DisaggregatedSet {meta.key(obj)}: {error}")
     parts = fleet.owned(observed.leaderworkersets, whole.uid)
     adopted = adoption.adopt(obj, observed.leaderworkersets, observed.services)
     services = [service for service in observed.services if fleet.is_owned(service, whole.uid)]
@@ -193,9 +195,10 @@ def reconcile(observed: ObservedDisaggregatedSet, now: datetime) -> Plan:
     slices = _slices(desired, kept, services)
     status = setstatus.build(whole, parts, revision, scaled.wanted, now)
     reports = rolescalers.report(whole.name, scaled.objects, parts, now)
-    failure_status = _write_status(obj, whole, setstatus.hold(whole, status, now))
+    counts = disaggregatedset.encode_status(status)
+    failure_status = reconcilefailure.refused(DISAGGREGATED_SETS, obj, counts, now)
     if adopted:  # the rest is decided once the caches show the owner
-        return Plan(adopted, on_failure=tuple(failure_status))
+        return Plan(adopted, on_failure=failure_status)
     return _plan(head, slices, (reports, _write_status(obj, whole, status), failure_status))
 
 

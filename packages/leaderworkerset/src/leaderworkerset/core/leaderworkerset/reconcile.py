@@ -31,24 +31,22 @@ from kuberuntime.plan import (
     Event,
     Finally,
     Plan,
-    PutStatus,
     guarded_delete,
     guarded_patch,
 )
 from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
-from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core import decisionevents
+from leaderworkerset.core import decisionevents, reconcilefailure
 from leaderworkerset.core.extensions import UPSTREAM, Extensions, Retire
 from leaderworkerset.core.leaderworkerset import (
     hashleaders,
     leftovers,
     ordinalleaders,
-    reading,
     revisions,
     schedulingcondition,
     services,
     status,
+    statuswrites,
 )
 from leaderworkerset.core.leaderworkerset.decision import (
     Decision,
@@ -62,7 +60,6 @@ from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.leaderworkerset.leftovers import Leftovers
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
 from leaderworkerset.core.leaderworkerset.rollingupdate import SHRINKING, Rollout, may_create_older
-from leaderworkerset.core.leaderworkerset.status import Assessment
 from leaderworkerset.core.policies.gang import NO_GANG, Gang, GangSet, Preparation
 from leaderworkerset.core.restarts import counts, retention
 
@@ -107,7 +104,8 @@ def decide(
         prepared = _prepare(facts, now)
         if prepared.failure is not None:
             report = schedulingcondition.report(obj, lws, prepared.failure, now)
-            plan = Plan((*_record_revision(facts), *report), error=prepared.failure.message)
+            on_failure = statuswrites.undecided(obj, prepared.failure.message, now)
+            plan = Plan((*_record_revision(facts), *report), error=prepared.failure.message, on_failure=on_failure)
             return Decision(plan, frozenset(_history_needed(facts, is_changed=facts.revision.created is not None)))
         expiries = [end(facts, now) for end in extensions.set_ends]
         if ending := next((expiry.actions for expiry in expiries if expiry.actions), None):
@@ -122,8 +120,7 @@ def decide(
         waits = [expiry.seconds for expiry in expiries if expiry.seconds is not None]
         return replace(decision, plan=decision.plan.within(min(waits))) if waits else decision
     except ValueError as error:
-        event = decisionevents.unreadable(obj, f"Cannot reconcile: {reading.unreadable(obj) or error}")
-        return Decision(Plan((Emit(events=(event,)),), error=f"LeaderWorkerSet {meta.key(obj)}: {error}"))
+        return Decision(statuswrites.unreadable(obj, error, now))
 
 
 def _prepare(facts: SetFacts, now: datetime) -> Preparation:
@@ -163,16 +160,22 @@ def _compose(
     needs |= {OnDemand.KEEPER} if leaders.applied and _is_unknown(facts) else set()
     needs |= _history_needed(facts, is_changed=facts.revision.created is not None)
     service = _make_service(facts)
-    creates = facts.revision.created is not None or leaders.applied is not None
-    creates |= bool(service) and facts.observed.service.orphan is None
-    on_refusal = _hold(facts.obj, facts.lws, assessment, now) if creates else ()
-    report = (*service, *(_write_status(facts, assessment) if assessment is not None else ()))
-    is_both = report and leaders.actions
-    actions += [Finally(actions=report, after=leaders.actions)] if is_both else [*report, *leaders.actions]
+    cleanup: list[Action] = []
     if assessment is not None and assessment.is_update_done:
         outdated = _outdated_revisions(facts, leaders)
         needs |= _history_needed(facts, is_changed=bool(outdated))
-        actions += _clean_up(facts, outdated, extensions.retire)
+        cleanup = _clean_up(facts, outdated, extensions.retire)
+    is_news = assessment is not None and assessment.status != facts.lws.status
+    report = statuswrites.report(facts, assessment) if assessment is not None and is_news else ()
+    if report and (leaders.actions or cleanup) and reconcilefailure.is_failing(facts.obj):
+        actions += [*service, *leaders.actions, *cleanup, *report]  # what failed may fail again
+    else:
+        first = (*service, *report)
+        is_both = first and leaders.actions
+        actions += [Finally(actions=first, after=leaders.actions)] if is_both else [*first, *leaders.actions]
+        actions += cleanup
+    on_refusal = statuswrites.fail(facts, assessment, now) if len(actions) > len(report) else ()
+    on_refusal = on_refusal if leaders.error is None else statuswrites.undecided(facts.obj, leaders.error, now)
     at_step = facts.living is not None and (leaders.rollout is None or leaders.rollout.at_step)
     again = AGAIN if leaders.applied and at_step else RECHECK_NAMESPACE if facts.observed.evidence else None
     if conflict:
@@ -213,16 +216,6 @@ def _is_unknown(facts: SetFacts) -> bool:
     return facts.living is not None and facts.observed.known.applied is None and facts.observed.known.whole is None
 
 
-def _hold(obj: JSONObject, lws: LeaderWorkerSet, assessment: Assessment | None, now: datetime) -> tuple[PutStatus, ...]:
-    """Return the write of the status that is needed if an object is refused, since the plan ends there."""
-    new = status.hold(lws, assessment, now).status
-    if new == lws.status:
-        return ()
-    changed = obj | {"status": leaderworkerset.encode_status(new)}
-    version = meta.resource_version(obj)
-    return (PutStatus(resource=LEADERWORKERSETS, object=changed, resource_version=version, if_present=True),)
-
-
 def _set_aside(
     observed: ObservedLeaderWorkerSet, obj: JSONObject, lws: LeaderWorkerSet, living: JSONObject | None, now: datetime
 ) -> Plan | None:
@@ -234,7 +227,10 @@ def _set_aside(
     why = f"{living['kind']} {lws.name} {meta.ownership(living)}: delete one of both, or use another name"
     note = f"Failed to create leader {living['kind'].lower()} {lws.name}: {why}"
     event = decisionevents.failed_create(obj, note)
-    return Plan((Emit(events=(event,)), *_hold(obj, lws, None, now)), error=f"LeaderWorkerSet {meta.key(obj)}: {why}")
+    return Plan(
+        (Emit(events=(event,)), *statuswrites.hold(obj, lws, None, now)),
+        error=f"LeaderWorkerSet {meta.key(obj)}: {why}",
+    )
 
 
 def _count_restarts(facts: SetFacts, leaders: LeaderDecision, left: Leftovers) -> tuple[Action, ...]:
@@ -369,20 +365,3 @@ def _clean_up(facts: SetFacts, outdated: Sequence[JSONObject], retire: Retire | 
     gone = leftovers.unneeded(facts) if facts.observed.records else ()
     records = (guarded_delete(CONTROLLER_REVISIONS, record) for record in gone)
     return [*retired, *records, *_remove_gang(facts)]
-
-
-def _write_status(facts: SetFacts, assessment: Assessment) -> list[Action]:
-    if assessment.status == facts.lws.status:
-        return []
-    changed = assessment.status.conditions != facts.lws.status.conditions
-    return [
-        PutStatus(
-            resource=LEADERWORKERSETS,
-            object=facts.obj | {"status": leaderworkerset.encode_status(assessment.status)},
-            resource_version=meta.resource_version(facts.obj),
-            if_present=True,
-            on_success=(decisionevents.condition_changed(facts.obj, assessment.reason, assessment.note),)
-            if changed
-            else (),
-        )
-    ]

@@ -7,7 +7,7 @@ its changes. All conditions are set in one pass. The Go controller stops after t
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec import Struct, structs
 
@@ -27,7 +27,10 @@ from leaderworkerset.api.conditions import (
     ConditionOutcome,
 )
 from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet, LeaderWorkerSetStatus
+from leaderworkerset.core import reconcilefailure
 from leaderworkerset.core.leaderworkerset.fold import Folded, below
+
+ROWS: Final = {row.type: row for row in CONDITIONS}
 
 
 class UnknownIndexError(ValueError):
@@ -158,7 +161,7 @@ def compose(
     A status without another change gets no additional condition, so a handover of a fleet at rest needs no write
     (N-AT-18).
     """
-    conditions = tuple(condition for condition in lws.status.conditions if condition.type != FORMER)
+    conditions = tuple(_unmarked(condition) for condition in lws.status.conditions if condition.type != FORMER)
     for outcome in outcomes:
         conditions = set_true(conditions, outcome, lws.generation, now)
     if is_degraded:
@@ -171,6 +174,19 @@ def compose(
     if is_degraded or (new == lws.status and all(condition.type != DEGRADED.type for condition in conditions)):
         return new
     return _summarize(lws, sums, _set_false(conditions, DEGRADED.type, NOT_DEGRADED, now))
+
+
+def is_available(status: LeaderWorkerSetStatus) -> bool:
+    """Return whether the condition `AVAILABLE` is True."""
+    return any(condition.type == AVAILABLE.type and condition.status == "True" for condition in status.conditions)
+
+
+def _unmarked(condition: Condition) -> Condition:
+    """Return the condition without the mark of a failed reconcile."""
+    row = ROWS.get(condition.type)
+    if row is None or condition.reason != reconcilefailure.REASON:
+        return condition
+    return structs.replace(condition, reason=row.reason, message=row.message)
 
 
 def _summarize(lws: LeaderWorkerSet, sums: Sums, conditions: Sequence[Condition]) -> LeaderWorkerSetStatus:
@@ -235,9 +251,7 @@ def hold(lws: LeaderWorkerSet, assessment: Assessment | None, now: datetime) -> 
     """Return the assessment while a needed object is refused: it has the newest generation and is not Available."""
     if assessment is None:
         new = compose(lws, Sums(0, 0, 0), (PROGRESSING,), now)
-    elif any(
-        condition.type == AVAILABLE.type and condition.status == "True" for condition in assessment.status.conditions
-    ):
+    elif is_available(assessment.status):
         conditions = set_true(assessment.status.conditions, PROGRESSING, lws.generation, now)
         new = structs.replace(assessment.status, conditions=conditions)
     else:

@@ -15,6 +15,7 @@ from typing import Final
 from kuberuntime.objects import meta, quantity
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, SERVICES, STATEFULSETS
 from leaderworkerset.api import groupname
+from leaderworkerset.core import reconcilefailure
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.causes.unattended import own
 from leaderworkerset.diagnosis.finding import Finding, Subject, cause
@@ -101,11 +102,14 @@ def name_is_taken(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E028",
     title="an object of the LeaderWorkerSet is refused",
-    meaning="The API server refuses a Service or a ControllerRevision that the LeaderWorkerSet needs. The sentence quotes the API server.",
-    remedy="Remove the reason: a ResourceQuota, an admission policy or a webhook.",
+    meaning=(
+        "The API server refuses a Service or a ControllerRevision that the LeaderWorkerSet needs, or another write or deletion of its manager. "
+        "The sentence quotes the API server, or the condition `Progressing`."
+    ),
+    remedy="Remove the reason: a ResourceQuota, an admission policy or a webhook. If no event names it, read the log of the manager.",
 )
 def object_is_refused(observed: Observed) -> Finding | None:
-    """Find a Service or a revision that the API server refuses."""
+    """Find a Service or a revision that the API server refuses, or a reconcile that fails for another reason."""
     for warning, match in _warnings(observed, OTHER):
         name = match["name"]
         is_there = observed.by_name(CONTROLLER_REVISIONS, name) if name else _is_there(observed, warning, match["what"])
@@ -118,7 +122,20 @@ def object_is_refused(observed: Observed) -> Finding | None:
             evidence=(f"event {warning.reason} of LeaderWorkerSet {observed.view.name}",),
             steps=(observed.lws(f"events {observed.view.name} --warnings"), observed.kubectl("describe resourcequota")),
         )
-    return _refused_revision(observed)
+    return _refused_revision(observed) or _failed_reconcile(observed)
+
+
+def _failed_reconcile(observed: Observed) -> Finding | None:
+    """Find a reconcile that failed for another reason, by the status of the LeaderWorkerSet."""
+    obj = observed.view.object
+    if observed.of_set is not None or not reconcilefailure.is_failing(obj):
+        return None
+    return Finding(
+        subject=own(observed),
+        sentence=f"the last reconcile of {observed.view.name} failed: {quote(reconcilefailure.message(obj))}",
+        evidence=(f"condition Progressing: {reconcilefailure.REASON}",),
+        steps=(observed.lws(f"events {observed.view.name} --warnings"), "read the log of the manager"),
+    )
 
 
 def without_revision(observed: Observed) -> list[str]:

@@ -8,7 +8,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.disaggregatedset import ScalingMode, has_scaler
 from leaderworkerset.api.resources import ROLE_SCALERS
-from leaderworkerset.core.disaggregatedset import setstatus
+from leaderworkerset.core import reconcilefailure
 from leaderworkerset.diagnosis.causes.unattended import own
 from leaderworkerset.diagnosis.finding import Finding, Subject, cause
 from leaderworkerset.diagnosis.observed import Observed
@@ -71,11 +71,12 @@ def part_is_refused(observed: Observed) -> Finding | None:
     existing = {part.view.name for part in set_view.parts} | {
         meta.name(scaler) for scaler in observed.get(ROLE_SCALERS)
     }
+    is_failing = reconcilefailure.is_failing(set_view.object)
     warnings = observed.warnings.about(set_view.namespace, "DisaggregatedSet", set_view.name)
     for warning in sorted(warnings, key=lambda warning: warning.last, reverse=True):
         match = REFUSED.fullmatch(warning.message)
         is_over = observed.now - warning.last > LONGEST_SILENCE or warning.uid not in {"", meta.uid(set_view.object)}
-        if match is None or is_over or match[3] in existing or (match[2] == "Service" and not _is_failing(set_view)):
+        if match is None or is_over or match[3] in existing or (match[2] == "Service" and not is_failing):
             continue
         verb, kind, name, why = match.groups()
         return Finding(
@@ -84,20 +85,14 @@ def part_is_refused(observed: Observed) -> Finding | None:
             evidence=(f"event {warning.reason} of DisaggregatedSet {set_view.name}",),
             steps=(observed.lws(f"describe {set_view.name}"),),
         )
-    if not _is_failing(set_view):
+    if not is_failing:
         return None
     return Finding(
         subject=own(observed),
-        sentence=f"the last reconcile of {set_view.name} failed: an object of it could not be written",
+        sentence=f"the last reconcile of {set_view.name} failed: {quote(reconcilefailure.message(set_view.object))}",
         evidence=tuple(_status_facts(set_view.object)),
         steps=(observed.lws(f"events {set_view.name} --warnings"), "read the log of the manager"),
     )
-
-
-def _is_failing(set_view: SetView) -> bool:
-    """Return whether the status says that the last reconcile failed."""
-    condition = meta.find_condition(set_view.object, setstatus.FAILING.type) or {}
-    return condition.get("status") == "True" and condition.get("reason") == setstatus.FAILING.reason
 
 
 @cause(

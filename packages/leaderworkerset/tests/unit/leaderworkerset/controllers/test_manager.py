@@ -218,7 +218,7 @@ async def test_deleted_pods_recreate_their_group_at_once(cluster: Cluster) -> No
 
 
 async def test_worker_deleted_during_an_error_recreates_its_group(cluster: Cluster) -> None:
-    """The counts of restarts are unreadable at that time; the set leaves Available once they are readable."""
+    """The counts of restarts are unreadable at that time, so the set is not Available until they are corrected."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=1, template={"maxGroupRestarts": 3}))
         before = await cluster.uids()
@@ -227,6 +227,7 @@ async def test_worker_deleted_during_an_error_recreates_its_group(cluster: Clust
             await cluster.client.patch(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"), change, kind="merge")
             await cluster.settle(5)
             if text is not None:
+                assert not meta.is_condition_true(await cluster.get(LEADERWORKERSETS, "web"), "Available")
                 await cluster.delete_pod("web-0-1")
                 await cluster.settle(60)
                 assert (await cluster.uids())["web-0"] == before["web-0"]

@@ -22,6 +22,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Actions, Finally, Patch, PutStatus, Together, flat
 from leaderworkerset.api.disaggregatedset import SLICE
+from leaderworkerset.core import reconcilefailure
 from leaderworkerset.core.disaggregatedset.wholeset import ObservedDisaggregatedSet, reconcile
 
 
@@ -241,6 +242,18 @@ class TestFailures:
         assert [patch.key for patch in patches] == [meta.key(obj) for obj in orphans]
         assert all(meta.is_controlled(patch.patch, SET) for patch in patches)
         assert reason_of(plan.on_failure) == "ReconcileFailed"
+
+    def test_unreadable_set_is_not_available(self) -> None:
+        """Also if only the status can be read (docs/adr/0030)."""
+        status = {"conditions": [{"type": "Available", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}
+        plan = reconcile(
+            ObservedDisaggregatedSet(disaggregatedset=SET | {"spec": {"slices": "x"}, "status": status}), NOW
+        )
+        assert plan.error
+        (write,) = [action for action in plan.actions if isinstance(action, PutStatus)]
+        assert not meta.is_condition_true(write.object, "Available")
+        assert reason_of(plan.actions) == "ReconcileFailed"
+        assert "spec.slices" in reconcilefailure.message(write.object)
 
     def test_set_is_not_available_when_an_action_fails(self) -> None:
         plan = reconcile(ObservedDisaggregatedSet(disaggregatedset=NEXT, leaderworkersets=both(SET, 4, 4)), NOW)

@@ -23,6 +23,7 @@ from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.capabilities.deciding import decide
 from leaderworkerset.capabilities.deciding import reconcile_set as reconcile
+from leaderworkerset.core import reconcilefailure
 from leaderworkerset.core.leaderworkerset import (
     budget,
     groupfacts,
@@ -324,9 +325,11 @@ def test_invalid_field_is_reported_as_an_error(obj: dict[str, Any], failure: str
     """The value causes an error instead of a panic (R-ROLL-1, Q-23)."""
     plan = reconcile(ObservedLeaderWorkerSet(leaderworkerset=obj), builders.NOW)
 
-    (told,) = plan.actions
+    told, held = plan.actions
     assert isinstance(told, Emit)
+    assert isinstance(held, PutStatus)
     assert failure in told.events[0].note
+    assert failure in reconcilefailure.message(held.object)
     assert plan.error is not None
     assert plan.error.startswith("LeaderWorkerSet default/web: ")
     assert failure in plan.error

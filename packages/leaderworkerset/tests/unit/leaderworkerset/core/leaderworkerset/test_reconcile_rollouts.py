@@ -98,7 +98,7 @@ def test_outdated_revisions_are_retired_after_an_update() -> None:
     observed = replace(at_rest(), revisions=[old, builders.revision(LWS, number=8), record])
 
     decision = decide(observed, builders.NOW)
-    assert decision.plan == Plan(tuple(revisionhistory.settle(LWS, KEY, [old], ())))
+    assert decision.plan.actions == tuple(revisionhistory.settle(LWS, KEY, [old], ()))
     assert decision.needs == {OnDemand.HISTORY}
 
 
@@ -138,7 +138,7 @@ def test_later_change_cause_is_added_once() -> None:
 
     patch = {"metadata": {"annotations": {labels.CHANGE_CAUSE: "new weights"}}}
     expected = Patch(resource=CONTROLLER_REVISIONS, key=meta.key(plain), patch=guarded(plain, patch))
-    assert reconcile(before, builders.NOW) == Plan((expected,))
+    assert reconcile(before, builders.NOW).actions == (expected,)
     assert reconcile(at_rest(obj), builders.NOW) == Plan()
 
 

@@ -1,0 +1,64 @@
+"""Writes of the status of a LeaderWorkerSet: after a decision, and while an object is refused or cannot be read.
+
+A set whose reconcile fails is not Available, whatever its counts are (docs/adr/0030).
+"""
+
+from datetime import datetime
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.plan import Emit, Event, Plan, PutStatus
+from leaderworkerset.api import leaderworkerset
+from leaderworkerset.api.conditions import AVAILABLE
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, LeaderWorkerSetStatus
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.core import decisionevents, reconcilefailure
+from leaderworkerset.core.leaderworkerset import reading, status
+from leaderworkerset.core.leaderworkerset.decision import SetFacts
+from leaderworkerset.core.leaderworkerset.status import Assessment
+
+
+def report(facts: SetFacts, assessment: Assessment) -> tuple[PutStatus, ...]:
+    """Return the write of a status that changed, with an event if a condition changed (R-STAT-3)."""
+    changed = assessment.status.conditions != facts.lws.status.conditions
+    event = decisionevents.condition_changed(facts.obj, assessment.reason, assessment.note)
+    return (_put(facts.obj, assessment.status, (event,) if changed else ()),)
+
+
+def hold(obj: JSONObject, lws: LeaderWorkerSet, assessment: Assessment | None, now: datetime) -> tuple[PutStatus, ...]:
+    """Return the write of the status that is needed if an object is refused, since the plan ends there."""
+    new = status.hold(lws, assessment, now).status
+    return () if new == lws.status else (_put(obj, new),)
+
+
+def fail(facts: SetFacts, assessment: Assessment | None, now: datetime) -> tuple[PutStatus, ...]:
+    """Return the write of the status that is needed if an action fails: the set is not Available."""
+    if assessment is None or assessment.outcome is not AVAILABLE:
+        return hold(facts.obj, facts.lws, assessment, now)
+    counts = leaderworkerset.encode_status(assessment.status)
+    return reconcilefailure.refused(LEADERWORKERSETS, facts.obj, counts, now)
+
+
+def undecided(obj: JSONObject, why: str, now: datetime) -> tuple[PutStatus, ...]:
+    """Return the write of a status that was Available, and is not since the groups cannot be decided about."""
+    if not meta.is_condition_true(obj, AVAILABLE.type) and not reconcilefailure.is_failing(obj):
+        return ()
+    return reconcilefailure.report(LEADERWORKERSETS, obj, why, now)
+
+
+def unreadable(obj: JSONObject, error: ValueError, now: datetime) -> Plan:
+    """Return the plan for an object that cannot be read: an event, and a status that is not Available."""
+    why = reading.unreadable(obj) or str(error)
+    event = decisionevents.unreadable(obj, f"Cannot reconcile: {why}")
+    failure = reconcilefailure.report(LEADERWORKERSETS, obj, reconcilefailure.NOT_READ.format(error=why), now)
+    return Plan((Emit(events=(event,)), *failure), error=f"LeaderWorkerSet {meta.key(obj)}: {error}")
+
+
+def _put(obj: JSONObject, new: LeaderWorkerSetStatus, on_success: tuple[Event, ...] = ()) -> PutStatus:
+    return PutStatus(
+        resource=LEADERWORKERSETS,
+        object=obj | {"status": leaderworkerset.encode_status(new)},
+        resource_version=meta.resource_version(obj),
+        if_present=True,
+        on_success=on_success,
+    )

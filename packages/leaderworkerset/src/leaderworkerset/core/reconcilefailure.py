@@ -1,0 +1,88 @@
+"""The status of an object whose reconcile fails: it is not Available, whatever its counts are (docs/adr/0030).
+
+One rule for LeaderWorkerSets and DisaggregatedSets, whose conditions have the same types. It needs only the status, so
+that it also holds for an object whose spec cannot be read. The message of the condition that became False has the
+time since when it was True: that is needed to find workers that were lost meanwhile (docs/adr/0014).
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final
+
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
+from kuberuntime.plan import PutStatus, changed_status
+from leaderworkerset.api.conditions import AVAILABLE, COMPLETE, FAILED, PROGRESSING
+
+REASON: Final = "ReconcileFailed"
+"""The reason of `PROGRESSING` while a reconcile fails, and of `AVAILABLE` if it is False because of that."""
+
+NOT_WRITTEN: Final = "An object of the set could not be written or deleted: an event or the log of the manager names it"
+NOT_DECIDED: Final = "The set could not be compared with its objects: the log of the manager has the error"
+NOT_READ: Final = "The set cannot be read: {error}"
+
+LONGEST: Final = 1024
+"""The maximum characters of a message."""
+
+FINAL: Final = (COMPLETE.type, FAILED.type)
+"""Conditions that report a result, which no later failure changes."""
+
+_UNTIL: Final = "It was True since {since}, until a reconcile failed. {why}"
+_SINCE: Final = re.compile(r"It was True since (\S+), until")
+
+
+def report(resource: Resource, obj: JSONObject, why: str, now: datetime) -> tuple[PutStatus, ...]:
+    """Return the write of the status of an object whose reconcile fails; none if it is written already."""
+    return refused(resource, obj, meta.status(obj), now, why)
+
+
+def refused(
+    resource: Resource, obj: JSONObject, counts: JSONObject, now: datetime, why: str = NOT_WRITTEN
+) -> tuple[PutStatus, ...]:
+    """Return the write of the status, with the counts of another status, that is due if an action fails."""
+    if any(meta.is_condition_true(obj, final) for final in FINAL):
+        return ()
+    status = counts | {"conditions": meta.status(obj).get("conditions") or []}
+    return changed_status(resource, obj, _failing(status, meta.generation(obj), why[:LONGEST], now))
+
+
+def _failing(status: JSONObject, generation: int, why: str, now: datetime) -> JSONObject:
+    """Return the status in which `AVAILABLE` is not True, and `PROGRESSING` is True with this message."""
+    before: Mapping[str, JSONObject] = {condition["type"]: condition for condition in status["conditions"]}
+    available, known = before.get(AVAILABLE.type) or {}, before.get(PROGRESSING.type) or {}
+    mark = {"reason": REASON, "observedGeneration": generation, "lastTransitionTime": timestamps.render(now)}
+    after = dict(before)
+    if available.get("status") == "True":
+        message = _UNTIL.format(since=available.get("lastTransitionTime"), why=why)
+        after[AVAILABLE.type] = available | mark | {"status": "False", "message": message[:LONGEST]}
+    after[PROGRESSING.type] = mark | {"type": PROGRESSING.type, "status": "True", "message": why}
+    if known.get("status") == "True":
+        after[PROGRESSING.type]["lastTransitionTime"] = known.get("lastTransitionTime")
+    return status | {"conditions": list(after.values()), "observedGeneration": generation}
+
+
+def message(obj: JSONObject) -> str:
+    """Return the message of a failed reconcile."""
+    return str((meta.find_condition(obj, PROGRESSING.type) or {}).get("message") or "")
+
+
+def is_failing(obj: JSONObject) -> bool:
+    """Return whether the status says that the last reconcile failed."""
+    condition = meta.find_condition(obj, PROGRESSING.type) or {}
+    return condition.get("status") == "True" and condition.get("reason") == REASON
+
+
+def before_failure(obj: JSONObject) -> JSONObject:
+    """Return the object as if no reconcile had failed: `AVAILABLE` is True again, since the earlier time."""
+    status = meta.status(obj)
+    conditions = [_restored(condition) for condition in status.get("conditions") or []]
+    return obj | {"status": status | {"conditions": conditions}}
+
+
+def _restored(condition: JSONObject) -> JSONObject:
+    since = _SINCE.match(condition.get("message") or "")
+    if since is None or condition.get("reason") != REASON:
+        return condition
+    return condition | {"status": "True", "lastTransitionTime": since[1]}
