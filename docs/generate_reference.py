@@ -20,11 +20,12 @@ from docs import codenames, generatedpage
 
 from kuberuntime.objects.duration import Duration
 from leaderworkerset.api import descriptions, disaggregatedset_crd
-from leaderworkerset.api.conditions import CONDITIONS
+from leaderworkerset.api.conditions import AVAILABLE, CONDITIONS, PROGRESSING
 from leaderworkerset.api.crd import leaderworkerset_crd
 from leaderworkerset.api.usersettings import SETTINGS
 from leaderworkerset.cli import errors
 from leaderworkerset.cli.commands.explain import EXIT_CODES
+from leaderworkerset.core import reconcilefailure
 from leaderworkerset.core.disaggregatedset import setstatus
 from leaderworkerset.manager.config.configuration import API_VERSION, KIND, Configuration
 from leaderworkerset.operator.operatorcrd import operator_crd
@@ -329,6 +330,10 @@ def signals_page() -> Iterator[str]:
     yield from table(
         ("Type", "Reason", "Message"),
         ((code(pair.type), code(pair.reason), f"{pair.message}.") for pair in setstatus.CONDITIONS),
+    )
+    yield (
+        f"While a reconcile of a LeaderWorkerSet or DisaggregatedSet fails, {code(PROGRESSING.type)} is True and"
+        f" {code(AVAILABLE.type)} is not, with the reason {code(reconcilefailure.REASON)} and the error as message.\n"
     )
     yield "### LeaderWorkerSetOperator\n"
     yield from table(
