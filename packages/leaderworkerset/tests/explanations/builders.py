@@ -182,6 +182,7 @@ def recreated(
     """Return group 0 with its third recreation in a row, `due` in so many seconds; `given` are for `observed`."""
     record: JSONObject = {
         "metadata": {
+            "name": "web-0-recreations",
             "namespace": NAMESPACE,
             "labels": {labels.NAME: "web", labels.GROUP_INDEX: "0"},
             "annotations": {

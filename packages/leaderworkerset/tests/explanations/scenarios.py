@@ -297,6 +297,9 @@ SCENARIOS: Final[dict[str, Observed]] = {
         },
     ),
     "LWS-E052": observed([placed(metadata={"deletionTimestamp": ago(40), "finalizers": [HELD]})]),
+    "LWS-E121": observed(
+        [placed(metadata={"deletionTimestamp": ago(-555), "deletionGracePeriodSeconds": 600}), ready(0, 1)]
+    ),
     "LWS-E053": observed([placed(metadata={"deletionTimestamp": ago(40)})]),
     "LWS-E054": observed(
         [placed(status={"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."})]

@@ -81,7 +81,7 @@ def restarts(pod: JSONObject) -> int:
 def ready_containers(pod: JSONObject) -> tuple[int, int]:
     """Return how many containers are ready, and how many there are."""
     statuses = [*(meta.status(pod).get("containerStatuses") or []), *_sidecar_statuses(pod)]
-    total = len(meta.spec(pod).get("containers") or []) + len(_sidecars(pod))
+    total = len(meta.spec(pod).get("containers") or []) + len(sidecars(pod))
     return sum(bool(status.get("ready")) for status in statuses), total
 
 
@@ -90,7 +90,8 @@ def _is_gated(pod: JSONObject) -> bool:
     return condition is not None and condition.get("reason") == "SchedulingGated"
 
 
-def _sidecars(pod: JSONObject) -> set[str]:
+def sidecars(pod: JSONObject) -> set[str]:
+    """Return the names of the init containers that run next to the other containers (`restartPolicy: Always`)."""
     containers = meta.spec(pod).get("initContainers") or []
     return {container["name"] for container in containers if container.get("restartPolicy") == "Always"}
 
@@ -99,7 +100,7 @@ def _sidecar_statuses(pod: JSONObject) -> list[JSONObject]:
     statuses = meta.status(pod).get("initContainerStatuses")
     if not statuses:
         return []
-    names = _sidecars(pod)
+    names = sidecars(pod)
     return [status for status in statuses if status.get("name") in names]
 
 
@@ -115,11 +116,11 @@ def _initialization(pod: JSONObject) -> _Initialization | None:
     statuses = meta.status(pod).get("initContainerStatuses")
     if not statuses:
         return None
-    sidecars = _sidecars(pod)
+    running_on = sidecars(pod)
     for index, status in enumerate(statuses):
         current = status.get("state") or {}
         ended = current.get("terminated")
-        if (ended and ended.get("exitCode") == 0) or (status.get("name") in sidecars and status.get("started")):
+        if (ended and ended.get("exitCode") == 0) or (status.get("name") in running_on and status.get("started")):
             continue
         if ended:
             return _Initialization(index, f"Init:{_termination(ended)}")

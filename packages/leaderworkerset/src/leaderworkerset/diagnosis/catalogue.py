@@ -165,6 +165,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     pendingmoves.is_never_moved,
     # There is no error yet.
     rollouts.is_deleting,
+    lostnodes.ends_slowly,
     starts.was_recreated,
     starts.is_starting,
     completions.others_run,

@@ -17,8 +17,6 @@ FIRST: Final = ("cpu", "memory", "pods")
 SELDOM: Final = ("ephemeral-storage", "hugepages-", "attachable-volumes-")
 """Resources that only the description of a node shows."""
 
-GIBIBYTE: Final = 2**30
-
 
 def by_node(pods: Iterable[JSONObject]) -> ByNode:
     """Return the pods that occupy resources of each node, by the node's name."""
@@ -71,12 +69,5 @@ def share(name: str, has: Quantity, usage: Demand | None) -> str:
 
     Pods can hold more than a node has: a device of theirs failed.
     """
-    whole = amount(name, has)
-    return whole if usage is None else f"{amount(name, max(has - usage.get(name, ZERO), ZERO))} of {whole}"
-
-
-def amount(name: str, value: Quantity) -> str:
-    """Return an amount as text: memory and storage from 1 Gi on in Gi."""
-    if name in {"memory", "ephemeral-storage"} and value.ceil() >= GIBIBYTE:
-        return f"{value.ceil() / GIBIBYTE:.1f}".removesuffix(".0") + "Gi"
-    return amount_text(value)
+    whole = amount_text(has, name)
+    return whole if usage is None else f"{amount_text(max(has - usage.get(name, ZERO), ZERO), name)} of {whole}"

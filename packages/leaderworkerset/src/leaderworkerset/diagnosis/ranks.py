@@ -15,6 +15,9 @@ from leaderworkerset.views.wording import counted
 
 Stage: TypeAlias = Callable[[Rank], bool]
 
+NEVER_BEGAN: Final = frozenset({"StartError", "ContainerCannotRun", "CreateContainerError"})
+"""The reasons of runs that ended before their program began."""
+
 QUOTED: Final = 600
 """The characters of a message that are read and quoted; the first ones identify it."""
 
@@ -37,6 +40,11 @@ def is_unscheduled(rank: Rank) -> bool:
 def is_placed(rank: Rank) -> bool:
     """Return whether the pod has a node, and is not being deleted."""
     return rank.object is not None and bool(rank.node) and not is_terminating(rank)
+
+
+def is_placed_or_recorded(rank: Rank) -> bool:
+    """Return whether the pod has a node, or the record of recreations describes the end of the previous pod."""
+    return is_placed(rank) or any(run.is_recorded for run in rank.deaths)
 
 
 def subject(rank: Rank) -> Subject:
@@ -86,6 +94,13 @@ def waiting(rank: Rank) -> Iterator[tuple[str, str, str]]:
         state: dict[str, Any] = (status.get("state") or {}).get("waiting") or {}
         if state.get("reason"):
             yield str(status.get("name")), str(state["reason"]), masked(str(state.get("message") or ""))
+
+
+def refused_starts(rank: Rank) -> Iterator[tuple[str, str, str]]:
+    """Yield container, reason and message of each run that ended before its program began, also of a recorded run."""
+    for run in rank.deaths:
+        if run.end.get("reason") in NEVER_BEGAN:
+            yield run.container, str(run.end["reason"]), masked(str(run.end.get("message") or ""))
 
 
 def messages(observed: Observed, rank: Rank, *reasons: str, of_any: bool = False) -> list[str]:

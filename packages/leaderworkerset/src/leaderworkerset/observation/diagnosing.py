@@ -33,7 +33,7 @@ from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.observed import QUEUED_WORKLOADS, RESOURCE_QUOTAS, Commands, Observed
 from leaderworkerset.observation import lists
 from leaderworkerset.observation.lists import Lister, TooManyError
-from leaderworkerset.views.events.warningevents import Evidence, explained
+from leaderworkerset.views.events.warningevents import EVICTED, Evidence, explained
 from leaderworkerset.views.groups import Group, Rank, View
 from leaderworkerset.views.health import crashes
 from leaderworkerset.views.selection import Selection
@@ -71,7 +71,7 @@ async def observe_view(
     """Read the objects that explain a LeaderWorkerSet whose pods were read; a brief diagnosis needs no amounts."""
     reader, now = Reader(lists), clock.now()
     if is_as_desired(plain, selection, now):
-        known = plain if crashes.is_calm(plain, now) else await _with_records(reader, plain, now)
+        known = plain if crashes.is_calm(plain, now) else await _with_memory(reader, plain, now)
         if is_as_desired(known, selection, now):
             if evictions.are_asked_for(plain):
                 own = f"{labels.NAME}={plain.name}"
@@ -102,11 +102,13 @@ async def observe_view(
     return replace(observed, objects=reader.objects, unread=frozenset(reader.unread))
 
 
-async def _with_records(reader: "Reader", view: View, now: datetime) -> View:
-    """Return a view that remembers the recreations of its groups, which may have failed a moment ago."""
+async def _with_memory(reader: "Reader", view: View, now: datetime) -> View:
+    """Return a view that remembers recreations and evictions of its groups, which may have failed a moment ago."""
     await reader.read(Want(lists.records_of(view.namespace, view.name)))
+    await reader.read(Want(Query(resources.CORE_EVENTS, view.namespace, field_selector=f"reason={EVICTED}")))
     records = reader.objects.get(resources.CONTROLLER_REVISIONS, ())
-    return explained([view], Evidence(records=records), now)[0]
+    events = reader.objects.get(resources.CORE_EVENTS, ())
+    return explained([view], Evidence(events=events, records=records), now)[0]
 
 
 def wants_of_view(view: View) -> Iterator[Want]:

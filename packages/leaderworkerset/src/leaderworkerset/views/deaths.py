@@ -47,6 +47,7 @@ def of_pod(pod: JSONObject, now: datetime) -> Iterator[Death]:
     A run that ended because its pod restarts all containers in place did not fail: another container of the pod failed.
     """
     inits = {str(status.get("name")) for status in meta.status(pod).get("initContainerStatuses") or []}
+    inits -= podstate.sidecars(pod)
     for status in podstate.container_statuses({} if meta.is_deleting(pod) else pod):
         name, restarts = str(status.get("name")), int(status.get("restartCount") or 0)
         state, last = status.get("state") or {}, (status.get("lastState") or {}).get("terminated") or {}

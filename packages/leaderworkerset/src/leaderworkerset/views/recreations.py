@@ -4,11 +4,11 @@ Pure.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
-from kuberuntime.objects import decimals, meta, podstate
+from kuberuntime.objects import decimals, meta, ordinals, podstate
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels, recreationrecord, restartnotes
 from leaderworkerset.api.recreationrecord import Origin, RecreationState
@@ -41,12 +41,20 @@ def read(record: JSONObject, leader: JSONObject | None) -> Recreations | None:
     return Recreations(
         count=recreation.count + (stays and not is_program),  # deletions are not counted in a row
         failed_pod=recreation.failure.pod,
+        failed_uid=recreation.failure.uid,
+        failed_rank=_rank_of(recreation.failure.pod, record),
         due=recreation.due,
         is_waiting=stays and recreation.state is not RecreationState.EXHAUSTED,
         is_exhausted=stays and recreation.state is RecreationState.EXHAUSTED,
         failure=masked(recreation.failure.what),
         longest_run=None if seconds is None else timedelta(seconds=seconds),
     )
+
+
+def _rank_of(pod: str, record: JSONObject) -> int | None:
+    """Return the rank of a pod of the record's group; None if its name has no number."""
+    split = ordinals.split(pod)
+    return 0 if pod == recreationrecord.leader_of(record) else None if split is None else split.number
 
 
 def failed_run(view: View, recreation: Recreations, now: datetime) -> Death | None:
@@ -65,9 +73,10 @@ def recorded_run(view: View, recreation: Recreations) -> Death | None:
     template = meta.spec(view.object).get("leaderWorkerTemplate") or {}
     is_leader = recreation.failed_pod.count("-") == view.name.count("-") + 1
     pod = (template.get("leaderTemplate") if is_leader else None) or template.get("workerTemplate") or {}
-    inits = {init_container.get("name") for init_container in meta.spec(pod).get("initContainers") or []}
+    inits = {container.get("name") for container in meta.spec(pod).get("initContainers") or []}
+    is_init = match["container"] in inits - podstate.sidecars(pod)
     end = {"exitCode": decimals.natural(match["code"]), "reason": match["reason"] or "", "message": match["line"]}
-    return Death(recreation.failed_pod, match["container"], end, match["container"] in inits, is_recorded=True)
+    return Death(recreation.failed_pod, match["container"], end, is_init, is_recorded=True)
 
 
 def is_over(group: Group, now: datetime) -> bool:
@@ -75,16 +84,18 @@ def is_over(group: Group, now: datetime) -> bool:
     return group.recreations is None or (group.is_ready and now - group.recreations.due >= REMEMBERED)
 
 
-def by_group(records: Iterable[JSONObject]) -> dict[tuple[str, str, str], JSONObject]:
-    """Return records by namespace, name of the LeaderWorkerSet and group index (as in its label)."""
-    return {
-        (
-            meta.namespace(record),
-            meta.labels(record).get(labels.NAME, ""),
-            groupname.label(record),
-        ): record
-        for record in records
-    }
+def by_leader(records: Iterable[JSONObject]) -> dict[tuple[str, str], JSONObject]:
+    """Return records by namespace and name of the leader pod."""
+    return {(meta.namespace(record), recreationrecord.leader_of(record)): record for record in records}
+
+
+def of_leader(records: Mapping[tuple[str, str], JSONObject], view: View, group: Group) -> JSONObject | None:
+    """Return the record of a group, or of the group that its leader replaces; random keys change with each leader."""
+    leader = group.leader.object if group.leader else None
+    replaced = meta.annotations(leader or {}).get(labels.REPLACES, "")
+    names = (meta.name(leader) if leader else f"{view.name}-{group.name}", replaced)
+    candidates = (records.get((view.namespace, name)) for name in names)
+    return next((record for record in candidates if record is not None), None)
 
 
 def sentence(recreation: Recreations, now: datetime) -> str:

@@ -27,6 +27,7 @@ from leaderworkerset.dashboard.pages.templates import group_pods
 from leaderworkerset.dashboard.picture import Picture
 from leaderworkerset.dashboard.pieces import Piece, Rendering, region
 from leaderworkerset.diagnosis import nodeamounts
+from leaderworkerset.diagnosis.causes.scheduling import amount_text
 from leaderworkerset.steering import relocation
 from leaderworkerset.views.groups import Rank, View
 from leaderworkerset.views.wording import counted
@@ -207,7 +208,7 @@ def _bar(nodes: Nodes, node: JSONObject, name: str) -> Safe | None:
         return None
     amounts = [part.get(name, ZERO) for part in nodes.held[meta.name(node)]]
     ours, others = (min(100, round(100 * amount.nanos / whole.nanos)) for amount in amounts)
-    words = f"{name}: sets {nodeamounts.amount(name, amounts[0])}, others {nodeamounts.amount(name, amounts[1])}"
+    words = f"{name}: sets {amount_text(amounts[0], name)}, others {amount_text(amounts[1], name)}"
     return tag(
         "svg",
         tag("title", words),

@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from leaderworkerset.diagnosis import ranks
+from leaderworkerset.diagnosis import exits, ranks
 from leaderworkerset.diagnosis.finding import Cause, Finding
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import READ, words_of
@@ -26,7 +26,7 @@ COMMAND: Final = (
 
 
 class Waits(Struct, frozen=True):
-    """Finds the first container that waits for one of these reasons, with a matching message or event.
+    """Finds the first container that waits, or ended, for one of these reasons, with a matching message or event.
 
     The sentence can use named groups of the pattern, `container`, `image` and the words of every rank.
     """
@@ -53,21 +53,20 @@ class Waits(Struct, frozen=True):
 
     def _matches(self, observed: Observed) -> Iterator[tuple[Rank, dict[str, str], str]]:
         pattern = re.compile(self.pattern)
-        for rank in observed.at(ranks.is_placed):
-            for container, reason, message in ranks.waiting(rank):
+        for rank in observed.at(ranks.is_placed_or_recorded):
+            for container, reason, message in (*ranks.waiting(rank), *ranks.refused_starts(rank)):
                 if reason not in self.reasons:
                     continue
                 for text in (message, *ranks.messages(observed, rank, *self.events)):
                     if match := pattern.search(text[:READ]):
-                        own = {"container": container, "reason": reason, "image": image_of(rank, container)}
+                        own = {"container": container, "reason": reason, "image": image_of(observed, rank, container)}
                         yield rank, words_of(observed, rank, match) | own, text
                         break
 
 
-def image_of(rank: Rank, container: str) -> str:
-    """Return the image of a container of a rank."""
-    spec = (rank.object or {}).get("spec") or {}
-    declared = [*(spec.get("initContainers") or []), *(spec.get("containers") or [])]
+def image_of(observed: Observed, rank: Rank, container: str) -> str:
+    """Return the image of a container of a rank, from its pod or else from its template."""
+    declared = exits.declared(observed, rank)
     return next((str(candidate.get("image")) for candidate in declared if candidate.get("name") == container), "")
 
 

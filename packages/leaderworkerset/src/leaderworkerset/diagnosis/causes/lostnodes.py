@@ -11,10 +11,14 @@ from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.finding import Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views.groups import Rank
+from leaderworkerset.views.health.verdict import Verdict
 from leaderworkerset.views.wording import duration
 
 OVERDUE: Final = timedelta(seconds=10)
 """The time after its grace period for which a pod may still exist."""
+
+SLOW: Final = timedelta(seconds=10)
+"""The time after which the end of a program takes long."""
 
 EXPLAINED: Final = frozenset({"foregroundDeletion", "orphan", labels.GROUP_RESTART_BUDGET_CLEANUP})
 """The finalizers of the garbage collector, and of exhausted groups, which have their own cause."""
@@ -124,6 +128,35 @@ def does_not_end(observed: Observed) -> Finding | None:
                     + observed.kubectl(f"delete pod {rank.pod} --force --grace-period=0"),
                 ),
             )
+    return None
+
+
+@cause(
+    code="LWS-E121",
+    title="a pod ends slowly",
+    meaning="A pod was asked to end, and its program still runs. Its node kills the program when the grace period of the pod is over.",
+    remedy="Wait. Let the program end at SIGTERM, or set a shorter terminationGracePeriodSeconds in the pod template.",
+    verdict=Verdict.PROGRESSING,
+)
+def ends_slowly(observed: Observed) -> Finding | None:
+    """Find a pod whose program has not ended since it was asked to, within the grace period."""
+    for rank in observed.at(ranks.is_terminating):
+        metadata = meta.metadata(rank.object or {})
+        grace = timedelta(seconds=int(metadata.get("deletionGracePeriodSeconds") or 0))
+        late = observed.since(metadata.get("deletionTimestamp"))
+        if late is None or late >= timedelta() or grace + late < SLOW or not rank.node:
+            continue
+        return Finding(
+            subject=ranks.subject(rank),
+            sentence=f"pod {rank.pod} has been ending for {duration(grace + late)} of its grace period of {duration(grace)}; "
+            f"node {rank.node} kills its program in {duration(-late)}",
+            evidence=(f"{rank.pod}: terminating, at the latest until {metadata.get('deletionTimestamp')}",),
+            steps=(
+                observed.lws(f"wait {observed.view.name}"),
+                f"let the program end at SIGTERM, or set a shorter terminationGracePeriodSeconds in {observed.template}",
+                f"to end it now: {observed.kubectl(f'delete pod {rank.pod} --grace-period=1')}",
+            ),
+        )
     return None
 
 

@@ -29,6 +29,9 @@ from leaderworkerset.views.wording import listed
 SHORT: Final = re.compile(r"Insufficient (?P<resource>[^\s,.]+(?:\.[^\s,.]+)*)")
 NATIVE: Final = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
 
+IN_BYTES: Final = frozenset({"memory", "ephemeral-storage"})
+BYTES: Final = {2**30: "Gi", 2**20: "Mi"}
+
 PROCESSES: Final = "processes://"
 """The container runtime in the nodes of a cluster of this machine, which have the configured accelerators."""
 GPU: Final = "nvidia.com/gpu"
@@ -125,17 +128,17 @@ def shortfall(observed: Observed, rank: Rank, name: str) -> str:
         request = demand.of_pod(meta.spec(rank.object or {})).get(name, ZERO)
         largest = max((_allocatable(node, name) for node in observed.nodes.values()), default=None)
         if largest is None:
-            return f": it requests {amount_text(request)}"
+            return f": it requests {amount_text(request, name)}"
         if largest < request:
-            return f": it requests {amount_text(request)}, the largest node has {amount_text(largest)} ({amount_text(request - largest)} too little)"
+            return f": it requests {amount_text(request, name)}, the largest node has {amount_text(largest, name)} ({amount_text(request - largest, name)} too little)"
         if observed.running is None:
-            return f": it requests {amount_text(request)}, the largest node has {amount_text(largest)}, and too much of it is in use"
+            return f": it requests {amount_text(request, name)}, the largest node has {amount_text(largest, name)}, and too much of it is in use"
         most = max(_free(observed.nodes, observed.running, name).values(), default=ZERO)
     except QuantityError:
         return ""
     if most >= request:  # another rule excludes the nodes that have it
-        return f": it requests {amount_text(request)}; of the nodes that it may use, none has that much free"
-    return f": it requests {amount_text(request)}, at most {amount_text(most)} is free on one node ({amount_text(request - most)} too little)"
+        return f": it requests {amount_text(request, name)}; of the nodes that it may use, none has that much free"
+    return f": it requests {amount_text(request, name)}, at most {amount_text(most, name)} is free on one node ({amount_text(request - most, name)} too little)"
 
 
 def closing_taint(observed: Observed, rank: Rank, name: str) -> tuple[str, JSONObject] | None:
@@ -153,12 +156,15 @@ def closing_taint(observed: Observed, rank: Rank, name: str) -> tuple[str, JSONO
     return None
 
 
-def amount_text(amount: Quantity) -> str:
-    """Return an amount as people write it.
+def amount_text(amount: Quantity, name: str = "") -> str:
+    """Return an amount of a resource as people write it: bytes in Mi or Gi.
 
-    >>> amount_text(quantity.parse("4000")), amount_text(quantity.parse("64Gi"))
-    ('4000', '64Gi')
+    >>> amount_text(quantity.parse("4000")), amount_text(quantity.parse("47093746742"), "ephemeral-storage")
+    ('4000', '43.9Gi')
     """
+    for unit, suffix in BYTES.items() if name in IN_BYTES else ():
+        if amount.ceil() >= unit:
+            return f"{amount.ceil() / unit:.1f}".removesuffix(".0") + suffix
     text = str(amount)
     return str(amount.ceil()) if text.endswith("k") else text
 

@@ -162,7 +162,7 @@ def _advice(observed: Observed, group: Group, recreation: Recreations) -> tuple[
 
 
 def _failed_rank(group: Group, recreation: Recreations) -> Rank | None:
-    return next((rank for rank in group.ranks if rank.pod == recreation.failed_pod), None)
+    return next((rank for rank in group.ranks if rank.index == recreation.failed_rank), None)
 
 
 def _eviction(observed: Observed, recreation: Recreations) -> tuple[str, ...]:

@@ -16,11 +16,12 @@ from msgspec.structs import replace
 
 from kuberuntime.objects import foreigntext, meta, podstate, timestamps
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import groupname, runsettings
+from leaderworkerset.api import runsettings
 from leaderworkerset.views import deaths, edge, recreations
 from leaderworkerset.views.events import pulls, scaleups
 from leaderworkerset.views.groups import NOT_CREATED, Group, Rank, View
 from leaderworkerset.views.health import crashes, rankstarts
+from leaderworkerset.views.health.memory import REMEMBERED
 from leaderworkerset.views.masking import masked
 
 LONGEST_SILENCE: Final = timedelta(minutes=20)
@@ -29,6 +30,7 @@ LONGEST_SILENCE: Final = timedelta(minutes=20)
 STARTING: Final = frozenset({"Pending", "ContainerCreating", "PodInitializing"})
 OF_SCHEDULING: Final = frozenset({"FailedScheduling", "FailedBinding"})
 OF_PROBES: Final = frozenset({"Unhealthy", "ProbeWarning"})
+EVICTED: Final = "Evicted"
 NODE_NOT_READY: Final = "NodeNotReady"
 OF_RUNS: Final = frozenset({"BackOff", "RecreateGroup"})
 """Event reasons that the states of containers, or the record of recreations, explain better."""
@@ -225,7 +227,7 @@ def wants_events(views: Iterable[View]) -> bool:
 
 def explained(views: Iterable[View], evidence: Evidence, now: datetime) -> list[View]:
     """Return the views, with reasons and recreations from the evidence."""
-    warnings, records = Warnings(evidence.events), recreations.by_group(evidence.records)
+    warnings, records = Warnings(evidence.events), recreations.by_leader(evidence.records)
     return [_explained(view, warnings, records, now) for view in views]
 
 
@@ -235,7 +237,7 @@ def _unexplained(group: Group, error: str) -> Group:
     return replace(group, ranks=tuple(ranks))
 
 
-Records: TypeAlias = Mapping[tuple[str, str, str], JSONObject]
+Records: TypeAlias = Mapping[tuple[str, str], JSONObject]
 
 
 def _explained(view: View, warnings: Warnings, records: Records, now: datetime) -> View:
@@ -244,7 +246,9 @@ def _explained(view: View, warnings: Warnings, records: Records, now: datetime) 
     last = edge.attempt(partial(_longest_starts, view), lambda _: {})
 
     def explain(group: Group) -> Group:
-        return _group(view, _remembered(view, group, records, ends=ends), warnings, last, now)
+        evictions = _evictions(view, group, warnings, now)
+        record = recreations.of_leader(records, view, group)
+        return _group(view, _remembered(group, record, evictions, ends=ends), warnings, last, now)
 
     groups = (edge.attempt(partial(explain, group), partial(_unexplained, group)) for group in view.groups)
     return replace(view, groups=tuple(groups))
@@ -256,11 +260,21 @@ def _longest_starts(view: View) -> Mapping[bool, timedelta]:
     return {} if all(rank.is_ready for rank in ranks) else rankstarts.longest(ranks)
 
 
-def _remembered(view: View, group: Group, records: Records, *, ends: bool) -> Group:
+def _remembered(group: Group, record: JSONObject | None, evictions: Sequence[datetime], *, ends: bool) -> Group:
     leader = group.leader.object if group.leader else None
-    record = records.get((view.namespace, view.name, groupname.label(leader) if leader else str(group.name)))
     known = replace(group, recreations=recreations.read(record, leader) if record is not None else None)
-    return replace(known, crashes=crashes.of_group(known, ends=ends))
+    return replace(known, crashes=crashes.of_group(known, ends=ends, evictions=evictions))
+
+
+def _evictions(view: View, group: Group, warnings: Warnings, now: datetime) -> list[datetime]:
+    """Return when kubelets evicted former pods of the group; nothing else remembers an evicted leader."""
+    events = (
+        (event, rank)
+        for rank in group.ranks
+        for event in warnings.about(view.namespace, "Pod", rank.pod)
+        if event.reason == EVICTED and event.uid != rank.uid and now - event.last < REMEMBERED
+    )
+    return sorted({event.uid: event.last for event, _ in events}.values())
 
 
 def _group(view: View, group: Group, warnings: Warnings, last: Mapping[bool, timedelta], now: datetime) -> Group:
@@ -271,7 +285,7 @@ def _group(view: View, group: Group, warnings: Warnings, last: Mapping[bool, tim
     suspects = [rank for rank in group.ranks if rank.object and (are_ready or not rank.is_ready)]
     runs = {rank.pod: tuple(deaths.of_pod(rank.object or {}, now)) for rank in suspects}
     if group.recreations and not any(runs.values()) and (run := recreations.failed_run(view, group.recreations, now)):
-        runs[run.pod] = (run,)
+        runs |= {rank.pod: (run,) for rank in group.ranks if rank.index == group.recreations.failed_rank}
     members = [
         replace(rank, deaths=runs.get(rank.pod, ()), startup=rankstarts.current(rank, last, now))
         for rank in group.ranks

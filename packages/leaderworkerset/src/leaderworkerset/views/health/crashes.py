@@ -4,8 +4,9 @@ A group that crashes every two seconds is not healthy in the seconds between: ev
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Final
 
 from msgspec import Struct
@@ -31,20 +32,24 @@ class _Run(Struct, frozen=True):
     number: int
 
 
-def of_group(group: Group, *, ends: bool = False) -> Crashes | None:
-    """Return the failures in a row of a group; None if it never failed. With `ends`, exit code 0 is not a failure."""
+def of_group(group: Group, *, ends: bool = False, evictions: Sequence[datetime] = ()) -> Crashes | None:
+    """Return the failures in a row of a group; None if it never failed. With `ends`, exit code 0 is not a failure.
+
+    `evictions` are the times, in order, when kubelets ended former pods of the group, of which no record remains.
+    """
     if group.end is not None:
         return None
     record = group.recreations if group.recreations is not None and is_own(group.recreations) else None
     suspects = [rank for rank in group.ranks if rank.object is not None and (rank.restarts or not rank.is_ready)]
     runs = [run for rank in suspects for run in _failed_runs(rank.object or {}, ends=ends)]
-    if record is None and not runs:
+    if record is None and not runs and not evictions:
         return None
-    times = [run.ended for run in runs] + ([record.due] if record else [])
+    times = [*evictions, *(run.ended for run in runs)] + ([record.due] if record else [])
     lengths = [run.lasted for run in runs if run.lasted is not None]
+    lengths += [later - earlier for earlier, later in pairwise(evictions)]
     lengths += [record.longest_run] if record is not None and record.longest_run is not None else []
     return Crashes(
-        count=max([run.number for run in runs] + ([record.count] if record else [])),
+        count=max([len(evictions), *(run.number for run in runs)] + ([record.count] if record else [])),
         first=min(times),
         last=max(times),
         longest_run=max(lengths, default=None),

@@ -31,7 +31,7 @@ class Recreations(Struct, frozen=True, kw_only=True):
     """The recreations of a group in a row: the number of the last one, and the pod whose failure caused it.
 
     While `is_waiting`, the last recreation is pending until `due`. If `is_exhausted`, it will not take place. `failure`
-    describes the pod's failure.
+    describes the pod's failure. The pod may be of a group that this one replaces, but has the same rank.
     """
 
     count: int
@@ -40,6 +40,8 @@ class Recreations(Struct, frozen=True, kw_only=True):
     is_waiting: bool = False
     is_exhausted: bool = False
     failure: str = ""
+    failed_uid: str = ""
+    failed_rank: int | None = None
     longest_run: timedelta | None = None
 
     @property

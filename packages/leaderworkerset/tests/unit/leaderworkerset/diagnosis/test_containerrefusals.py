@@ -31,6 +31,7 @@ MESSAGES = [
     (CONFIG, 'failed to prepare subPath for volumeMount "models" of container "main"', "LWS-E114", "correct subPath of volumeMount models"),
     (RUN, SHIM + 'error during container init: error mounting "/var/lib/kubelet/pods/1/volumes/x" to rootfs at "/etc/passwd": mount src=x, dst=/etc/passwd: not a directory: unknown: Are you trying to mount a directory onto a file (or vice-versa)?', "LWS-E114", "correct mountPath"),
     (RUN, SHIM + 'error during container init: chdir to cwd ("/workspace") set in config.json failed: no such file or directory: unknown', "LWS-E114", "correct workingDir"),
+    (RUN, SHIM + "error during container init: mkdir /etc/passwd: not a directory: unknown", "LWS-E114", "correct workingDir"),
     (CONFIG, 'container "main" declares no port named "http"; name a port it declares', "LWS-E117", "declare a port of that name"),
     (CONFIG, 'container "main", readinessProbe.grpc: gRPC probes are not made on one machine; use httpGet, tcpSocket or exec', "LWS-E117", "on Kubernetes the gRPC probe works"),
     (RUN, SHIM + 'exec: "vllm": executable file not found in $PATH: unknown', "LWS-E065", "correct command of container main"),

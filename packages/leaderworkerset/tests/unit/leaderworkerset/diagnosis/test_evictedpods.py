@@ -1,7 +1,19 @@
 """Pods that a kubelet ended: named from the pod, the record and the events, with resource, amount and limit."""
 
 import pytest
-from tests.explanations.builders import container, ended, event, observed, placed, pod, ready, recreated
+from tests.explanations.builders import (
+    ago,
+    conditions,
+    container,
+    ended,
+    event,
+    lws,
+    observed,
+    placed,
+    pod,
+    ready,
+    recreated,
+)
 from tests.unit.leaderworkerset.diagnosis.test_diagnose import told
 
 from kuberuntime.objects.resources import CORE_EVENTS
@@ -56,3 +68,16 @@ def test_preempted_and_drained_pods_have_different_causes() -> None:
     assert preempted.code == "LWS-E054"
     assert any("priorityClassName" in step for step in preempted.steps)
     assert told(recreated(STARTING, failure="deleted: EvictionByEvictionAPI")).code == "LWS-E081"
+
+
+def test_leader_that_is_evicted_again_and_again_is_never_healthy() -> None:
+    """Its pods are ready between two evictions, and only events remember them."""
+    of = lws(status={"readyReplicas": 1, "updatedReplicas": 1, "conditions": conditions(Available="True")})
+    pods = [ready(made=40), ready(0, 1, made=40)]
+    for member in pods:
+        member["status"]["containerStatuses"][0]["state"] = {"running": {"startedAt": ago(30)}}
+        member["status"]["conditions"][0]["lastTransitionTime"] = ago(28)
+    assert told(observed(pods, of=of)).verdict is Verdict.HEALTHY
+    events = [event("Pod", "web-0", "Evicted", STORAGE, uid=f"former-{time}", seconds=time) for time in (50, 250)]
+    found = told(observed(pods, {CORE_EVENTS: events}, of=of))
+    assert (found.code, found.verdict) == ("LWS-E054", Verdict.CRASHING)

@@ -76,5 +76,5 @@ def test_old_workers_are_awaited_only_without_new_ones() -> None:
         cause(replace(situation, objects={STATEFULSETS: [*situation.objects[STATEFULSETS], last]})).code
         for last in (workers, ending)
     ]
-    assert codes == ["LWS-E099", "LWS-E107"]
-    assert cause(replace(situation, objects={})).code == "LWS-E099"
+    assert codes == ["LWS-E121", "LWS-E107"]
+    assert cause(replace(situation, objects={})).code == "LWS-E121"

@@ -84,11 +84,12 @@ def test_healthy_set_that_ran_long_needs_no_requests() -> None:
     assert found.view.groups[0].is_ready
 
 
-def test_healthy_set_that_is_young_needs_its_records() -> None:
-    records = CONTROLLER_REVISIONS.path("prod")
-    server = Server({PODS.path("prod"): [ready(), ready(0, 1)], records: []})
+def test_healthy_set_that_is_young_needs_its_memory() -> None:
+    """Records of recreations, and events about evictions."""
+    records, events = CONTROLLER_REVISIONS.path("prod"), CORE_EVENTS.path("prod")
+    server = Server({PODS.path("prod"): [ready(), ready(0, 1)], records: [], events: []})
     found = observe(server, lws(status=AVAILABLE))
-    assert server.asked == [records]
+    assert server.asked == [records, events]
     assert found.view.groups[0].is_ready
 
 

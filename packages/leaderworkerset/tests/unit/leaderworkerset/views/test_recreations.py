@@ -46,14 +46,19 @@ def shown(pod: JSONObject, *records: JSONObject) -> tuple[Recreations | None, ..
 
 def test_record_applies_to_its_own_group_only() -> None:
     due = NOW - timedelta(minutes=3)
-    assert shown(leader("new"), record(due)) == (None, Recreations(count=3, failed_pod="web-1-1", due=due))
+    assert shown(leader("new"), record(due)) == (
+        None,
+        Recreations(count=3, failed_pod="web-1-1", failed_rank=1, due=due),
+    )
 
 
 def test_leader_with_a_pending_recreation_waits() -> None:
     due = NOW + timedelta(seconds=18)
-    assert shown(leader("old"), record(due))[1] == Recreations(count=3, failed_pod="web-1-1", due=due, is_waiting=True)
+    assert shown(leader("old"), record(due))[1] == Recreations(
+        count=3, failed_pod="web-1-1", failed_rank=1, due=due, is_waiting=True
+    )
     deleted = leader("old", deletionTimestamp="2026-01-01T12:00:00Z")
-    assert shown(deleted, record(due))[1] == Recreations(count=3, failed_pod="web-1-1", due=due)
+    assert shown(deleted, record(due))[1] == Recreations(count=3, failed_pod="web-1-1", failed_rank=1, due=due)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ from leaderworkerset.cli.views import formats, output
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.diagnosis import nodeamounts
 from leaderworkerset.diagnosis.causes.closednodes import taint_text
-from leaderworkerset.diagnosis.nodeamounts import FIRST, ByNode, allocatable, amount, asked, by_node, held, share
+from leaderworkerset.diagnosis.causes.scheduling import amount_text
+from leaderworkerset.diagnosis.nodeamounts import FIRST, ByNode, allocatable, asked, by_node, held, share
 from leaderworkerset.views import devices
 from leaderworkerset.views.masking import masked
 
@@ -109,7 +110,7 @@ def description(node: JSONObject, pods: ByNode) -> Iterator[str]:
 
 def _request(pod: JSONObject) -> str:
     requests = {name: value for name, value in sorted(asked(pod).items()) if name != "pods"}
-    words = ", ".join(f"{name} {amount(name, value)}" for name, value in requests.items()) or "requests nothing"
+    words = ", ".join(f"{name} {amount_text(value, name)}" for name, value in requests.items()) or "requests nothing"
     own = devices.of_pod(pod)
     return f"{words} ({', '.join(own)})" if own else words
 

@@ -12,18 +12,16 @@ from typing import Final
 from msgspec import Struct
 
 from leaderworkerset.diagnosis import ranks
+from leaderworkerset.diagnosis.causes.images import image_of
 from leaderworkerset.diagnosis.finding import Cause, Find, Finding
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import READ, words_of
-from leaderworkerset.diagnosis.ranks import is_placed
+from leaderworkerset.diagnosis.ranks import is_placed_or_recorded
 from leaderworkerset.views.groups import Rank
-from leaderworkerset.views.masking import masked
 
 WAITING: Final = frozenset(
     {"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "StartError", "CrashLoopBackOff"}
 )
-NEVER_BEGAN: Final = frozenset({"StartError", "ContainerCannotRun", "CreateContainerError"})
-"""The reasons of runs that ended before their program began."""
 
 OF_SANDBOXES: Final = "FailedCreatePodSandBox"
 
@@ -98,14 +96,14 @@ PATHS: Final = (
         "correct subPath in {template}",
     ),
     RefusalMessage(
-        r"chdir to cwd \(\"(?P<directory>[^\"]+)\"\)|mkdir cwd (?P<cwd>\S+)",
-        "its working directory {directory}{cwd} cannot be entered in image {image}",
-        "correct workingDir of container {container} in {template}",
-    ),
-    RefusalMessage(
         r"error mounting \"(?P<source>[^\"]+)\" to rootfs at \"(?P<target>[^\"]+)\"|mount destination (?P<path>\S+) not absolute",
         "the mount at {target}{path} is refused",
         "correct mountPath and subPath of that volumeMount in {template}: a file and a directory cannot replace each other",
+    ),
+    RefusalMessage(
+        r"chdir to cwd \(\"(?P<directory>[^\"]+)\"\)|mkdir (?:cwd )?(?P<cwd>/[^\s:]*)",
+        "its working directory {directory}{cwd} cannot be entered in image {image}",
+        "correct workingDir of container {container} in {template}",
     ),
 )
 FIELDS: Final = (
@@ -129,7 +127,7 @@ def refused(rows: tuple[RefusalMessage, ...]) -> Find:
     def find(observed: Observed) -> Finding | None:
         matches = [
             (rank, container, text, row, match)
-            for rank in observed.at(is_placed)
+            for rank in observed.at(is_placed_or_recorded)
             for container, text in _texts(observed, rank)
             for row, pattern in patterns
             if (match := pattern.search(text[:READ]))
@@ -160,20 +158,14 @@ def _texts(observed: Observed, rank: Rank) -> Iterator[tuple[str, str]]:
         if events is None:
             events = ranks.messages(observed, rank, "Failed")
         yield from ((container, text) for text in events)
-    for status in ranks.statuses(rank):
-        for state in (status.get("state") or {}, status.get("lastState") or {}):
-            end = state.get("terminated") or {}
-            if end.get("reason") in NEVER_BEGAN:
-                yield str(status.get("name")), masked(str(end.get("message") or ""))
+    yield from ((container, text) for container, _, text in ranks.refused_starts(rank))
     if not rank.is_ready:
         yield from (("", text) for text in ranks.messages(observed, rank, OF_SANDBOXES))
 
 
 def _words(observed: Observed, rank: Rank, container: str, match: Match[str]) -> dict[str, str]:
-    spec = (rank.object or {}).get("spec") or {}
-    declared = [*(spec.get("initContainers") or []), *(spec.get("containers") or [])]
-    image = next((str(candidate.get("image")) for candidate in declared if candidate.get("name") == container), "")
-    return words_of(observed, rank, match) | {"container": container, "image": image}
+    image = image_of(observed, rank, container)
+    return words_of(observed, rank, match) | {"container": container, "image": image, "node": rank.node or "NODE"}
 
 
 INSECURE: Final = Cause(

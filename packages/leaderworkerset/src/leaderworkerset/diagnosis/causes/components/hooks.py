@@ -7,7 +7,8 @@ from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.finding import Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import READ
-from leaderworkerset.diagnosis.ranks import is_placed
+from leaderworkerset.diagnosis.ranks import is_placed_or_recorded
+from leaderworkerset.views.groups import Group, Rank
 
 FAILED: Final = "FailedPostStartHook"
 CONTAINER: Final = re.compile(r"for Container \"(?P<container>[^\"]+)\"")
@@ -22,9 +23,9 @@ CONTAINER: Final = re.compile(r"for Container \"(?P<container>[^\"]+)\"")
 )
 def start_hook_fails(observed: Observed) -> Finding | None:
     """Find a container that was killed because its hook failed."""
-    for rank in observed.at(is_placed):
-        messages = ranks.messages(observed, rank, FAILED)
-        if not messages or rank.is_ready:
+    for group, rank in observed.unready:
+        messages = _failures(observed, group, rank) if is_placed_or_recorded(rank) else []
+        if not messages:
             continue
         match = CONTAINER.search(messages[0][:READ])
         hooked = [
@@ -45,3 +46,11 @@ def start_hook_fails(observed: Observed) -> Finding | None:
             ),
         )
     return None
+
+
+def _failures(observed: Observed, group: Group, rank: Rank) -> list[str]:
+    """Return the messages about a rank's pod, or about the failed pod for which its group was recreated."""
+    failed = group.recreations.failed_uid if group.recreations and any(run.is_recorded for run in rank.deaths) else ""
+    warnings = observed.warnings.about(observed.view.namespace, "Pod", rank.pod)
+    own = [event for event in warnings if event.reason == FAILED and event.uid and event.uid in (rank.uid, failed)]
+    return [event.message for event in sorted(own, key=lambda event: event.last, reverse=True)]

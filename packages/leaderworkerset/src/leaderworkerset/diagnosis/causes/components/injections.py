@@ -2,13 +2,14 @@
 
 from typing import Final
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.diagnosis import ranks
+from leaderworkerset.diagnosis import exits, ranks
 from leaderworkerset.diagnosis.causes.starts import warming
 from leaderworkerset.diagnosis.finding import Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
-from leaderworkerset.diagnosis.ranks import is_placed
+from leaderworkerset.diagnosis.ranks import is_placed_or_recorded
+from leaderworkerset.views.deaths import Death
 from leaderworkerset.views.groups import Rank
 from leaderworkerset.views.health.verdict import Verdict
 
@@ -20,11 +21,14 @@ def _names(spec: JSONObject, *parts: str) -> list[str]:
 
 
 def injected(observed: Observed, rank: Rank) -> list[str]:
-    """Return the containers of a pod that the present template does not have; none during a rollout."""
+    """Return the containers of a pod that the present template does not have; none during a rollout.
+
+    Without a pod, its recorded runs name the containers.
+    """
     templates = meta.spec(observed.view.object).get("leaderWorkerTemplate") or {}
     template = (templates.get("leaderTemplate") if rank.index == 0 else None) or templates.get("workerTemplate") or {}
     own = set(_names(meta.spec(template), *PARTS))
-    names = _names(meta.spec(rank.object or {}), *PARTS)
+    names = _names(meta.spec(rank.object), *PARTS) if rank.object else [*own, *(run.container for run in rank.deaths)]
     if observed.view.is_updating or not own or not own <= set(names):
         return []
     return [name for name in names if name not in own]
@@ -39,28 +43,41 @@ def injected(observed: Observed, rank: Rank) -> list[str]:
 )
 def injection_is_unready(observed: Observed) -> Finding | None:
     """Find an injected container that keeps a pod from starting, or from becoming ready."""
-    for rank in observed.at(is_placed):
+    for rank in observed.at(is_placed_or_recorded):
         names = injected(observed, rank)
-        blocking = next((name for name in names if _blocks(rank, name, names)), None)
+        failed = next((run for run in rank.deaths[:1] if run.container in names), None)
+        blocking = next((name for name in names if failed is None and _blocks(rank, name, names)), None)
+        if failed is not None:
+            return _finding(
+                observed, rank, failed.container, f"fails with {exits.described(failed.end)}{_error(failed)}"
+            )
         if blocking is None:
             continue
         probes = ranks.messages(observed, rank, "Unhealthy")
-        status = _status(rank, blocking)
-        ill = bool(status.get("restartCount")) or "terminated" in (status.get("lastState") or {})
         is_init = blocking in _names(meta.spec(rank.object or {}), "initContainers")
         wait = "the program waits for it" if is_init else "the other containers are ready"
-        return Finding(
-            subject=ranks.subject(rank),
-            sentence=f"injected container {blocking} of pod {rank.pod} is not ready, and {wait}"
-            + (f": {ranks.quote(probes[0])}" if probes else ""),
-            evidence=(f"{rank.pod}: {rank.state}; container {blocking} is in the pod, and not in {observed.template}",),
-            steps=(
-                observed.lws(f"logs {observed.view.name}/{rank.place} -c {blocking}"),
-                f"find out who injects container {blocking} (a mutating webhook of pods), and what it waits for",
-            ),
-            verdict=Verdict.STUCK if ill else warming(observed, rank),
-        )
+        text = f"is not ready, and {wait}" + (f": {ranks.quote(probes[0])}" if probes else "")
+        return _finding(observed, rank, blocking, text)
     return None
+
+
+def _finding(observed: Observed, rank: Rank, container: str, text: str) -> Finding:
+    status = _status(rank, container)
+    is_ill = bool(rank.deaths or status.get("restartCount")) or "terminated" in (status.get("lastState") or {})
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=f"injected container {container} of pod {rank.pod} {text}",
+        evidence=(f"{rank.pod}: {rank.state}; container {container} is in the pod, and not in {observed.template}",),
+        steps=(
+            observed.lws(f"logs {observed.view.name}/{rank.place} -c {container}"),
+            f"find out who injects container {container} (a mutating webhook of pods), and what it waits for",
+        ),
+        verdict=Verdict.STUCK if is_ill else warming(observed, rank),
+    )
+
+
+def _error(run: Death) -> str:
+    return ranks.quote(podstate.quotation(run.end))
 
 
 def _status(rank: Rank, name: str) -> JSONObject:

@@ -122,7 +122,7 @@ def _recorded(observed: Observed, group: Group) -> Iterator[Eviction]:
     if recreation is None or recreations.is_over(group, observed.now) or any(rank.deaths for rank in group.ranks):
         return
     match = RECORDED.fullmatch(recreation.failure)
-    member = next((rank for rank in _selected(observed, group) if rank.pod == recreation.failed_pod), None)
+    member = next((rank for rank in _selected(observed, group) if rank.index == recreation.failed_rank), None)
     since = observed.now - recreation.due
     if match is None or match["reason"] not in REASONS or since >= REMEMBERED or member is None:
         return
