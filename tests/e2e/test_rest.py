@@ -12,8 +12,7 @@ SETTLING = 8.0
 """Events of many groups are written together, up to five seconds later."""
 
 SECONDS = 5.0
-# It was 10: an idle cluster now wakes about twice a second more, and the cause is not known yet.
-MOST = 40
+MOST = 10
 """Wake-ups in that time, for necessary timers (a watch's end, an event's series)."""
 
 

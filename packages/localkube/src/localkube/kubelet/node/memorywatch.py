@@ -5,13 +5,17 @@ limits reads nothing. A program that allocates and exits between two readings is
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from localkube.kubelet.processes.runner import ProcessRunner
 
 SHORTEST: Final = 1.0
 """Seconds between two readings."""
+
+UNLIMITED: Final = 10.0
+"""Seconds between two looks for a limit that a resize has added, while no container has one."""
 
 SHARE: Final = 0.02
 """The maximum share of the time that is spent on readings: they take longer on a machine with many processes."""
@@ -52,14 +56,26 @@ class MemoryWatch:
                 await self._added.wait()
             await asyncio.sleep(pause)
             begun = now()
-            await self._compare()
-            pause = max(SHORTEST, (now() - begun) / SHARE)
+            limits = {name: (limited, limit) for name, limited in self._limited.items() if (limit := limited.limit())}
+            if limits:
+                await self._compare(limits)
+                pause = max(SHORTEST, (now() - begun) / SHARE)
+            else:
+                pause = await self._until_added()
 
-    async def _compare(self) -> None:
-        limits = {name: (limited, limited.limit()) for name, limited in self._limited.items()}
-        used = await self._runner.used([limited.pid for limited, limit in limits.values() if limit])
+    async def _until_added(self) -> float:
+        """Wait until a container is added, but not longer than `UNLIMITED`; return the next pause."""
+        self._added.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(UNLIMITED):
+                await self._added.wait()
+                return SHORTEST
+        return 0.0
+
+    async def _compare(self, limits: Mapping[str, tuple[Limited, int]]) -> None:
+        used = await self._runner.used([limited.pid for limited, _ in limits.values()])
         for name, (limited, limit) in limits.items():
-            if not 0 < limit < (used[limited.pid].memory if limited.pid in used else 0):
+            if not limit < (used[limited.pid].memory if limited.pid in used else 0):
                 continue
             # Pages that processes share count in each of them above: an upper bound that is cheap to read.
             memory = await self._runner.memory(limited.pid)

@@ -62,6 +62,25 @@ async def test_nothing_is_read_without_a_limited_container() -> None:
     machine = Machine(resident=600)
     async with watching(machine):
         await asyncio.sleep(100)
+    async with watching(machine, 0, 0):
+        await asyncio.sleep(100)
+    assert machine.readings == 0
     async with watching(machine, 100):
         await asyncio.sleep(100)
     assert machine.readings == 1
+
+
+async def test_limit_that_a_resize_adds_is_enforced() -> None:
+    limit, exceeded = 0, asyncio.Event()
+
+    async def exceed(_memory: int) -> None:
+        exceeded.set()
+
+    watch = MemoryWatch(Machine(resident=600))
+    task = asyncio.create_task(watch.run())
+    watch.add("web", Limited(1, lambda: limit, exceed))
+    await asyncio.sleep(100)
+    limit = 100
+    async with asyncio.timeout(15):
+        await exceeded.wait()
+    task.cancel()
