@@ -183,9 +183,7 @@ async def take_over(cluster: ParityCluster, watched: Watched, cases: Sequence[Ca
     for rollout in rollouts:
         name = rollout.stage.name
         least = {f"{name}-{index}": ROLLED for index in range(rollout.replicas)}
-        # A group that is recreated at the take-over is broken, and replaced first. It returns from the older revision once
-        # more if the StatefulSet controller has not seen yet that the newest revision is the current one.
-        most = least | {f"{name}-0": ROLLED + 1 + (moment is until_recreating)}
+        most = least | {f"{name}-0": ROLLED + 1}
         found = {leader: born[leader] for leader in least}
         assert all(least[leader] <= found[leader] <= most[leader] for leader in least), found
     await clear(cluster.client, watched, cases)

@@ -99,7 +99,7 @@ _ROLLED: Final = (
 WORKER_STATEFULSET: Final = Projection("metadata.creationTimestamp", *_ROLLED)
 """The StatefulSet of a group's workers: its readiness and its revision."""
 
-LEADER_STATEFULSET: Final = Projection(*_ROLLED, "metadata.annotations", "spec.selector")
+LEADER_STATEFULSET: Final = Projection(*_ROLLED, "metadata.annotations", "spec.selector", "status.currentReplicas")
 """The StatefulSet of the leaders: its rollout, and the fields that distinguish its states (`edition.Identity`)."""
 
 DEPLOYMENT: Final = Projection(

@@ -143,6 +143,17 @@ def is_of_one_revision(statefulset: JSONObject) -> bool:
     return (status.get("currentRevision") or "") == (status.get("updateRevision") or "")
 
 
+def creates_newest(statefulset: JSONObject) -> bool:
+    """Return whether the controller creates all pods from the newest revision, and has counted those that have it.
+
+    It has not after the manager set the current revision, with a wrong count. A controller that has not observed this
+    would create a pod from the older revision, and write that revision into the status again (docs/adr/0030).
+    """
+    status = meta.status(statefulset)
+    is_counted = (status.get("currentReplicas") or 0) == (status.get("updatedReplicas") or 0)
+    return is_counted and is_of_one_revision(statefulset)
+
+
 def describe_workers(statefulset: JSONObject) -> Workers:
     """Extract the facts from the StatefulSet of a group's workers."""
     return Workers(

@@ -15,7 +15,7 @@ from kuberuntime.plan import Action, Event, guarded_patch, together
 from leaderworkerset.api import groupname
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.extensions import UPSTREAM, Extensions
-from leaderworkerset.core.leaderworkerset import rollingupdate, statefulsets, status
+from leaderworkerset.core.leaderworkerset import outdatedleaders, rollingupdate, statefulsets, status
 from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts, delete_leader
 from leaderworkerset.core.leaderworkerset.edition import follow, is_as_applied
 from leaderworkerset.core.leaderworkerset.fold import fold
@@ -93,7 +93,7 @@ def _renew(facts: SetFacts, revision: str) -> tuple[Action, ...]:
         guarded_patch(
             STATEFULSETS,
             facts.living,
-            {"status": {"currentRevision": revision}},
+            {"status": outdatedleaders.renew(facts.living, revision)},
             subresource="status",
             if_present=True,
             if_permitted=True,

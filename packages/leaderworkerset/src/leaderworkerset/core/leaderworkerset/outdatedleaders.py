@@ -22,7 +22,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import fold
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.fold import Folded, below
-from leaderworkerset.core.leaderworkerset.groupfacts import is_of_one_revision
+from leaderworkerset.core.leaderworkerset.groupfacts import creates_newest, is_of_one_revision
 
 
 class Current(NamedTuple):
@@ -107,12 +107,16 @@ def _left_behind(leaders: RolloutLeaders) -> int:
     """Return the broken groups that return from another revision of the StatefulSet, and that the partition keeps.
 
     If it creates all leaders from the newest revision, as many are replaced as there are places. Otherwise only
-    leaders of an abandoned revision return changed; they wait if there is a `renewal`.
+    leaders of an abandoned revision return changed. All wait until the controller has observed a renewal.
     """
     broken = _broken(leaders)
+    if not broken:
+        return 0
     stranded = broken & leaders.folded.stranded
-    if is_of_one_revision(leaders.statefulset):
+    if creates_newest(leaders.statefulset):
         return stranded | sum(1 << index for index in islice(fold.highest(broken & ~stranded), _places(leaders)))
+    if is_of_one_revision(leaders.statefulset):
+        return 0
     if renewal(leaders):
         return stranded
     return stranded | broken & ~_made_of(leaders.statefulset, leaders.folded, "currentRevision")
@@ -166,6 +170,13 @@ def living(statefulset: JSONObject, folded: Folded) -> int:
 def has_looked(statefulset: JSONObject) -> bool:
     """Return whether the StatefulSet controller has observed the current StatefulSet."""
     return meta.is_observed(statefulset) and bool(meta.status(statefulset).get("updateRevision"))
+
+
+def renew(statefulset: JSONObject, revision: str) -> JSONObject:
+    """Return the status that makes a revision the current one, with a count that the controller must correct."""
+    status = meta.status(statefulset)
+    is_none_counted = bool(status.get("updatedReplicas")) or not status.get("replicas")
+    return {"currentRevision": revision, "currentReplicas": 0 if is_none_counted else 1}
 
 
 def _made_of(statefulset: JSONObject, folded: Folded, which: str) -> int:

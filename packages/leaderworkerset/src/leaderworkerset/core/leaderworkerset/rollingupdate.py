@@ -43,7 +43,7 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset import budget, fold, outdatedleaders
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.fold import Folded, RolloutRoute, States, below
-from leaderworkerset.core.leaderworkerset.groupfacts import is_of_one_revision
+from leaderworkerset.core.leaderworkerset.groupfacts import creates_newest
 from leaderworkerset.core.leaderworkerset.outdatedleaders import Current, RolloutLeaders, position
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
 
@@ -213,7 +213,7 @@ def may_create_older(statefulset: JSONObject, key: str) -> bool:
 
     It does so below the partition, until all replicas are ready and have the newest revision, or 0 are desired.
     """
-    is_rolled = not is_behind(statefulset) and is_of_one_revision(statefulset)
+    is_rolled = not is_behind(statefulset) and creates_newest(statefulset)
     return groupname.revision(statefulset) != key or not is_rolled
 
 

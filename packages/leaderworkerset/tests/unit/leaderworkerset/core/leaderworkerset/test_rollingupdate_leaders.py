@@ -278,6 +278,19 @@ def test_newest_revision_becomes_current_when_groups_are_broken(
     assert not expected or outdatedleaders.choose(leaders) == []
 
 
+@pytest.mark.parametrize(("replicas", "updated", "corrected"), [(3, 0, 0), (3, 1, 1), (3, 2, 2), (0, 0, 0)])
+def test_renewal_is_awaited_until_its_count_is_corrected(replicas: int, updated: int, corrected: int) -> None:
+    """A controller that has not seen the patch creates leaders from the older revision (docs/adr/0030)."""
+    status: JSONObject = SEEN | {"replicas": replicas, "updatedReplicas": updated}
+    live = statefulset(3, 3, status=status)
+
+    renewed = status | outdatedleaders.renew(live, "web-new")
+
+    assert 0 <= renewed["currentReplicas"] <= replicas
+    assert chosen("oOO", limits(3, 1), partition=3, status=renewed) == ([0] if not replicas else [])
+    assert chosen("oOO", limits(3, 1), partition=3, status=renewed | {"currentReplicas": corrected}) == [0]
+
+
 @pytest.mark.parametrize(
     ("letters", "partition", "current", "expected"),
     [
