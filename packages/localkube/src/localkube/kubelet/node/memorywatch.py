@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Final, NamedTuple
 
+from kuberuntime.timeouts import within
 from localkube.kubelet.processes.runner import ProcessRunner
 
 SHORTEST: Final = 1.0
@@ -67,7 +68,7 @@ class MemoryWatch:
         """Wait until a container is added, but not longer than `UNLIMITED`; return the next pause."""
         self._added.clear()
         with suppress(TimeoutError):
-            async with asyncio.timeout(UNLIMITED):
+            async with within(UNLIMITED):
                 await self._added.wait()
                 return SHORTEST
         return 0.0
