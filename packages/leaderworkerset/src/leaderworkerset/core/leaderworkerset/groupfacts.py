@@ -144,7 +144,7 @@ def is_of_one_revision(statefulset: JSONObject) -> bool:
 
 
 def creates_newest(statefulset: JSONObject) -> bool:
-    """Return whether the controller creates all pods from the newest revision, and has counted those that have it.
+    """Return whether the controller creates all pods from the newest revision, and has counted its pods.
 
     It has not after the manager set the current revision, with a wrong count. A controller that has not observed this
     would create a pod from the older revision, and write that revision into the status again (docs/adr/0030).
