@@ -46,15 +46,19 @@ INVALID = [
 """Paths in a manifest with an invalid value, and the words of the error."""
 
 
-def test_invalid_fields_are_named_with_places_and_values(cluster: Cluster, tmp_path: Path) -> None:
-    manifest = tmp_path / "bad.yaml"
-    manifest.write_text(yaml.safe_dump_all([changed(path, value) for path, value, _ in INVALID]))
-    text = cluster.refused("apply", "-f", str(manifest))
+def test_invalid_fields_are_named_with_lines_and_values(cluster: Cluster, tmp_path: Path) -> None:
+    for number, (path, value, _) in enumerate(INVALID):
+        (tmp_path / f"{number}.yaml").write_text(yaml.safe_dump(changed(path, value), sort_keys=False))
+    text = cluster.refused("apply", "-f", str(tmp_path))
     assert text.endswith("nothing was applied\n")
-    for number, (path, _, words) in enumerate(INVALID, start=1):
-        (line,) = (line for line in text.splitlines() if f"{manifest}, document {number} (line " in line)
-        assert "): leaderworkerset/" in line
-        assert [word for word in words if word not in line] == [], path
+    for number, (path, _, words) in enumerate(INVALID):
+        file = tmp_path / f"{number}.yaml"
+        (line,) = (line for line in text.splitlines() if f"{file}:" in line)
+        place, _, message = line.removeprefix("error: ").partition(": ")
+        named = file.read_text().splitlines()[int(place.rpartition(":")[2]) - 1]
+        assert named.strip().split(":")[0] in f"{path} {words[0]}", line
+        assert message.startswith("leaderworkerset/")
+        assert [word for word in words if word not in message] == [], path
 
 
 def test_one_invalid_document_prevents_the_whole_apply(cluster: Cluster, tmp_path: Path) -> None:
@@ -62,18 +66,27 @@ def test_one_invalid_document_prevents_the_whole_apply(cluster: Cluster, tmp_pat
     manifest = tmp_path / "several.yaml"
     manifest.write_text(yaml.safe_dump_all(documents))
     told = cluster.refused("apply", "-f", str(manifest))
-    assert "document 2 (line " in told
-    assert "document 4 (line " in told
-    assert "document 1" not in told
+    assert told.count(f"{manifest}:") == 2
+    assert "leaderworkerset/first" not in told
     assert told.endswith("nothing was applied\n")
     assert cluster.lws("get") == ""
+
+
+def test_warning_of_a_template_has_the_line_of_the_field(cluster: Cluster, tmp_path: Path) -> None:
+    manifest = tmp_path / "warned.yaml"
+    text = yaml.safe_dump(changed("spec.replicas", 0), sort_keys=False)
+    manifest.write_text(text.replace("name: rank", "name: rank_1"))
+    line = next(number for number, line in enumerate(manifest.read_text().splitlines(), 1) if "rank_1" in line)
+    for command in (["apply", "--dry-run"], ["plan"], ["apply"]):
+        told = cluster.shell.lws(*command, f"--local={cluster.name}", "-f", str(manifest)).stderr
+        assert f"Warning: {manifest}:{line}: leaderworkerset/web: spec.leaderWorkerTemplate." in told
 
 
 def test_malformed_manifest_is_reported_with_its_line(cluster: Cluster, tmp_path: Path) -> None:
     manifest = tmp_path / "bad.yaml"
     manifest.write_text("a: 1\na: 2\n")
     message = cluster.refused("apply", "-f", str(manifest))
-    assert message == f"error: {manifest}, line 2: not valid YAML: key 'a' is given twice, first in line 1\n"
+    assert message == f"error: {manifest}:2: not valid YAML: key 'a' is given twice, first in line 1\n"
 
 
 def kubeconfig_of(cluster: Cluster, tmp_path: Path, **changes: str) -> str:

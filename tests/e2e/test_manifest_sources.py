@@ -58,7 +58,7 @@ def test_unserved_kind_does_not_block_other_deletions(cluster: Cluster) -> None:
     cluster.lws("apply", "-f", "-", text=text(of("v1", "ConfigMap", "settings")))
     given = text(of("v1", "ConfigMap", "settings"), of("example.org/v2", "Gadget", "first"), of("v1", "Secret", "none"))
     told = cluster.refused("delete", "-f", "-", text=given)
-    assert "document 1 (line 1): gadget/first: the API server serves no kind Gadget in example.org/v2" in told
+    assert "standard input:1: gadget/first: the API server serves no kind Gadget in example.org/v2" in told
     assert "the end of secret/none" not in told
     assert "configmap/settings was gone already" in cluster.lws(
         "delete", "-f", "-", text=text(of("v1", "ConfigMap", "settings"))
@@ -105,4 +105,5 @@ def test_service_with_an_unreachable_port_causes_one_warning(cluster: Cluster) -
     words = ["apply", f"--local={cluster.name}", "-f", "-"]
     told = cluster.shell.lws(*words, text=text(of("v1", "Service", "front", spec=spec)))
     assert told.stdout == "service/front created\n"
-    assert told.stderr.count("Warning: spec.ports[0].targetPort: inside pods port 80 is not forwarded to 8080") == 1
+    warning = "service/front: spec.ports[0].targetPort: inside pods port 80 is not forwarded to 8080"
+    assert told.stderr.count(f"Warning: standard input:1: {warning}") == 1

@@ -86,7 +86,9 @@ def test_service_without_matching_ranks_causes_a_warning(cluster: Cluster) -> No
     cluster.lws("wait", "behind")
     explained = cluster.shell.lws("explain", f"--local={cluster.name}", "behind").stderr
     assert idle not in explained.splitlines()  # it selects pods of nobody, and so is not about this set
-    assert told.startswith("warning: Service door: spec.selector app=vlm matches no pod of these manifests: ")
+    assert told.startswith(
+        "warning: standard input:1: service/door: spec.selector app=vlm matches no pod of these manifests: "
+    )
 
 
 def test_service_of_a_set_scaled_to_zero_causes_no_warning(cluster: Cluster) -> None:

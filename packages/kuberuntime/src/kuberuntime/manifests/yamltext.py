@@ -1,4 +1,4 @@
-"""Reads YAML as Kubernetes does: text becomes JSON values, within bounds. The only module that reads YAML.
+"""Reads YAML as Kubernetes does: text becomes JSON values, within bounds. Only `fieldlines` also reads YAML.
 
 In: text, or bytes in UTF-8. Out: documents with the line they begin in, or a `YamlError` with the line and the problem.
 
@@ -92,11 +92,11 @@ def documents(text: str | bytes, *, unique_keys: bool = False) -> Iterator[Docum
     >>> [document.line for document in documents("a: 1\n---\nb: 2\n")]
     [1, 3]
     """
-    decoded = _decode(text) if isinstance(text, bytes) else text
-    _check_directives(decoded)
+    characters = decoded(text)
+    _check_directives(characters)
     builder = _Builder(unique_keys)
     try:
-        for event in yaml.parse(decoded, Loader=SafeLoader):
+        for event in yaml.parse(characters, Loader=SafeLoader):
             if builder.take(event):
                 yield Document(builder.value, builder.line)
                 builder = _Builder(unique_keys)
@@ -104,7 +104,7 @@ def documents(text: str | bytes, *, unique_keys: bool = False) -> Iterator[Docum
         mark = error.problem_mark or error.context_mark
         raise YamlError(mark.line + 1 if mark else 1, error.problem or error.context or "invalid") from error
     except yaml.reader.ReaderError as error:  # a character that YAML does not allow
-        line = decoded[: error.position].count("\n") + 1
+        line = characters[: error.position].count("\n") + 1
         raise YamlError(line, f"{error.reason} at position {error.position}") from error
     except UnicodeEncodeError as error:  # half of a surrogate pair
         raise YamlError(1, f"not text: {error.reason}") from error
@@ -141,11 +141,14 @@ def _integer(text: str) -> int | None:
     return number if -(2**63) <= number < 2**64 else None
 
 
-def _decode(content: bytes) -> str:
+def decoded(text: str | bytes) -> str:
+    """Return the characters of a text; raise an error for bytes that are not UTF-8."""
+    if isinstance(text, str):
+        return text
     try:
-        return content.decode()
+        return text.decode()
     except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
+        line = text[: error.start].count(b"\n") + 1
         raise YamlError(line, f"not UTF-8 text at byte {error.start}") from error
 
 
@@ -318,6 +321,11 @@ def _key(value: JSON, line: int) -> str:
         case _:
             what = "null" if value is None else "a mapping or a list"
             raise YamlError(line, f"{what} cannot be a key: JSON has strings only; put it in quotes")
+
+
+def key_text(event: yaml.ScalarEvent, line: int) -> str:
+    """Return the JSON key of a scalar."""
+    return _key(_meaning(event, line), line)
 
 
 def _sources(value: JSON, line: int) -> list[JSON]:

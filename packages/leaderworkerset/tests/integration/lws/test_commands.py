@@ -53,7 +53,7 @@ def session_of(space: Space) -> Session:
 
 async def apply(space: Space, obj: JSONObject) -> list[str]:
     """Apply a manifest as `lws apply` does."""
-    return await apply_documents(space, [Document("lws.yaml", 1, 1, obj)])
+    return await apply_documents(space, [Document("lws.yaml", 1, obj)])
 
 
 async def apply_documents(space: Space, documents: list[Document]) -> list[str]:

@@ -270,7 +270,7 @@ async def test_restart_of_all_groups_keeps_the_image(space: Space) -> None:
 
 
 def documents(*objects: JSONObject) -> list[Document]:
-    return [Document("test.yaml", number, 1, obj) for number, obj in enumerate(objects, start=1)]
+    return [Document("test.yaml", 1, obj) for obj in objects]
 
 
 async def test_forecast_of_a_manifest_comes_true(space: Space) -> None:
@@ -310,7 +310,7 @@ async def test_forecast_of_a_manifest_comes_true(space: Space) -> None:
 
 
 async def test_rejected_manifest_is_named(space: Space) -> None:
-    with pytest.raises(CommandError, match=r"test.yaml, document 1 \(line 1\): leaderworkerset/web: .*spec.replicas"):
+    with pytest.raises(CommandError, match=r"test.yaml:1: leaderworkerset/web: .*spec.replicas"):
         await applier.try_out(session_of(space), documents(lws(replicas=-1)), force=False)
 
 

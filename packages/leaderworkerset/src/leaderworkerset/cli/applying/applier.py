@@ -19,7 +19,7 @@ from leaderworkerset.capabilities import deciding
 from leaderworkerset.cli.applying import serverside, unknownfields
 from leaderworkerset.cli.applying.kindlookup import Discovery, UnknownKindError
 from leaderworkerset.cli.applying.serverside import Applied
-from leaderworkerset.cli.cluster.target import Session
+from leaderworkerset.cli.cluster.target import Session, describe_warning
 from leaderworkerset.cli.errors import CommandError, TimedOutError
 from leaderworkerset.cli.reading.manifests import Document, batches
 from leaderworkerset.cli.reading.serviceselectors import unselected
@@ -47,7 +47,7 @@ def check_here(
     `find` returns the stored object of the cluster, None if there is none.
     """
     failures = [
-        f"{document.place}: {document.title}: {error}"
+        document.message(str(error))
         for document in documents
         if document.object["kind"] == LEADERWORKERSETS.kind
         for error in _errors(place_in(document.object, namespace), find(document.object))
@@ -129,7 +129,13 @@ class Applier:
     async def _send(self, document: Document, *, dry_run: bool = False) -> Applied:
         resource = await self._discovery.resource_of(document.object)
         obj = place_in(document.object, self._namespace) if resource.namespaced else document.object
-        return await serverside.apply(self._client, resource, obj, manager=MANAGER, force=self._force, dry_run=dry_run)
+        token = describe_warning.set(document.message)
+        try:
+            return await serverside.apply(
+                self._client, resource, obj, manager=MANAGER, force=self._force, dry_run=dry_run
+            )
+        finally:
+            describe_warning.reset(token)
 
     async def _apply(self, document: Document) -> str:
         result = await self._send(document)
@@ -176,7 +182,7 @@ def describe(document: Document, error: Exception, kubectl: str, creator: str = 
         name = error.details.get("name")
         by_hand = f"make it with `{kubectl} create namespace {name}`, or " if kubectl else ""
         advice = f"; {by_hand}{f'use `{creator}`' if creator else 'add --create-namespace to this command'}"
-    return f"{document.place}: {document.title}: {error}{advice}"
+    return document.message(f"{error}{advice}")
 
 
 def brings_kind(documents: Sequence[Document], candidate: Document) -> bool:

@@ -5,6 +5,7 @@ import os
 import shlex
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextvars import ContextVar
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -34,6 +35,9 @@ import msgspec
 
 from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
 
+describe_warning: ContextVar[Callable[[str], str]] = ContextVar("describe_warning")
+"""Adds the place in the manifest to the warnings about the object that is applied."""
+
 WARNING: Final = re.compile(r'299 \S+ ("(?:[^"\\]|\\.)*")')
 
 
@@ -48,7 +52,8 @@ class WarningTransport:
     async def request(self, request: Request) -> Response:
         """Send one request, report the server's warnings, and return its answer."""
         response = await self._inner.request(request)
-        for text in warnings_of(response.headers):
+        describe = describe_warning.get(str)
+        for text in map(describe, warnings_of(response.headers)):
             if text not in self._said:
                 self._said.add(text)
                 self._say(f"Warning: {text}")

@@ -97,7 +97,7 @@ async def _of_documents(
             if why := idlegroups.reason(document.object["apiVersion"]):  # skipped when it was applied, too
                 say(f"{document.title} is skipped: {why}", err=True)
                 continue
-            unknown.append(f"{document.place}: {document.title}: {error}")
+            unknown.append(document.message(str(error)))
     return objects, unknown
 
 

@@ -1,6 +1,6 @@
 """Checks manifests as an API server with LeaderWorkerSets would: schema, then admission. Pure.
 
-In: objects of manifests. Out: an error for each field that is refused, and a note about objects of other kinds, which only
+In: manifests. Out: an error for each field that is refused, and a note about objects of other kinds, which only
 an API server can check. Pod templates are checked by their schema; what only admits pods, such as quotas, is not known here.
 """
 
@@ -15,6 +15,7 @@ from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.capabilities import deciding
 from leaderworkerset.cli.doctor.findings import CheckResult, Level
 from leaderworkerset.cli.doctor.schemacheck import faults
+from leaderworkerset.cli.reading.manifests import Document
 from leaderworkerset.core.admission import disaggregatedset
 from leaderworkerset.core.admission import leaderworkerset as admission
 from leaderworkerset.core.policies.gang import NoGang, Support
@@ -29,7 +30,7 @@ ANY: Final = Support(is_enabled=True, provider="kubernetes")
 """Which gang schedulers a cluster has is not known here: `spec.scheduling` is checked by itself."""
 
 
-def validity(objects: Iterable[JSONObject]) -> Iterator[CheckResult]:
+def validity(documents: Iterable[Document]) -> Iterator[CheckResult]:
     """Yield an error for each refused field, or that there is none, and a note about unchecked objects."""
     results: list[CheckResult] = []
     others: dict[str, None] = {}
@@ -38,17 +39,17 @@ def validity(objects: Iterable[JSONObject]) -> Iterator[CheckResult]:
         (definition["spec"]["group"], definition["spec"]["names"]["kind"]): definition["spec"]["versions"]
         for definition in MANAGED.definitions()
     }
-    for obj in objects:
+    for document in documents:
+        obj = document.object
         versions = schemas.get((str(obj.get("apiVersion")).rpartition("/")[0], str(obj.get("kind"))))
         if versions is None:
             others[f"{obj.get('kind')} {meta.name(obj)}"] = None
             continue
         checked += 1
-        title = f"{obj.get('kind')} {meta.name(obj)}"
         errors = refusals(obj, versions)
-        results += [CheckResult(CODE, Level.ERROR, SUBJECT, f"{title}: {text}", FIX) for text in errors]
+        results += [CheckResult(CODE, Level.ERROR, SUBJECT, document.message(text), FIX) for text in errors]
         warnings = () if errors else _warnings(obj)
-        results += [CheckResult(CODE, Level.WARNING, SUBJECT, f"{title}: {text}", FIX_WARNED) for text in warnings]
+        results += [CheckResult(CODE, Level.WARNING, SUBJECT, document.message(text), FIX_WARNED) for text in warnings]
     if checked and not results:
         results.append(
             CheckResult(CODE, Level.OK, SUBJECT, "schema and admission accept the objects of LeaderWorkerSets")

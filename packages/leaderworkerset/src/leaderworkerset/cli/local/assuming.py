@@ -51,7 +51,7 @@ def rehearsed(documents: Sequence[Document], *, provisioner: str, there: Collect
         claim["spec"] = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}}
         additions.append(claim)
         lines.append(f"volume claim {name}: an empty directory")
-    added = [Document("--nodes auto", number, 1, obj) for number, obj in enumerate(additions, 1)]
+    added = [Document("--nodes auto", 1, obj) for obj in additions]
     return Rehearsed((*added, *own), tuple(lines))
 
 
@@ -62,7 +62,7 @@ def _local(document: Document, provisioner: str) -> Document:
         return document
     fields = {name: value for name, value in obj.items() if name not in {"parameters", "allowedTopologies"}}
     changed = fields | {"provisioner": provisioner, "volumeBindingMode": "Immediate"}
-    return Document(document.source, document.number, document.line, changed)
+    return replace(document, object=changed)
 
 
 def _claims(objects: Sequence[JSONObject]) -> list[tuple[str, str]]:

@@ -1,7 +1,7 @@
 """Reads manifests from files, directories, web addresses and standard input as documents that know their source.
 
 YAML is read as kubectl reads it (`kuberuntime/manifests/yamltext.py`), a field that is null is absent, and a duplicate
-key is an error. Every error names the file, the document and the line.
+key is an error. Every error names the file and the line, and so do messages about fields of an object.
 """
 
 import stat
@@ -17,10 +17,13 @@ import msgspec
 
 import leaderworkerset
 from kuberuntime.manifests import nesting, yamltext
+from kuberuntime.manifests.fieldlines import Path as FieldPath
+from kuberuntime.manifests.fieldlines import field_lines
 from kuberuntime.manifests.yamltext import YamlError
 from kuberuntime.objects.field import render
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.cli.errors import CommandError, describe
+from leaderworkerset.cli.reading import fieldplaces, unrendered
 from leaderworkerset.views.document import VERSION, VIEWS, shown_objects
 
 SCHEMES: Final = ("https://", "http://")
@@ -85,24 +88,50 @@ class ManifestError(CommandError):
     """A manifest that cannot be read."""
 
 
+class Origin(msgspec.Struct, frozen=True):
+    """The text that contains an object, which of its documents that is, and the path of the object in it."""
+
+    text: str | bytes
+    index: int
+    path: FieldPath = ()
+
+    def line(self, path: FieldPath) -> int | None:
+        """Return the line of a field of the object, or of the next field above it; None if there is none."""
+        lines, whole = field_lines(self.text)[self.index], (*self.path, *path)
+        paths = (whole[:length] for length in range(len(whole), 0, -1))
+        return next((lines[above] for above in paths if above in lines), None)
+
+
 class Document(msgspec.Struct, frozen=True):
-    """One object of a manifest: `source` is its file, `number` its position from 1, `line` where it begins."""
+    """One object of a manifest: `source` is its file, `line` where it begins; without an origin its lines are unknown."""
 
     source: str
-    number: int
     line: int
     object: JSONObject
+    origin: Origin | None = None
 
     @property
     def place(self) -> str:
         """Return the place of the document, for messages."""
-        return f"{self.source}, document {self.number} (line {self.line})"
+        return self.place_of()
 
     @property
     def title(self) -> str:
         """Return `kind/name` for messages."""
         metadata = self.object["metadata"]
         return f"{self.object['kind'].lower()}/{metadata.get('name') or metadata.get('generateName', '') + '*'}"
+
+    def place_of(self, *path: str | int) -> str:
+        """Return the file and the line of a field."""
+        line = self.origin.line(path) if self.origin else None
+        return f"{self.source}:{line or self.line}"
+
+    def message(self, text: str) -> str:
+        """Return a message about the object, after its file, its title, and the line of the first field in the text."""
+        line_of = self.origin.line if self.origin else lambda _: None
+        words, line = fieldplaces.located(text, self.object, line_of)
+        place = f"{self.source}:{line}" if line else self.place
+        return f"{place}: {self.title}: {words}"
 
 
 def load(paths: Iterable[str], *, recursive: bool = False) -> list[Document]:
@@ -162,18 +191,19 @@ def _files(path: Path, *, recursive: bool) -> list[Path]:
 
 
 def _documents(text: str | bytes, source: str) -> Iterator[Document]:
-    number = 0
     try:
-        for document in yamltext.documents(text, unique_keys=True):
+        for index, document in enumerate(yamltext.documents(text, unique_keys=True)):
             if document.value is not None:
-                number += 1
-                yield _checked(document.value, source, number, document.line)
+                yield _checked(document.value, source, document.line, Origin(text, index))
     except YamlError as error:
         value = _json_of(text, error)
         if value is not None:
-            yield _checked(value, source, 1, 1)
+            yield _checked(value, source, 1)
             return
-        raise ManifestError(f"{source}, line {error.line}: not valid YAML: {error.problem}") from error
+        characters = text.decode(errors="replace") if isinstance(text, bytes) else text
+        if action := unrendered.in_text(characters, error.line):
+            raise ManifestError(f"{source}:{action[0]}: {action[1]}: {unrendered.REMEDY}") from error
+        raise ManifestError(f"{source}:{error.line}: not valid YAML: {error.problem}") from error
 
 
 def _json_of(text: str | bytes, error: YamlError) -> JSON:
@@ -186,14 +216,14 @@ def _json_of(text: str | bytes, error: YamlError) -> JSON:
         return None
 
 
-def _checked(value: object, source: str, number: int, line: int) -> Document:
-    place = f"{source}, document {number} (line {line})"
+def _checked(value: object, source: str, line: int, origin: Origin | None = None) -> Document:
+    place = f"{source}:{line}"
     if not isinstance(value, dict):
         raise ManifestError(f"{place}: expected an object with apiVersion and kind, found {_kind_of(value)}")
     for field in ("apiVersion", "kind"):
         if not isinstance(value.get(field), str) or not value[field]:
             raise ManifestError(f"{place}: {field}: Required value: every object names its {field}")
-    return Document(source, number, line, value)
+    return Document(source, line, value, origin)
 
 
 def _expand(document: Document) -> Iterator[Document]:
@@ -202,23 +232,30 @@ def _expand(document: Document) -> Iterator[Document]:
     if obj["kind"] == "List" and "items" in obj:
         if not isinstance(obj["items"], list | None):
             raise ManifestError(
-                f"{document.place}: items: Invalid value: must be a list of objects, found {_kind_of(obj['items'])}"
+                f"{document.place_of('items')}: items: Invalid value: must be a list of objects, found {_kind_of(obj['items'])}"
             )
-        for item in obj["items"] or []:
-            yield from _expand(_checked(item, document.source, document.number, document.line))
+        for index, item in enumerate(obj["items"] or []):
+            origin = document.origin and msgspec.structs.replace(
+                document.origin, path=(*document.origin.path, "items", index)
+            )
+            yield from _expand(_checked(item, document.source, document.line, origin))
         return
     if obj["kind"] == VIEWS and obj["apiVersion"] == VERSION:
         for item in shown_objects(obj):
-            yield from _expand(_checked(item, document.source, document.number, document.line))
+            yield from _expand(_checked(item, document.source, document.line))
         return
+    if action := unrendered.in_object(obj):
+        raise ManifestError(f"{document.place_of(*action[0])}: {action[1]}: {unrendered.REMEDY}")
     metadata = obj.get("metadata")
     if not isinstance(metadata, dict) or not (metadata.get("name") or metadata.get("generateName")):
-        raise ManifestError(f"{document.place}: metadata.name: Required value: {obj['kind']} needs a name")
+        raise ManifestError(
+            f"{document.place_of('metadata')}: metadata.name: Required value: {obj['kind']} needs a name"
+        )
     for field in ("name", "generateName", "namespace"):
         if not isinstance(metadata.get(field), str | None):
             raise ManifestError(
-                f"{document.place}: metadata.{field}: Invalid value: {render(metadata[field])}: must be a string; "
-                "put it in quotes"
+                f"{document.place_of('metadata', field)}: metadata.{field}: Invalid value: {render(metadata[field])}: "
+                "must be a string; put it in quotes"
             )
     yield msgspec.structs.replace(document, object=_without_nulls(obj))
 

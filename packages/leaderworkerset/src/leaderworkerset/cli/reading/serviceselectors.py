@@ -24,14 +24,16 @@ def unselected(documents: Sequence[Document]) -> Iterator[str]:
     sets = [obj for obj in objects if obj["kind"] == LEADERWORKERSETS.kind]
     if not sets or any(obj["kind"] in OTHER_WORKLOADS for obj in objects):
         return
-    for obj in objects:
+    for document in documents:
+        obj = document.object
         selector = (obj.get("spec") or {}).get("selector") if obj["kind"] == "Service" else None
         if selector and not any(_meet(obj, lws) and selects(selector, lws) for lws in sets):
             words = ",".join(f"{key}={value}" for key, value in selector.items())
-            yield (
-                f"warning: Service {meta.name(obj)}: spec.selector {words} matches no pod of these manifests: correct it, "
+            warning = document.message(
+                f"spec.selector {words} matches no pod of these manifests: correct it, "
                 "or add these labels to leaderTemplate or workerTemplate"
             )
+            yield f"warning: {warning}"
 
 
 def _meet(service: JSONObject, lws: JSONObject) -> bool:

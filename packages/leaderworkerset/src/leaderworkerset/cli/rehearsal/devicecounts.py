@@ -117,8 +117,10 @@ def _devices(document: Document) -> Devices:
             devices[name] = devices.get(name, 0) + number
     except (AttributeError, TypeError, ValueError) as error:
         raise CommandError(
-            f"{document.place}: {document.title}: spec: Invalid value: devices.requests must be a list of requests with "
-            "exactly.deviceClassName and a number as exactly.count"
+            document.message(
+                "spec: Invalid value: devices.requests must be a list of requests with exactly.deviceClassName and a number as "
+                "exactly.count"
+            )
         ) from error
     return devices
 

@@ -109,7 +109,7 @@ LWS = f"{sys.executable} -m leaderworkerset.cli"
         (f"{LWS} version 2>&-", 0, ""),
         (f"{LWS} scale web 2>&-", 2, ""),
         (f"{LWS} apply -f - <&-", 1, "error: no objects in standard input: a manifest needs apiVersion, kind and metadata.name\n"),
-        (f"printf 'a: \\377' | {LWS} apply -f -", 1, "error: standard input, line 1: not valid YAML: not UTF-8 text at byte 3\n"),
+        (f"printf 'a: \\377' | {LWS} apply -f -", 1, "error: standard input:1: not valid YAML: not UTF-8 text at byte 3\n"),
         (f"PYTHONIOENCODING=ascii {LWS} down ü", 2, "error: cluster name: Invalid value: "),
     ],
     ids=["closed", "full", "no errors", "nowhere to say it", "no input", "not text", "ascii"],

@@ -32,10 +32,11 @@ def command(target: Target, /, *, checks_cluster: bool, checks_machine: bool, fo
     """
     sources = manifestoptions.collect(options)
     if sources:
-        objects = [document.object for document in sources.load()]
         from leaderworkerset.cli.doctor.validity import validity
 
-        results = [*validity(objects), *manifestchecks.guards(objects), *manifestchecks.contradictions(objects)]
+        documents = sources.load()
+        objects = [document.object for document in documents]
+        results = [*validity(documents), *manifestchecks.guards(objects), *manifestchecks.contradictions(objects)]
         return _print(results, form)
     from leaderworkerset.cli.doctor.observing import observe_machine
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -126,9 +127,10 @@ def _find(objects: Sequence[JSONObject], obj: JSONObject, namespace: str) -> Sit
 def foresee(document: Document, before: Situation | None, after: JSONObject) -> Foreseen:
     """Predict one change; if that is not possible, raise an error that names the document."""
     try:
-        return foresight.foresee(before, after)
+        foreseen = foresight.foresee(before, after)
     except ValueError as error:
-        raise CommandError(f"{document.place}: {document.title}: {error}") from error
+        raise CommandError(document.message(str(error))) from error
+    return replace(foreseen, warnings=tuple(map(document.message, foreseen.warnings)))
 
 
 def other(trial: Trial) -> str:

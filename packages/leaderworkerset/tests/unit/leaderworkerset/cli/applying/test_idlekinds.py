@@ -19,7 +19,7 @@ ROLE = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata"
 
 def kept(objects: list[JSONObject], *answers: Response) -> tuple[list[str], list[str]]:
     client = Client(ScriptedTransport(*answers))
-    documents = [Document("a.yaml", at, 1, obj) for at, obj in enumerate(objects, 1)]
+    documents = [Document("a.yaml", 1, obj) for obj in objects]
     rest, lines = run(without_unserved(client, documents))
     return [one.title for one in rest], lines
 

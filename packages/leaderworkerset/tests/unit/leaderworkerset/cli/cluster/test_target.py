@@ -125,7 +125,7 @@ def test_missing_definition_hint_installs_on_the_same_cluster() -> None:
 
 
 def test_missing_namespace_hint_creates_it_on_the_same_cluster() -> None:
-    document = Document("pod.yaml", 1, 1, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}})
+    document = Document("pod.yaml", 1, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}})
     error = NotFoundError({"message": "no", "details": {"kind": "namespaces", "name": "team"}})
     told = describe(document, error, "kubectl --context=main")
     assert "; make it with `kubectl --context=main create namespace team`, or add --create-namespace" in told

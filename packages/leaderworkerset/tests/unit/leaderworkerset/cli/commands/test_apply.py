@@ -46,7 +46,7 @@ def channels(path: str, query: Query, protocol: str) -> AbstractAsyncContextMana
 
 def sets(number: int) -> list[Document]:
     head = {"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet"}
-    return [Document("a.yaml", at, at, head | {"metadata": {"name": f"web-{at}"}}) for at in range(number)]
+    return [Document("a.yaml", at, head | {"metadata": {"name": f"web-{at}"}}) for at in range(number)]
 
 
 async def applied(server: SlowServer, documents: list[Document]) -> tuple[list[str], float]:
@@ -68,7 +68,7 @@ def test_error_lists_applied_objects_and_the_rejected_one() -> None:
     with pytest.raises(CommandError) as caught:
         run(applied(SlowServer("web-1"), sets(12)))
     told, done = str(caught.value).splitlines()
-    assert told == "a.yaml, document 1 (line 1): leaderworkerset/web-1: exceeded quota"
+    assert told == "a.yaml:1: leaderworkerset/web-1: exceeded quota"
     others = [f"leaderworkerset/web-{at} created" for at in range(10) if at != 1]
     assert done == f"applied before: {', '.join(others)}"
 

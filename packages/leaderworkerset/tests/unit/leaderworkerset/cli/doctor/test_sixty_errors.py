@@ -1,4 +1,4 @@
-"""Sixty errors that people make in manifests: each is refused, or causes a warning, with its field.
+"""Sixty errors that people make in manifests: each is refused, or causes a warning, with its field and its line.
 
 The table has a path in the manifest, the value to put there, and the field and words of the message. `REMOVED` removes
 the field. Values that kube-apiserver stores in a LeaderWorkerSet, although no pod can run with them, are warnings.
@@ -8,11 +8,13 @@ import copy
 from typing import Any, Final
 
 import pytest
+import yaml
 from tests.disaggregated import disaggregatedset_object, role
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.cli.doctor.findings import Level
 from leaderworkerset.cli.doctor.validity import validity
+from leaderworkerset.cli.reading import manifests
 
 REMOVED: Final = object()
 CONTAINER: Final[JSONObject] = {
@@ -92,7 +94,6 @@ WARNED: Final[list[tuple[str, Any, str]]] = [
     (f"{MAIN}.image", REMOVED, "containers[0].image: Required value"),
     (f"{MAIN}.image", " org/server", "containers[0].image: Invalid value"),
     (f"{MAIN}.image", "org/my server:1", "containers[0].image: Invalid value"),
-    (f"{MAIN}.image", "{{ .Values.image }}", "containers[0].image: Invalid value"),
     (f"{MAIN}.image", "https://registry.example.com/org/server", "containers[0].image: Invalid value"),
     (f"{MAIN}.name", "serve_1", "containers[0].name: Invalid value"),
     (f"{MAIN}.ports.0.containerPort", 80000, "containerPort: Invalid value: 80000"),
@@ -121,6 +122,17 @@ WARNED: Final[list[tuple[str, Any, str]]] = [
 ]
 
 
+NAMED: Final = {
+    f"{LWT}.subGroupPolicy": f"{LWT}.subGroupPolicy.subGroupSize",
+    f"{ROLLING}.maxUnavailable: Invalid value": f"{ROLLING}.maxUnavailable",
+    "spec.networkConfig.subdomainPolicy: Invalid value": "spec.networkConfig.subdomainPolicy",
+    "readinessProbe": f"{MAIN}.readinessProbe.httpGet",
+    "tolerations[0].operator: Unsupported value": f"{POD}.tolerations.0.operator",
+    "dnsConfig: Required value": f"{POD}.dnsConfig",
+}
+"""The field that a message names, if that is not the changed one."""
+
+
 def changed(path: str, value: Any) -> JSONObject:
     """Return the manifest with another value at a path."""
     obj: Any = copy.deepcopy(MANIFEST)
@@ -137,8 +149,34 @@ def changed(path: str, value: Any) -> JSONObject:
     return dict(obj)
 
 
+def text_of(obj: JSONObject) -> str:
+    text: str = yaml.safe_dump(obj, sort_keys=False)
+    return text
+
+
 def texts(obj: JSONObject, level: Level) -> list[str]:
-    return [result.text for result in validity([obj]) if result.level is level]
+    return [result.text for result in validity(manifests.parse(text_of(obj), "web.yaml")) if result.level is level]
+
+
+def line_of(obj: JSONObject, path: str) -> int:
+    """Return the line of a field or, if it is missing, of the next field above it, by the marks of composed nodes."""
+    node, line = yaml.compose(text_of(obj)), 1
+    for name in path.split("."):
+        if isinstance(node, yaml.SequenceNode) and name.isdigit() and int(name) < len(node.value):
+            node = node.value[int(name)]
+            line = node.start_mark.line + 1
+            continue
+        pairs = node.value if isinstance(node, yaml.MappingNode) else []
+        match = next(((key, value) for key, value in pairs if key.value == name), None)
+        if match is None:
+            return line
+        line, node = match[0].start_mark.line + 1, match[1]
+    return line
+
+
+def assert_named(obj: JSONObject, path: str, level: Level, text: str) -> None:
+    (message,) = [message for message in texts(obj, level) if text in message][:1]
+    assert message.split(": ")[0] == f"web.yaml:{line_of(obj, NAMED.get(text, path))}", message
 
 
 def test_there_are_more_than_sixty_errors() -> None:
@@ -148,14 +186,14 @@ def test_there_are_more_than_sixty_errors() -> None:
 
 @pytest.mark.parametrize(("path", "value", "text"), REFUSED)
 def test_an_invalid_field_is_refused(path: str, value: Any, text: str) -> None:
-    assert any(text in error for error in texts(changed(path, value), Level.ERROR))
+    assert_named(changed(path, value), path, Level.ERROR, text)
 
 
 @pytest.mark.parametrize(("path", "value", "text"), WARNED)
 def test_a_field_with_which_no_pod_runs_causes_a_warning(path: str, value: Any, text: str) -> None:
     obj = changed(path, value)
     assert texts(obj, Level.ERROR) == []
-    assert any(text in warning for warning in texts(obj, Level.WARNING))
+    assert_named(obj, path, Level.WARNING, text)
 
 
 def test_the_template_of_a_role_causes_a_warning() -> None:
@@ -163,10 +201,10 @@ def test_the_template_of_a_role_causes_a_warning() -> None:
     obj = disaggregatedset_object([role("prefill"), role("decode")])
     obj["spec"]["roles"][1]["spec"]["leaderWorkerTemplate"] = template
     (warning,) = texts(obj, Level.WARNING)
-    assert (
-        "spec.roles[1].spec: spec.leaderWorkerTemplate.workerTemplate.spec.containers[0].image: Required value"
-        in warning
-    )
+    path = "spec.roles.1.spec.leaderWorkerTemplate.workerTemplate.spec.containers.0.image"
+    field = "spec.roles[1].spec: spec.leaderWorkerTemplate.workerTemplate.spec.containers[0].image: Required value"
+    assert warning.startswith(f"web.yaml:{line_of(obj, path)}: disaggregatedset/")
+    assert field in warning
 
 
 def test_only_the_first_values_of_a_template_are_named() -> None:

@@ -10,12 +10,17 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.cli.doctor.findings import Level
 from leaderworkerset.cli.doctor.validity import validity
 from leaderworkerset.cli.reading import manifests
+from leaderworkerset.cli.reading.manifests import Document
 
 SET = builders.leaderworkerset_object(image="app:1", replicas=2, size=2)
 
 
+def documents(*objects: JSONObject) -> list[Document]:
+    return [Document("web.yaml", 1, obj) for obj in objects]
+
+
 def problems(*objects: JSONObject) -> list[str]:
-    return [one.text for one in validity(objects) if one.level is Level.ERROR]
+    return [one.text for one in validity(documents(*objects)) if one.level is Level.ERROR]
 
 
 def with_container(**fields: object) -> JSONObject:
@@ -44,15 +49,15 @@ def test_invalid_field_is_an_error_with_its_path(obj: JSONObject, text: str) -> 
 
 
 def test_valid_objects_are_accepted() -> None:
-    assert [one.level for one in validity([SET, disaggregatedset_object()])] == [Level.OK]
+    assert [one.level for one in validity(documents(SET, disaggregatedset_object()))] == [Level.OK]
 
 
 def test_objects_of_other_kinds_are_reported_as_unchecked() -> None:
-    (result,) = validity([{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}])
+    (result,) = validity(documents({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}))
     assert (result.code, result.level) == ("LWS-D013", Level.NOTE)
     assert "Service web" in result.text
 
 
 def test_examples_are_valid() -> None:
-    documents = [one for path in sorted(Path("examples").rglob("*.yaml")) for one in manifests.load([str(path)])]
-    assert problems(*(one.object for one in documents)) == []
+    examples = [one for path in sorted(Path("examples").rglob("*.yaml")) for one in manifests.load([str(path)])]
+    assert [one.text for one in validity(examples) if one.level is Level.ERROR] == []

@@ -20,7 +20,7 @@ def pods(number: int = 2, **spec: object) -> list[Document]:
         "metadata": {"name": "a"},
         "spec": {"replicas": number, "template": template},
     }
-    return [Document("a.yaml", 1, 1, obj)]
+    return [Document("a.yaml", 1, obj)]
 
 
 def test_nodes_and_devices_are_derived_from_the_manifest() -> None:

@@ -42,4 +42,4 @@ def test_documents_of_one_rank_form_batches_of_unique_objects() -> None:
 
 
 def document(kind: str, name: str = "x") -> Document:
-    return Document("a.yaml", 1, 1, {"kind": kind, "metadata": {"name": name}})
+    return Document("a.yaml", 1, {"kind": kind, "metadata": {"name": name}})

@@ -1,4 +1,4 @@
-"""Manifests are read as kubectl reads them, and errors name file, document and line."""
+"""Manifests are read as kubectl reads them, and errors name file and line."""
 
 import json
 from pathlib import Path
@@ -10,11 +10,11 @@ from leaderworkerset.cli.reading import manifestoptions, manifests
 POD = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n"
 
 
-def test_documents_have_numbers_and_lines() -> None:
+def test_documents_have_lines() -> None:
     documents = manifests.parse(POD + "---\n# nothing here\n---\n" + POD.replace("name: a", "name: b"), "two.yaml")
-    assert [(document.title, document.number, document.line) for document in documents] == [
-        ("pod/a", 1, 1),
-        ("pod/b", 2, 8),
+    assert [(document.title, document.place) for document in documents] == [
+        ("pod/a", "two.yaml:1"),
+        ("pod/b", "two.yaml:8"),
     ]
 
 
@@ -75,13 +75,16 @@ def test_null_field_is_absent_as_in_kubectl_apply() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a: [1", "bad.yaml, line 2: not valid YAML"),
-        (f"{POD}---\n\tx: 1\n", "bad.yaml, line 6: not valid YAML"),
-        (f"{POD}kind: Service\n", "bad.yaml, line 5: not valid YAML: key 'kind' is given twice, first in line 2"),
-        ("- 1\n", "bad.yaml, document 1 (line 1): expected an object with apiVersion and kind, found a list"),
-        ("kind: Pod\nmetadata: {name: a}\n", "bad.yaml, document 1 (line 1): apiVersion: Required value"),
-        (f"{POD}---\napiVersion: v1\nkind: Pod\n", "bad.yaml, document 2 (line 6): metadata.name: Required value"),
-        ("apiVersion: v1\nkind: Pod\nmetadata: {name: 12}\n", "must be a string; put it in quotes"),
+        ("a: [1", "bad.yaml:2: not valid YAML"),
+        (f"{POD}---\n\tx: 1\n", "bad.yaml:6: not valid YAML"),
+        (f"{POD}kind: Service\n", "bad.yaml:5: not valid YAML: key 'kind' is given twice, first in line 2"),
+        ("- 1\n", "bad.yaml:1: expected an object with apiVersion and kind, found a list"),
+        ("kind: Pod\nmetadata: {name: a}\n", "bad.yaml:1: apiVersion: Required value"),
+        (f"{POD}---\napiVersion: v1\nkind: Pod\n", "bad.yaml:6: metadata.name: Required value"),
+        (
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: 12}\n",
+            "bad.yaml:3: metadata.name: Invalid value: 12: must be a string; put it in quotes",
+        ),
         (
             "apiVersion: v1\nkind: Pod\nmetadata: {generateName: 12}\n",
             "metadata.generateName: Invalid value: 12: must be",
@@ -89,14 +92,14 @@ def test_null_field_is_absent_as_in_kubectl_apply() -> None:
         (f"{POD}  namespace: [a]\n", 'metadata.namespace: Invalid value: ["a"]: must be a string'),
         ("apiVersion: v1\nkind: List\nitems: 5\n", "items: Invalid value: must be a list of objects, found a number"),
         ("apiVersion: v1\nkind: List\nitems: [[a]]\n", "expected an object with apiVersion and kind, found a list"),
-        (f"{POD}~: 1\n", "bad.yaml, line 5: not valid YAML: null cannot be a key"),
-        (f"{POD}? [a]\n: 1\n", "bad.yaml, line 5: not valid YAML: a list cannot be a key"),
-        (f"{POD}spec: &a [*a]\n", "bad.yaml, line 5: not valid YAML: alias *a stands in the value that it repeats"),
-        (f"{POD}spec: .nan\n", "bad.yaml, line 5: not valid YAML: .nan is a number that JSON cannot hold"),
-        ("[" * 50_000, "bad.yaml, line 1: not valid YAML: nested more than 100 levels deep"),
+        (f"{POD}~: 1\n", "bad.yaml:5: not valid YAML: null cannot be a key"),
+        (f"{POD}? [a]\n: 1\n", "bad.yaml:5: not valid YAML: a list cannot be a key"),
+        (f"{POD}spec: &a [*a]\n", "bad.yaml:5: not valid YAML: alias *a stands in the value that it repeats"),
+        (f"{POD}spec: .nan\n", "bad.yaml:5: not valid YAML: .nan is a number that JSON cannot hold"),
+        ("[" * 50_000, "bad.yaml:1: not valid YAML: nested more than 100 levels deep"),
     ],
 )
-def test_parse_error_names_file_document_and_line(text: str, message: str) -> None:
+def test_parse_error_names_file_and_line(text: str, message: str) -> None:
     with pytest.raises(manifests.ManifestError) as caught:
         manifests.parse(text, "bad.yaml")
     assert message in str(caught.value)

@@ -10,13 +10,13 @@ from leaderworkerset.cli.reading.manifests import Document
 from leaderworkerset.cli.reading.serviceselectors import unselected
 
 WARNED = (
-    "warning: Service web: spec.selector {} matches no pod of these manifests: correct it, "
+    "warning: web.yaml:1: service/web: spec.selector {} matches no pod of these manifests: correct it, "
     "or add these labels to leaderTemplate or workerTemplate"
 )
 
 
 def documents(*objects: JSONObject) -> list[Document]:
-    return [Document("web.yaml", number, 1, obj) for number, obj in enumerate(objects, 1)]
+    return [Document("web.yaml", 1, obj) for obj in objects]
 
 
 def service(namespace: str = "", **selector: str) -> JSONObject:

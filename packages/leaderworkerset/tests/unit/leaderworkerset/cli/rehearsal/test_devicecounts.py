@@ -25,7 +25,7 @@ def pod(**claim: str) -> JSONObject:
 
 
 def of(*objects: JSONObject) -> Counted:
-    return counted([Document("a.yaml", at, 1, obj) for at, obj in enumerate(objects, 1)])
+    return counted([Document("a.yaml", 1, obj) for obj in objects])
 
 
 GPUS = template("gpus", [{"name": "x", "exactly": {"deviceClassName": "gpu.example.com", "count": 4}}])
@@ -66,9 +66,7 @@ def test_shared_claim_and_device_class_are_not_counted() -> None:
 
 
 def test_missing_claim_template_is_an_error() -> None:
-    with pytest.raises(
-        CommandError, match=r"document 1 .*resourceClaims\[gpu\]: resourceClaimTemplateName other: not in"
-    ):
+    with pytest.raises(CommandError, match=r"a.yaml:1: resourceClaims\[gpu\]: resourceClaimTemplateName other: not in"):
         of(pod(resourceClaimTemplateName="other"))
 
 

@@ -1,0 +1,66 @@
+"""Finds the lines of fields in YAML text, for messages about values that were read before.
+
+In: text that `yamltext.documents` has accepted. Out: for each document the line of each key and each list element.
+A value that an alias or a merge key repeats has the line of the alias.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TypeAlias
+
+import yaml
+from msgspec import Struct
+
+from kuberuntime.manifests.yamltext import SafeLoader, decoded, key_text
+
+Path: TypeAlias = tuple[str | int, ...]
+
+
+class _Open(Struct):
+    """An incomplete list or mapping: its path, and the key or index of its next value."""
+
+    path: Path
+    next: str | int | None
+
+    def take(self) -> Path:
+        """Return the path of the next value, and wait for the one after it."""
+        path = (*self.path, "" if self.next is None else self.next)
+        self.next = self.next + 1 if isinstance(self.next, int) else None
+        return path
+
+
+@lru_cache(maxsize=8)
+def field_lines(text: str | bytes) -> list[Mapping[Path, int]]:
+    r"""Return the lines of the fields of each document; they count from 1 in the whole text.
+
+    >>> field_lines("a:\n- b: 1\n---\nc: 2\n")
+    [{('a',): 1, ('a', 0): 2, ('a', 0, 'b'): 2}, {('c',): 4}]
+    """
+    documents: list[Mapping[Path, int]] = []
+    lines: dict[Path, int] = {}
+    stack: list[_Open] = []
+    for event in yaml.parse(decoded(text), Loader=SafeLoader):
+        match event:
+            case yaml.DocumentStartEvent():
+                lines, stack = {}, []
+                documents.append(lines)
+            case yaml.CollectionEndEvent():
+                stack.pop()
+            case yaml.NodeEvent():
+                _take(event, stack, lines)
+    return documents
+
+
+def _take(event: yaml.NodeEvent, stack: list[_Open], lines: dict[Path, int]) -> None:
+    line = event.start_mark.line + 1 if event.start_mark else 1
+    path: Path = ()
+    if stack:
+        parent = stack[-1]
+        if parent.next is None:
+            parent.next = key_text(event, line) if isinstance(event, yaml.ScalarEvent) else ""
+            lines.setdefault((*parent.path, parent.next), line)
+            return
+        path = parent.take()
+        lines.setdefault(path, line)
+    if isinstance(event, yaml.CollectionStartEvent):
+        stack.append(_Open(path, 0 if isinstance(event, yaml.SequenceStartEvent) else None))

@@ -1,0 +1,84 @@
+"""Finds the fields of an object that a message names, and their lines in the manifest. Pure.
+
+In: a message of an API server, of admission or of a check, the object, and the lines of its fields. Out: the message, and
+the line of its first field.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from kuberuntime.manifests.fieldlines import Path
+from kuberuntime.objects.meta import JSON, JSONObject
+
+STEPS: Final = r"(?P<steps>(?:\.[A-Za-z_$][\w$/-]*|\[[^\[\]]*\])*)"
+STEP: Final = re.compile(r"\.([^.\[]+)|\[([^\]]*)\]")
+ELEMENT_KEY: Final = re.compile(r'(\w+)=("[^"]*"|[^,]+)')
+COMMON: Final = ("apiVersion", "kind", "metadata", "spec", "status")
+OF_METADATA: Final = ("labels", "annotations")
+LONGEST: Final = 1 << 16
+"""The maximum characters of a message that are searched for fields."""
+
+
+def located(message: str, obj: JSONObject, line_of: Callable[[Path], int | None]) -> tuple[str, int | None]:
+    """Return the message with the lines of its other fields in parentheses, and the line of its first field.
+
+    >>> located("a.b: Required value, c[0]: bad", {"a": {}, "c": [1]}, {("a", "b"): 1, ("c", 0): 4}.get)
+    ('a.b: Required value, c[0] (line 4): bad', 1)
+    """
+    first: int | None = None
+    parts: list[str] = []
+    start = 0
+    for end, path in _fields(message[:LONGEST], obj):
+        line = line_of(path)
+        first = first or line
+        if line is not None and line != first:
+            parts.append(f"{message[start:end]} (line {line})")
+            start = end
+    return "".join([*parts, message[start:]]), first
+
+
+def _fields(message: str, obj: JSONObject) -> Iterator[tuple[int, Path]]:
+    """Yield where each field ends in the message, and its path; `spec.roles[1].spec: spec.size` is one field."""
+    names = "|".join(re.escape(name) for name in {**dict.fromkeys(COMMON), **obj})
+    held: tuple[int, Path] | None = None
+    for match in re.finditer(rf"(?<![\w/-])(?P<name>{names})\b{STEPS}", message):
+        if not match["steps"] and message[match.end() : match.end() + 1] != ":":
+            continue
+        continues = held and message[held[0] : match.start()] == ": " and held[1][-1] == match["name"]
+        if held and not continues:
+            yield held
+        base = held[1] if held and continues else (match["name"],)
+        held = match.end(), _path(base, match["steps"], obj)
+    if held:
+        yield held
+
+
+def _path(base: Path, steps: str, obj: JSONObject) -> Path:
+    node: JSON = obj
+    for key in base:
+        node = _child(node, key)
+    path = base
+    for name, element in STEP.findall(steps):
+        key = name or _key(element, node)
+        if isinstance(node, dict) and key not in node and key in OF_METADATA:  # as `template.labels` of a StatefulSet
+            path, node = (*path, "metadata"), _child(node, "metadata")
+        path, node = (*path, key), _child(node, key)
+    return path
+
+
+def _key(element: str, node: JSON) -> str | int:
+    """Return the index or the key for the text between brackets: `0`, `name="a"`, or a key of a mapping."""
+    if not isinstance(node, list):
+        return element.strip("\"'")
+    if element.isascii() and element.isdecimal():
+        return int(element[:9])
+    wanted = {key: value.strip('"') for key, value in ELEMENT_KEY.findall(element)}
+    items = [isinstance(item, dict) and all(str(item.get(key)) == wanted[key] for key in wanted) for item in node]
+    return items.index(True) if wanted and True in items else element
+
+
+def _child(node: JSON, key: str | int) -> JSON:
+    if isinstance(node, dict):
+        return node.get(key)
+    return node[key] if isinstance(node, list) and isinstance(key, int) and key < len(node) else None

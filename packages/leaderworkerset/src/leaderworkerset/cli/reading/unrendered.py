@@ -1,0 +1,49 @@
+"""Recognizes the values of templates that nobody rendered, as of a Helm chart, in text and in objects. Pure."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from kuberuntime.manifests.fieldlines import Path
+from kuberuntime.objects.meta import JSON, JSONObject
+
+ACTION: Final = re.compile(r"\{\{.*?(?:\}\}|$)")
+HELM: Final = re.compile(
+    r"\{\{-?\s*[^{}]*(?:\.(?:Values|Release|Chart|Capabilities|Files)\b|\b(?:include|template)\s+\")[^{}]*\}\}"
+)
+"""Actions that only charts have: programs may have other templates in their arguments, as for chats."""
+
+CONTENT: Final = {"ConfigMap": ("data",), "Secret": ("data", "stringData")}
+"""Fields that may contain templates for programs."""
+
+REMEDY: Final = (
+    "an unrendered template: apply what the template engine prints, for example `helm template CHART | lws apply -f -`"
+)
+
+
+def in_text(text: str, error_line: int) -> tuple[int, str] | None:
+    r"""Return the line and the words of the template action because of which a text is not YAML, None for another reason.
+
+    >>> in_text("a: 1\nb: {{ .Values.b }}\n", 2), in_text("a: '{{ chat }}'\nb: [", 3)
+    ((2, '{{ .Values.b }}'), None)
+    """
+    for number, line in enumerate(text.split("\n")[:error_line], 1):
+        pattern = ACTION if number == error_line else HELM
+        if match := pattern.search(line):
+            return number, match[0].strip()
+    return None
+
+
+def in_object(obj: JSONObject) -> tuple[Path, str] | None:
+    """Return the path and the words of the first action of a chart in the strings of an object."""
+    skipped = CONTENT.get(str(obj.get("kind")), ())
+    return next(_actions({name: value for name, value in obj.items() if name not in skipped}, ()), None)
+
+
+def _actions(node: JSON, path: Path) -> Iterator[tuple[Path, str]]:
+    if isinstance(node, str):
+        if "{{" in node and (match := HELM.search(node)):
+            yield path, match[0]
+    elif isinstance(node, dict | list):
+        for key, child in node.items() if isinstance(node, dict) else enumerate(node):
+            yield from _actions(child, (*path, key))
