@@ -41,17 +41,17 @@ def located(message: str, obj: JSONObject, line_of: Callable[[Path], int | None]
 def _fields(message: str, obj: JSONObject) -> Iterator[tuple[int, Path]]:
     """Yield where each field ends in the message, and its path; `spec.roles[1].spec: spec.size` is one field."""
     names = "|".join(re.escape(name) for name in {**dict.fromkeys(COMMON), **obj})
-    held: tuple[int, Path] | None = None
+    previous: tuple[int, Path] | None = None
     for match in re.finditer(rf"(?<![\w/-])(?P<name>{names})\b{STEPS}", message):
         if not match["steps"] and message[match.end() : match.end() + 1] != ":":
             continue
-        continues = held and message[held[0] : match.start()] == ": " and held[1][-1] == match["name"]
-        if held and not continues:
-            yield held
-        base = held[1] if held and continues else (match["name"],)
-        held = match.end(), _path(base, match["steps"], obj)
-    if held:
-        yield held
+        continues = previous and message[previous[0] : match.start()] == ": " and previous[1][-1] == match["name"]
+        if previous and not continues:
+            yield previous
+        base = previous[1] if previous and continues else (match["name"],)
+        previous = match.end(), _path(base, match["steps"], obj)
+    if previous:
+        yield previous
 
 
 def _path(base: Path, steps: str, obj: JSONObject) -> Path:
@@ -73,9 +73,9 @@ def _key(element: str, node: JSON) -> str | int:
         return element.strip("\"'")
     if element.isascii() and element.isdecimal():
         return int(element[:9])
-    wanted = {key: value.strip('"') for key, value in ELEMENT_KEY.findall(element)}
-    items = [isinstance(item, dict) and all(str(item.get(key)) == wanted[key] for key in wanted) for item in node]
-    return items.index(True) if wanted and True in items else element
+    identity = {key: value.strip('"') for key, value in ELEMENT_KEY.findall(element)}
+    items = [isinstance(item, dict) and all(str(item.get(key)) == identity[key] for key in identity) for item in node]
+    return items.index(True) if identity and True in items else element
 
 
 def _child(node: JSON, key: str | int) -> JSON:

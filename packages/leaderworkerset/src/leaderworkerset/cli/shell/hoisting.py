@@ -29,6 +29,8 @@ def hoist(words: Sequence[str], root: click.Command) -> list[str]:
     >>> from leaderworkerset.cli.app import lws
     >>> hoist(["get", "web", "-n", "prod", "--local"], lws)
     ['-n', 'prod', '--local=default', 'get', 'web']
+    >>> hoist(["apply", "--dry-run", "--local", "-f", "web.yaml"], lws)
+    ['--local=default', 'apply', '--dry-run', '-f', 'web.yaml']
     >>> hoist(["exec", "web/0", "--", "ls", "-n"], lws)
     ['exec', 'web/0', '--', 'ls', '-n']
     >>> hoist(["exec", "-it", "web/0", "-c", "main", "ls", "-n"], lws)
@@ -49,7 +51,7 @@ def hoist(words: Sequence[str], root: click.Command) -> list[str]:
         word = left.pop(0)
         if word == "--":
             return [*front, *_without_kind(rest, root), word, *left]
-        if not word.startswith("-") or _awaits_value(rest, root):
+        if not word.startswith("-") or _awaits_value(rest, root, is_optional=False):
             rest.append(word)
         elif word.startswith("-n") and word != "-n":
             front += ["-n", word[2:].removeprefix("=")]
@@ -106,8 +108,11 @@ def _is_kind(word: str) -> bool:
     return "/" not in word and word.partition(".")[0] in KINDS
 
 
-def _awaits_value(words: Sequence[str], root: click.Command) -> bool:
-    """Return whether the last word is an option of the command that takes the next word as its value."""
+def _awaits_value(words: Sequence[str], root: click.Command, *, is_optional: bool = True) -> bool:
+    """Return whether the last word is an option of the command that takes the next word as its value.
+
+    An optional value never begins with `-`: do not count it with `is_optional=False`.
+    """
     if not words or not words[-1].startswith("-"):
         return False
     command: click.Command | None = root
@@ -117,7 +122,10 @@ def _awaits_value(words: Sequence[str], root: click.Command) -> bool:
             awaits = False
         elif word.startswith("-"):
             options = (param for param in command.params if isinstance(param, click.Option) and word in param.opts)
-            awaits = any(not option.is_flag and not option.count for option in options)
+            awaits = any(
+                not option.is_flag and not option.count and (is_optional or not isinstance(option.flag_value, str))
+                for option in options
+            )
         elif isinstance(command, click.Group):
             command = command.get_command(context, word)
     return awaits
