@@ -88,7 +88,7 @@ class ManifestError(CommandError):
     """A manifest that cannot be read."""
 
 
-class Origin(msgspec.Struct, frozen=True):
+class SourceText(msgspec.Struct, frozen=True):
     """The text that contains an object, which of its documents that is, and the path of the object in it."""
 
     text: str | bytes
@@ -108,7 +108,7 @@ class Document(msgspec.Struct, frozen=True):
     source: str
     line: int
     object: JSONObject
-    origin: Origin | None = None
+    origin: SourceText | None = None
 
     @property
     def place(self) -> str:
@@ -194,7 +194,7 @@ def _documents(text: str | bytes, source: str) -> Iterator[Document]:
     try:
         for index, document in enumerate(yamltext.documents(text, unique_keys=True)):
             if document.value is not None:
-                yield _checked(document.value, source, document.line, Origin(text, index))
+                yield _checked(document.value, source, document.line, SourceText(text, index))
     except YamlError as error:
         value = _json_of(text, error)
         if value is not None:
@@ -216,7 +216,7 @@ def _json_of(text: str | bytes, error: YamlError) -> JSON:
         return None
 
 
-def _checked(value: object, source: str, line: int, origin: Origin | None = None) -> Document:
+def _checked(value: object, source: str, line: int, origin: SourceText | None = None) -> Document:
     place = f"{source}:{line}"
     if not isinstance(value, dict):
         raise ManifestError(f"{place}: expected an object with apiVersion and kind, found {_kind_of(value)}")
