@@ -83,6 +83,7 @@ check: dev ## format, lint, types, import contracts, generated files
 	$(BIN)/python -m docs.generate_compatibility --check
 	$(BIN)/python -m docs.generate_choose --check
 	$(BIN)/python -m docs.generate_reference --check
+	$(BIN)/python -m docs.generate_pictures --check
 
 bench: dev ## measure: start, memory, rest, the API server, what the manager writes, thousands of pods (seven minutes); draw all runs
 	$(BIN)/python -m bench.everything
@@ -95,6 +96,7 @@ generate: dev ## write the generated manifests below deploy/, and the reference 
 	$(BIN)/python -m docs.generate_compatibility
 	$(BIN)/python -m docs.generate_choose
 	$(BIN)/python -m docs.generate_reference
+	$(BIN)/python -m docs.generate_pictures
 
 # What failed is tried once more, alone. More than MOST_UNSTABLE tests that pass only then fail the run, too.
 PYTEST = $(BIN)/pytest $(SIDE_BY_SIDE) $(NO_HANGING)

@@ -150,16 +150,16 @@ def field_row(kind: str, path: str, field: Mapping[str, Any]) -> tuple[str, ...]
     """Return the row of a field."""
     own_rules = names()["rules"]["leaderworkerset"] if kind == "leaderworkerset-v1" else {}
     rules = " ".join([*schema_rules(field), *([own_rules[path]] if path in own_rules else [])])
-    page = concept(path) if kind in EXPLAINED else ""
+    page = concept(kind, path) if kind in EXPLAINED else ""
     default = code(field["default"]) if "default" in field else ""
     leaf = code(path.rpartition(".")[2])
     name = f"[{leaf}](../../concepts/{page})" if page and (CONCEPTS / page).exists() else leaf
     return f'<a id="{path}"></a>{name}', type_of(leaf.strip("`"), field), default, rules, str(field["description"])
 
 
-def concept(path: str) -> str:
+def concept(kind: str, path: str) -> str:
     """Return the concept page of a field: the page of the longest prefix of its path."""
-    table = names()["concepts"]
+    table = names()["concepts"][kind]
     prefixes = [prefix for prefix in table if path == prefix or (path + ".").startswith(prefix + ".") or not prefix]
     page: str = table[max(prefixes, key=len)]
     return page

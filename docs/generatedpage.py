@@ -26,7 +26,7 @@ def write(source: str, pages: Callable[[], Mapping[Path, str]], folder: Path | N
         print(f"{path.relative_to(ROOT)} {'is out of date: run make generate' if check else change}")
     if not check:
         for path in stale:
-            path.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(texts[path], encoding="utf-8")
         for path in surplus:
             path.unlink()

@@ -7,6 +7,7 @@ of the page.
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tests.e2e.harness import ROOT, Shell
 
@@ -29,12 +30,19 @@ ENDS_OTHERWISE = {
     "lws exec --local tensor-parallel/1/2": "it kills every process of the rank, and so itself",
     "lws rollout status --local web --stuck-after": "the rollout is stuck",
     "lws explain --local web": "the exit code is the verdict",
+    "lws apply --local -f gang.yaml": "the manager of a local cluster has no gang scheduler",
 }
 """Commands whose exit code is not 0, and why."""
 
 
 def follow(shell: Shell, page: str) -> str:
-    """Run the commands of a page; all must succeed. Return what they printed."""
+    """Run the commands of a page next to its files, or in the repository; all must succeed. Return what they printed."""
+    named = files(page)
+    if named:
+        shell = replace(shell, directory=shell.base / "files")
+        shell.directory.mkdir()
+    for name, text in named.items():
+        (shell.directory / name).write_text(text)
     result = shell.run(["bash", "-c", script(page)], limit=LIMIT)
     return result.stdout + result.stderr
 
@@ -53,6 +61,26 @@ def commands(page: str) -> Iterator[str]:
         lines = block.replace("\\\n", " ").splitlines()
         typed = lines if kind == "bash" else [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
         yield from (line for line in typed if line and not line.startswith(tuple(LEFT_OUT)))
+
+
+def files(page: str) -> dict[str, str]:
+    """Return the files of a page: the YAML blocks with a file name as their title."""
+    text = (ROOT / page).read_text()
+    return dict(re.findall(r'^```yaml title="([\w.-]+)"\n(.*?)^```$', text, re.MULTILINE | re.DOTALL))
+
+
+def unprinted(page: str, printed: str) -> list[str]:
+    """Return the shown output of typed commands that was not printed; ages, hashes and widths of columns may differ."""
+    blocks = re.findall(r"^```console\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
+    shown = [line for block in blocks for line in block.splitlines() if line and not line.startswith("$ ")]
+    lines = {_shape(line) for line in printed.splitlines()}
+    return [line for line in shown if _shape(line) not in lines]
+
+
+def _shape(line: str) -> str:
+    """Return a line without ages, revisions and widths of columns."""
+    words = re.sub(r"(?<![\w./])(?:\d+(?:\.\d+)?(?:ms|[smhd])?(?:\d+s)?|[0-9a-f]{8,10})(?![\w.])", "N", line)
+    return " ".join(words.split())
 
 
 def missing(page: str, printed: str) -> list[str]:

@@ -55,6 +55,21 @@ def test_every_field_has_its_line_in_the_reference(kind: str) -> None:
     assert sorted(shown) == sorted(paths - {"apiVersion", "kind", "metadata"})
 
 
+@pytest.mark.parametrize("kind", generate_reference.EXPLAINED)
+def test_concept_page_of_a_field_names_it(kind: str) -> None:
+    schema = generate_reference.kinds()[kind]
+    paths = {path for path, _ in generate_reference.fields(schema, "", skipped=ROLE_SPEC)} - {"metadata"}
+    texts = {page.name: page.read_text() for page in generate_reference.CONCEPTS.glob("*.md")}
+    missing = [
+        path
+        for path in sorted(paths - {"apiVersion", "kind", "status"})
+        if not re.search(
+            rf"\b{path.rpartition('.')[2].removesuffix('[]')}\b", texts[generate_reference.concept(kind, path)]
+        )
+    ]
+    assert missing == []
+
+
 def test_rules_name_existing_fields() -> None:
     schema = generate_reference.kinds()["leaderworkerset-v1"]
     paths = {path for path, _ in generate_reference.fields(schema, "")} | {"metadata.name"}

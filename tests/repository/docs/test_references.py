@@ -53,9 +53,10 @@ def prose_of(page: str) -> str:
 
 @cache
 def anchors(page: str) -> set[str]:
-    """Return the anchors of a page's headings."""
+    """Return the anchors of a page: of its headings, and its own."""
     headings = re.findall(r"^#+ (.+)$", text_of(page), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    own = set(re.findall(r'<a id="([^"]+)">', text_of(page)))
+    return own | {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def broken_links(page: str, text: str) -> list[str]:
