@@ -264,6 +264,10 @@ def names_page() -> Iterator[str]:
     ours = {setting.annotation: setting for setting in SETTINGS}
     yield "## Annotations that you set\n"
     yield "You set them on the LeaderWorkerSet. They take effect without a rollout, unless the page says otherwise.\n"
+    yield (
+        "Admission refuses a value that cannot be read, or warns about it."
+        " It also warns about every other annotation with the prefix: it has no effect.\n"
+    )
     yield from table(
         ("Annotation", "Values", "Default", "Example", "Meaning", "Defined by"),
         (

@@ -9,8 +9,8 @@ from kuberuntime.plan import Plan
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.capabilities.enabled import EXTENSIONS
 from leaderworkerset.capabilities.relevance import concerning_group, concerning_set
+from leaderworkerset.core.admission import annotationvalues, namebudgets, templatewarnings
 from leaderworkerset.core.admission import leaderworkerset as admission
-from leaderworkerset.core.admission import namebudgets, templatewarnings
 from leaderworkerset.core.admission import pod as of_pod
 from leaderworkerset.core.leaderworkerset import groupfacts
 from leaderworkerset.core.leaderworkerset import reconcile as of_set
@@ -52,6 +52,7 @@ def validate_leaderworkerset(
 def warnings(lws: LeaderWorkerSet) -> list[str]:
     """Return what admission accepts but warns of, each with its field."""
     own = (*templatewarnings.warnings(lws), *namebudgets.warnings(lws), *admission.queue_warnings(lws))
+    own += (*annotationvalues.warnings(lws),)
     return [*own, *(text for warn in EXTENSIONS.warnings for text in warn(lws.annotations))]
 
 

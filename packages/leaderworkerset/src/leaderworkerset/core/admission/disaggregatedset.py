@@ -16,7 +16,7 @@ from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.disaggregatedset import DisaggregatedSet, Role, RoleRollingUpdate, decode
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, RolloutStrategyType
-from leaderworkerset.core.admission import namebudgets, schedulingfield, templatewarnings
+from leaderworkerset.core.admission import annotationvalues, namebudgets, schedulingfield, templatewarnings
 from leaderworkerset.core.admission.leaderworkerset import PERCENT_TEXT, default_leaderworkerset, identity_errors
 from leaderworkerset.core.admission.ratchet import new_errors
 from leaderworkerset.core.disaggregatedset import rolehash
@@ -149,6 +149,7 @@ def _member_warnings(obj: JSONObject, whole: DisaggregatedSet) -> Iterator[str]:
     for index, role in enumerate(meta.spec(obj).get("roles") or []):
         lws = _member(whole, role)
         yield from (f"spec.roles[{index}].spec: {text}" for text in templatewarnings.warnings(lws))
+        yield from (f"spec.roles[{index}].{text}" for text in annotationvalues.warnings(lws))
         yield from (f"spec.roles[{index}]: of {lws.name}: {text}" for text in namebudgets.warnings(lws))
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset import budget
 from leaderworkerset.core.restarts import counts
 
@@ -23,12 +24,22 @@ def unreadable(obj: JSONObject) -> str:
         budget.read(lws.spec)
     except ValueError as error:
         return str(error)
+    why = unreadable_counts(lws)
+    return f"{PREFIX}{why}" if why else ""
+
+
+def unreadable_counts(lws: LeaderWorkerSet) -> str:
+    """Return why the counts of restarts cannot be read, with their text; empty if they can."""
     text = lws.annotations.get(labels.GROUP_RESTART_COUNTS, "")
     try:
-        for key in counts.read(obj) if text else ():
+        for key in counts.read({"metadata": {"annotations": lws.annotations}}) if text else ():
             if not lws.spec.group_identity.is_hash:
                 _ = key.ordinal
     except ValueError as error:
-        excerpt = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
-        return f"{PREFIX}{excerpt}: {str(error).removeprefix(PREFIX)}"
+        return f"{excerpt(text)}: {str(error).removeprefix(PREFIX)}"
     return ""
+
+
+def excerpt(text: str) -> str:
+    """Return the beginning of a value that is shown."""
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
