@@ -6,6 +6,9 @@ earlier versions, so former names are still read, but never written.
 
 from typing import Final
 
+KUBERNETES_VERSION: Final = (1, 36)
+"""The version of Kubernetes whose behavior is implemented."""
+
 DOMAIN: Final = "localkube.internal"
 FORMER_DOMAIN: Final = "embedded.leaderworkerset.x-k8s.io"
 

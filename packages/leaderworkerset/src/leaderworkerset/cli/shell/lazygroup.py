@@ -26,7 +26,6 @@ INSTEAD: Final = {
     "set": CHANGES,
     "start": "`lws up` starts a cluster",
     "stop": "`lws down` stops a cluster",
-    "top": "`kubectl top pods` and `kubectl top nodes` show what programs use, `lws nodes` what is requested and free",
 }
 """Alternatives to commands that users of kubectl, compose and kind may type."""
 

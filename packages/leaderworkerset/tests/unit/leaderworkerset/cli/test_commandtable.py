@@ -8,6 +8,7 @@ from tests.typed import read
 
 from leaderworkerset.cli import app, errors
 from leaderworkerset.cli.commandtable import COMMANDS, SECTIONS, Needs
+from leaderworkerset.cli.shell.lazygroup import INSTEAD
 
 NAMED = {
     **COMMANDS,
@@ -22,6 +23,10 @@ def test_every_command_of_the_table_has_help() -> None:
         assert isinstance(command, click.Command)
         assert command.name == entry.name
         assert command.help, entry
+
+
+def test_no_command_is_replaced_by_advice() -> None:
+    assert not INSTEAD.keys() & COMMANDS.keys()
 
 
 def test_examples_are_part_of_the_help(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,11 +10,14 @@ from localkube.apiserver.requests import representation
 from localkube.apiserver.requests.body import JSON_TYPE
 from localkube.apiserver.routing import discovery, openapi, reviews
 from localkube.apiserver.storage.encoding import encode
+from localkube.wellknown import KUBERNETES_VERSION
+
+_MAJOR, _MINOR = KUBERNETES_VERSION
 
 VERSION: Final[JSONObject] = {
-    "major": "1",
-    "minor": "36",
-    "gitVersion": "v1.36.0+localkube",
+    "major": f"{_MAJOR}",
+    "minor": f"{_MINOR}",
+    "gitVersion": f"v{_MAJOR}.{_MINOR}.0+localkube",
     "gitCommit": "",
     "gitTreeState": "clean",
     "buildDate": "1970-01-01T00:00:00Z",
@@ -22,7 +25,7 @@ VERSION: Final[JSONObject] = {
     "compiler": "cpython",
     "platform": "linux",
 }
-"""The version of Kubernetes whose behavior is implemented."""
+"""The response to `/version`."""
 
 HEALTH: Final = ("healthz", "livez", "readyz")
 

@@ -25,7 +25,7 @@ from localkube import wellknown
 from localkube.controllers.nodes.nodewords import CAPACITY, LabelTemplate, TaintTemplate
 from localkube.wellknown import GPU
 
-KUBELET_VERSION: Final = "v1.36.0"
+KUBELET_VERSION: Final = "v{}.{}.0".format(*wellknown.KUBERNETES_VERSION)
 
 DECLARED: Final = ("RestartAllContainersOnContainerExits",)
 """The kubelet features of these nodes that a scheduler may require."""

@@ -1,7 +1,7 @@
 r"""The lines of a container's log file, as container runtimes write them (CRI). Pure.
 
-2026-11-20T10:15:02.123456000Z stdout F a whole line 2026-11-20T10:15:02.123456000Z stderr P the beginning of a line
-that has not ended yet
+2026-11-20T10:15:02.123456000Z stdout F a whole line
+2026-11-20T10:15:02.123456000Z stderr P the first part of a line
 """
 
 from datetime import datetime

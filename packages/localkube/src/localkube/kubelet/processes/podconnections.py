@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct, field
 
 from localkube.kubelet.processes.runner import ProcessRunner
+from localkube.wellknown import KUBERNETES_VERSION
 
 Streams: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -20,7 +21,7 @@ LONGEST_BODY: Final = 10 * 1024
 LISTENS: Final = "0A"
 """The state of a listening socket in /proc/net/tcp."""
 
-USER_AGENT: Final = "kube-probe/1.35"
+USER_AGENT: Final = "kube-probe/{}.{}".format(*KUBERNETES_VERSION)
 
 
 class Get(Struct, frozen=True, kw_only=True):
