@@ -13,7 +13,13 @@ import msgspec
 from kuberuntime.objects import meta
 from kuberuntime.objects.intstr import IntOrString
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
-from leaderworkerset.api.leaderworkerset import Condition, DecodeError, GroupReplacementPolicy, field_error
+from leaderworkerset.api.leaderworkerset import (
+    Condition,
+    DecodeError,
+    GroupReplacementPolicy,
+    PodTerminationPolicy,
+    field_error,
+)
 from leaderworkerset.api.structs import Base, Int32
 
 API_VERSION: Final = "disaggregatedset.x-k8s.io/v1"
@@ -109,6 +115,7 @@ class RoleSpec(Base, frozen=True, kw_only=True):
     rollout_strategy: RoleRolloutStrategy | None = None
     leader_worker_template: JSONObject | None = None
     group_replacement_policy: GroupReplacementPolicy | None = None
+    pod_termination_policy: PodTerminationPolicy | None = None
 
 
 class RoleMetadata(Base, frozen=True, kw_only=True):
@@ -142,6 +149,11 @@ class Role(Base, frozen=True, kw_only=True):
         """Return when the replacement of a group may be scheduled; relevant for groups with random keys."""
         policy = None if self.spec is None else self.spec.group_replacement_policy
         return policy or GroupReplacementPolicy.POST_TERMINATION
+
+    @property
+    def termination(self) -> PodTerminationPolicy | None:
+        """Return how groups terminate; None if an annotation decides."""
+        return None if self.spec is None else self.spec.pod_termination_policy
 
     @property
     def rolling_update(self) -> RoleRollingUpdate | None:

@@ -36,6 +36,8 @@ class RolePart(Struct, frozen=True, kw_only=True):
     updated: int
     replacement: str = ""
     """The replacement policy of groups with random keys; empty for groups with ordinals, which have only one policy."""
+    termination: str | None = None
+    """The termination policy in the spec; None if an annotation decides."""
 
     @property
     def baseline(self) -> int:
@@ -79,6 +81,7 @@ def part_of(obj: JSONObject) -> RolePart:
         replacement=spec.get("groupReplacementPolicy") or GroupReplacementPolicy.POST_TERMINATION
         if groupname.is_hash_set(obj)
         else "",
+        termination=spec.get("podTerminationPolicy"),
     )
 
 

@@ -9,7 +9,7 @@ In: `ObservedDisaggregatedSet`, all cached objects that the decision uses. Out: 
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from msgspec import Struct
@@ -70,7 +70,7 @@ def reconcile_slice(
     rest = tuple(part for part in old if part not in drained)
     piece = _Slice(desired, index, rest, _newest(desired, parts))
     actions = [
-        *_replace_as(desired, parts),
+        *_set_policies(desired, parts),
         *_delete_drained(piece, drained),
         *(_roll(piece) if rest else _resize(piece)),
     ]
@@ -78,14 +78,20 @@ def reconcile_slice(
     return (*actions, *roleservices.reconcile_services(desired.obj, current, old, services))
 
 
-def _replace_as(desired: DesiredSet, parts: Sequence[RolePart]) -> list[Patch]:
-    """Set their role's replacement policy on groups of every revision, also during a rollout (N-DS-2, N-AT-9)."""
-    policies = {role.name: role.replacement.value for role in desired.whole.roles}
-    return [
-        _patch(part, {"spec": {"groupReplacementPolicy": policies[part.role]}})
-        for part in parts
-        if part.replacement and part.replacement != policies.get(part.role, part.replacement) and not part.is_deleting
-    ]
+def _set_policies(desired: DesiredSet, parts: Sequence[RolePart]) -> Iterator[Patch]:
+    """Yield patches for policies that are outside of the revision, also during a rollout (N-DS-2, N-AT-9, N-PT-5)."""
+    roles = {role.name: role for role in desired.whole.roles}
+    for part in parts:
+        role = roles.get(part.role)
+        if role is None or part.is_deleting:
+            continue
+        policies: JSONObject = {}
+        if part.replacement and part.replacement != role.replacement.value:
+            policies["groupReplacementPolicy"] = role.replacement.value
+        if part.termination != role.termination:
+            policies["podTerminationPolicy"] = role.termination
+        if policies:
+            yield _patch(part, {"spec": policies})
 
 
 def _newest(desired: DesiredSet, parts: Sequence[RolePart]) -> dict[str, RolePart]:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from tests.builders import NOW
 from tests.disaggregated import disaggregatedset_object, role, with_image
 from tests.unit.leaderworkerset.core.disaggregatedset.decisions import (
@@ -69,6 +70,30 @@ class TestReplacementPolicy:
     def test_replacement_policy_does_not_change_the_revision(self) -> None:
         """The replacement policy does not change the revision (N-DS-2)."""
         assert revision_of(self.NOW_) == revision_of(self.WAITING) != revision_of(SET)
+
+
+class TestTerminationPolicy:
+    @pytest.mark.parametrize("old", [None, "Default"])
+    @pytest.mark.parametrize("new", ["Parallel", None])
+    def test_termination_policy_reaches_every_revision_immediately(self, old: str | None, new: str | None) -> None:
+        """It is outside of the revision, so that no rollout brings it (N-PT-5)."""
+
+        def with_termination(obj: JSONObject, policy: str | None) -> JSONObject:
+            return obj | {"spec": obj["spec"] | ({"podTerminationPolicy": policy} if policy else {})}
+
+        obj = NEXT
+        roles = [one | {"spec": with_termination(one, new)["spec"]} for one in obj["spec"]["roles"]]
+        parts = [with_termination(part, old) for part in (*both(SET, 4, 4), *both(obj, 1, 1, ready=0))]
+        plan = reconcile(
+            ObservedDisaggregatedSet(
+                disaggregatedset=obj | {"spec": obj["spec"] | {"roles": roles}}, leaderworkersets=parts
+            ),
+            NOW,
+        )
+
+        patches = {action.key.name: action.patch["spec"] for action in writes(plan) if isinstance(action, Patch)}
+        changed = [name for name, spec in patches.items() if spec == {"podTerminationPolicy": new}]
+        assert sorted(changed) == ([] if new == old else sorted(meta.name(part) for part in parts))
 
 
 class TestSizes:
