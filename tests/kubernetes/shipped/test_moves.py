@@ -12,7 +12,7 @@ from testkit.clusters.kubernetes import KubernetesCluster
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import LIMIT, Space, space_of
 from tests.integration.clusters.state import State
-from tests.integration.lws.explanations import named, typed
+from tests.integration.lws.explanations import follow, named, remedy, typed
 from tests.integration.lws.test_commands import session_of
 from tests.kubernetes.manager.deployed import deployed
 from tests.kubernetes.manager.replicas import Replica
@@ -59,7 +59,7 @@ async def leaders_created(space: Space) -> dict[str, int]:
     return {name: len(uids) for name, uids in seen.items()}
 
 
-async def live(cluster: Cluster, directory: Path) -> None:
+async def live(cluster: Cluster, directory: Path, code: str) -> None:
     """Cordon a node, request moves, and kill the manager: each of its groups moves once; then uncordon the node."""
     replica = Replica(directory, "manager", directory / "manager.kubeconfig", dict(CONFIGURATION))
     client = Client(transport(cluster, "tests"))
@@ -88,14 +88,14 @@ async def live(cluster: Cluster, directory: Path) -> None:
         assert meta.uid(await space.client.get(PODS, ObjectKey(space.namespace, "web-1"))) == meta.uid(
             state.pods["web-1"]
         )
-        await one_is_never_moved(space)
+        await one_is_never_moved(space, code)
         await one_waits(space)
     await client.close()
     assert "Traceback" not in replica.log.read_text()
     assert "forbidden" not in replica.log.read_text()
 
 
-async def one_is_never_moved(space: Space) -> None:
+async def one_is_never_moved(space: Space, code: str) -> None:
     """Check that a keyed group that must stay available is not moved, and that cause and command name the reason."""
     rollout, asks = {"maxUnavailable": 0, "maxSurge": 1}, {labels.MOVE_OFF_CLOSED_NODES: "on"}
     await space.create(lws("keys", replicas=1, size=1, rollout=rollout, annotations=asks, groupIdentity="Hash"))
@@ -108,8 +108,13 @@ async def one_is_never_moved(space: Space) -> None:
     try:
         with pytest.raises(CommandError, match="maxUnavailable is 0"):
             await (await Drain.of(session_of(space), [node])).run(LIMIT)
-        told = await named(space, "LWS-E095", "keys")
+        told = await named(space, code, "keys")
         assert f"on closed node {node} is never moved" in told.sentence
+        await follow(space, told, "or at once")
+        async with asyncio.timeout(LIMIT):
+            while node in (await nodes_of(space)).values():  # noqa: ASYNC110 - as an operator waits
+                await asyncio.sleep(0.2)
+        await space.until(is_there)
     finally:
         await space.cordon(node, unschedulable=False)
     await space.delete("keys")
@@ -166,16 +171,18 @@ def _rests(state: State, name: str) -> None:
     assert condition["status"] == "False"
 
 
-async def test_groups_leave_a_closed_node_one_by_one_when_embedded(tmp_path: Path, runner: Any) -> None:
+@remedy("LWS-E095")
+async def test_groups_leave_a_closed_node_one_by_one_when_embedded(tmp_path: Path, runner: Any, code: str) -> None:
     async with embedded_cluster(tmp_path / "cluster") as cluster:
-        await live(cluster, tmp_path)
+        await live(cluster, tmp_path, code)
 
 
+@remedy("LWS-E095")
 @pytest.mark.parametrize("cluster", ["kubernetes"], indirect=True)
 async def test_groups_leave_a_closed_node_one_by_one_on_a_real_cluster(
-    cluster: KubernetesCluster, tmp_path: Path
+    cluster: KubernetesCluster, tmp_path: Path, code: str
 ) -> None:
-    await live(cluster, tmp_path)
+    await live(cluster, tmp_path, code)
 
 
 MANY: Final = 40

@@ -1,6 +1,9 @@
-"""Broken templates by the code of their cause: `tests/integration/lws/test_remedies.py` corrects each, and counts the untested causes."""
+"""Remedies that tests apply: broken templates by the code of their cause, and the marks `@remedy(CODE)` of tests."""
 
+import re
 from typing import Any, Final
+
+from testkit.repository import ROOT
 
 
 def asks(**requests: str) -> dict[str, Any]:
@@ -10,6 +13,10 @@ def asks(**requests: str) -> dict[str, Any]:
 
 
 ELSEWHERE: Final = [{"labelSelector": {"matchLabels": {"app": "nobody"}}, "topologyKey": "zone"}]
+
+
+PROBE: Final = {"httpGet": {"path": "/", "port": "serving"}}
+MOUNTED: Final = {"name": "data", "mountPath": "/data"}
 
 TEMPLATES: Final[dict[str, dict[str, Any]]] = {
     "LWS-E012": {"container": {"ports": [{"containerPort": 99999}]}},
@@ -28,13 +35,35 @@ TEMPLATES: Final[dict[str, dict[str, Any]]] = {
         "container": {"ports": [{"containerPort": 8080, "hostPort": 38081}]},
     },
     "LWS-E048": asks(**{"ephemeral-storage": "900Ti"}),
+    "LWS-E062": {"container": {"image": "app:1:2"}},
+    "LWS-E065": {"container": {"image": "mapped:1", "command": None}},
+    "LWS-E105": {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpus"}]},
+    "LWS-E112": {"container": {"securityContext": {"runAsNonRoot": True, "runAsUser": 0}}},
+    "LWS-E114": {
+        "volumes": [{"name": "data", "emptyDir": {}}],
+        "container": {"volumeMounts": [MOUNTED | {"subPathExpr": "$(NOBODY)/models"}]},
+    },
+    "LWS-E117": {"container": {"readinessProbe": PROBE}},
 }
 """By code, the fields of a pod template that cause it; the remedy is a template without them."""
 
-ON_KUBERNETES: Final = frozenset({"LWS-E027"})
+ON_KUBERNETES: Final = frozenset({"LWS-E027", "LWS-E105"})
 """The causes that only a real API server has."""
 
-TRIED: Final = frozenset({*TEMPLATES, "LWS-E020", "LWS-E039", "LWS-E041", "LWS-E043"})
+OF_KUBELETS: Final = frozenset({"LWS-E062", "LWS-E065", "LWS-E112", "LWS-E114", "LWS-E117"})
+"""The causes that a kubelet finds: the control plane for tests only simulates nodes."""
 
-MOST_UNTRIED: Final = 33
-"""The number of causes with a remedy that a test could apply, and none does; it may only fall."""
+FOLDERS: Final = ("packages/leaderworkerset/tests/integration/lws", "tests/kubernetes/shipped")
+
+TRIED: Final = frozenset(
+    {
+        *TEMPLATES,
+        *(
+            code
+            for folder in FOLDERS
+            for file in (ROOT / folder).glob("test_*.py")
+            for code in re.findall(r'^@remedy\("(LWS-E\d{3})"\)$', file.read_text(), re.MULTILINE)
+        ),
+    }
+)
+"""The causes whose remedy a test applies."""

@@ -209,7 +209,8 @@ class PodDriver(Driver):
         """Map an added LeaderWorkerSet to its leader pods, which may have been observed before it.
 
         A change of its restart settings may also end the wait of a group, or recreate an exhausted group. A change of
-        the termination settings concerns the workers of leaders that are ending.
+        the termination settings concerns the workers of leaders that are ending, one of startupPolicy those of leaders
+        that are not ready.
         """
         if change.new is None or (change.old is not None and _settings(change.old) == _settings(change.new)):
             return ()
@@ -230,7 +231,7 @@ class PodDriver(Driver):
 
 def _settings(lws: JSONObject) -> list[str | None]:
     annotations, spec = meta.annotations(lws), meta.spec(lws)
-    return [*map(annotations.get, WAKING_GROUPS), *map(spec.get, WAKING_FIELDS)]
+    return [*map(annotations.get, WAKING_GROUPS), *map(spec.get, ("startupPolicy", *WAKING_FIELDS))]
 
 
 def keys_of_pod(change: Change) -> Iterable[ObjectKey]:

@@ -2,13 +2,16 @@
 
 import asyncio
 import os
+import re
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from tests.controlplane import build
 from tests.integration.clusters.objects import pod_template
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State
@@ -33,6 +36,14 @@ NAMED_WITHIN: Final = 5.0
 """Seconds after the fault can be seen."""
 
 HELD: Final = "tests.example.com/held"
+
+COMMAND: Final = re.compile(r"\b(?:kubectl|lws) .+")
+"""The command at the end of a step."""
+
+
+def remedy(code: str) -> pytest.MarkDecorator:
+    """Mark a test that applies the remedy of this cause, and sees the set get ready; `tests.explanations.remedies` counts it."""
+    return pytest.mark.parametrize("code", [code])
 
 
 class LateClock(SystemClock):
@@ -67,6 +78,23 @@ async def typed(space: Space, *words: str, code: int = 0) -> str:
     output, _ = await process.communicate()
     assert process.returncode == code, output.decode()
     return output.decode()
+
+
+async def follow(space: Space, told: Diagnosis, words: str) -> None:
+    """Run the command of the step with these words in a shell, as `lws explain` prints it."""
+    (step,) = [step for step in told.steps if words in step]
+    (line,) = COMMAND.findall(step)
+    programs = [str(Path(sys.executable).parent)]
+    if line.startswith("kubectl"):
+        if not build.is_built(build.CHOSEN):
+            pytest.skip("kubectl is not built: `make test-kubernetes` builds it")
+        programs.append(str(build.assets(print)))
+    paths = os.pathsep.join([*programs, os.environ["PATH"]])
+    environment = os.environ | {"KUBECONFIG": str(space.cluster.kubeconfig), "PATH": paths}
+    pipe, both = asyncio.subprocess.PIPE, asyncio.subprocess.STDOUT
+    process = await asyncio.create_subprocess_shell(line, env=environment, stdout=pipe, stderr=both)
+    output, _ = await process.communicate()
+    assert process.returncode == 0, f"{line}: {output.decode()}"
 
 
 async def named(

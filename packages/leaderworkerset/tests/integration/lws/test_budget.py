@@ -8,6 +8,7 @@ from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, is_ready, revision_of, shows
 from tests.integration.lws import test_hash as keyed
+from tests.integration.lws.explanations import follow, named, remedy
 from tests.integration.lws.recreation import replaced
 from tests.integration.lws.test_commands import session_of
 
@@ -243,7 +244,8 @@ async def test_restart_limit_requires_a_policy_that_recreates(space: Space) -> N
         await space.create(lws(template={"maxGroupRestarts": 1, "restartPolicy": "None"}))
 
 
-async def test_commands_explain_and_recover_an_exhausted_group(space: Space) -> None:
+@remedy("LWS-E079")
+async def test_commands_explain_and_recover_an_exhausted_group(space: Space, code: str) -> None:
     """`lws explain`, `lws rollout status` and `lws recover` name the group, and the second restart is not made."""
     await space.bring_up(limited(0))
     await exhaust(space, 0)
@@ -259,7 +261,7 @@ async def test_commands_explain_and_recover_an_exhausted_group(space: Space) -> 
 
     assert await recover(session, Selection("web", None), is_trial=True) == "web group 0 recovered (dry run)"
     assert_exhausted(space.state, "web-0", "web-0-1")
-    assert await recover(session, Selection("web", 0)) == "web group 0 recovered"
+    await follow(space, await named(space, code), "let it try again")
     await space.settled()
     with pytest.raises(CommandError, match="web has no group that used up its restarts"):
         await recover(session, Selection("web", None))

@@ -7,6 +7,7 @@ import pytest
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, conditions
+from tests.integration.lws.explanations import follow, named, remedy
 from tests.integration.lws.recreation import replaced
 
 from kuberuntime.errors import APIError
@@ -77,6 +78,18 @@ async def test_failed_group_is_recreated_before_completion(space: Space) -> None
     await space.restart_container("web-0")
     await replaced(space, before, "web-0", "web-0-1")
     await space.until(lambda state: holds("Available", state))
+
+
+@remedy("LWS-E077")
+async def test_group_past_its_deadline_runs_again_with_more_time(space: Space, code: str) -> None:
+    await space.create(lws(replicas=1, size=2, annotations=COMPLETES | {labels.COMPLETION_DEADLINE: "3s"}))
+    await space.until(lambda state: ended(state, "Failed", "web-0"))
+    told = await named(space, code)
+    (step,) = (step for step in told.steps if step.startswith("give it more time"))
+    assert labels.COMPLETION_DEADLINE in step
+    await space.patch({"metadata": {"annotations": {labels.COMPLETION_DEADLINE: "1h"}}})
+    await follow(space, told, "give it more time")
+    await space.settled()
 
 
 async def test_group_ends_at_its_deadline_and_set_after_its_ttl(space: Space) -> None:

@@ -13,8 +13,10 @@ from tests.integration.lws.explanations import (
     NAMED_WITHIN,
     asking,
     diagnosis,
+    follow,
     named,
     of_kubernetes,
+    remedy,
     template,
     unreachable_webhook,
     warned,
@@ -99,7 +101,8 @@ async def test_explain_names_a_quota_of_revisions(space: Space) -> None:
     )
 
 
-async def test_explain_names_a_limit_range(space: Space) -> None:
+@remedy("LWS-E022")
+async def test_explain_names_a_limit_range(space: Space, code: str) -> None:
     of_kubernetes(space)
     limits = {"limits": [{"type": "Container", "max": {"cpu": "1"}}]}
     await space.create(
@@ -107,23 +110,38 @@ async def test_explain_names_a_limit_range(space: Space) -> None:
     )
     await space.create(lws(replicas=1, size=2, template=asking(cpu="2")))
     await space.until(warned("maximum cpu usage"))
-    assert "maximum cpu usage per Container is 1" in (await named(space, "LWS-E022")).sentence
+    assert "maximum cpu usage per Container is 1" in (await named(space, code)).sentence
+    await space.replace_worker_template(asking(cpu="1")["workerTemplate"])
+    await space.settled()
 
 
-async def test_explain_names_pod_security(space: Space) -> None:
+@remedy("LWS-E023")
+async def test_explain_names_pod_security(space: Space, code: str) -> None:
     of_kubernetes(space)
     restricted = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}
     await space.client.patch(NAMESPACES, ObjectKey("", space.namespace), restricted, kind="merge")
     await space.create(lws(replicas=1, size=2))
     await space.until(warned("violates PodSecurity"))
-    assert "Pod Security level restricted:" in (await named(space, "LWS-E023")).sentence
+    told = await named(space, code)
+    assert "Pod Security level restricted:" in told.sentence
+    assert told.steps[0] == "set securityContext in the template of web"
+    admitted = pod_template(securityContext={"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}})
+    own = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+    assert all(field in told.sentence for field in (*own, "runAsNonRoot", "seccompProfile"))
+    admitted["spec"]["containers"][0]["securityContext"] = own
+    await space.replace_worker_template(admitted)
+    await space.settled()
 
 
-async def test_explain_names_a_missing_service_account(space: Space) -> None:
+@remedy("LWS-E025")
+async def test_explain_names_a_missing_service_account(space: Space, code: str) -> None:
     of_kubernetes(space)
     await space.create(lws(replicas=1, size=2, template=template(serviceAccountName="nobody")))
     await space.until(warned('serviceaccount "nobody" not found'))
-    assert "service account nobody does not exist" in (await named(space, "LWS-E025")).sentence
+    told = await named(space, code)
+    assert "service account nobody does not exist" in told.sentence
+    await follow(space, told, "create serviceaccount")
+    await space.settled()
 
 
 async def test_explain_names_a_missing_priority_class(space: Space) -> None:
@@ -187,7 +205,8 @@ async def test_explain_names_a_readiness_gate(space: Space) -> None:
     assert told.sentence.endswith("of pod web-0 is not open, though its containers are ready")
 
 
-async def test_explain_names_a_service_that_hides_starting_ranks(space: Space) -> None:
+@remedy("LWS-E083")
+async def test_explain_names_a_service_that_hides_starting_ranks(space: Space, code: str) -> None:
     await space.create(lws(replicas=1, size=2, gated=True))
 
     def runs(state: State) -> None:
@@ -196,8 +215,18 @@ async def test_explain_names_a_service_that_hides_starting_ranks(space: Space) -
 
     await space.until(runs)
     await space.patch({"spec": {"publishNotReadyAddresses": False}}, resource=SERVICES)
-    told = await named(space, "LWS-E083")
+    told = await named(space, code)
     assert "Service web publishes only ranks that are ready" in told.sentence
+    assert told.steps[0].startswith("delete Service web")
+    await space.delete("web", SERVICES)
+
+    def is_right(state: State) -> None:
+        assert meta.spec(state.services["web"])["publishNotReadyAddresses"]
+
+    await space.until(is_right)
+    async with space.releasing():
+        await space.release("web-0", "web-0-1")
+        await space.settled()
 
 
 async def test_explain_names_a_partition(space: Space) -> None:

@@ -4,8 +4,10 @@ from tests.integration.clusters.objects import lws
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State
 from tests.integration.lws.explanations import (
+    follow,
     named,
     of_kubernetes,
+    remedy,
     template,
     unreachable_webhook,
     warned,
@@ -75,7 +77,8 @@ async def test_explain_names_a_statefulset_without_a_status(space: Space) -> Non
     await space.settled()
 
 
-async def test_explain_names_a_missing_revision(space: Space) -> None:
+@remedy("LWS-E015")
+async def test_explain_names_a_missing_revision(space: Space, code: str) -> None:
     (revision,) = (await space.bring_up(lws(replicas=1, size=2))).revisions
 
     def has_no_workers(state: State) -> None:
@@ -87,11 +90,14 @@ async def test_explain_names_a_missing_revision(space: Space) -> None:
         await space.delete(revision, CONTROLLER_REVISIONS)
         await space.delete("web-0", STATEFULSETS)
         await space.until(has_no_workers)
-        told = await named(space, "LWS-E015")
+        await named(space, code)
     finally:
         await space.manager.start()
+    told = await named(space, code)
     assert "of leader web-0 does not exist, so its workers cannot be created" in told.sentence
     assert meta.name(await space.get(STATEFULSETS, "web")) == "web"
+    await follow(space, told, "restart web/0")
+    await space.settled()
 
 
 async def test_explain_names_a_missing_runtime_class(space: Space) -> None:

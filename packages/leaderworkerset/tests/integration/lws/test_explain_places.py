@@ -9,7 +9,7 @@ from testkit.clusters.cluster import ZONE
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import shows
-from tests.integration.lws.explanations import HELD, NAMED_WITHIN, asking, named, template, unschedulable
+from tests.integration.lws.explanations import HELD, NAMED_WITHIN, asking, named, remedy, template, unschedulable
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -97,12 +97,14 @@ async def test_explain_names_a_scheduling_gate(space: Space) -> None:
     assert f"scheduling gate {HELD}" in (await named(space, "LWS-E031")).sentence
 
 
-async def test_explain_names_a_claim_without_a_storage_class(space: Space) -> None:
+@remedy("LWS-E044")
+async def test_explain_names_a_claim_without_a_storage_class(space: Space, code: str) -> None:
+    late = f"late-{space.namespace}"
     claim = {
         "metadata": {"name": "data"},
         "spec": {
             "accessModes": ["ReadWriteOnce"],
-            "storageClassName": "no-such-class",
+            "storageClassName": late,
             "resources": {"requests": {"storage": "1Gi"}},
         },
     }
@@ -111,8 +113,11 @@ async def test_explain_names_a_claim_without_a_storage_class(space: Space) -> No
     parts = {"workerTemplate": mounted, "volumeClaimTemplates": [claim]}
     await space.create(lws(replicas=1, size=1, template=parts))
     await space.until(unschedulable("PersistentVolumeClaim"))
-    told = await named(space, "LWS-E044")
-    assert told.sentence == "claim data-web-0 of pod web-0 is not bound: there is no StorageClass no-such-class"
+    told = await named(space, code)
+    assert told.sentence == f"claim data-web-0 of pod web-0 is not bound: there is no StorageClass {late}"
+    assert told.steps[0].startswith("make the StorageClass or a volume for claim data-web-0")
+    await space.provide_volumes(late, 1)
+    await space.settled()
 
 
 async def test_explain_names_a_missing_claim(space: Space) -> None:

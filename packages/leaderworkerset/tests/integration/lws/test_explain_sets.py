@@ -8,7 +8,7 @@ import pytest
 from tests.disaggregated import disaggregatedset_object, role
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State
-from tests.integration.lws.explanations import ASKED_AGAIN, NAMED_WITHIN, unreachable_webhook, warned
+from tests.integration.lws.explanations import ASKED_AGAIN, NAMED_WITHIN, follow, remedy, unreachable_webhook, warned
 from tests.integration.lws.test_commands import session_of
 
 from kuberuntime import timeouts
@@ -42,7 +42,17 @@ async def told(space: Space, code: str) -> Diagnosis:
     return found
 
 
-async def test_explain_names_a_scaler_of_another_owner(space: Space, capsys: pytest.CaptureFixture[str]) -> None:
+async def healthy(space: Space) -> None:
+    """Wait until the set is healthy."""
+    async with timeouts.within(NAMED_WITHIN * 4):
+        while worst(await explain(session_of(space), parse("split"))).verdict is not Verdict.HEALTHY:  # noqa: ASYNC110
+            await asyncio.sleep(ASKED_AGAIN)
+
+
+@remedy("LWS-E016")
+async def test_explain_names_a_scaler_of_another_owner(
+    space: Space, capsys: pytest.CaptureFixture[str], code: str
+) -> None:
     scaler = {
         "apiVersion": ROLE_SCALERS.api_version,
         "kind": ROLE_SCALERS.kind,
@@ -52,7 +62,7 @@ async def test_explain_names_a_scaler_of_another_owner(space: Space, capsys: pyt
     await space.create(scaler, ROLE_SCALERS)
     await create(space, [role("prefill", 1), role("decode", 1) | EXTERNAL])
     await space.until(warned("belongs to another owner"))
-    found = await told(space, "LWS-E016")
+    found = await told(space, code)
     assert (found.target, found.verdict) == ("split", Verdict.STUCK)
     line = (
         f"split is stuck: LWS-E016 (a role's scaler belongs to another owner); `lws -n {space.namespace} explain split`"
@@ -62,16 +72,20 @@ async def test_explain_names_a_scaler_of_another_owner(space: Space, capsys: pyt
     wanted = shown.GetRequest((parse("split"),), None, everywhere=False, selector="", managed_fields=False)
     await get.say_causes(session, await shown.observe(session, wanted), wanted)
     assert f"{line} says more" in capsys.readouterr().err.splitlines()
+    await follow(space, found, "if it is not needed")
+    await healthy(space)
 
 
-async def test_explain_names_a_part_that_the_server_rejects(space: Space) -> None:
+@remedy("LWS-E017")
+async def test_explain_names_a_part_that_the_server_rejects(space: Space, code: str) -> None:
     async with unreachable_webhook(space, LEADERWORKERSETS):
         await create(space, [role("prefill", 1), role("decode", 1)])
         await space.until(warned("unreachable.example.com"))
-        found = await told(space, "LWS-E017")
+        found = await told(space, code)
     assert found.sentence.startswith("LeaderWorkerSet split-0-")
     assert "cannot be created" in found.sentence
     assert "unreachable.example.com" in found.sentence
+    await healthy(space)
 
 
 async def test_explain_reports_a_finished_set_as_healthy(space: Space) -> None:

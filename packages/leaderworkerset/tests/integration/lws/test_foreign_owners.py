@@ -4,7 +4,7 @@ import pytest
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State
-from tests.integration.lws.explanations import named, typed, unreachable_webhook, warned
+from tests.integration.lws.explanations import named, remedy, typed, unreachable_webhook, warned
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -25,7 +25,8 @@ def assert_unavailable(state: State, name: str, ready: int) -> None:
     assert (status.get("readyReplicas", 0), is_available(state, name)) == (ready, False)
 
 
-async def test_group_with_a_name_of_another_set_is_not_counted(space: Space) -> None:
+@remedy("LWS-E019")
+async def test_group_with_a_name_of_another_set_is_not_counted(space: Space, code: str) -> None:
     """`meet-1` is there first, then `meet` grows to a group of that name."""
     other = (await space.bring_up(lws("meet-1", replicas=1, size=2))).uids("meet-1")
     await space.bring_up(lws("meet", replicas=1, size=2))
@@ -34,8 +35,9 @@ async def test_group_with_a_name_of_another_set_is_not_counted(space: Space) -> 
     state = await space.until(lambda state: assert_unavailable(state, "meet", 1))
     assert is_available(state, "meet-1")
     assert state.uids("meet-1") == other
-    found = await named(space, "LWS-E019", "meet")
+    found = await named(space, code, "meet")
     assert "LeaderWorkerSet meet-1" in found.sentence
+    assert found.steps[1].startswith("delete the other object")
     await space.delete("meet-1")
     await space.settled("meet")
 
@@ -86,13 +88,16 @@ def _assert_available(state: State) -> None:
     assert is_available(state)
 
 
+@remedy("LWS-E028")
 @pytest.mark.parametrize(("resource", "ready"), [(SERVICES, 1), (CONTROLLER_REVISIONS, 0)], ids=["service", "revision"])
-async def test_rejected_object_is_explained_and_status_written(space: Space, resource: Resource, ready: int) -> None:
+async def test_rejected_object_is_explained_and_status_written(
+    space: Space, code: str, resource: Resource, ready: int
+) -> None:
     async with unreachable_webhook(space, resource):
         await space.create(lws(replicas=1, size=2))
         await space.until(warned("unreachable.example.com"))
         await space.until(lambda state: assert_unavailable(state, "web", ready))
-        found = await named(space, "LWS-E028")
+        found = await named(space, code)
         assert "unreachable.example.com" in found.sentence
     await space.settled()
 
@@ -115,14 +120,16 @@ def assert_failing(state: State, name: str) -> None:
     assert reconcilefailure.is_failing(state.leaderworkersets[name])
 
 
-async def test_explain_names_unreadable_restart_counts(space: Space) -> None:
+@remedy("LWS-E056")
+async def test_explain_names_unreadable_restart_counts(space: Space, code: str) -> None:
     """The set is not reconciled, although all groups are ready (N-RB-10)."""
     await space.bring_up(lws(replicas=1, size=2))
     await space.patch({"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: "many"}}})
     await space.until(warned(f"Cannot reconcile: annotation {labels.GROUP_RESTART_COUNTS}: many"))
     await space.until(lambda state: assert_unavailable(state, "web", 1))
-    found = await named(space, "LWS-E056")
+    found = await named(space, code)
     assert "many" in found.sentence
+    assert found.steps == ("correct the field, or remove the annotation",)
     await space.patch({"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: None}}})
     await space.edit(replicas=2)
     await space.settled()

@@ -6,7 +6,7 @@ from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, revision_of
 from tests.integration.clusters.versions import skip_without
-from tests.integration.lws.explanations import named
+from tests.integration.lws.explanations import follow, named, remedy
 from tests.integration.lws.test_rollout import at_least, images, new_worker
 
 from kuberuntime.objects import meta
@@ -111,8 +111,9 @@ async def test_group_is_recreated_when_no_node_can_resize_it(space: Space, reque
     assert (await space.until(is_recreated)).uids("web")["web-0"] == before["web-0"]
 
 
+@remedy("LWS-E097")
 async def test_group_keeps_its_pods_when_only_in_place_is_permitted(
-    space: Space, request: pytest.FixtureRequest
+    space: Space, request: pytest.FixtureRequest, code: str
 ) -> None:
     """An infeasible resize is reported with its pod, and the same pods accept other amounts."""
     skip_without(request, kubernetesfeatures.RESIZE_CHECK)
@@ -124,12 +125,14 @@ async def test_group_keeps_its_pods_when_only_in_place_is_permitted(
         assert "Cannot resize pod web-1" in told_of_resizes(state)
 
     await space.until(is_told)
+    assert "apply other amounts to web, or the old ones: the pods stay" in (await named(space, code)).steps
     await space.edit_template(workerTemplate=sized("200m"))
     state = await space.settled()
     assert (state.uids("web"), cpus(state)) == (before, {"200m"})
 
 
-async def test_other_changes_recreate_groups_or_hold_the_rollout(space: Space) -> None:
+@remedy("LWS-E096")
+async def test_other_changes_recreate_groups_or_hold_the_rollout(space: Space, code: str) -> None:
     """The error names the first field that is not an image. After a revert, nothing has changed."""
     before = (await space.bring_up(in_place("Only", replicas=2, size=2))).uids("web")
     await space.edit_template(size=3)
@@ -139,9 +142,9 @@ async def test_other_changes_recreate_groups_or_hold_the_rollout(space: Space) -
         assert why.format("holds the rollout") in state.notes("GroupsUpdating")
 
     assert (await space.until(is_told)).uids("web") == before
-    told = await named(space, "LWS-E096")
+    told = await named(space, code)
     assert "held at group 0: spec.leaderWorkerTemplate.size differs" in told.sentence
-    await space.patch({"metadata": {"annotations": {labels.IN_PLACE: "IfPossible"}}})
+    await follow(space, told, "to recreate such groups")
     state = await space.settled()
     assert not set(state.uids("web").values()) & set(before.values())
     assert len(state.of("web")) == 6

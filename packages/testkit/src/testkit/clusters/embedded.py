@@ -103,7 +103,9 @@ async def embedded_cluster(directory: Path) -> AsyncIterator[EmbeddedCluster]:
     """Run an embedded cluster with modelled processes."""
     capacity = tuple(f"{resource}={amount}" for resource, amount in CAPACITY.items())
     nodes = Nodes(count=NODES, labels=LABELS, capacity=capacity)
-    settings = Settings(name="test", directory=directory, keep=False, nodes=nodes)
+    (directory / "mapped" / "bin").mkdir(parents=True)
+    images = {"mapped": directory / "mapped"}
+    settings = Settings(name="test", directory=directory, keep=False, nodes=nodes, images=images)
     runner = ModelRunner(program_of)
     async with embedded.serving(settings, SystemClock()) as cluster, workloads.working(cluster, runner):
         yield EmbeddedCluster(settings.kubeconfig, runner)

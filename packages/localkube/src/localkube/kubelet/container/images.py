@@ -46,6 +46,12 @@ THIS_MACHINE: Final = "host"
 
 TAG: Final = re.compile(r"(@[^/]*|:[^/:]*)$")
 
+PATH_PART: Final = r"[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*"
+NAME: Final = re.compile(
+    rf"(?:[A-Za-z0-9][A-Za-z0-9.-]*(?::\d+)?/)?{PATH_PART}(?:/{PATH_PART})*(?::[\w][\w.-]{{0,127}})?(?:@[A-Za-z][\w+.-]*:[0-9a-fA-F]{{32,}})?"
+)
+"""The names of images that container runtimes accept."""
+
 
 class UnrunnableError(Exception):
     """The container cannot run here; `reason` is for the status, the text says what to do."""
@@ -67,6 +73,12 @@ class ProgramSource(Struct, frozen=True):
     def directory(self) -> Path | None:
         """Return the directory that replaces the image, None if there is none."""
         return self.folder or self.environment or self.root
+
+
+def check_name(image: str) -> None:
+    """Refuse a name that no container runtime can parse."""
+    if not NAME.fullmatch(image):
+        raise UnrunnableError("InvalidImageName", f'couldn\'t parse image name "{image}": invalid reference format')
 
 
 def find_place(image: str, images: Mapping[str, Path]) -> ProgramSource:

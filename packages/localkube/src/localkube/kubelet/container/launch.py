@@ -70,6 +70,7 @@ def plan(container: JSONObject, context: Context, around: Surroundings) -> Launc
             "spec.resourceClaims: devices of claims are not served on one machine; request an extended resource in their "
             "place, or leave resourceClaims out"
         )
+    images.check_name(container.get("image") or "")
     why = stubbed(container, context, around.settings)
     if why:
         return _stub(container, context, around.settings, why)
