@@ -13,8 +13,8 @@ from docs import generatedpage
 from tests.explanations.ways import WAYS
 
 from leaderworkerset.cli.commands.explain import EXIT_CODES
-from leaderworkerset.diagnosis.catalogue import BY_PEOPLE, CATALOGUE, NO_CAUSE, NOT_READ
-from leaderworkerset.diagnosis.finding import Cause
+from leaderworkerset.diagnosis.catalogue import CATALOGUE, NO_CAUSE, NOT_READ
+from leaderworkerset.diagnosis.finding import PERSONS, Cause
 
 PAGE = Path(__file__).parent / "reference" / "causes.md"
 BROKEN = PAGE.with_name("broken-programs.md")
@@ -115,8 +115,10 @@ def section(cause: Cause) -> str:
     """Describe one cause."""
     early = "starting" if cause.code in WARMING else "progressing"
     verdict = f"{early}, then stuck" if cause.code in IN_TIME else cause.verdict
-    by_person = " Only a person can do that.\n" if cause.code in BY_PEOPLE else "\n"
-    return f"## {cause.code}\n\n**{cause.title}** ({verdict})\n\n{cause.meaning}\n\n*Next steps:* {cause.remedy}{by_person}"
+    person = f" Note: {PERSONS[cause.person]}." if cause.person else ""
+    return (
+        f"## {cause.code}\n\n**{cause.title}** ({verdict})\n\n{cause.meaning}\n\n*Next steps:* {cause.remedy}{person}\n"
+    )
 
 
 if __name__ == "__main__":

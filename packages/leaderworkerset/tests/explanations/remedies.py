@@ -15,7 +15,12 @@ def asks(**requests: str) -> dict[str, Any]:
 ELSEWHERE: Final = [{"labelSelector": {"matchLabels": {"app": "nobody"}}, "topologyKey": "zone"}]
 
 
-PROBE: Final = {"httpGet": {"path": "/", "port": "serving"}}
+HTTP: Final = {"httpGet": {"port": 8000}}
+PROBE: Final = {**HTTP, "periodSeconds": 1}
+"""A probe of a port on which nothing listens."""
+
+CLAIMS: Final = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpus"}]}
+"""Claims of devices, for which Kubernetes lacks the template, and the embedded cluster the kind."""
 MOUNTED: Final = {"name": "data", "mountPath": "/data"}
 
 TEMPLATES: Final[dict[str, dict[str, Any]]] = {
@@ -35,22 +40,34 @@ TEMPLATES: Final[dict[str, dict[str, Any]]] = {
         "container": {"ports": [{"containerPort": 8080, "hostPort": 38081}]},
     },
     "LWS-E048": asks(**{"ephemeral-storage": "900Ti"}),
+    "LWS-E057": {"container": {"command": None}},
     "LWS-E062": {"container": {"image": "app:1:2"}},
     "LWS-E065": {"container": {"image": "mapped:1", "command": None}},
-    "LWS-E105": {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpus"}]},
+    "LWS-E067": CLAIMS,
+    "LWS-E068": {"initContainers": [{"name": "first", "image": "app:1", "command": ["false"]}]},
+    "LWS-E070": {"container": {"resources": {"limits": {"memory": "8Mi"}}}},
+    "LWS-E071": {"container": {"command": ["false"]}},
+    "LWS-E072": {"container": {"livenessProbe": PROBE | {"failureThreshold": 1}}},
+    "LWS-E073": {"container": {"readinessProbe": PROBE}},
+    "LWS-E075": {"container": {"command": ["true"]}},
+    "LWS-E105": CLAIMS,
     "LWS-E112": {"container": {"securityContext": {"runAsNonRoot": True, "runAsUser": 0}}},
     "LWS-E114": {
         "volumes": [{"name": "data", "emptyDir": {}}],
         "container": {"volumeMounts": [MOUNTED | {"subPathExpr": "$(NOBODY)/models"}]},
     },
-    "LWS-E117": {"container": {"readinessProbe": PROBE}},
+    "LWS-E115": {"container": {"lifecycle": {"postStart": HTTP}}},
+    "LWS-E117": {"container": {"readinessProbe": {"httpGet": {"port": "serving"}}}},
 }
 """By code, the fields of a pod template that cause it; the remedy is a template without them."""
 
 ON_KUBERNETES: Final = frozenset({"LWS-E027", "LWS-E105"})
 """The causes that only a real API server has."""
 
-OF_KUBELETS: Final = frozenset({"LWS-E062", "LWS-E065", "LWS-E112", "LWS-E114", "LWS-E117"})
+OF_KUBELETS: Final = frozenset(
+    f"LWS-E{number}"
+    for number in ("057", "062", "065", "067", "068", "070", "071", "072", "073", "075", "112", "114", "115", "117")
+)
 """The causes that a kubelet finds: the control plane for tests only simulates nodes."""
 
 FOLDERS: Final = ("packages/leaderworkerset/tests/integration/lws", "tests/kubernetes/shipped")

@@ -140,6 +140,7 @@ def _by_cause(observed: Observed, selection: Selection, cause: Cause, finding: F
         sentence=finding.sentence,
         code=cause.code,
         title=cause.title,
+        person=cause.person,
         subject=finding.subject,
         evidence=(*finding.evidence, *context),
         steps=tuple(step for step in finding.steps if has_kubectl or KUBECTL not in step),

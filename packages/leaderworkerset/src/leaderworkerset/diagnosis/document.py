@@ -34,7 +34,7 @@ def lines(diagnosis: Diagnosis) -> list[str]:
     """Return a diagnosis as text: the headline, the evidence, the next step, and the unreadable kinds."""
     rows = [headline(diagnosis)]
     rows += ["", "Evidence:", *(f"  {line}" for line in diagnosis.evidence)] if diagnosis.evidence else []
-    rows += ["", "Next:", *(f"  {step}" for step in diagnosis.steps)] if diagnosis.steps else []
+    rows += ["", f"{diagnosis.next}:", *(f"  {step}" for step in diagnosis.steps)] if diagnosis.steps else []
     rows += ["", f"Not read, so nothing is known of it: {', '.join(diagnosis.unread)}"] if diagnosis.unread else []
     return rows
 
@@ -57,6 +57,7 @@ def _item(diagnosis: Diagnosis) -> JSONObject:
         "sentence": diagnosis.sentence,
         "evidence": list(diagnosis.evidence),
         "nextSteps": list(diagnosis.steps),
+        "person": diagnosis.person,
         "notRead": list(diagnosis.unread),
     }
 

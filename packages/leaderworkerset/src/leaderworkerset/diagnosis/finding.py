@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import TypeAlias
+from enum import StrEnum
+from typing import Final, NotRequired, TypeAlias, TypedDict, Unpack
 
 from msgspec import Struct
 
@@ -45,10 +46,23 @@ class Finding(Struct, frozen=True, kw_only=True):
 Find: TypeAlias = Callable[[Observed], Finding | None]
 
 
+class Person(StrEnum):
+    """The only person who can apply a remedy: it lies outside of the objects of the LeaderWorkerSet."""
+
+    ADMINISTRATOR = "administrator"
+    AUTHOR = "author"
+
+
+PERSONS: Final = {
+    Person.ADMINISTRATOR: "an administrator of the cluster does this",
+    Person.AUTHOR: "the author of the manifest decides this",
+}
+
+
 class Cause(Struct, frozen=True, kw_only=True):
     """An entry of the catalogue. Its code never changes its meaning; `meaning` and `remedy` are for the reference.
 
-    `patience` is set where another component is working on it: so long that counts as progress, however long other
+    A remedy without a `person` is applied by a test. `patience` is set where another component is working on it: so long that counts as progress, however long other
     starts may take.
     """
 
@@ -59,21 +73,24 @@ class Cause(Struct, frozen=True, kw_only=True):
     find: Find
     verdict: Verdict = Verdict.STUCK
     patience: timedelta | None = None
+    person: Person | None = None
 
 
-def cause(
-    *,
-    code: str,
-    title: str,
-    meaning: str,
-    remedy: str,
-    verdict: Verdict = Verdict.STUCK,
-    patience: timedelta | None = None,
-) -> Callable[[Find], Cause]:
+class CauseFields(TypedDict):
+    """The fields of a cause next to its function."""
+
+    code: str
+    title: str
+    meaning: str
+    remedy: str
+    verdict: NotRequired[Verdict]
+    patience: NotRequired[timedelta]
+    person: NotRequired[Person]
+
+
+def cause(**fields: Unpack[CauseFields]) -> Callable[[Find], Cause]:
     """Register the decorated function as an entry of the catalogue."""
-    return lambda find: Cause(
-        code=code, title=title, meaning=meaning, remedy=remedy, find=find, verdict=verdict, patience=patience
-    )
+    return lambda find: Cause(find=find, **fields)
 
 
 class Diagnosis(Struct, frozen=True, kw_only=True):
@@ -101,3 +118,9 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
     since: datetime | None = None
     duration: str = ""
     """The words after the verdict of a start that takes long: `for 4m (last time: 6m)`."""
+    person: Person | None = None
+
+    @property
+    def next(self) -> str:
+        """Return the title of the next steps, which names the person who alone can take them."""
+        return f"Next ({PERSONS[self.person]})" if self.person else "Next"

@@ -100,14 +100,28 @@ async def test_group_ends_at_its_deadline_and_set_after_its_ttl(space: Space) ->
     await space.until(lambda state: _assert(not state.leaderworkersets and not state.of("web")))
 
 
-async def test_hanging_group_is_recreated_when_enabled(space: Space) -> None:
-    watched = {labels.PROGRESS_TIMEOUT: "5m", labels.ON_HANG: "recreate"}
-    before = await space.bring_up(lws(replicas=1, size=2, annotations=watched))
+async def hang(space: Space, before: State) -> None:
+    """Record that a rank of the group hangs."""
     worker = before.pods["web-0-1"]
     since = timestamps.parse(meta.created(worker))
     silent = SilentRank(pod="web-0-1", uid=meta.uid(worker), rank=1, since=since, waits="a lock (futex)")
     text = progressnotes.render_hang(Hang(since=since, ranks=(silent,)))
     await space.patch({"metadata": {"annotations": {labels.HANG: text}}}, "web-0", resource=PODS)
+
+
+@remedy("LWS-E076")
+async def test_restart_ends_the_hang_of_a_group(space: Space, code: str) -> None:
+    before = await space.bring_up(lws(replicas=1, size=2, annotations={labels.PROGRESS_TIMEOUT: "5m"}))
+    await hang(space, before)
+    await follow(space, await named(space, code), "or recreate the group")
+    await replaced(space, before, "web-0", "web-0-1")
+    await space.settled()
+
+
+async def test_hanging_group_is_recreated_when_enabled(space: Space) -> None:
+    watched = {labels.PROGRESS_TIMEOUT: "5m", labels.ON_HANG: "recreate"}
+    before = await space.bring_up(lws(replicas=1, size=2, annotations=watched))
+    await hang(space, before)
     state = await replaced(space, before, "web-0", "web-0-1")
     assert labels.HANG not in meta.annotations(state.pods["web-0"])
     (note,) = state.notes("RecreateGroup")

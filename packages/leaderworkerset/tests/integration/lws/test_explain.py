@@ -167,7 +167,8 @@ async def test_explain_names_an_invalid_template(space: Space) -> None:
     assert "must be between 1 and 65535" in (await named(space, "LWS-E012")).sentence
 
 
-async def test_explain_names_a_finalizer_of_a_pod(space: Space) -> None:
+@remedy("LWS-E052")
+async def test_explain_names_a_finalizer_of_a_pod(space: Space, code: str) -> None:
     await space.bring_up(lws(replicas=1, size=2))
     await space.patch({"metadata": {"finalizers": [HELD]}}, "web-0-1", resource=PODS)
     await space.delete("web-0-1", PODS)
@@ -177,10 +178,11 @@ async def test_explain_names_a_finalizer_of_a_pod(space: Space) -> None:
             assert meta.is_deleting(state.pods["web-0-1"])
 
         await space.until(is_late)
-        told = await named(space, "LWS-E052", "web/0/1", seconds=NAMED_WITHIN + 2)  # its grace period is a second
+        told = await named(space, code, "web/0/1", seconds=NAMED_WITHIN + 2)  # its grace period is a second
     finally:
         await space.patch({"metadata": {"finalizers": None}}, "web-0-1", resource=PODS)
     assert f"pod web-0-1 is terminating, and finalizer {HELD} has blocked that" in told.sentence
+    await space.settled()
 
 
 async def test_explain_names_a_finalizer_of_the_set(space: Space) -> None:
@@ -194,15 +196,18 @@ async def test_explain_names_a_finalizer_of_the_set(space: Space) -> None:
         await space.patch({"metadata": {"finalizers": None}})
 
 
-async def test_explain_names_a_readiness_gate(space: Space) -> None:
+@remedy("LWS-E074")
+async def test_explain_names_a_readiness_gate(space: Space, code: str) -> None:
     await space.create(lws(replicas=1, size=1, gated=True))
 
     def runs(state: State) -> None:
         assert meta.is_condition_true(state.pods["web-0"], "ContainersReady")
 
     await space.until(runs)
-    told = await named(space, "LWS-E074")
+    told = await named(space, code)
     assert told.sentence.endswith("of pod web-0 is not open, though its containers are ready")
+    await space.release("web-0")
+    await space.settled()
 
 
 @remedy("LWS-E083")

@@ -247,13 +247,25 @@ async def test_scaling_back_the_workers_makes_the_set_ready(space: Space, code: 
     await space.settled()
 
 
-@remedy("LWS-E084")
-async def test_leader_that_needs_its_workers_gets_ready(space: Space, code: str) -> None:
+async def create_deaf_leader(space: Space, policy: str) -> None:
+    """Create a set whose leader listens on no port, and so is not ready."""
     of_kubelets(space)
     leader = pod_template()
     leader["spec"]["containers"][0]["readinessProbe"] = {"tcpSocket": {"port": PORT}, "periodSeconds": 1}
     templates = {"leaderTemplate": leader, "workerTemplate": pod_template()}
-    await space.create(lws(replicas=1, size=2, template=templates, startupPolicy="LeaderReady"))
+    await space.create(lws(replicas=1, size=2, template=templates, startupPolicy=policy))
+
+
+def begin_to_listen(space: Space) -> None:
+    """Let all programs listen on the port."""
+    assert isinstance(space.cluster, EmbeddedCluster)
+    for process in space.cluster.runner.processes.values():
+        process.program = replace(process.program, listens={PORT: 0.0})
+
+
+@remedy("LWS-E084")
+async def test_leader_that_needs_its_workers_gets_ready(space: Space, code: str) -> None:
+    await create_deaf_leader(space, "LeaderReady")
     told = await named(space, code)
     assert told.steps[-1].endswith("use startupPolicy LeaderCreated")
     await space.edit(startupPolicy="LeaderCreated")
@@ -262,7 +274,14 @@ async def test_leader_that_needs_its_workers_gets_ready(space: Space, code: str)
         assert meta.is_condition_true(state.pods["web-0-1"], "Ready")
 
     await space.until(has_workers)
-    assert isinstance(space.cluster, EmbeddedCluster)
-    for process in space.cluster.runner.processes.values():
-        process.program = replace(process.program, listens={PORT: 0.0})
+    begin_to_listen(space)
+    await space.settled()
+
+
+@remedy("LWS-E082")
+async def test_leader_that_begins_to_listen_gets_ready(space: Space, code: str) -> None:
+    await create_deaf_leader(space, "LeaderCreated")
+    told = await named(space, code)
+    await follow(space, told, "logs web/0/0")
+    begin_to_listen(space)
     await space.settled()

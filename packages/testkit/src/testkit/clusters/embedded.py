@@ -92,8 +92,9 @@ class EmbeddedCluster:
 
 
 def program_of(spec: ContainerSpec) -> Program:
-    """Run forever after a slow pull of the image; `true`, which init containers run, exits at once."""
-    exits = (0.0, Exit(0)) if spec.argv == ("true",) else None
+    """Run forever after a slow pull of the image; `true`, which init containers run, and `false` exit at once."""
+    code = {("true",): 0, ("false",): 1}.get(spec.argv)
+    exits = None if code is None else (0.0, Exit(code))
     delay = float(spec.env.get(START_DELAY, "0s").removesuffix("s"))
     return Program(start_delay=delay, exits=exits, output=spec.env.get(OUTPUT, ""))
 

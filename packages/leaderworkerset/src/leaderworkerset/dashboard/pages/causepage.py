@@ -10,7 +10,7 @@ from leaderworkerset.dashboard.pages.page import Page, PageFacts
 from leaderworkerset.dashboard.picture import Picture, ToldSet
 from leaderworkerset.dashboard.pieces import Piece, Rendering, region
 from leaderworkerset.diagnosis.catalogue import BY_CODE
-from leaderworkerset.diagnosis.finding import Cause
+from leaderworkerset.diagnosis.finding import PERSONS, Cause
 from leaderworkerset.views.wording import counted
 
 
@@ -40,11 +40,11 @@ def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
         return
     yield f"{cause.code} {cause.title}"
     yield cause.meaning
-    yield cause.remedy
+    yield f"{cause.remedy} Note: {PERSONS[cause.person]}." if cause.person else cause.remedy
     yield f"{counted(len(_affected(picture, cause.code)), 'set')} with this cause now"
 
 
-def _explained(code: str, cause: Cause | None) -> list[Safe]:
+def _explained(code: str, cause: Cause | None) -> list[Safe | None]:
     if cause is None:
         return [tag("h1", f"{code}: no such cause")]
     return [
@@ -53,6 +53,7 @@ def _explained(code: str, cause: Cause | None) -> list[Safe]:
         tag("p", cause.meaning),
         tag("h2", "Next steps"),
         tag("p", cause.remedy),
+        tag("p", f"Note: {PERSONS[cause.person]}.") if cause.person else None,
     ]
 
 

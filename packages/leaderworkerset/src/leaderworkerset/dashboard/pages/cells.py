@@ -121,7 +121,7 @@ def cause(diagnosis: Diagnosis) -> Safe:
         tag("h2", verdict(diagnosis), " ", code(diagnosis), " ", diagnosis.title),
         tag("p", diagnosis.sentence),
         _listed("Evidence", diagnosis.evidence),
-        _listed("Next", map(command, diagnosis.steps)),
+        _listed(diagnosis.next, map(command, diagnosis.steps)),
         tag("p", f"Not read, so nothing is known of it: {', '.join(diagnosis.unread)}") if diagnosis.unread else None,
         class_="cause",
     )

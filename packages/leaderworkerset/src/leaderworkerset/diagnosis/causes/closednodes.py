@@ -10,7 +10,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.causes.components import nodetaints
 from leaderworkerset.diagnosis.causes.components.autoscalers import noted
-from leaderworkerset.diagnosis.finding import Finding, cause
+from leaderworkerset.diagnosis.finding import Finding, Person, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import READ, Told
 from leaderworkerset.diagnosis.ranks import is_unscheduled
@@ -103,6 +103,7 @@ def cordoned(observed: Observed) -> Finding | None:
     title="nodes are closed by a condition or a component",
     meaning="Suitable nodes have a taint of a component. Kubernetes marks nodes that are not ready or short of disk; autoscalers and `lws move` "
     "mark nodes that are emptied. The component removes its taint by itself.",
+    person=Person.ADMINISTRATOR,
     remedy="Do not tolerate or remove the taint. Repair the node, or wait until its component has finished.",
 )
 @noted

@@ -15,7 +15,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.diagnosis import exits, judging, ranks
 from leaderworkerset.diagnosis.causes.kubelets import probekills
 from leaderworkerset.diagnosis.causes.starts import warming
-from leaderworkerset.diagnosis.finding import Cause, Finding, cause
+from leaderworkerset.diagnosis.finding import Cause, Finding, Person, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import Told
 from leaderworkerset.diagnosis.ranks import is_placed
@@ -209,6 +209,7 @@ NO_SANDBOX: Final = Cause(
     code="LWS-E069",
     title="the pod's network cannot be set up",
     meaning="The kubelet cannot create the sandbox of a pod: the network plug-in or the container runtime fails.",
+    person=Person.ADMINISTRATOR,
     remedy="Check the network plug-in on that node.",
     find=Told(
         is_placed,

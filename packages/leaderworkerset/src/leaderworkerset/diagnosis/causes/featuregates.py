@@ -20,7 +20,7 @@ from leaderworkerset.core.gang.volcano import GROUP_NAME
 from leaderworkerset.core.policies.workloadnames import linked
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.causes.unattended import own
-from leaderworkerset.diagnosis.finding import Finding, cause
+from leaderworkerset.diagnosis.finding import Finding, Person, cause
 from leaderworkerset.diagnosis.observed import Observed
 
 API_SERVER: Final = "kube-apiserver"
@@ -97,6 +97,7 @@ def _is_past(moment: str | None, now: datetime) -> bool:
         "first there are no PodGroups. Without the second, pods are placed one by one. Without the third, PodGroups "
         "that are deleted stay."
     ),
+    person=Person.ADMINISTRATOR,
     remedy="Start that component with the gate, or choose another gang scheduler.",
 )
 def lacks_gate(observed: Observed) -> Finding | None:
@@ -140,6 +141,7 @@ OTHER_STEP: Final = "correct or delete the object that is named: the manager tri
         "A LeaderWorkerSet with spec.scheduling needs a Workload, and for the whole a PodGroup, before its leaders. "
         "Until they exist and are correct, the manager changes no leader."
     ),
+    person=Person.ADMINISTRATOR,
     remedy="The condition WorkloadSchedulingCreated names the obstacle: an API that is not served, an object of another owner, "
     "a Workload that was changed.",
 )

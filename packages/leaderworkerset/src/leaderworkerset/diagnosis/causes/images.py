@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 from leaderworkerset.diagnosis import exits, ranks
-from leaderworkerset.diagnosis.finding import Cause, Finding
+from leaderworkerset.diagnosis.finding import Cause, Finding, Person
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import READ, words_of
 from leaderworkerset.views.groups import Rank
@@ -121,6 +121,7 @@ DENIED: Final = Cause(
     code="LWS-E061",
     title="the registry denies the image",
     meaning="The registry requires credentials, or refuses the credentials; often the pull secret is missing.",
+    person=Person.ADMINISTRATOR,
     remedy="Create the pull secret, name it in imagePullSecrets, or correct the image: a missing one can look the same.",
     find=_find_denied,
 )
@@ -128,6 +129,7 @@ NOT_FOUND: Final = Cause(
     code="LWS-E060",
     title="the image does not exist",
     meaning="The registry has no image of this name and tag, or none for the platform of the node.",
+    person=Person.AUTHOR,
     remedy="Correct the image in the pod template, or push it.",
     find=LACKS,
 )
@@ -135,6 +137,7 @@ UNREACHABLE: Final = Cause(
     code="LWS-E059",
     title="the registry cannot be reached",
     meaning="The node cannot connect to the registry: its name does not resolve, or the connection fails.",
+    person=Person.ADMINISTRATOR,
     remedy="Check the registry's name, and the network and proxy of the node.",
     find=Waits(
         PULLING,
@@ -148,6 +151,7 @@ NOT_PULLED: Final = Cause(
     code="LWS-E058",
     title="the image cannot be pulled",
     meaning="Pulling the image fails for a reason that has no code of its own, or that is not reported.",
+    person=Person.AUTHOR,
     remedy="Follow the message.",
     find=Waits(
         PULLING,
@@ -161,6 +165,7 @@ NEVER_PULLED: Final = Cause(
     code="LWS-E063",
     title="the image is not on the node",
     meaning="imagePullPolicy is Never, and the node does not have the image.",
+    person=Person.ADMINISTRATOR,
     remedy="Load the image onto the node, or let it be pulled.",
     find=Waits(
         frozenset({"ErrImageNeverPull"}),

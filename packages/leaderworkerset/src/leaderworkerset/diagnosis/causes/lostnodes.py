@@ -8,7 +8,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import NODES
 from leaderworkerset.api import labels
 from leaderworkerset.diagnosis import ranks
-from leaderworkerset.diagnosis.finding import Finding, cause
+from leaderworkerset.diagnosis.finding import Finding, Person, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views.groups import Rank
 from leaderworkerset.views.health.verdict import Verdict
@@ -28,6 +28,7 @@ EXPLAINED: Final = frozenset({"foregroundDeletion", "orphan", labels.GROUP_RESTA
     code="LWS-E050",
     title="the node does not exist",
     meaning="Pods are bound to a node that does not exist any more.",
+    person=Person.ADMINISTRATOR,
     remedy="They are removed after a while by the cluster; `kubectl delete pod --force` does it at once.",
 )
 def node_is_gone(observed: Observed) -> Finding | None:
@@ -53,6 +54,7 @@ def node_is_gone(observed: Observed) -> Finding | None:
     code="LWS-E051",
     title="the node is not ready",
     meaning="The kubelet of a node does not report, or reports that it cannot run pods.",
+    person=Person.ADMINISTRATOR,
     remedy="Repair or restart the node; delete its Node object if it is switched off permanently. With the annotation release-lost-pods-after, groups recover on other nodes by themselves.",
 )
 def node_is_not_ready(observed: Observed) -> Finding | None:
@@ -108,6 +110,7 @@ def held_by_finalizer(observed: Observed) -> Finding | None:
     code="LWS-E053",
     title="a pod does not end",
     meaning="The grace period of a pod is over, and its node does not report the end of its processes.",
+    person=Person.ADMINISTRATOR,
     remedy="Repair the node. Force the deletion only if the processes certainly do not run any more.",
 )
 def does_not_end(observed: Observed) -> Finding | None:

@@ -15,7 +15,7 @@ from kuberuntime.objects import meta, resources, timestamps
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname
 from leaderworkerset.diagnosis.causes.unattended import BUSY, is_dated, last_change, own
-from leaderworkerset.diagnosis.finding import Finding, cause
+from leaderworkerset.diagnosis.finding import Finding, Person, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import READ
 from leaderworkerset.diagnosis.ranks import is_missing
@@ -115,6 +115,7 @@ def _silent(
     code="LWS-E003",
     title="the manager does not run",
     meaning="The Deployment of the manager has no ready replica, so nothing happens to LeaderWorkerSets.",
+    person=Person.ADMINISTRATOR,
     remedy="If the Deployment has 0 replicas, scale it up. Otherwise check the pods of the manager: why they do not start, or are not ready.",
 )
 def manager_is_down(observed: Observed) -> Finding | None:
@@ -153,6 +154,7 @@ def lease_state(lease: JSONObject, observed: Observed) -> str:
     code="LWS-E004",
     title="no manager is the leader",
     meaning="Replicas elect the active replica by a Lease, and the Lease has no holder.",
+    person=Person.ADMINISTRATOR,
     remedy="Read the logs of the manager: whether it reaches the API server and may write the Lease.",
 )
 def nobody_leads(observed: Observed) -> Finding | None:
@@ -169,6 +171,7 @@ def nobody_leads(observed: Observed) -> Finding | None:
     code="LWS-E005",
     title="no manager acts on the newest spec",
     meaning="The spec was changed a while ago, and nothing observed the change.",
+    person=Person.ADMINISTRATOR,
     remedy="Check that a manager runs and leads, and read its logs. Without one, install it: `lws install`.",
 )
 def manager_is_silent(observed: Observed) -> Finding | None:

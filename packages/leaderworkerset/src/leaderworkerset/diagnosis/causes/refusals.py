@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from kuberuntime.objects import meta
 from leaderworkerset.api.resources import DISAGGREGATED_SETS
 from leaderworkerset.diagnosis.causes.managers import unadmitted
-from leaderworkerset.diagnosis.finding import Cause, Finding, cause
+from leaderworkerset.diagnosis.finding import Cause, Finding, Person, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import Told
 from leaderworkerset.diagnosis.ranks import is_missing
@@ -24,6 +24,7 @@ NAMESPACE_ENDS: Final = Cause(
     code="LWS-E002",
     title="the namespace is being deleted",
     meaning="Nothing can be created in a namespace that is being deleted.",
+    person=Person.ADMINISTRATOR,
     remedy="Wait until the namespace is deleted and create it again, or use another one.",
     find=Refused(
         r"because it is being terminated|namespace .* is being terminated",
@@ -69,6 +70,7 @@ def _of_manager(observed: Observed, finding: Finding | None) -> Finding | None:
     code="LWS-E007",
     title="the certificate of a webhook is not trusted",
     meaning="The API server calls an admission webhook and does not trust its certificate: it has expired, or another authority issued it.",
+    person=Person.ADMINISTRATOR,
     remedy="Renew the certificate, or correct caBundle in the webhook's configuration. The manager renews its own when it runs.",
 )
 def webhook_is_untrusted(observed: Observed) -> Finding | None:
@@ -80,6 +82,7 @@ def webhook_is_untrusted(observed: Observed) -> Finding | None:
     code="LWS-E008",
     title="a webhook cannot be reached",
     meaning="The API server must call an admission webhook before it stores a pod, and the call fails.",
+    person=Person.ADMINISTRATOR,
     remedy="Start the webhook's server. For the manager's own webhook that is its Deployment: [when the manager is unavailable](../how-to/when-the-manager-is-away.md).",
 )
 def webhook_is_unreachable(observed: Observed) -> Finding | None:
@@ -91,6 +94,7 @@ DENIED_BY_WEBHOOK: Final = Cause(
     code="LWS-E009",
     title="a webhook denies the pods",
     meaning="An admission webhook answers that a pod must not be created. The sentence quotes the webhook.",
+    person=Person.AUTHOR,
     remedy="Change the pod template as the message requires, or the policy behind the webhook.",
     find=Refused(
         r"admission webhook \"(?P<webhook>[^\"]+)\" denied the request(?:: (?P<reason>.*))?",
@@ -103,6 +107,7 @@ DENIED_BY_POLICY: Final = Cause(
     code="LWS-E010",
     title="an admission policy denies the pods",
     meaning="A ValidatingAdmissionPolicy of the cluster refuses a pod.",
+    person=Person.AUTHOR,
     remedy="Change the pod template as the message requires, or the policy.",
     find=Refused(
         r"ValidatingAdmissionPolicy '(?P<policy>[^']+)'.*denied request: (?P<reason>.*)",
@@ -222,6 +227,7 @@ SECURITY_CONSTRAINTS: Final = Cause(
     code="LWS-E024",
     title="no security context constraint admits the pods",
     meaning="On OpenShift, none of the SecurityContextConstraints that the service account may use admits the pod.",
+    person=Person.ADMINISTRATOR,
     remedy="Require less in securityContext, or let the service account use a constraint that admits the pod.",
     find=Refused(
         r"unable to validate against any security context constraint: (?P<reason>.*)",
@@ -291,6 +297,7 @@ NOT_ALLOWED: Final = Cause(
     code="LWS-E013",
     title="a controller lacks a permission",
     meaning="The manager, or a controller of the cluster, has no permission for a necessary request.",
+    person=Person.ADMINISTRATOR,
     remedy="Restore the manager's roles: install it again, in the running version.",
     find=Refused(
         r"User \"(?P<user>[^\"]+)\" cannot (?P<verb>\S+) resource \"(?P<resource>[^\"]+)\"",
@@ -303,6 +310,7 @@ REFUSED: Final = Cause(
     code="LWS-E029",
     title="the API server refuses the pods",
     meaning="A pod or StatefulSet is refused for a reason without its own code. The sentence quotes the API server.",
+    person=Person.AUTHOR,
     remedy="Follow the message.",
     find=Refused(
         r"(?i)fail|forbidden|error|refused|denied|mistake",

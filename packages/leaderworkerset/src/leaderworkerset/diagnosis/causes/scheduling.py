@@ -18,7 +18,7 @@ from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.causes.closednodes import taint_text, untolerated
 from leaderworkerset.diagnosis.causes.components import nodetaints
 from leaderworkerset.diagnosis.causes.components.autoscalers import noted
-from leaderworkerset.diagnosis.finding import Cause, Find, Finding, cause
+from leaderworkerset.diagnosis.finding import Cause, Find, Finding, Person, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import READ, Told
 from leaderworkerset.diagnosis.ranks import is_unscheduled
@@ -326,6 +326,7 @@ TOO_MANY_PODS: Final = Cause(
     code="LWS-E038",
     title="nodes are full of pods",
     meaning="A node accepts a limited number of pods, whatever they request.",
+    person=Person.ADMINISTRATOR,
     remedy="Add nodes, or remove pods.",
     find=noted(
         Told(
@@ -379,6 +380,7 @@ UNSCHEDULABLE: Final = Cause(
     code="LWS-E049",
     title="no node is suitable",
     meaning="The scheduler finds no node for a reason that has no code of its own; the message is the scheduler's.",
+    person=Person.AUTHOR,
     remedy="Follow the message.",
     find=noted(
         Told(

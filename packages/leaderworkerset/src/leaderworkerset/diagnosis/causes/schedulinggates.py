@@ -10,7 +10,7 @@ from leaderworkerset.core.gang.gangs import PROVIDERS
 from leaderworkerset.core.gang.provider import DEFAULT_SCHEDULER, scheduler_name
 from leaderworkerset.core.policies.workloadnames import linked
 from leaderworkerset.diagnosis import ranks
-from leaderworkerset.diagnosis.finding import Finding, cause
+from leaderworkerset.diagnosis.finding import Finding, Person, cause
 from leaderworkerset.diagnosis.observed import QUEUED_WORKLOADS, SERVED_BY_KUEUE, Observed
 from leaderworkerset.views.groups import Rank
 from leaderworkerset.views.health.verdict import Verdict
@@ -38,6 +38,7 @@ def gates(rank: Rank) -> list[str]:
     code="LWS-E030",
     title="Kueue has not admitted the group",
     meaning="Kueue holds the pods of a group until its queue has quota for the whole group.",
+    person=Person.ADMINISTRATOR,
     remedy="Wait for quota, raise it, or read the Workload, which names what does not fit. An admission check that is pending, such as a "
     "ProvisioningRequest for nodes, is progress.",
 )
@@ -140,6 +141,7 @@ def _unreadable(gated: list[Rank]) -> list[str]:
     code="LWS-E032",
     title="there is no room for the whole group",
     meaning="A gang scheduler starts a group only if all required pods fit at once.",
+    person=Person.ADMINISTRATOR,
     remedy="Make room for the whole group, or make the group smaller.",
 )
 def gang_is_incomplete(observed: Observed) -> Finding | None:
@@ -227,6 +229,7 @@ def unknown_scheduler(observed: Observed) -> Finding | None:
     code="LWS-E034",
     title="the scheduler does not act",
     meaning="Pods wait for a node, and the scheduler of the cluster has not tried to place them.",
+    person=Person.ADMINISTRATOR,
     remedy="Check that kube-scheduler runs and leads.",
 )
 def no_scheduler(observed: Observed) -> Finding | None:

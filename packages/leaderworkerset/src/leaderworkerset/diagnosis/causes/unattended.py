@@ -10,7 +10,7 @@ from leaderworkerset.api.crd import leaderworkerset_crd
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import reading, revisions
-from leaderworkerset.diagnosis.finding import Finding, Subject, cause
+from leaderworkerset.diagnosis.finding import Finding, Person, Subject, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.ranks import quote
 from leaderworkerset.views.events.warningevents import LONGEST_SILENCE
@@ -36,6 +36,7 @@ def own(observed: Observed) -> Subject:
     code="LWS-E001",
     title="a finalizer blocks the deletion",
     meaning="The LeaderWorkerSet is being deleted, and a finalizer of another component blocks that.",
+    person=Person.ADMINISTRATOR,
     remedy="Find out which component removes that finalizer, and why it does not. Remove the finalizer yourself only if that component was removed permanently.",
 )
 def held_by_finalizer(observed: Observed) -> Finding | None:
@@ -100,6 +101,7 @@ def last_change(obj: JSONObject) -> str:
     code="LWS-E006",
     title="the installed definition is older than lws",
     meaning="The CustomResourceDefinition on the server lacks fields that this version has; the server drops them.",
+    person=Person.ADMINISTRATOR,
     remedy="Install the manager and its definitions in the version of this command: `lws install`.",
 )
 def outdated_definition(observed: Observed) -> Finding | None:
@@ -138,6 +140,7 @@ def _properties(schema: JSONObject) -> JSONObject:
     code="LWS-E014",
     title="no controller acts on a StatefulSet",
     meaning="A StatefulSet was written, and the StatefulSet controller of the cluster did not observe it.",
+    person=Person.ADMINISTRATOR,
     remedy="Check kube-controller-manager. After many failed syncs it retries late, without a lasting error.",
 )
 def statefulset_without_controller(observed: Observed) -> Finding | None:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from kuberuntime.objects import meta, podclaims
 from kuberuntime.objects.resources import PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES
 from leaderworkerset.diagnosis import ranks
-from leaderworkerset.diagnosis.finding import Cause, Finding, cause
+from leaderworkerset.diagnosis.finding import Cause, Finding, Person, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import Told
 from leaderworkerset.diagnosis.ranks import is_placed, is_unscheduled
@@ -104,6 +104,7 @@ VOLUME_ELSEWHERE: Final = Cause(
     code="LWS-E045",
     title="the volume is on another node",
     meaning="The volume of a claim can be used on certain nodes only, and these do not accept the pod.",
+    person=Person.ADMINISTRATOR,
     remedy="Free the nodes that have the volume, or delete the claim if its data can be lost.",
     find=Told(
         is_unscheduled,
@@ -184,6 +185,7 @@ ATTACHED: Final = re.compile(
     title="a volume is attached to another node",
     meaning="The claim of a pod is ReadWriteOnce: one node at a time can attach its volume. Another pod uses it on another node, or the node "
     "of an earlier pod has not released it.",
+    person=Person.AUTHOR,
     remedy="Let ranks share a claim that is ReadWriteMany or ReadOnlyMany, or give each its own with volumeClaimTemplates.",
 )
 def attached_elsewhere(observed: Observed) -> Finding | None:

@@ -437,6 +437,7 @@ def test_document_has_stable_keys() -> None:
             "create PriorityClass urgent, or correct priorityClassName in the template of web",
             "kubectl -n prod get priorityclasses",
         ],
+        "person": None,
         "notRead": [],
     }
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.causes.images import image_of
-from leaderworkerset.diagnosis.finding import Cause, Find, Finding
+from leaderworkerset.diagnosis.finding import Cause, Find, Finding, Person
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import READ, words_of
 from leaderworkerset.diagnosis.ranks import is_placed_or_recorded
@@ -181,6 +181,7 @@ NO_DEVICE: Final = Cause(
     title="the node lacks a driver, a runtime or a device",
     meaning="The node lacks something that the container needs: a GPU driver, the NVIDIA container toolkit, a runtime handler, or a device. "
     "The image is not at fault.",
+    person=Person.ADMINISTRATOR,
     remedy="Repair that node, or keep pods off it.",
     find=refused(DEVICES),
 )

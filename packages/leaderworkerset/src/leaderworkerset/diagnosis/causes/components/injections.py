@@ -6,7 +6,7 @@ from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.diagnosis import exits, ranks
 from leaderworkerset.diagnosis.causes.starts import warming
-from leaderworkerset.diagnosis.finding import Finding, cause
+from leaderworkerset.diagnosis.finding import Finding, Person, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.ranks import is_placed_or_recorded
 from leaderworkerset.views.deaths import Death
@@ -39,6 +39,7 @@ def injected(observed: Observed, rank: Rank) -> list[str]:
     title="an injected container is not ready",
     meaning="A webhook added a container to the pod, such as the proxy of a service mesh. It is not ready, and the pod waits for it. The "
     "template does not contain it.",
+    person=Person.ADMINISTRATOR,
     remedy="Read its log, and ask whoever operates that webhook. Its injector has an annotation that leaves pods out.",
 )
 def injection_is_unready(observed: Observed) -> Finding | None:

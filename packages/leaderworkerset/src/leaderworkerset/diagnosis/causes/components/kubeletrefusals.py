@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from kuberuntime.objects import meta
 from leaderworkerset.diagnosis import ranks
-from leaderworkerset.diagnosis.finding import Finding, cause
+from leaderworkerset.diagnosis.finding import Finding, Person, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import READ
 from leaderworkerset.views.events.warningevents import WarningEvent
@@ -91,6 +91,7 @@ OTHERWISE: Final = KubeletMessage(r"", "{message}", "{lws} nodes {node}")
     title="the kubelet refuses the pod",
     meaning="The scheduler chose a node, and its kubelet does not accept the pod: too few devices, no NUMA node with room, labels that changed. "
     "The pod is replaced at once, and may be refused again.",
+    person=Person.ADMINISTRATOR,
     remedy="Repair what the kubelet names. After three refusals in a row it counts as stuck.",
 )
 def is_refused(observed: Observed) -> Finding | None:

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from kuberuntime.objects import meta
 from leaderworkerset.diagnosis import ranks
-from leaderworkerset.diagnosis.finding import Finding, cause
+from leaderworkerset.diagnosis.finding import Finding, Person, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views import recreations
 from leaderworkerset.views.groups import Group, Rank
@@ -93,6 +93,7 @@ class Eviction(Struct, frozen=True, kw_only=True):
     code="LWS-E054",
     title="a pod was evicted or preempted",
     meaning="The kubelet or the scheduler ended a pod. It exceeded its limit, it was preempted, or its node lacked a resource or shut down.",
+    person=Person.AUTHOR,
     remedy="Request what the program needs, raise the limit that the message names, give it a priority class, or check the node.",
     verdict=Verdict.CRASHING,
 )
