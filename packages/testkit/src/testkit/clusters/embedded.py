@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from kuberuntime.client.client import Client
 from kuberuntime.clock import SystemClock
@@ -32,6 +33,9 @@ from .cluster import (
 
 OUTPUT = "TEST_OUTPUT"
 """The variable with the output of the container."""
+
+CODES: Final = {"true": 0, "false": 1}
+"""The exit codes of programs that exit at once."""
 
 LABELS = (
     f"{RACK}=r{{i//{NODES_PER_RACK}}}",
@@ -93,8 +97,7 @@ class EmbeddedCluster:
 
 def program_of(spec: ContainerSpec) -> Program:
     """Run forever after a slow pull of the image; `true`, which init containers run, and `false` exit at once."""
-    code = {("true",): 0, ("false",): 1}.get(spec.argv)
-    exits = None if code is None else (0.0, Exit(code))
+    exits = (0.0, Exit(CODES[spec.argv[0]])) if len(spec.argv) == 1 and spec.argv[0] in CODES else None
     delay = float(spec.env.get(START_DELAY, "0s").removesuffix("s"))
     return Program(start_delay=delay, exits=exits, output=spec.env.get(OUTPUT, ""))
 
