@@ -4,7 +4,7 @@ In: original objects, which may be invalid; invalid parts require nothing, becau
 them. Out: one `Demand` for the leaders of a LeaderWorkerSet, one for its workers, one for each other kind of pods.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -15,6 +15,7 @@ from kuberuntime.objects.meta import JSON, JSONObject
 from kuberuntime.objects.quantity import Quantity, QuantityError
 from leaderworkerset.api import disaggregatedset
 from leaderworkerset.api import labels as names
+from leaderworkerset.api.disaggregatedset import SLICE, PlacementType
 from leaderworkerset.api.leaderworkerset import WITHOUT_LEADER
 from leaderworkerset.api.resources import DISAGGREGATED_SETS
 from leaderworkerset.core.disaggregatedset import roleset
@@ -32,14 +33,14 @@ HUGE_PAGES: Final = "hugepages-"
 class Domain(Struct, frozen=True):
     """Groups of `owner` that share no domain of the topology `key`: `number` domains, each with `pods` of the demand's pods.
 
-    Pods of no other group may be in an exclusive domain. Into the domain of a slice, other sets may place pods.
+    Other pods with the label `repels` may not be in these domains; if it is empty, any other pods may.
     """
 
     key: str
     owner: str
     number: int
     pods: int
-    is_exclusive: bool = True
+    repels: str = names.GROUP_KEY
 
 
 class Demand(Struct, frozen=True, kw_only=True):
@@ -52,8 +53,8 @@ class Demand(Struct, frozen=True, kw_only=True):
     resources: Mapping[str, Quantity]
     spread: bool = False
     domains: tuple[Domain, ...] = ()
-    is_grouped: bool = False
-    """Whether the pods belong to groups, which exclusive groups keep out of their domains."""
+    pod_labels: tuple[str, ...] = ()
+    """The labels of the pods because of which exclusive domains repel them."""
 
 
 def demands_of(obj: JSONObject) -> list[Demand]:
@@ -65,27 +66,31 @@ def demands_of(obj: JSONObject) -> list[Demand]:
         return [_demand(source, spec, 1)]
     if kind == "StatefulSet":
         return [_demand(source, _pod(spec.get("template")), _number(spec.get("replicas"), 1))]
-    slices, keys = max(_number(spec.get("slices"), 1), 1), _slice_topologies(obj)
-    return [demand for role, lws in _sets(obj) for demand in _of_set(f"{source}{role}", lws, slices, keys)]
+    slices, topologies = max(_number(spec.get("slices"), 1), 1), _slice_topologies(obj)
+    demands = [demand for role, lws in _sets(obj) for demand in _of_set(f"{source}{role}", lws, slices, topologies)]
+    pod_labels = (names.GROUP_KEY, *((SLICE,) if kind == DISAGGREGATED_SETS.kind else ()))
+    return [replace(demand, pod_labels=pod_labels) for demand in demands]
 
 
-def _slice_topologies(obj: JSONObject) -> set[str]:
-    """Return the topologies of which each slice of a DisaggregatedSet needs a domain of its own.
+def _slice_topologies(obj: JSONObject) -> dict[str, str]:
+    """Return the topologies of which each slice of a DisaggregatedSet needs a domain, and the label that these repel.
 
     They are read from the pod affinity that the controller adds to pods. An invalid object needs none.
     """
     if obj.get("kind") != DISAGGREGATED_SETS.kind:
-        return set()
+        return {}
     metadata = {"name": "set", "namespace": "default", "uid": ""} | _map(obj.get("metadata"))
     manifest: JSONObject = {**DISAGGREGATED_SETS.type_meta, **obj, "metadata": metadata}
     try:
         whole = disaggregatedset.decode(manifest)
     except ValueError:  # the API server reports this error
-        return set()
+        return {}
     place = RolePlace(whole.name, slice=0, revision="", role="")
     built = roleset.build(manifest, {}, place, replicas=1, placement=whole.placement)
     affinity = _map(_pod(built["spec"]["leaderWorkerTemplate"]["workerTemplate"]).get("affinity"))
-    return _keys(_list(_map(affinity.get("podAffinity")).get(REQUIRED))) - {HOSTNAME}
+    keys = _keys(_list(_map(affinity.get("podAffinity")).get(REQUIRED))) - {HOSTNAME}
+    is_alone = whole.placement.type is PlacementType.EXCLUSIVE_TOPOLOGY
+    return dict.fromkeys(sorted(keys), SLICE if is_alone else "")
 
 
 def _sets(node: JSON) -> Iterator[tuple[str, JSONObject]]:
@@ -101,8 +106,8 @@ def _sets(node: JSON) -> Iterator[tuple[str, JSONObject]]:
             yield from _sets(child)
 
 
-def _of_set(source: str, lws: JSONObject, slices: int, keys: Collection[str]) -> Iterator[Demand]:
-    """Yield the demands of a LeaderWorkerSet, of which each slice has one; a slice has a domain of each of the keys."""
+def _of_set(source: str, lws: JSONObject, slices: int, topologies: Mapping[str, str]) -> Iterator[Demand]:
+    """Yield the demands of a LeaderWorkerSet, of which each slice has one; a slice has a domain of each topology."""
     spec, annotations = _map(lws.get("spec")), _map(_map(lws.get("metadata")).get("annotations"))
     group = _map(spec.get("leaderWorkerTemplate"))
     replicas, size = slices * _replicas(spec), max(_number(group.get("size"), 1), 1)
@@ -114,15 +119,14 @@ def _of_set(source: str, lws: JSONObject, slices: int, keys: Collection[str]) ->
     for role, pod, pods in (("leader", leader, 1), ("workers", worker, size - 1)):
         if pods and replicas:
             whole = source.partition(" ")[0]
-            domains = [
-                Domain(key, whole, slices, replicas // slices * pods, is_exclusive=False) for key in sorted(keys)
-            ]
+            of_slice = replicas // slices * pods
+            domains = [Domain(key, whole, slices, of_slice, repels) for key, repels in topologies.items()]
             if isinstance(key := annotations.get(names.EXCLUSIVE_TOPOLOGY), str):
                 domains.append(Domain(key, source, replicas, pods))
             key, members = annotations.get(names.SUBGROUP_EXCLUSIVE_TOPOLOGY), size - is_leader_alone
             if isinstance(key, str) and not (is_leader_alone and role == "leader"):
                 domains.append(Domain(key, source, replicas * -(-members // subgroup), min(pods, subgroup)))
-            yield replace(_demand(f"{source} {role}", pod, replicas * pods, tuple(domains)), is_grouped=True)
+            yield _demand(f"{source} {role}", pod, replicas * pods, tuple(domains))
 
 
 def _replicas(spec: JSONObject) -> int:

@@ -69,13 +69,13 @@ def _pool(members: Sequence[Demand], demands: Sequence[Demand], first: int) -> P
     pods = _pods(takers) + (sum(demand.pods for demand in members if demand.spread) or 1)
     labels = [f"{key}={value}" for key, value in members[0].labels]
     count, unit = pods, 1
-    keys = {domain.key: domain.is_exclusive for demand in members for domain in demand.domains}
+    keys = {domain.key for demand in members for domain in demand.domains}
     for size, key in sorted((_size(members, key), key) for key in keys):
-        number, strange = _number(demands, key), takers
-        if keys[key]:
-            number += _pods(demand for demand in others if demand.is_grouped and key not in _domain_keys(demand))
-            strange = [demand for demand in takers if not demand.is_grouped]
-        unit *= -(-(size + _pods(strange)) // unit)  # a domain of several smaller ones contains all nodes of each
+        repels = {domain.repels for demand in members for domain in demand.domains if domain.key == key}
+        repelled = [demand for demand in others if repels & {*demand.pod_labels}]
+        number = _number(demands, key) + _pods(demand for demand in repelled if key not in _domain_keys(demand))
+        sharing = takers if "" in repels else [demand for demand in takers if demand not in repelled]
+        unit *= -(-(size + _pods(sharing)) // unit)  # a domain of several smaller ones contains all nodes of each
         offset = f"(i-{first})" if first else "i"
         labels.append(f"{key}=domain-{{{offset}//{unit}}}" if unit > 1 else f"{key}=domain-{{{offset}}}")
         count = max(count, number * unit)

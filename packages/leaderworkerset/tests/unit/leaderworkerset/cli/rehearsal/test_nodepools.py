@@ -167,6 +167,28 @@ def test_surge_of_a_rollout_has_nodes_and_domains(surge: JSON, groups: int) -> N
     assert found(web) == [(2 * groups, ("rack=domain-{i//2}",), (), ("nvidia.com/gpu=8",))]
 
 
+@pytest.mark.parametrize(
+    ("policy", "other", "count"),
+    [
+        ("ExclusiveTopology", "DisaggregatedSet", 3),
+        ("ExclusiveTopology", "LeaderWorkerSet", 2),
+        ("ExclusiveSlice", "DisaggregatedSet", 2),
+    ],
+)
+def test_only_exclusive_topologies_keep_other_roles_out(policy: str, other: str, count: int) -> None:
+    roles = [{"name": "prefill", "spec": lws(pod())["spec"]}]
+    split = {
+        "apiVersion": "disaggregatedset.x-k8s.io/v1",
+        "kind": "DisaggregatedSet",
+        "metadata": {"name": "split"},
+        "spec": {"slices": 2, "roles": roles, "placementPolicy": {"type": policy, "topology": "rack"}},
+    }
+    plain = (
+        lws(pod()) if other == "LeaderWorkerSet" else split | {"metadata": {"name": "plain"}, "spec": {"roles": roles}}
+    )
+    assert sorted(count for count, *_ in found(split, plain)) == [1, count]
+
+
 def test_exclusive_roles_have_domains_of_their_own() -> None:
     role = {"metadata": {"annotations": EXCLUSIVE}, "spec": lws(pod(), replicas=2)["spec"]}
     spec = {"roles": [{"name": "prefill", **role}, {"name": "decode", **role}]}
