@@ -195,6 +195,7 @@ lock: dev ## pin the dependencies anew
 	$(LOCK) -c requirements/dev.lock -o requirements/docs.lock requirements/docs.in
 	$(LOCK) -c requirements/docs.lock -o requirements/mkdocs.lock requirements/mkdocs.in
 	$(LOCK) -o requirements/frameworks.lock requirements/frameworks.in
+	$(BIN)/python -m tests.repository.lockedwheels
 
 coverage: dev ## every branch of manifests/, objects/, api/ and core/ is taken by their unit tests
 	$(BIN)/coverage run --source=kuberuntime.manifests,kuberuntime.objects,leaderworkerset.api,leaderworkerset.core --branch -m pytest -q packages/kuberuntime/tests/unit/kuberuntime/manifests packages/kuberuntime/tests/unit/kuberuntime/objects packages/leaderworkerset/tests/unit/leaderworkerset/api packages/leaderworkerset/tests/unit/leaderworkerset/core

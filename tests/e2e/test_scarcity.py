@@ -86,9 +86,11 @@ REFUSED = 'echo 0 >/proc/sys/user/max_user_namespaces; exec "$@"'
 
 
 def test_ranks_resolve_each_other_without_namespaces(shell: Shell) -> None:
-    """The pods are plain processes, as in a container with Docker's default profile, or with Ubuntu's AppArmor."""
+    """The pods are plain processes, as in a container without capabilities, or with Ubuntu's AppArmor."""
     run = ["run", "-f", "examples/allreduce/lws.yaml", "--image", "allreduce=examples/allreduce", "--until", "done"]
-    ran = shell.run(["unshare", "--user", "--map-root-user", "sh", "-c", REFUSED, "sh", *LWS, *run])
+    unprivileged = ["setpriv", "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all"]
+    limited = ["unshare", "--user", "--map-root-user", "sh", "-c", REFUSED, "sh", *unprivileged]
+    ran = shell.run([*limited, *LWS, *run])
     assert "pods are plain processes of this machine" in ran.stderr
     assert ran.stdout.count("all-reduce verified: 3 rounds over 4 ranks") == 8
     assert "rank 3 of 4, host allreduce-1-3, leader allreduce-1.allreduce.default" in ran.stdout

@@ -12,8 +12,6 @@ second.
 """
 
 import asyncio
-import logging
-import resource
 import socket
 import ssl
 from collections.abc import Callable, Iterator
@@ -22,7 +20,6 @@ from typing import Final, TypeAlias
 
 import structlog
 from aiohttp import web
-from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.typedefs import Handler, Middleware
 from msgspec import Struct
 
@@ -76,33 +73,12 @@ class Bounds(Struct, frozen=True):
 
 def bounds(most: int = CONNECTIONS, *, share: float = 0.5) -> Bounds:
     """Return bounds of at most so many connections, and at most this share of the process's file descriptors."""
+    try:
+        import resource
+    except ModuleNotFoundError:  # on Windows: without a limit
+        return Bounds(most)
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return Bounds(most if soft == resource.RLIM_INFINITY else max(min(most, int(soft * share)), 1))
-
-
-class OnceAWhile(logging.Filter):
-    """Drops log lines about requests that aiohttp answers with 400; other lines pass once per `LOG_SECONDS`."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._logged_at = float("-inf")
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether the line is written."""
-        if record.exc_info and isinstance(record.exc_info[1], HttpProcessingError):
-            return False
-        if record.created < self._logged_at + LOG_SECONDS:
-            return False
-        self._logged_at = record.created
-        return True
-
-
-def protocol_logger(name: str) -> logging.Logger:
-    """Return the logger for aiohttp's lines about malformed or incomplete requests, which any client can cause."""
-    logger = logging.getLogger(f"aiohttp.server.{name.replace(' ', '-')}")
-    if not logger.filters:
-        logger.addFilter(OnceAWhile())
-    return logger
 
 
 class AcceptedConnection(socket.socket):
@@ -139,6 +115,7 @@ class Acceptor:
         self._listening: list[socket.socket] = []
         self._open: dict[int, _Connection] = {}
         self._openings: set[asyncio.Task[None]] = set()
+        self._accepting: dict[socket.socket, asyncio.Task[None]] = {}
         self._factory: Factory = asyncio.Protocol
         self._is_accepting = False
         self._resuming: asyncio.TimerHandle | None = None
@@ -334,13 +311,38 @@ class Acceptor:
         if not self._is_accepting and self._listening:
             self._is_accepting = True
             for listener in self._listening:
-                asyncio.get_running_loop().add_reader(listener, self._accept, listener)
+                self._watch(listener)
+
+    def _watch(self, listener: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            loop.add_reader(listener, self._accept, listener)
+        except NotImplementedError:  # on Windows
+            self._accepting[listener] = loop.create_task(self._accept_each(listener), name=f"accept {self._name}")
+
+    def _unwatch(self, listener: socket.socket) -> None:
+        if task := self._accepting.pop(listener, None):
+            task.cancel()
+        else:
+            asyncio.get_running_loop().remove_reader(listener)
+
+    async def _accept_each(self, listener: socket.socket) -> None:
+        """Accept where the loop cannot watch a socket; a connection beyond the limit is closed."""
+        while True:
+            try:
+                accepted, _ = await asyncio.get_running_loop().sock_accept(listener)
+            except OSError as error:
+                return self._pause(error)
+            if len(self._open) < self._limits.connections:
+                self._open_connection(accepted)
+            else:
+                accepted.close()
 
     def _accept_no_more(self) -> None:
         if self._is_accepting:
             self._is_accepting = False
             for listener in self._listening:
-                asyncio.get_running_loop().remove_reader(listener)
+                self._unwatch(listener)
 
 
 class _Connection:

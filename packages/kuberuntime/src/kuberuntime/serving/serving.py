@@ -15,7 +15,8 @@ from msgspec import Struct
 
 from kuberuntime.errors import ConfigError
 from kuberuntime.serving.bindaddresses import Address
-from kuberuntime.serving.listening import Acceptor, Bounds, bounds, protocol_logger
+from kuberuntime.serving.listening import Acceptor, Bounds, bounds
+from kuberuntime.serving.protocollogs import protocol_logger
 
 SHUTDOWN_SECONDS: Final = 3.0
 """Seconds for running requests to complete when the server stops."""

@@ -6,7 +6,7 @@ import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
 @asynccontextmanager
@@ -25,10 +25,14 @@ async def until_stopped(at_once: Callable[[], None] | None = None) -> AsyncItera
 
     before = {number: signal.getsignal(number) for number in SIGNALS}
     for number in SIGNALS:
-        loop.add_signal_handler(number, stop)
+        try:
+            loop.add_signal_handler(number, stop)
+        except NotImplementedError:  # on Windows
+            signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop))
     try:
         yield stopped
     finally:
         for number in SIGNALS:
-            loop.remove_signal_handler(number)
+            with suppress(NotImplementedError):
+                loop.remove_signal_handler(number)
             signal.signal(number, before[number])  # the loop leaves the default

@@ -2,7 +2,11 @@
 
 import signal
 from types import FrameType
-from typing import NoReturn
+from typing import Final, NoReturn
+
+ENDS: Final = tuple(
+    getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
+)  # Windows lacks one
 
 
 def main() -> NoReturn:
@@ -17,7 +21,7 @@ def main() -> NoReturn:
 
     if is_handled:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in ENDS:
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _interrupt)
     app.main()

@@ -60,6 +60,8 @@ def is_unread() -> bool:
     Text that could not be written stays in the buffer of the stream and fails again in `drop_output`. With PYTHONUNBUFFERED
     there is no buffer.
     """
+    if not hasattr(select, "poll"):  # on Windows: a later write fails
+        return False
     state = select.poll()
     state.register(sys.stdout.fileno(), 0)
     return any(events & select.POLLERR for _, events in state.poll(0))

@@ -142,6 +142,24 @@ async def test_request_being_served_has_no_time_limit() -> None:
 
 
 @pytest.mark.slow
+async def test_connections_are_served_where_loops_watch_no_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The event loop of Windows has no `add_reader`; a connection beyond the limit is closed there."""
+
+    def refuse(*_: object) -> None:
+        raise NotImplementedError
+
+    monkeypatch.setattr(asyncio.SelectorEventLoop, "add_reader", refuse)
+    async with listener(Bounds(1)) as (handlers, url, _), client() as session, asyncio.TaskGroup() as tasks:
+        held = tasks.create_task(get(session, f"{url}/held"))
+        await handlers.held.wait()
+        with pytest.raises(aiohttp.ClientError):
+            await get(session, f"{url}/hello")
+        handlers.released.set()
+        assert await held == "held"
+        assert await get(session, f"{url}/hello") == "hello"
+
+
+@pytest.mark.slow
 async def test_connections_beyond_the_limit_are_served_later() -> None:
     async with listener(Bounds(1)) as (handlers, url, _), client() as session, asyncio.TaskGroup() as tasks:
         held = tasks.create_task(get(session, f"{url}/held"))

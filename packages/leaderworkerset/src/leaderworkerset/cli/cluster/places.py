@@ -12,7 +12,6 @@ it. A directory with the file `ephemeral`, which `lws run` creates, is removed b
 """
 
 import contextlib
-import fcntl
 import os
 import re
 import shutil
@@ -244,6 +243,8 @@ def unusable(error: OSError) -> CommandError:
 
 
 def _try_lock(descriptor: int) -> bool:
+    import fcntl  # Windows lacks it, and clusters of this machine
+
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

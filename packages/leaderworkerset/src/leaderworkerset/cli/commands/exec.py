@@ -5,8 +5,6 @@ import contextlib
 import os
 import signal
 import sys
-import termios
-import tty
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 
@@ -30,7 +28,7 @@ from leaderworkerset.views.podcontainers import default_container
 
 PIECE = 32 * 1024
 
-KILLED = 128 + signal.SIGKILL
+KILLED = 128 + 9
 """The exit code of a killed command, also after the end of its pod or cluster."""
 
 
@@ -45,6 +43,8 @@ def command(target: Target, /, name: str, words: tuple[str, ...], container: str
     """Run a command in a rank (without a rank: the leader; without a group: group 0)."""
     selection = targets.parse(name)
     has_terminal = flags["terminal"] and sys.stdin.isatty()
+    if has_terminal and not hasattr(signal, "SIGWINCH"):
+        raise CommandError(f"-t: a terminal of {sys.platform} cannot be passed on: omit -t, or use `kubectl exec -it`")
 
     async def act(session: Session) -> int:
         pod = await targets.one_pod(session, selection)
@@ -105,8 +105,8 @@ async def send_input(streams: Channels) -> None:
     reader = asyncio.StreamReader()
     try:
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    except ValueError:  # a regular file: it can be read at once
-        for piece in iter(lambda: sys.stdin.buffer.read(PIECE), b""):
+    except (ValueError, OSError):  # a regular file, or any input on Windows: a thread reads it
+        while piece := await asyncio.to_thread(sys.stdin.buffer.read1, PIECE):  # type: ignore[union-attr]
             await streams.send(channels.STDIN, piece)
     else:
         while piece := await reader.read(PIECE):
@@ -117,6 +117,9 @@ async def send_input(streams: Channels) -> None:
 @contextmanager
 def raw_terminal() -> Iterator[None]:
     """Pass every key to the command; restore the terminal after it."""
+    import termios  # Windows lacks both
+    import tty
+
     before = termios.tcgetattr(sys.stdin)
     tty.setraw(sys.stdin, termios.TCSADRAIN)  # keys that were typed already are for the command
     try:

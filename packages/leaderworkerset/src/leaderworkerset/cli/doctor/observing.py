@@ -4,7 +4,6 @@ import base64
 import ctypes
 import os
 import platform
-import resource
 import shutil
 import socket
 import subprocess
@@ -235,20 +234,29 @@ def observe_machine() -> Machine:
     """Try what a cluster of this machine needs."""
     directory = places.home()
     error, free = _try_directory(directory)
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    unlimited = 2**20
     return Machine(
         system=platform.system(),
         python=sys.version_info[:3],
         has_localkube=find_spec("localkube") is not None,
         namespaces=_try_namespaces(),
-        hard_files=unlimited if hard == resource.RLIM_INFINITY else hard,
+        hard_files=_hard_files(),
         directory=str(directory),
         directory_error=error,
         free_bytes=free,
         port_error=_try_port(),
         gpus=_gpus(),
     )
+
+
+def _hard_files() -> int:
+    """Return the hard limit of open files; where there is none, a large number."""
+    unlimited = 2**20
+    try:
+        import resource
+    except ModuleNotFoundError:  # on Windows
+        return unlimited
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return unlimited if hard == resource.RLIM_INFINITY else hard
 
 
 def _gpus() -> "GpuReport | None":

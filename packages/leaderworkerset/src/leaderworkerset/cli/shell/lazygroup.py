@@ -10,6 +10,7 @@ from click.shell_completion import CompletionItem
 from leaderworkerset.cli import nearmisses, streams
 from leaderworkerset.cli.commandtable import Command, Needs
 from leaderworkerset.cli.process import collection, lightlogging
+from leaderworkerset.cli.shell import hostplatform
 
 CHANGES: Final = "change the manifest and `lws apply` it, or use kubectl"
 INSTEAD: Final = {
@@ -89,6 +90,8 @@ class LazyGroup(click.Group):
             instead = f": {INSTEAD[args[0]]}" if args[0] in INSTEAD else nearmisses.hint(args[0], self.table)
             ctx.fail(f"No such command {args[0]!r}{instead}")
         if entry is not None and Needs.MACHINE in entry.needs:
+            if not ctx.resilient_parsing and not {"-h", "--help"} & set(args):
+                hostplatform.require_linux(args)
             ctx.with_resource(collection.put_off())
         return super().resolve_command(ctx, args)
 

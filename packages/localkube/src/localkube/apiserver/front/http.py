@@ -17,7 +17,8 @@ from aiohttp import web
 
 from kuberuntime import timeouts
 from kuberuntime.client.transport import Request, Response, StreamResponse
-from kuberuntime.serving.listening import LINGER_SECONDS, Acceptor, abort, bounds, protocol_logger
+from kuberuntime.serving.listening import LINGER_SECONDS, Acceptor, abort, bounds
+from kuberuntime.serving.protocollogs import protocol_logger
 from localkube.apiserver.front import podstreams
 from localkube.apiserver.front.guard import Guard
 from localkube.apiserver.model import refusal

@@ -48,6 +48,18 @@ def test_missing_directory_is_refused(tmp_path: Path) -> None:
         images.find_place("a", {"a": tmp_path / "no"})
 
 
+@pytest.mark.parametrize("name", ["vllm:1:2", "org/Server", "a b", "vllm@sha256:0", ":1"])
+def test_name_that_no_runtime_parses_is_refused(name: str) -> None:
+    with pytest.raises(UnrunnableError, match="couldn't parse image name") as refused:
+        images.check_name(name)
+    assert refused.value.reason == "InvalidImageName"
+
+
+@pytest.mark.parametrize("name", ["host", "registry:5000/org/server:v0.1_a", f"a.b/c__d@sha256:{'0a' * 32}"])
+def test_name_that_runtimes_parse_is_accepted(name: str) -> None:
+    images.check_name(name)
+
+
 def test_container_without_command_is_refused_with_advice(tmp_path: Path) -> None:
     with pytest.raises(UnrunnableError, match=r"--image vllm=DIR .* --stub") as caught:
         images.check_command("vllm:v1", ["serve"], has_command=False, place=HOST)
