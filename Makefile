@@ -21,7 +21,7 @@ NO_HANGING := -o faulthandler_timeout=1200 -o faulthandler_exit_on_timeout=true
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev demo fmt check test test-kubernetes test-node test-all nightly night unit unit-all controlplane conformance bench generate wheels release recording docs docs-serve lock coverage contract parity simulate extras frameworks browser changelog conformance image clean
+.PHONY: help setup dev demo fmt check test test-kubernetes test-node test-all nightly night unit unit-all controlplane conformance bench generate wheels release recording docs docs-serve lock coverage contract parity simulate extras frameworks browser changelog conformance image local-image clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -211,4 +211,7 @@ clean: ## remove what was built
 	rm -rf $(VENV) .venvs build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 image: setup ## build the manager's image with podman or buildah: make image BASE_IMAGE=REGISTRY/NAME:TAG@sha256:DIGEST
-	$(BIN)/python deploy/image.py --base "$(or $(BASE_IMAGE),$(error BASE_IMAGE is not set: make image BASE_IMAGE=REGISTRY/NAME:TAG@sha256:DIGEST, an image of Python 3.13))"
+	$(BIN)/python deploy/image.py $(and $(TARGET),--target $(TARGET)) --base "$(or $(BASE_IMAGE),$(error BASE_IMAGE is not set: make image BASE_IMAGE=REGISTRY/NAME:TAG@sha256:DIGEST, an image of Python 3.13))"
+
+local-image: ## build the image of lws with the embedded cluster: make local-image BASE_IMAGE=REGISTRY/NAME:TAG@sha256:DIGEST
+	$(MAKE) image TARGET=local

@@ -1,6 +1,6 @@
-"""Build the image of the manager by deploy/Containerfile, with podman or buildah, whichever is there.
+"""Build an image by deploy/Containerfile, with podman or buildah, whichever is there.
 
-python deploy/image.py --base REGISTRY/NAME:TAG@sha256:DIGEST [--tag NAME:TAG]
+python deploy/image.py --base REGISTRY/NAME:TAG@sha256:DIGEST [--target local] [--tag NAME:TAG]
 """
 
 import argparse
@@ -13,17 +13,20 @@ from pathlib import Path
 from typing import Final
 
 from leaderworkerset import __version__
+from leaderworkerset.cli.shell.hostplatform import IMAGE
 
 ROOT: Final = Path(__file__).parents[1]
 TOOLS: Final = ("podman", "buildah")
-TAG: Final = f"localhost/leaderworkerset:{__version__}"
+TAGS: Final = {"": f"localhost/leaderworkerset:{__version__}", "local": IMAGE}
+"""The name of an image by target: the manager, or `lws` with the embedded cluster."""
 
 
-def words(base: str, tag: str, commit: str, date: str) -> list[str]:
+def words(base: str, tag: str, commit: str, date: str, target: str = "") -> list[str]:
     """Return the arguments after the name of the tool."""
     arguments = {"BASE_IMAGE": base, "LWS_GIT_COMMIT": commit, "LWS_BUILD_DATE": date}
     build_arguments = [word for name, value in arguments.items() for word in ("--build-arg", f"{name}={value}")]
-    return ["build", "--file", "deploy/Containerfile", "--tag", tag, *build_arguments]
+    selection = ["--target", target] if target else []
+    return ["build", "--file", "deploy/Containerfile", "--tag", tag, *selection, *build_arguments]
 
 
 def commit() -> str:
@@ -36,17 +39,19 @@ def commit() -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Build the image; exit with the exit code of the tool."""
-    parser = argparse.ArgumentParser(description="Build the image of the manager.")
+    parser = argparse.ArgumentParser(
+        description="Build the image of the manager, or of `lws` with the embedded cluster."
+    )
     parser.add_argument("--base", required=True, metavar="REGISTRY/NAME:TAG@sha256:DIGEST", help="an image of Python")
-    parser.add_argument("--tag", default=TAG, help="the name of the image (default: %(default)s)")
+    parser.add_argument("--target", default="", choices=TAGS, help="local: `lws` with the embedded cluster")
+    parser.add_argument("--tag", help="the name of the image (default: by target)")
     options = parser.parse_args(arguments)
     tool = next(filter(shutil.which, TOOLS), None)
     if tool is None:
         sys.exit(f"error: no {' and no '.join(TOOLS)} on this machine: install one of them")
     now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    sys.exit(
-        subprocess.run([tool, *words(options.base, options.tag, commit(), now), "."], cwd=ROOT, check=False).returncode
-    )
+    built = words(options.base, options.tag or TAGS[options.target], commit(), now, options.target)
+    sys.exit(subprocess.run([tool, *built, "."], cwd=ROOT, check=False).returncode)
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ OTHER_BUSYBOX: Final = "localhost/busybox:2"
 COREDNS: Final = "localhost/coredns:1"
 PAUSE: Final = "localhost/pause:1"
 PRODUCT: Final = "localhost/leaderworkerset:tested"
+LOCAL: Final = "localhost/lws:tested"
 PREVIOUS: Final = "localhost/leaderworkerset:previous"
 """The last version in CHANGELOG.md."""
 
@@ -190,11 +191,23 @@ def make_previous(sources: Path, say: Say) -> Path:
     return target
 
 
-def build_product(store: Store, name: str, sources: Path, say: Say) -> None:
-    """Build the image of a manager from sources."""
+def run_local(say: Say, *words: str) -> str:
+    """Run the image of `lws` with the embedded cluster, as its user and without capabilities; return the output."""
+    with build.exclusive(cache(), say):
+        store = Store(cache() / "store")
+        build_product(store, LOCAL, image.ROOT, say, "local")
+        container = store.run("from", LOCAL)
+        try:
+            return store.run("run", "--isolation=chroot", "--cap-drop=all", container, "--", "/usr/bin/lws", *words)
+        finally:
+            store.run("rm", container)
+
+
+def build_product(store: Store, name: str, sources: Path, say: Say, target: str = "") -> None:
+    """Build an image by the Containerfile of these sources: the manager, or another target."""
     base = make_base(store, say)
-    say("building the image of the manager")
-    words = image.words(base, name, image.commit(), "1970-01-01T00:00:00Z")
+    say(f"building {name}")
+    words = image.words(base, name, image.commit(), "1970-01-01T00:00:00Z", target)
     store.run(*words, "--layers", "--isolation=chroot", *pip_files(), ".", sources=sources)
 
 

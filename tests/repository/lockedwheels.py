@@ -6,7 +6,7 @@ python -m tests.repository.lockedwheels    (`make lock` runs it; names of files 
 import json
 import subprocess
 import sys
-from datetime import date
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -33,4 +33,4 @@ def wheels_of(platform: str) -> list[str]:
 
 if __name__ == "__main__":
     wheels = {platform: wheels_of(platform) for platform in PLATFORMS}
-    RECORD.write_text(json.dumps({"date": f"{date.today()}", "wheels": wheels}, indent=2) + "\n")
+    RECORD.write_text(json.dumps({"date": f"{datetime.now(UTC):%Y-%m-%d}", "wheels": wheels}, indent=2) + "\n")

@@ -7,7 +7,9 @@ from typing import Final
 import pytest
 from packaging.tags import compatible_tags, cpython_tags, mac_platforms
 from packaging.utils import parse_wheel_filename
+from testkit.repository import ROOT
 from tests.repository.lockedwheels import LOCK, PLATFORMS, PYTHON, RECORD
+from tests.typed import read
 
 VERSION: Final = (3, int(PYTHON.partition(".")[2]))
 
@@ -23,3 +25,13 @@ def test_every_locked_package_has_a_wheel(platform: str) -> None:
 
     assert wheels.keys() == pins
     assert [name for (name, _), tags in wheels.items() if not tags & accepted] == []
+
+
+def test_devcontainer_is_the_image_with_the_embedded_cluster() -> None:
+    """It names no registry: who opens it sets BASE_IMAGE, as for the images."""
+    settings = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text())
+    build = settings["build"]
+    file = ROOT / ".devcontainer" / build["dockerfile"]
+    assert (file.resolve(), build["target"]) == (ROOT / "deploy/Containerfile", "local")
+    assert build["args"] == {"BASE_IMAGE": "${localEnv:BASE_IMAGE}"}
+    read(settings["postAttachCommand"])

@@ -6,10 +6,15 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from deploy import image
 from testkit.repository import ROOT
+
+from leaderworkerset.cli.shell.hostplatform import IMAGE
 
 TEXT = (ROOT / "deploy/Containerfile").read_text()
 
@@ -24,18 +29,34 @@ def instructions() -> list[tuple[str, str]]:
 STEPS = instructions()
 
 
+def stages() -> list[list[tuple[str, str]]]:
+    """Return the instructions of each stage."""
+    starts = [index for index, (word, _) in enumerate(STEPS) if word == "FROM"]
+    return [STEPS[start:end] for start, end in pairwise([*starts, len(STEPS)])]
+
+
 def of(word: str) -> list[str]:
     return [rest for name, rest in STEPS if name == word]
 
 
 def test_all_instructions_are_known() -> None:
-    assert {word for word, _ in STEPS} <= {"FROM", "ARG", "ENV", "LABEL", "COPY", "RUN", "USER", "ENTRYPOINT"}
+    assert {word for word, _ in STEPS} <= {
+        "FROM",
+        "ARG",
+        "ENV",
+        "LABEL",
+        "COPY",
+        "RUN",
+        "USER",
+        "ENTRYPOINT",
+        "WORKDIR",
+    }
 
 
 def test_base_image_has_no_default() -> None:
     """The builder selects the registry, the source and the content of the base."""
     assert "BASE_IMAGE" in of("ARG")
-    assert {base.split(" AS ")[0] for base in of("FROM")} == {"${BASE_IMAGE}"}
+    assert {base.split(" AS ")[0] for base in of("FROM")} == {"${BASE_IMAGE}", "build"}
 
 
 @pytest.mark.parametrize(
@@ -70,9 +91,9 @@ def test_base_is_checked_before_the_build() -> None:
 
 
 def test_stages_have_the_same_base() -> None:
-    """The second stage runs the virtual environment of the first."""
-    assert len({base.split(" AS ")[0] for base in of("FROM")}) == 1
-    assert len(of("FROM")) == 2
+    """Images run the virtual environment that a stage of the same base made; the manager's is the default."""
+    assert of("FROM") == ["${BASE_IMAGE} AS build", "build AS local-build", "${BASE_IMAGE} AS local", "${BASE_IMAGE}"]
+    assert image.TAGS["local"] == IMAGE
 
 
 def test_no_package_index_or_other_host_is_named() -> None:
@@ -81,13 +102,14 @@ def test_no_package_index_or_other_host_is_named() -> None:
 
 def test_dependencies_are_installed_from_the_lock_with_hashes() -> None:
     """Builds are reproducible from the lock (R-OP-78)."""
-    (install,) = [run for run in of("RUN") if "pip" in run and "install" in run]
-    assert "--require-hashes" in install
-    assert "-r /build/runtime.lock" in install
-    lock = (ROOT / "requirements/runtime.lock").read_text()
-    pins = re.findall(r"^([a-z0-9-]+)==", lock, re.MULTILINE)
-    assert pins
-    assert lock.count("--hash=sha256:") >= len(pins)
+    installs = [run for run in of("RUN") if "pip" in run and "install" in run]
+    for install, name in zip(installs, ("runtime.lock", "local.lock"), strict=True):
+        assert "--require-hashes" in install
+        assert f"-r /build/{name}" in install
+        lock = (ROOT / "requirements" / name).read_text()
+        pins = re.findall(r"^([a-z0-9-]+)==", lock, re.MULTILINE)
+        assert pins
+        assert lock.count("--hash=sha256:") >= len(pins)
 
 
 @pytest.mark.parametrize("copy", of("COPY"))
@@ -95,7 +117,7 @@ def test_copied_files_exist_and_are_sent_to_the_build(copy: str) -> None:
     """`.containerignore` excludes all other files of the repository."""
     words = [word for word in shlex.split(copy) if not word.startswith("--chmod")]
     if words[0].startswith("--from="):
-        assert words[0] == "--from=build"
+        assert words[0] in {"--from=build", "--from=local-build"}
         return
     sent = {line[1:] for line in (ROOT / ".containerignore").read_text().splitlines() if line.startswith("!")}
     for source in words[:-1]:
@@ -104,34 +126,45 @@ def test_copied_files_exist_and_are_sent_to_the_build(copy: str) -> None:
 
 
 def test_exactly_the_manager_packages_are_copied() -> None:
-    """The embedded cluster, `localkube`, is neither in the image nor sent to its build."""
-    copied = {word for copy in of("COPY") for word in shlex.split(copy)[:-1] if word.startswith("packages")}
-    assert copied == {"packages/kuberuntime/src/kuberuntime", "packages/leaderworkerset/src/leaderworkerset"}
-    (install,) = [run for run in of("RUN") if run.startswith("cp -R")]
-    assert {f"/build/{Path(path).name}" for path in copied} <= set(shlex.split(install))
-    assert "localkube" not in re.sub(r"(?m)^#.*$", "", TEXT + (ROOT / ".containerignore").read_text())
+    """The embedded cluster, `localkube`, is only in the image of `--target local`."""
+    build, local_build, _, manager = stages()
+    copied = {stage: packages_of(steps) for stage, steps in (("build", build), ("local", local_build))}
+    assert copied["build"] == {"packages/kuberuntime/src/kuberuntime", "packages/leaderworkerset/src/leaderworkerset"}
+    assert copied["local"] == {"packages/localkube/src/localkube"}
+    for steps in (build, local_build):
+        (install,) = [run for name, run in steps if name == "RUN" and run.startswith("cp -R")]
+        assert {f"/build/{Path(path).name}" for path in packages_of(steps)} <= set(shlex.split(install))
+    assert "local" not in " ".join(rest for _, rest in manager)
+
+
+def packages_of(steps: Sequence[tuple[str, str]]) -> set[str]:
+    """Return the folders of packages that a stage copies."""
+    return {
+        word for name, rest in steps if name == "COPY" for word in shlex.split(rest) if word.startswith("packages/")
+    }
 
 
 def test_image_runs_as_an_unprivileged_user() -> None:
     """The Deployment sets `runAsNonRoot`, which requires a numeric user (R-MGR-8, R-OP-78)."""
-    assert of("USER") == ["65532:65532"]
-    last_stage = [word for word, _ in STEPS[[word for word, _ in STEPS].index("FROM", 1) :]]
-    assert last_stage.index("USER") > last_stage.index("RUN")
+    for stage in stages()[2:]:
+        words = [word for word, _ in stage]
+        assert ("USER", "65532:65532") in stage
+        assert words.index("USER") > words.index("RUN")
 
 
 def test_entrypoint_is_the_manager() -> None:
     """The image starts `/manager` (R-MGR-8)."""
-    assert of("ENTRYPOINT") == ['["/manager"]']
+    assert of("ENTRYPOINT") == ['["/usr/bin/lws"]', '["/manager"]']
     assert any(run == "ln -s /opt/lws/bin/manager /manager" for run in of("RUN"))
 
 
-@pytest.mark.parametrize("place", ["/manager", "/lws-operator", "/usr/bin/gather"])
+@pytest.mark.parametrize("place", ["/manager", "/lws-operator", "/usr/bin/gather", "/usr/bin/lws"])
 def test_entrypoints_are_programs_of_the_environment(place: str) -> None:
     name = place.rpartition("/")[2]
     assert any(run == f"ln -s /opt/lws/bin/{name} {place}" for run in of("RUN"))
     script = ROOT / "deploy" / name
     text = script.read_text()
-    assert text.startswith("#!/opt/lws/bin/python -IBu\n")
+    assert text.startswith(("#!/opt/lws/bin/python -IBu\n", "#!/opt/lws/bin/python -IB\n"))
     assert script.stat().st_mode & 0o111
     ast.parse(text)
 
