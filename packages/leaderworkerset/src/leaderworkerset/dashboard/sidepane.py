@@ -27,6 +27,7 @@ from leaderworkerset.observation import podsecrets
 from leaderworkerset.observation.diagnosing import observe_view
 from leaderworkerset.observation.lists import Lists
 from leaderworkerset.observation.podlogs import PodLogOptions, judged, read
+from leaderworkerset.observation.recordedlogs import with_episodes
 from leaderworkerset.views import changes, devices, reasons
 from leaderworkerset.views.events.eventhistory import Happening, History
 from leaderworkerset.views.groups import Rank, View
@@ -113,7 +114,12 @@ async def _explained(model: LiveModel, lists: Lists, view: View, selection: Sele
             diagnosis.title,
             ": the cause of the whole set",
         )
-    return cells.cause(await judged(model.client, diagnosis))
+    diagnosis = await judged(model.client, diagnosis)
+    if diagnosis.recorded is not None and model.read_episodes is not None:
+        with suppress(KubeError, OSError, TimeoutError):
+            async with timeouts.within(PATIENCE):
+                diagnosis = with_episodes(diagnosis, await model.read_episodes(view.key))
+    return cells.cause(diagnosis)
 
 
 async def _events(lists: Lists, model: LiveModel, view: View, selection: Selection) -> Safe:

@@ -146,6 +146,7 @@ def _by_cause(observed: Observed, selection: Selection, cause: Cause, finding: F
         steps=tuple(step for step in finding.steps if has_kubectl or KUBECTL not in step),
         unread=_unread(observed),
         log=finding.log,
+        recorded=finding.recorded,
         statement=finding.statement,
         namespace=view.namespace,
         since=since,

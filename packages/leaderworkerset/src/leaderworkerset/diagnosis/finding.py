@@ -25,11 +25,19 @@ class Subject(Struct, frozen=True, kw_only=True):
         return f"{self.kind} {self.name}" + (f" ({place})" if place else "")
 
 
+class RecordedRun(Struct, frozen=True):
+    """A failed run of a deleted pod, whose log only a recorded episode has."""
+
+    pod: str
+    container: str
+    exit_code: int
+
+
 class Finding(Struct, frozen=True, kw_only=True):
     """A cause that was found: its object, one sentence, the evidence, and the next steps.
 
     `log` is the container whose log would explain more; callers that can read it add it (`judging.with_log`), and to
-    `statement` its error. `verdict`, if given, overrides the verdict of the cause: a later error can be normal at the
+    `statement` its error; else from the episode of `recorded`. `verdict`, if given, overrides the verdict of the cause: a later error can be normal at the
     start.
     """
 
@@ -38,6 +46,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     evidence: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
     log: FailedContainer | None = None
+    recorded: RecordedRun | None = None
     statement: str = ""
     """The sentence without the error of the container."""
     verdict: Verdict | None = None
@@ -111,6 +120,7 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
     steps: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
     log: FailedContainer | None = None
+    recorded: RecordedRun | None = None
     statement: str = ""
     namespace: str = ""
     owner: str = ""

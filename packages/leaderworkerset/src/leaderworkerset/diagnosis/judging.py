@@ -8,7 +8,8 @@ from msgspec.structs import replace
 from kuberuntime.objects import errorlines, meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.diagnosis import ranks
-from leaderworkerset.diagnosis.finding import Diagnosis
+from leaderworkerset.diagnosis.finding import Diagnosis, RecordedRun
+from leaderworkerset.views.deaths import Death
 from leaderworkerset.views.masking import Mask
 
 QUOTED: Final = 5
@@ -24,8 +25,11 @@ INDENT: Final = "  "
 
 def quotes(lines: Sequence[str]) -> list[str]:
     """Return the first error and the last lines of a program, masked, for evidence."""
-    masked_lines = Mask().lines(lines)
-    return [f"{INDENT}{ranks.quote(line)}" for line in errorlines.excerpt(masked_lines, QUOTED)] if lines else []
+    return _quoted(Mask().lines(lines)) if lines else []
+
+
+def _quoted(masked_lines: Sequence[str]) -> list[str]:
+    return [f"{INDENT}{ranks.quote(line)}" for line in errorlines.excerpt(masked_lines, QUOTED)]
 
 
 def wants_log(end: JSONObject) -> bool:
@@ -35,12 +39,26 @@ def wants_log(end: JSONObject) -> bool:
     return is_cut or not errorlines.telling(lines).certain
 
 
+def recorded_run(death: Death) -> RecordedRun | None:
+    """Return a run that the record of recreations describes, if a log may show an error that the record lacks."""
+    if not death.is_recorded or not wants_log(death.end):
+        return None
+    return RecordedRun(death.pod, death.container, int(death.end.get("exitCode") or 0))
+
+
 def with_log(diagnosis: Diagnosis, lines: Sequence[str]) -> Diagnosis:
     """Return a diagnosis judged from the log of its container; unchanged if there are no lines."""
-    if diagnosis.log is None or not lines:
+    if diagnosis.log is None:
+        return diagnosis
+    return with_lines(diagnosis, meta.name(diagnosis.log.pod), diagnosis.log.container, lines)
+
+
+def with_lines(diagnosis: Diagnosis, pod: str, container: str, lines: Sequence[str]) -> Diagnosis:
+    """Return a diagnosis judged from the masked lines of a container; unchanged if there are none."""
+    if not lines:
         return diagnosis
     facts = [line for line in diagnosis.evidence if not line.startswith(INDENT)]
-    title = f"the last lines of {meta.name(diagnosis.log.pod)}, container {diagnosis.log.container}:"
+    title = f"the last lines of {pod}, container {container}:"
     error = ranks.quote(podstate.quoted(lines)) if diagnosis.statement else ""
     sentence = f"{diagnosis.statement}{error}" if diagnosis.statement else diagnosis.sentence
-    return replace(diagnosis, sentence=sentence, evidence=(*facts, title, *quotes(lines)))
+    return replace(diagnosis, sentence=sentence, evidence=(*facts, title, *_quoted(lines)), recorded=None)

@@ -1,5 +1,6 @@
 """`lws explain`: why a LeaderWorkerSet, a group or a rank is not in its desired state, and what to do next."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import click
@@ -24,6 +25,8 @@ from leaderworkerset.core.leaderworkerset.services import UNRESOLVED, is_settled
 from leaderworkerset.diagnosis.diagnose import worst
 from leaderworkerset.diagnosis.document import document, headline, lines, overview
 from leaderworkerset.diagnosis.finding import Diagnosis
+from leaderworkerset.observation.recordedlogs import with_episodes
+from leaderworkerset.recording.episode import Episode
 from leaderworkerset.views.health.verdict import AS_DESIRED, Verdict
 from leaderworkerset.views.selection import Selection
 
@@ -73,7 +76,9 @@ def command(target: Target, name: str | None, *, everywhere: bool, selector: str
                 say(await targets.nothing_found(session, namespace, selector), err=True)
             return diagnoses, []
         diagnoses = await explain(session, selection)
-        return diagnoses, [] if form else await failure_lines(target, session, selection, worst(diagnoses))
+        episodes = await episodes_of(target, session, selection, worst(diagnoses))
+        judged = [with_episodes(diagnosis, episodes) for diagnosis in diagnoses]
+        return judged, failure_lines(session, episodes, is_quoted=judged != diagnoses) if episodes and not form else []
 
     diagnoses, last_failure = target.run(act)
     if form is None:
@@ -86,18 +91,25 @@ def command(target: Target, name: str | None, *, everywhere: bool, selector: str
     return EXIT_CODES[worst(diagnoses).verdict]
 
 
-async def failure_lines(target: Target, session: Session, selection: Selection, diagnosis: Diagnosis) -> list[str]:
-    """Return lines about the last recorded failure of unhealthy objects, if no failed container shows it.
+async def episodes_of(
+    target: Target, session: Session, selection: Selection, diagnosis: Diagnosis
+) -> Sequence[Episode]:
+    """Return the recorded failures of unhealthy objects, if no failed container shows the last one.
 
     The result is empty on clusters that record no failures.
     """
-    if diagnosis.verdict in AS_DESIRED or diagnosis.log is not None:
+    if diagnosis.verdict in AS_DESIRED or (diagnosis.log is not None and diagnosis.recorded is None):
         return []
     try:
-        episodes = await recordings.of_session(target, session.client, session.namespace, selection)
+        return await recordings.of_session(target, session.client, session.namespace, selection)
     except APIError:  # what was found does not depend on it
         return []
-    return ["", *episodetable.brief(episodes[-1], SystemClock().now(), session.lws)] if episodes else []
+
+
+def failure_lines(session: Session, episodes: Sequence[Episode], *, is_quoted: bool) -> list[str]:
+    """Return lines about the last recorded failure; only the command that shows it, if its log is quoted already."""
+    lines = episodetable.brief(episodes[-1], SystemClock().now(), session.lws)
+    return lines[-1:] if is_quoted else ["", *lines]
 
 
 async def service_notes(session: Session, namespace: str, name: str) -> list[str]:

@@ -83,6 +83,7 @@ def _crash_finding(
         log=None
         if (is_quoted and not judging.wants_log(death.end)) or (death.is_recorded and not keeps) or rank.object is None
         else FailedContainer(rank.object, death.container, is_earlier),
+        recorded=judging.recorded_run(death),
     )
 
 

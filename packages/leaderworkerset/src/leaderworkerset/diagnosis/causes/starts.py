@@ -5,15 +5,17 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final
 
+from msgspec.structs import replace
+
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.resources import SERVICES
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import AWAITS_LEADER
 from leaderworkerset.core.leaderworkerset import services
-from leaderworkerset.diagnosis import exits, ranks
+from leaderworkerset.diagnosis import exits, judging, ranks
 from leaderworkerset.diagnosis.causes.components import autoscalers
 from leaderworkerset.diagnosis.causes.unattended import last_change
-from leaderworkerset.diagnosis.finding import Finding, Subject, cause
+from leaderworkerset.diagnosis.finding import Finding, RecordedRun, Subject, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views import recreations, wording
 from leaderworkerset.views.groups import MISSING, Group, Rank
@@ -161,6 +163,15 @@ def _advice(observed: Observed, group: Group, recreation: Recreations) -> tuple[
     return (*exits.advice(observed, rank, run), exits.log_command(observed, rank, run))
 
 
+def _recorded(observed: Observed, recreation: Recreations) -> tuple[RecordedRun | None, Recreations]:
+    """Return the recorded run whose log may show a better error, and the recreation without the error that it has."""
+    run = recreations.recorded_run(observed.view, recreation)
+    known = None if run is None else judging.recorded_run(run)
+    if run is None or known is None:
+        return None, recreation
+    return known, replace(recreation, failure=f"{run.container}: {exits.described(run.end)}")
+
+
 def _failed_rank(group: Group, recreation: Recreations) -> Rank | None:
     return next((rank for rank in group.ranks if rank.index == recreation.failed_rank), None)
 
@@ -187,8 +198,11 @@ def backs_off(observed: Observed) -> Finding | None:
         if not recreation.is_waiting:
             continue
         left = recreation.due - observed.now
+        run, plain = _recorded(observed, recreation)
         return Finding(
             subject=subject,
+            recorded=run,
+            statement=f"group {group.name} {recreations.sentence(plain, observed.now)}",
             sentence=f"group {group.name} {recreations.sentence(recreation, observed.now)}",
             evidence=(
                 f"recreation {recreation.count} in a row, due {timestamps.render(recreation.due)}",
@@ -246,8 +260,11 @@ def was_recreated(observed: Observed) -> Finding | None:
         is_over = group.is_ready and (group.crashes is None or group.crashes.are_over(observed.now))
         if recreation.done and not (group.is_condemned or is_over):
             state = "is ready again, and must stay so" if group.is_ready else "starts again"
+            run, plain = _recorded(observed, recreation)
             return Finding(
                 subject=subject,
+                recorded=run,
+                statement=f"group {group.name} {state}: {recreations.sentence(plain, observed.now)}",
                 sentence=f"group {group.name} {state}: {recreations.sentence(recreation, observed.now)}",
                 evidence=(f"recreation {recreation.count} in a row", *_eviction(observed, recreation)),
                 steps=_advice(observed, group, recreation),

@@ -55,8 +55,8 @@ if TYPE_CHECKING:
 FOLLOWED: Final = {resource.kind: resource for resource in (LEADERWORKERSETS, DISAGGREGATED_SETS)}
 """The kinds that a run follows."""
 
-LAST_WORDS: Final = 4.0
-"""Seconds after Ctrl-C in which all sets are deleted and their ranks exit, while their logs are still followed."""
+LAST_WORDS: Final = 3.0
+"""Seconds after Ctrl-C in which all sets are deleted and their ranks exit; the cluster then ends in about two more."""
 
 LAST_LINES: Final = 2.0
 """Seconds that the logs of exited ranks may take to arrive before everything is stopped."""
@@ -287,7 +287,9 @@ async def first_end(objects: Following, parts: Parts, options: RunOptions, stopp
 
 async def last_words(objects: Following, parts: Parts) -> None:
     """Delete the sets and follow the logs until their pods are deleted, to show the last output of the ranks."""
-    parts.screen.note("stopping: ranks get a few seconds to end; Ctrl-C again ends them at once")
+    parts.screen.note(
+        f"stopping: ranks get {LAST_WORDS:g} s to end, and are killed then; Ctrl-C again ends them at once"
+    )
 
     async def delete(resource: Resource, key: ObjectKey) -> None:
         with suppress(KubeError):
