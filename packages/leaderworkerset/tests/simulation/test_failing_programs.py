@@ -20,7 +20,7 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS
 from leaderworkerset.api import labels
 from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.observation.podlogs import judged
-from leaderworkerset.observation.recordedlogs import recorded
+from leaderworkerset.observation.recordedruns import recorded
 from leaderworkerset.recording.configmapstore import MEBIBYTE, ConfigMapStore
 from leaderworkerset.recording.logsource import ApiLogs
 from leaderworkerset.recording.recorder import Recorder

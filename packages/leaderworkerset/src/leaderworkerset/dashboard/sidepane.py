@@ -27,7 +27,7 @@ from leaderworkerset.observation import podsecrets
 from leaderworkerset.observation.diagnosing import observe_view
 from leaderworkerset.observation.lists import Lists
 from leaderworkerset.observation.podlogs import PodLogOptions, judged, read
-from leaderworkerset.observation.recordedlogs import with_episodes
+from leaderworkerset.observation.recordedruns import with_episodes
 from leaderworkerset.views import changes, devices, reasons
 from leaderworkerset.views.events.eventhistory import Happening, History
 from leaderworkerset.views.groups import Rank, View

@@ -37,8 +37,8 @@ class Finding(Struct, frozen=True, kw_only=True):
     """A cause that was found: its object, one sentence, the evidence, and the next steps.
 
     `log` is the container whose log would explain more; callers that can read it add it (`judging.with_log`), and to
-    `statement` its error; else from the episode of `recorded`. `verdict`, if given, overrides the verdict of the cause: a later error can be normal at the
-    start.
+    `statement` its error. Without a pod, an episode has the log of `recorded`. `verdict`, if given, overrides the verdict of
+    the cause: a later error can be normal at the start.
     """
 
     subject: Subject

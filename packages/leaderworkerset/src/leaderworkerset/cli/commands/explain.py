@@ -25,7 +25,7 @@ from leaderworkerset.core.leaderworkerset.services import UNRESOLVED, is_settled
 from leaderworkerset.diagnosis.diagnose import worst
 from leaderworkerset.diagnosis.document import document, headline, lines, overview
 from leaderworkerset.diagnosis.finding import Diagnosis
-from leaderworkerset.observation.recordedlogs import with_episodes
+from leaderworkerset.observation.recordedruns import with_episodes
 from leaderworkerset.recording.episode import Episode
 from leaderworkerset.views.health.verdict import AS_DESIRED, Verdict
 from leaderworkerset.views.selection import Selection
