@@ -11,7 +11,7 @@ from kuberuntime.objects.resources import PERSISTENT_VOLUME_CLAIMS, STORAGE_CLAS
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.finding import Cause, Finding, Person, cause
 from leaderworkerset.diagnosis.observed import Observed
-from leaderworkerset.diagnosis.patterns import Told
+from leaderworkerset.diagnosis.patterns import READ, Told
 from leaderworkerset.diagnosis.ranks import is_placed, is_unscheduled
 from leaderworkerset.views.groups import Rank
 from leaderworkerset.views.health.verdict import Verdict
@@ -23,7 +23,7 @@ BINDING: Final = re.compile(
 
 HOLDERS_NAMED: Final = 4
 PATIENCE: Final = timedelta(minutes=2)
-"""The time that the creation of a volume may take."""
+"""The time that the creation of a volume, or a passing failure of a mount, may take."""
 
 
 PROVISIONING: Final = (
@@ -146,6 +146,11 @@ MOUNTS: Final = (
 )
 """The next steps by the message of a failed attachment or mount."""
 
+PASSING: Final = re.compile(
+    r"failed to sync (?:configmap|secret) cache: timed out|no relationship found between node '[^']+' and this object"
+)
+"""Failures of a kubelet that reads objects of a new pod before it may, or when it is busy: it tries again at once."""
+
 CANNOT_MOUNT: Final = Told(
     is_placed,
     r"(?:MountVolume\.|AttachVolume\.|Unable to attach or mount|Multi-Attach|\bvolumes)(?s:.*?)"
@@ -167,8 +172,11 @@ def cannot_mount(observed: Observed) -> Finding | None:
     absent = re.search(r"((?:secret|configmap) \S+) not found$", finding.sentence) if finding else None
     if not finding:
         return None
+    rank = ranks.of_subject(observed, finding.subject)
+    age = observed.since(rank.created)
+    if PASSING.search(rank.why[:READ]) and age is not None and age < PATIENCE:
+        return None
     if not absent:
-        rank = ranks.of_subject(observed, finding.subject)
         steps = [step.format(node=rank.node) for pattern, step in MOUNTS if re.search(pattern, rank.why)]
         return replace(finding, steps=(*steps[:1], *finding.steps))
     step = f"create {absent[1]} in namespace {observed.view.namespace}, or correct the volume in {observed.template}"

@@ -88,6 +88,21 @@ def test_failed_attachment_has_the_remedy_of_its_message(message: str, step: str
     assert step in found.steps[0]
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        'MountVolume.SetUp failed for volume "kube-api-access-x" : failed to sync configmap cache: timed out waiting for the condition',
+        "MountVolume.SetUp failed for volume \"kube-api-access-x\" : [failed to fetch token: serviceaccounts \"default\" is forbidden: "
+        "no relationship found between node 'node2' and this object, failed to sync configmap cache: timed out waiting for the condition]",
+    ],
+)  # fmt: skip
+def test_first_failed_read_of_a_kubelet_is_not_a_cause(message: str) -> None:
+    """Real events of busy nodes: the kubelet tries again at once, and mounts the volume."""
+    failed = event("Pod", "web-0", "FailedMount", message)
+    assert (told(creating(failed, made=20)).verdict, told(creating(failed, made=20)).code) != ("stuck", "LWS-E064")
+    assert told(creating(failed, made=600)).code == "LWS-E064"
+
+
 def test_quota_of_the_cloud_is_not_a_missing_class() -> None:
     found = told(over_quota())
     assert (found.code, found.verdict) == ("LWS-E044", "stuck")
