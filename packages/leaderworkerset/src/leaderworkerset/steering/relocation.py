@@ -20,7 +20,7 @@ from kuberuntime.objects.selectors import Operator, Requirement
 from leaderworkerset.api import labels
 from leaderworkerset.core.gang import fit
 from leaderworkerset.core.gang.fit import Amounts, Need
-from leaderworkerset.views.groups import Group
+from leaderworkerset.views.groups import Group, View
 from leaderworkerset.views.wording import counted, listed
 
 NAMED_NODES: Final = 3
@@ -77,6 +77,13 @@ def relocate(lws: JSONObject, group: Group, closed: Collection[str], cluster: Cl
     if not domains:
         return Relocation({}, f"no other domain of {key} is without a group")
     return Relocation({}, blocking([node for domain in domains for node in domain], used_by_rivals, needs))
+
+
+def stranded(view: View, groups: Iterable[Group], closed: Collection[str], cluster: ClusterFacts) -> Iterator[str]:
+    """Yield a line for each group that fits on no open node, even if no other group moved."""
+    for group in groups:
+        if (outlook := relocate(view.object, group, closed, cluster)).why_nowhere:
+            yield f"  {view.namespace}/{view.name}: group {group.name} would wait, {outlook}"
 
 
 def untaken(key: str, nodes: Iterable[JSONObject], nodes_of_groups: AbstractSet[str]) -> list[Sequence[JSONObject]]:

@@ -112,6 +112,8 @@ async def test_move_of_a_group_that_fits_nowhere_else_is_refused(space: Space) -
         await GroupMove.of(session, group, "")
     forced = await GroupMove.of(session, group, "", is_forced=True)
     assert "would leave node-0; it fits nowhere else" in forced.preview()
+    preview = await (await Drain.of(session, ["node-0"])).preview()
+    assert f"{space.namespace}/web: group 0 would wait, it fits nowhere else (node selector" in preview
 
 
 async def test_preview_of_a_move_names_the_other_nodes(space: Space) -> None:

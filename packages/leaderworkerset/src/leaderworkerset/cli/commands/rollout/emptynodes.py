@@ -22,13 +22,14 @@ from leaderworkerset.capabilities.moves.maintenancesettings import ON
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
-from leaderworkerset.cli.rollouts import changing, nodewrites
+from leaderworkerset.cli.rollouts import changing, clusterreading, nodewrites
 from leaderworkerset.cli.sharedoptions import dry_run_option, timeout_option
 from leaderworkerset.cli.views.progress import BETWEEN_LINES, ProgressLine
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.cli.watchwarnings import following
 from leaderworkerset.diagnosis import departures
 from leaderworkerset.steering import nodeoutlook
+from leaderworkerset.steering.relocation import stranded
 from leaderworkerset.views.groups import GroupName, View, place_of
 from leaderworkerset.views.wording import counted, duration, groups_named
 
@@ -56,17 +57,20 @@ class Drain(Struct):
         listings = [await self.session.client.list(PODS, field_selector=_on(node)) for node in self.nodes]
         pods = [pod for listing in listings for pod in listing.items]
         by_set = _groups_by_set(pods)
-        sets = [
-            nodeoutlook.leaving(
-                view, [group for group in view.groups if group.name in by_set[view.key]], _refusal(view.object)
-            )
+        groups_by_view = [
+            (view, [group for group in view.groups if group.name in by_set[view.key]])
             for view in await self._views(by_set)
         ]
+        sets = [nodeoutlook.leaving(view, groups, _refusal(view.object)) for view, groups in groups_by_view]
+        cluster = await clusterreading.read(self.session, [group for _, groups in groups_by_view for group in groups])
         moving = {(leaving.place, group) for leaving in sets if not leaving.why_not for group in leaving.groups}
         others = [pod for pod in pods if (str(_set_of(pod)), _group_of(pod)) not in moving]
         count = sum(len(leaving.groups) for leaving in sets)
         lines = [f"{self._named}: {counted(count, 'group')} of {counted(len(sets), 'LeaderWorkerSet')}"]
         lines += nodeoutlook.lines(sets)
+        if cluster is not None:
+            closed = {meta.name(node) for node in self.nodes}
+            lines += [line for view, groups in groups_by_view for line in stranded(view, groups, closed, cluster)]
         lines += [f"what stays: {rest}"] if (rest := nodeoutlook.staying(others)) else []
         return "\n".join([*lines, changing.DRY])
 

@@ -12,16 +12,16 @@ import click
 from msgspec import Struct, field
 
 from kuberuntime import timeouts
-from kuberuntime.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
+from kuberuntime.errors import ConflictError, InvalidError, NotFoundError
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 from leaderworkerset.capabilities.moves import closing
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
-from leaderworkerset.cli.rollouts import changing, nodewrites, subjects
+from leaderworkerset.cli.rollouts import changing, clusterreading, nodewrites, subjects
 from leaderworkerset.cli.sharedoptions import dry_run_option, timeout_option
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.progress import ProgressLine
@@ -29,7 +29,7 @@ from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.cli.watchwarnings import following, present
 from leaderworkerset.diagnosis import departures
 from leaderworkerset.observation.following import SetInformers
-from leaderworkerset.steering.relocation import ClusterFacts, Relocation, claims_of, relocate
+from leaderworkerset.steering.relocation import Relocation, relocate
 from leaderworkerset.views.groups import Group, Rank, View
 from leaderworkerset.views.reasons import reasons
 from leaderworkerset.views.selection import Selection
@@ -70,7 +70,7 @@ class GroupMove(Struct):
                 f"pod {rank.pod} tolerates the taint {labels.MOVING}, so it could be placed on {rank.node} again: nothing was"
                 " moved; remove the toleration from the template"
             )
-        cluster = await _cluster(session, group) if nodes else None
+        cluster = await clusterreading.read(session, [group]) if nodes else None
         outlook = relocate(view.object, group, nodes, cluster) if cluster else None
         if outlook and outlook.why_nowhere and not is_forced:
             raise CommandError(
@@ -164,23 +164,6 @@ class GroupMove(Struct):
     @property
     def _named(self) -> str:
         return ", ".join(sorted(self.nodes))
-
-
-async def _cluster(session: Session, group: Group) -> ClusterFacts | None:
-    """Return the nodes, all pods, and the volumes of the group; None if nodes or pods may not be listed."""
-    client = session.client
-    try:
-        nodes, pods = (await client.list(NODES)).items, (await client.list(PODS)).items
-    except ForbiddenError:
-        return None
-    volumes: dict[ObjectKey, JSONObject] = {}
-    with suppress(ForbiddenError):
-        for key in sorted(claims_of(group)):
-            claim = await client.find(PERSISTENT_VOLUME_CLAIMS, key)
-            name = meta.spec(claim or {}).get("volumeName")
-            if name and (volume := await client.find(PERSISTENT_VOLUMES, ObjectKey("", name))):
-                volumes[key] = volume
-    return ClusterFacts(nodes=nodes, pods=pods, volumes=volumes)
 
 
 def _leaders(view: View) -> Iterator[Rank]:
