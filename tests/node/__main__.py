@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree as ET
@@ -37,9 +38,11 @@ def main(arguments: list[str]) -> int:
     """Run the cluster, and tests on it; return the exit code."""
     if reason := prerequisites.obstacle():
         return skip(reason)
+    began = time.monotonic()
     try:
         with cluster(programs.say) as running:
             product.install(running)
+            start = time.monotonic() - began
             os.environ[VARIABLE] = str(running.directory)
             if arguments == ["up"]:
                 sys.stdout.write(f"export {VARIABLE}={running.directory}\n")
@@ -55,7 +58,8 @@ def main(arguments: list[str]) -> int:
         sys.exit(f"the cluster cannot be built: {error}")
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
-    sys.stderr.write(f"{number} tests ran on real nodes\n")
+    took = time.monotonic() - began - start
+    sys.stderr.write(f"{number} tests ran on real nodes: {start:.0f} s until the manager ran, {took:.0f} s of tests\n")
     return max((code for code in codes if code != NOTHING_SELECTED), default=NOTHING_SELECTED) or int(number == 0)
 
 

@@ -171,6 +171,7 @@ def hold(directory: Path, name: str, number: int, reaper: int, cgroup: str) -> M
     unshare = ["unshare", "--net", "--mount", "--propagation=private"]
     process = spawn([*enter, *settings, *unshare, "bash", "-c", MOUNTS], own)
     await_line(process, "ready")
+    STARTED.append(process)
     return Machine(name, number, own, child_of(process), cgroup)
 
 
@@ -214,12 +215,13 @@ def environment(home: Path) -> dict[str, str]:
 
 
 def await_line(process: "subprocess.Popen[bytes]", wanted: str) -> None:
-    """Wait until a program has printed a line."""
+    """Wait until a program has printed a line, its only one."""
     assert process.stdout is not None
     printed = process.stdout.readline().decode()
     if printed.strip() != wanted:
         rest = process.communicate(timeout=START_SECONDS)[0].decode(errors="replace")
         raise StartError(f"{process.args!r} printed:\n{printed}{rest}")
+    process.stdout.close()
 
 
 def child_of(process: "subprocess.Popen[bytes]") -> int:

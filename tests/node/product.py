@@ -22,6 +22,12 @@ ADDITIONS: Final = ("in-place",)
 MANIFESTS: Final = Path(__file__).parent / "manifests"
 
 CONFIGURATION: Final = MANIFESTS / "manager.yaml"
+OPERATOR_CRD: Final = "leaderworkersetoperators.operator.openshift.io"
+OF_OPERATOR: Final = (
+    "deployment,service,networkpolicy,serviceaccount,role,rolebinding,clusterrole,clusterrolebinding,crd"
+)
+"""The kinds of the operator's own objects, as the page about installers lists them."""
+
 PLAIN: Final = MANIFESTS / "plain.yaml"
 """A configuration that earlier versions also accept."""
 
@@ -50,6 +56,19 @@ def install(
     for name in ADDITIONS:
         cluster.kubectl("apply", "--filename", str(ROOT / "deploy" / name / "manager.yaml"))
     return done.stdout
+
+
+def restore(cluster: Cluster) -> None:
+    """Install by `lws install` after any other installer, and remove what the other one keeps.
+
+    A test that failed, or a run that was killed, may have left it.
+    """
+    if cluster.kubectl("get", "crd", OPERATOR_CRD, "--ignore-not-found", "--output=name"):
+        cluster.kubectl("delete", "lwsop", "--all", "--cascade=orphan", "--timeout=1m")
+    cluster.kubectl("delete", OF_OPERATOR, f"--namespace={NAMESPACE}", "--selector=app.kubernetes.io/name=lws-operator")
+    cluster.kubectl("delete", "secret", f"--namespace={NAMESPACE}", "--selector=owner=helm,name=lws")
+    install(cluster)
+    await_managers(cluster)
 
 
 def await_managers(cluster: Cluster) -> None:

@@ -18,6 +18,8 @@ from tests.node.objects import leaderworkerset, pod
 from tests.node.place import Place, restarts
 from tests.node.product import NAMESPACE
 
+from leaderworkerset.api.metadata import MANAGER
+
 pytestmark = pytest.mark.long
 
 NAME, TAG = PRODUCT.split(":")
@@ -30,9 +32,22 @@ OPERATOR = "deployment/openshift-lws-operator"
 @pytest.fixture
 def stays(place: Place) -> Iterator[Place]:
     """Run groups before another installer takes over, and let `lws install` take over from it afterwards."""
+    product.restore(place.cluster)
     place.ready(leaderworkerset("stays", pod(), replicas=2), 4)
     yield place
-    product.install(place.cluster)
+    product.restore(place.cluster)
+
+
+def test_other_installers_leave_nothing_for_the_next_test(place: Place) -> None:
+    """The release of Helm and the operator would undo, or refuse, the next installation."""
+    run = place.cluster.kubectl
+    run("create", "secret", "generic", "sh.helm.release.v1.lws.v1", IN)
+    run("label", "secret", "sh.helm.release.v1.lws.v1", IN, "owner=helm", "name=lws")
+    run("create", "deployment", "openshift-lws-operator", IN, f"--image={PRODUCT}", "--replicas=0")
+    run("label", OPERATOR, IN, "app.kubernetes.io/name=lws-operator")
+    product.restore(place.cluster)
+    assert not run("get", "secret,deployment", IN, "--selector=owner=helm", "--output=name")
+    assert run("get", "deployment", IN, "--output=name") == f"deployment.apps/{MANAGER}\n"
 
 
 def assert_managed(place: Place, before: dict[str, str]) -> None:
