@@ -1,0 +1,30 @@
+"""Sets and pods that are deleted, evicted or preempted while they run."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from tests.node.situations.situation import Situation, codes, main
+
+DEAF: Final = "trap '' TERM; while :; do sleep 1; done"
+MERGE: Final = "--type=merge"
+
+ENDING: Final[Mapping[str, Situation]] = {
+    "finalizer": Situation(
+        main(),
+        codes(1),
+        ("example.com/kept",),
+        then=(
+            ("patch", "lws", "finalizer", MERGE, '--patch={"metadata":{"finalizers":["example.com/kept"]}}'),
+            ("delete", "lws", "finalizer", "--wait=false"),
+        ),
+        gives_up=False,
+    ),
+    "ignores-term": Situation(
+        {"spec": {**main(DEAF)["spec"], "terminationGracePeriodSeconds": 600}},
+        codes(53, 81, 91),
+        ("600",),
+        frozenset({"progressing", "stuck"}),
+        then=(("delete", "pod", "ignores-term-0-1", "--wait=false"),),
+        gives_up=False,
+    ),
+}
