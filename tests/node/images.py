@@ -148,14 +148,7 @@ def static_busybox() -> Path:
     installed = str(shutil.which("busybox", path=environment(cache())["PATH"]))
     if subprocess.run(["ldd", installed], capture_output=True, check=False).returncode:
         return Path(installed)
-    unpacked = cache() / "busybox-static"
-    if not (program := unpacked / "bin" / "busybox").exists():
-        with tempfile.TemporaryDirectory(dir=cache()) as folder:
-            prerequisites.apt("download", "-qq", "busybox-static", directory=Path(folder))
-            (package,) = Path(folder).glob("*.deb")
-            subprocess.run(["dpkg-deb", "--extract", str(package), f"{folder}/files"], check=True)
-            shutil.copytree(f"{folder}/files", unpacked, symlinks=True, dirs_exist_ok=True)
-    return program
+    return prerequisites.unpacked("busybox-static", cache()) / "bin" / "busybox"
 
 
 def make_coredns(target: Path, program: Path) -> None:

@@ -83,6 +83,18 @@ def install_packages(directory: Path, say: Say) -> None:
             apt("install", "-qq", "--yes", "--no-install-recommends", *wanted)
 
 
+def unpacked(package: str, directory: Path) -> Path:
+    """Return the folder with the files of a Debian package, which is not installed."""
+    target = directory / package
+    if not target.exists():
+        with tempfile.TemporaryDirectory(dir=directory) as folder:
+            apt("download", "-qq", package, directory=Path(folder))
+            (file,) = Path(folder).glob("*.deb")
+            subprocess.run(["dpkg-deb", "--extract", str(file), f"{folder}/files"], check=True)
+            Path(folder, "files").rename(target)
+    return target
+
+
 def apt(*words: str, directory: Path | None = None) -> None:
     """Run apt-get in a folder; raise BuildError if it fails."""
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}

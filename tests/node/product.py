@@ -2,7 +2,8 @@
 
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -69,6 +70,20 @@ def restore(cluster: Cluster) -> None:
     cluster.kubectl("delete", "secret", f"--namespace={NAMESPACE}", "--selector=owner=helm,name=lws")
     install(cluster)
     await_managers(cluster)
+
+
+@contextmanager
+def no_managers(cluster: Cluster) -> Iterator[None]:
+    """Scale the manager to 0, and back at the end."""
+    scale = ("scale", f"deployment/{MANAGER}", f"--namespace={NAMESPACE}")
+    selected = ("--selector=control-plane=controller-manager", f"--namespace={NAMESPACE}")
+    cluster.kubectl(*scale, "--replicas=0")
+    try:
+        cluster.kubectl("wait", "pods", *selected, "--for=delete", "--timeout=2m")
+        yield
+    finally:
+        cluster.kubectl(*scale, "--replicas=2")
+        await_managers(cluster)
 
 
 def await_managers(cluster: Cluster) -> None:

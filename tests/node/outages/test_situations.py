@@ -1,19 +1,14 @@
 """The diagnoses of `lws` while nodes accept no pods, and while no manager runs."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 from tests.node import product
 from tests.node.cluster import NODES
 from tests.node.objects import leaderworkerset, pod
 from tests.node.place import Place
-from tests.node.product import NAMESPACE
 
 from leaderworkerset.api.metadata import MANAGER
-
-SCALE = ("scale", f"deployment/{MANAGER}", f"--namespace={NAMESPACE}")
 
 
 def diagnosis(place: Place, code: str, *words: str) -> str:
@@ -42,23 +37,10 @@ def test_explain_names_a_taint(place: Place) -> None:
     assert place.ended("wait", "web", "--fail-fast", "--timeout=60s").returncode == 1
 
 
-@contextmanager
-def no_managers(place: Place) -> Iterator[None]:
-    """Scale the manager to 0, and back at the end."""
-    selected = ("--selector=control-plane=controller-manager", f"--namespace={NAMESPACE}", "--output=name")
-    place.cluster.kubectl(*SCALE, "--replicas=0")
-    try:
-        place.until(lambda: not place.cluster.kubectl("get", "pods", *selected), "no manager")
-        yield
-    finally:
-        place.cluster.kubectl(*SCALE, "--replicas=2")
-        product.await_managers(place.cluster)
-
-
 @pytest.mark.long
 def test_explain_names_managers_scaled_to_0(place: Place) -> None:
     place.ready(leaderworkerset("web", pod()), 2)
-    with no_managers(place):
+    with product.no_managers(place.cluster):
         place.kubectl("delete", "pod", "web-0", "web-0-1", "--wait=false")
         text = diagnosis(place, "LWS-E003", f"scale deployment/{MANAGER}")
         assert "delete the configuration" not in text

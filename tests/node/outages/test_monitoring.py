@@ -1,0 +1,143 @@
+"""A real Prometheus scrapes the managers, and three alerts of the runbook fire and are resolved."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+from testkit.repository import ROOT
+from tests.node import images, prerequisites, product
+from tests.node.objects import WAIT, container, leaderworkerset, pod
+from tests.node.place import Place
+from tests.node.product import NAMESPACE
+
+from leaderworkerset.api.metadata import METRICS_SERVICE
+
+pytestmark = pytest.mark.long
+
+SOON: Final = "3s"
+"""The time of each alert here, instead of minutes: promtool tests the real ones."""
+
+API: Final = "http://127.0.0.1:9090/api/v1"
+EVERY: Final = "1s"
+
+
+def rules() -> dict[str, Any]:
+    """Return the shipped alerts, which wait for seconds."""
+    found = yaml.safe_load((ROOT / "deploy" / "monitoring" / "prometheusrule.yaml").read_text())["spec"]
+    for group in found["groups"]:
+        for rule in group["rules"]:
+            rule["for"] = SOON
+    return {"groups": found["groups"]}
+
+
+def settings(place: Place, directory: Path) -> dict[str, Any]:
+    """Return the settings of Prometheus, which match those of the ServiceMonitor; the account is that of a namespace."""
+    pods = {"role": "endpoints", "kubeconfig_file": str(place.cluster.kubeconfig), "namespaces": {"names": [NAMESPACE]}}
+    meta = "__meta_kubernetes"
+    monitored = [f"{meta}_service_name", f"{meta}_endpoint_port_name"]
+    labels = [
+        {"source_labels": monitored, "regex": f"{METRICS_SERVICE};https", "action": "keep"},
+        {"source_labels": [f"{meta}_service_name"], "target_label": "job"},
+        {"source_labels": [f"{meta}_namespace"], "target_label": "namespace"},
+        {"source_labels": [f"{meta}_pod_name"], "target_label": "pod"},
+    ]
+    scraping = {
+        "job_name": "managers",
+        "scheme": "https",
+        "honor_labels": True,
+        "authorization": {"credentials_file": str(directory / "token")},
+        "tls_config": {"insecure_skip_verify": True},
+        "kubernetes_sd_configs": [pods],
+        "relabel_configs": labels,
+    }
+    every = {"scrape_interval": EVERY, "scrape_timeout": EVERY, "evaluation_interval": EVERY}
+    return {"global": every, "rule_files": [str(directory / "rules.yaml")], "scrape_configs": [scraping]}
+
+
+@contextmanager
+def reader(place: Place, file: Path) -> Iterator[None]:
+    """Write the token of an account that may read the metrics."""
+    place.kubectl("create", "serviceaccount", "prometheus")
+    binding = f"prometheus-{place.name}"
+    account = f"--serviceaccount={place.name}:prometheus"
+    place.cluster.kubectl("create", "clusterrolebinding", binding, "--clusterrole=lws-metrics-reader", account)
+    file.write_text(place.kubectl("create", "token", "prometheus", "--duration=1h").strip())
+    try:
+        yield
+    finally:
+        place.cluster.kubectl("delete", "clusterrolebinding", binding)
+
+
+@pytest.fixture
+def monitored(place: Place, tmp_path: Path) -> Iterator[Place]:
+    """Run Prometheus on the first node until the test ends."""
+    program = prerequisites.unpacked("prometheus", images.cache()) / "usr" / "bin" / "prometheus"
+    (tmp_path / "rules.yaml").write_text(yaml.safe_dump(rules()))
+    (tmp_path / "prometheus.yaml").write_text(yaml.safe_dump(settings(place, tmp_path)))
+    machine = place.cluster.machines[0]
+    with reader(place, tmp_path / "token"):
+        options = [f"--config.file={tmp_path}/prometheus.yaml", f"--storage.tsdb.path={tmp_path}/data"]
+        machine.start("prometheus", [str(program), *options, "--web.listen-address=127.0.0.1:9090"])
+        try:
+            place.until(lambda: answer(place, "targets"), "Prometheus")
+            yield place
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{machine.log('prometheus')}") from error
+        finally:
+            machine.kill("prometheus")
+
+
+def answer(place: Place, path: str) -> dict[str, Any]:
+    """Return the data of an answer of Prometheus, nothing before it answers."""
+    words = [*place.cluster.inside, "curl", "--silent", f"{API}/{path}"]
+    text = subprocess.run(words, capture_output=True, text=True, check=False).stdout
+    return json.loads(text)["data"] if text else {}
+
+
+def firing(place: Place) -> set[tuple[str, str]]:
+    """Return the alerts that fire, each with its LeaderWorkerSet."""
+    return {
+        (alert["labels"]["alertname"], alert["labels"].get("leaderworkerset", ""))
+        for alert in answer(place, "alerts").get("alerts", [])
+        if alert["state"] == "firing" and alert["labels"].get("namespace", place.name) == place.name
+    }
+
+
+def test_prometheus_fires_and_resolves_three_alerts(monitored: Place) -> None:
+    place = monitored
+
+    def is_up() -> bool:
+        targets = [one for one in answer(place, "targets")["activeTargets"] if one["health"] == "up"]
+        return len(targets) == 2
+
+    def fires(alert: str, name: str = "") -> None:
+        place.until(lambda: (alert, name) in firing(place), f"{alert} fires: {answer(place, 'alerts')}")
+
+    def is_resolved(alert: str, name: str = "") -> None:
+        place.until(lambda: (alert, name) not in firing(place), f"{alert} is resolved: {answer(place, 'alerts')}")
+
+    place.until(is_up, "both managers are scraped")
+    probe = {"exec": {"command": ["test", "-e", "/tmp/up"]}, "periodSeconds": 1}
+    place.apply(leaderworkerset("behind", pod(container(WAIT, readinessProbe=probe)), size=1))
+    fires("LWSGroupsNotReady", "behind")
+    place.exec("behind-0", "touch", "/tmp/up")
+    is_resolved("LWSGroupsNotReady", "behind")
+
+    crashing = leaderworkerset("spent", pod(container("exit 3")), size=1)
+    crashing["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] = 0
+    place.apply(crashing)
+    fires("LWSGroupsGivenUp", "spent")
+    crashing["spec"]["leaderWorkerTemplate"]["workerTemplate"] = pod()
+    place.apply(crashing)
+    place.lws("recover", "spent")
+    is_resolved("LWSGroupsGivenUp", "spent")
+
+    with product.no_managers(place.cluster):
+        fires("LWSManagerDown")
+    is_resolved("LWSManagerDown")
+    assert not firing(place)
