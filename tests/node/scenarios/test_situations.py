@@ -107,7 +107,11 @@ def wrong_answers(place: Place, name: str, situation: Situation) -> list[str]:
         wrong.append(f"wait: {done.returncode}: {answer}")
     shown = place.ended("get", name).stdout
     rows = (line.split() for line in shown.splitlines())
-    if situation.verdicts == STUCK and any(row[:1] == [name] and row[1] != "0" for row in rows):
+    if (
+        situation.verdicts == STUCK
+        and not situation.keeps_running
+        and any(row[:1] == [name] and row[1] != "0" for row in rows)
+    ):
         wrong.append(f"get: {shown}")
     if situation.printed:
         texts: list[str] = []

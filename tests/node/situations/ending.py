@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from tests.node.situations.situation import Situation, codes, main
+from tests.node.situations.situation import STARTING, Situation, codes, main
 
 DEAF: Final = "trap '' TERM; while :; do sleep 1; done"
 MERGE: Final = "--type=merge"
@@ -17,14 +17,17 @@ ENDING: Final[Mapping[str, Situation]] = {
             ("patch", "lws", "finalizer", MERGE, '--patch={"metadata":{"finalizers":["example.com/kept"]}}'),
             ("delete", "lws", "finalizer", "--wait=false"),
         ),
+        before=STARTING | codes(90, 92),
         gives_up=False,
+        keeps_running=True,
     ),
     "ignores-term": Situation(
         {"spec": {**main(DEAF)["spec"], "terminationGracePeriodSeconds": 600}},
-        codes(53, 81, 91),
+        codes(53, 81),
         ("600",),
         frozenset({"progressing", "stuck"}),
         then=(("delete", "pod", "ignores-term-0-1", "--wait=false"),),
+        before=STARTING | codes(92),
         gives_up=False,
     ),
 }

@@ -60,6 +60,9 @@ class Situation:
     before: frozenset[str] = STARTING
     """Further causes that are true before the situation shows itself."""
 
+    keeps_running: bool = False
+    """Whether its pods run, so that it is available all the time."""
+
     gives_up: bool = True
     """Whether `lws wait --fail-fast` gives up."""
 
@@ -113,7 +116,7 @@ def is_right(situation: Situation, one: Sample) -> bool:
     if one.code not in situation.codes or one.verdict not in situation.verdicts:
         return False
     # A group that was recreated is available until its program fails again; one that waits for it is not.
-    may_be_available = one.verdict in CRASHING and AWAITS not in one.text
+    may_be_available = situation.keeps_running or (one.verdict in CRASHING and AWAITS not in one.text)
     words = situation.words if one.code in RECREATED else (*situation.words, *situation.advice)
     return (may_be_available or not one.is_available) and all(word in one.text for word in words)
 
