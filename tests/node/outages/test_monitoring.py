@@ -36,7 +36,7 @@ def rules() -> dict[str, Any]:
 
 
 def settings(place: Place, directory: Path) -> dict[str, Any]:
-    """Return the settings of Prometheus, which match those of the ServiceMonitor; the account is that of a namespace."""
+    """Return the settings of Prometheus: the labels of the ServiceMonitor, and an account of the namespace."""
     pods = {"role": "endpoints", "kubeconfig_file": str(place.cluster.kubeconfig), "namespaces": {"names": [NAMESPACE]}}
     meta = "__meta_kubernetes"
     monitored = [f"{meta}_service_name", f"{meta}_endpoint_port_name"]

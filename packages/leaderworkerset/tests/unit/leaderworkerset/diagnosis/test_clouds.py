@@ -92,8 +92,7 @@ def test_failed_attachment_has_the_remedy_of_its_message(message: str, step: str
     "message",
     [
         'MountVolume.SetUp failed for volume "kube-api-access-x" : failed to sync configmap cache: timed out waiting for the condition',
-        "MountVolume.SetUp failed for volume \"kube-api-access-x\" : [failed to fetch token: serviceaccounts \"default\" is forbidden: "
-        "no relationship found between node 'node2' and this object, failed to sync configmap cache: timed out waiting for the condition]",
+        "MountVolume.SetUp failed for volume x : failed to fetch token: forbidden: no relationship found between node 'node2' and this object",
     ],
 )  # fmt: skip
 def test_first_failed_read_of_a_kubelet_is_not_a_cause(message: str) -> None:
