@@ -23,9 +23,10 @@ ENDING: Final[Mapping[str, Situation]] = {
     ),
     "ignores-term": Situation(
         {"spec": {**main(DEAF)["spec"], "terminationGracePeriodSeconds": 600}},
-        codes(53, 81),
-        ("600",),
+        codes(53, 81, 121),
+        (),
         frozenset({"progressing", "stuck"}),
+        advice=("grace period of 10m", "SIGTERM"),
         then=(("delete", "pod", "ignores-term-0-1", "--wait=false"),),
         before=STARTING | codes(92),
         gives_up=False,
