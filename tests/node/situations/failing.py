@@ -10,6 +10,7 @@ from tests.node.situations.situation import CRASHING, STARTING, Situation, codes
 from kuberuntime.objects.meta import JSONObject
 
 NO_FILE: Final = {"exec": {"command": ["test", "-f", "/tmp/up"]}, "periodSeconds": 2, "timeoutSeconds": 20}
+UNRECORDED: Final = "the recorded failure has the exit code of the container, and not that the kubelet ended it"
 CRASH: Final = codes(71, 80, 81)
 """A crash before its recreation, while it waits, and after it."""
 
@@ -52,6 +53,7 @@ FAILING: Final[Mapping[str, Situation]] = {
         codes(72),
         ("liveness",),
         CRASHING,
+        known=UNRECORDED,
     ),
     "crash-after-probes": Situation(
         main(
@@ -71,6 +73,7 @@ FAILING: Final[Mapping[str, Situation]] = {
         codes(72),
         ("startup",),
         CRASHING | {"stuck"},
+        known=UNRECORDED,
     ),
     "readiness-probe": Situation(
         main(WAIT, readinessProbe=NO_FILE),
@@ -99,6 +102,7 @@ FAILING: Final[Mapping[str, Situation]] = {
         codes(115),
         ("postStart",),
         CRASHING | {"stuck"},
+        known=UNRECORDED,
         never=("exited with code 0",),
     ),
     "evicted": Situation(
