@@ -11,6 +11,7 @@
     slow      20 groups of 2 rolled a quarter at a time, whose pods take 20 s to start: its time as a share of four waves
     reviews   300 admissions of pods a second, for 20 s: P50 and P99 of the answers
     start     the seconds in which a manager starts with 100 sets, and takes over from an ending manager
+    month     8 nodes emptied one after another under 4 groups of 4: by evictions, by taints, in a rollout with surge
     many      2,000 LeaderWorkerSets of 5 pods (`--many`): seconds, and the manager's memory, also per LeaderWorkerSet
 
 Each line has seconds, and of the manager's process its processor time, resident memory and, by the API server's audit

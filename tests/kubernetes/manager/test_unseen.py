@@ -46,7 +46,7 @@ async def test_worker_lost_without_a_leader_recreates_its_group(world: World) ->
     space = await Space(world.client, "unseen-workers").open()
     await come_to_be(space)
     before = await uids(space)
-    await until_it_is_long_ago(space)
+    await until_times_differ(space)
 
     first.kill()
     world.balancer.backends.remove(first.webhooks)
@@ -87,15 +87,15 @@ async def uids(space: Space) -> dict[str, str]:
     return {meta.name(pod): meta.uid(pod) for pod in pods.items}
 
 
-async def until_it_is_long_ago(space: Space) -> None:
-    """Wait until new objects are later than the statuses, by more than clocks may differ."""
+async def until_times_differ(space: Space) -> None:
+    """Wait until new objects are later than the statuses, by more than the clocks of API servers may differ."""
 
-    async def is_long_ago() -> bool:
+    async def are_later() -> bool:
         listing = await space.client.list(LEADERWORKERSETS, namespace=space.namespace)
         times = [datetime.fromisoformat(unseen.whole_since(lws)) for lws in listing.items]
-        return datetime.now(UTC) - max(times) > unseen.SKEW + timedelta(seconds=1)
+        return datetime.now(UTC) - max(times) > unseen.DRIFT + timedelta(seconds=1)
 
-    await until(is_long_ago, seconds=2 * unseen.SKEW.total_seconds())
+    await until(are_later)
 
 
 async def are_replaced(space: Space, before: dict[str, str], names: tuple[str, ...], world: World) -> None:

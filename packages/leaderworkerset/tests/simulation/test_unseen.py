@@ -21,6 +21,9 @@ from localkube.kubelet.processes.model import Program
 
 SIZE = 3
 MANAGER = "manager-0"
+SOON = unseen.DRIFT.total_seconds() + 1.0
+"""Seconds after the last status from which a loss is noticed; times have whole seconds."""
+
 NO_EDIT: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
@@ -31,6 +34,8 @@ def play(
     policy: str = "RecreateGroupOnPodRestart",
     seed: int,
     edit: Mapping[str, Any] = NO_EDIT,
+    age: float = unseen.SKEW.total_seconds(),
+    backoff: str = "on",
 ) -> set[str]:
     """Make groups ready, edit them if requested, and run `absence` while no manager runs; return the replaced pods.
 
@@ -41,11 +46,12 @@ def play(
     async def scenario(world: World) -> None:
         lws = groups(replicas=3, size=SIZE)
         lws["spec"]["leaderWorkerTemplate"]["restartPolicy"] = policy
+        lws["metadata"]["annotations"] = {labels.RESTART_BACKOFF: backoff}
         await world.bring_up(lws)
         if edit:
             await world.edit(**edit)
             await world.ready()
-        await asyncio.sleep(unseen.SKEW.total_seconds())
+        await asyncio.sleep(age)
         before = await world.uids()
         if annotation is not None:
             await annotate(world, annotation)
@@ -105,11 +111,54 @@ def test_refused_set_loses_no_complete_group() -> None:
     assert play(nothing, annotation="unreadable", seed=1) == set()
 
 
+@pytest.mark.parametrize("seed", seeds(2))
+@pytest.mark.parametrize("backoff", ["on", "off"])
+@pytest.mark.parametrize("absence", [lose_a_worker, lose_a_worker_at_the_end])
+def test_worker_lost_soon_after_all_were_ready_recreates_group(
+    absence: Callable[[World], Awaitable[None]], backoff: str, seed: int
+) -> None:
+    """The time of the last status is the API server's, so the clocks of managers do not matter."""
+    assert play(absence, seed=seed, age=SOON, backoff=backoff) == {"web-1", "web-1-1", "web-1-2"}
+
+
+@pytest.mark.parametrize("seed", seeds(4))
+@pytest.mark.parametrize("backoff", ["on", "off"])
+@pytest.mark.parametrize("absence", [lose_a_worker, lose_a_worker_at_the_end])
+def test_worker_lost_while_another_group_starts_recreates_group(
+    absence: Callable[[World], Awaitable[None]], backoff: str, seed: int
+) -> None:
+    """The status counts two of three ready groups, and one of them is unchanged."""
+
+    async def scenario(world: World) -> None:
+        lws = groups(replicas=3, size=SIZE)
+        lws["metadata"]["annotations"] = {labels.RESTART_BACKOFF: backoff}
+        await world.bring_up(lws)
+        before = await world.uids()
+        await world.delete(PODS, "web-0-1")
+        await world.until(LEADERWORKERSETS, lambda found: meta.status(found[0]).get("readyReplicas") == 2)
+        await world.until(
+            PODS, lambda pods: all(meta.is_deleting(pod) for pod in pods if meta.uid(pod) == before["web-0"])
+        )
+        await world.kill_manager(MANAGER)
+        await asyncio.sleep(SOON)
+        await absence(world)
+        world.start_manager(MANAGER, Schedule())
+        await world.ready()
+        after = await world.uids()
+        assert {name for name in after if after[name] == before[name]} == {"web-2", "web-2-1", "web-2-2"}
+
+    simulate(
+        scenario,
+        Settings(seed=seed, managers=(SLOW,), others=SLOW, script=lambda _: Program(start_delay=2, term=1.0)),
+    )
+
+
 async def nothing(world: World) -> None:
     """Let time pass."""
     await world.at_rest()
 
 
+@pytest.mark.parametrize("age", [0, unseen.SKEW.total_seconds()])
 @pytest.mark.parametrize(
     "edit",
     [
@@ -121,8 +170,8 @@ async def nothing(world: World) -> None:
     ],
     ids=["as created", "workers after their leader", "larger groups", "smaller groups", "a group more"],
 )
-def test_starting_manager_recreates_no_complete_group(edit: Mapping[str, Any]) -> None:
-    assert play(nothing, seed=1, edit=edit) == set()
+def test_starting_manager_recreates_no_complete_group(edit: Mapping[str, Any], age: float) -> None:
+    assert play(nothing, seed=1, edit=edit, age=age) == set()
 
 
 def test_worker_is_replaced_alone_without_a_restart_policy() -> None:

@@ -285,7 +285,9 @@ class Executor:
             case Patch(resource=resource, key=key, patch=patch, subresource=subresource, kind=kind):
                 return await self._client.patch(resource, key, patch, kind=kind, subresource=subresource)
             case PutStatus(resource=resource, object=obj, resource_version=version):
-                body = obj | {"metadata": meta.metadata(obj) | {"resourceVersion": version}}
+                metadata = meta.metadata(obj) | {"resourceVersion": version}
+                metadata.pop("managedFields", None)  # caches keep parts of it
+                body = obj | {"metadata": metadata}
                 return await self._client.update(resource, body, subresource="status")
 
     async def _delete(self, action: Delete) -> _Outcome:

@@ -17,9 +17,16 @@ from leaderworkerset.core.gang.volcano import GROUP_NAME
 from leaderworkerset.core.policies.accelerators import RESOURCE
 
 LEADERWORKERSET: Final = Projection(
-    "metadata.creationTimestamp", "metadata.labels", "metadata.annotations", "metadata.finalizers", "spec", "status"
+    "metadata.creationTimestamp",
+    "metadata.labels",
+    "metadata.annotations",
+    "metadata.finalizers",
+    "metadata.managedFields[].subresource",
+    "metadata.managedFields[].time",
+    "spec",
+    "status",
 )
-"""A LeaderWorkerSet, nearly whole: its status is written back with it."""
+"""A LeaderWorkerSet, nearly whole: its status is written back with it. Also, when its status was written."""
 
 TPU_REQUESTS: Final = tuple(
     f"spec.{containers}[].resources.{amounts}['{RESOURCE}']"

@@ -56,9 +56,10 @@ class PodDriver(Driver):
         self._unobserved: set[ObjectKey] = set()
         self._bereft: dict[ObjectKey, UID] = {}
         """Leaders whose worker StatefulSet was deleted before them, according to the caches."""
-        self._whole_since: dict[ObjectKey, str] = {}
+        self._last_statuses: dict[ObjectKey, unseen.LastStatus] = {}
+        self._moments: dict[ObjectKey, Sequence[unseen.WholeTime]] = {}
         self._turn = asyncio.Lock()
-        informers.leaderworkersets.subscribe(self._note_whole)
+        informers.leaderworkersets.subscribe(self._note_status)
         informers.pods.subscribe(self._remember)
         informers.statefulsets.subscribe(self._note_bereft)
 
@@ -173,28 +174,50 @@ class PodDriver(Driver):
         if change.new is None and leader is not None and not meta.is_of_predecessor(change.object, leader):
             self._bereft[key] = meta.uid(leader)
 
-    def _note_whole(self, change: Change) -> None:
-        """Record the LeaderWorkerSets whose groups were all ready at the start, before their status changes.
+    def _note_status(self, change: Change) -> None:
+        """Record the status that a LeaderWorkerSet has when it is first read, before this manager changes it.
 
         If reconciles fail, the status is not Available since then, but groups have not been recreated either.
         """
-        if change.old is not None or change.new is None:
-            return
-        if whole := unseen.whole_since(reconcilefailure.before_failure(change.new)):
-            self._whole_since[meta.key(change.new)] = whole
+        key = meta.key(change.object)
+        if change.old is None or change.new is None:
+            self._moments.pop(key, None)
+            self._last_statuses.pop(key, None)
+        if change.old is None and change.new is not None:
+            self._last_statuses[key] = unseen.last_status(reconcilefailure.before_failure(change.new))
 
     def _add_unseen(self, key: ObjectKey) -> None:
         """When a group is first observed, add the workers that were deleted while no manager ran, as if deleted now."""
         self._unobserved.discard(key)
         leader = self._informers.pods.store.get(key)
-        statefulset = None if leader is None else indexes.find_workers(leader, self._informers.statefulsets.store)
+        statefulset = None if leader is None else self._find_workers(leader)
         if leader is None or statefulset is None:
             return
         group = self._observe_cached(key, leader)
         if unseen.may_be_new(group.obj, leader):
             return
-        for worker in unseen.lost(self._whole_since.get(indexes.lws_key(leader), ""), statefulset, group.objects.pods):
-            self._gone.setdefault(key, {}).setdefault(meta.name(worker), worker)
+        for moment in self._complete_at(indexes.lws_key(leader)):
+            for worker in unseen.lost(moment, statefulset, group.objects.pods):
+                self._gone.setdefault(key, {}).setdefault(meta.name(worker), worker)
+
+    def _complete_at(self, lws: ObjectKey) -> Sequence[unseen.WholeTime]:
+        """Return when the groups were complete that existed before this manager; decide it once, by the first objects."""
+        if lws not in self._moments and lws in self._last_statuses:
+            leaders = self._informers.pods.store.by_index(indexes.LEADERS, str(lws))
+            groups = [self._group(leader) for leader in leaders if not self._is_condemned(leader)]
+            self._moments[lws] = unseen.moments(self._last_statuses.pop(lws), groups)
+        return self._moments.get(lws, ())
+
+    def _group(self, leader: JSONObject) -> unseen.SeenGroup:
+        group = indexes.group_value(indexes.lws_key(leader), groupname.label(leader))
+        pods = self._informers.pods.store.by_index(indexes.BY_GROUP, group)
+        return unseen.SeenGroup(leader, self._find_workers(leader), tuple(pods))
+
+    def _find_workers(self, leader: JSONObject) -> JSONObject | None:
+        return indexes.find_workers(leader, self._informers.statefulsets.store)
+
+    def _is_condemned(self, leader: JSONObject) -> bool:
+        return meta.is_deleting(leader) or recreationrecord.condemns(self._find_record(leader), leader)
 
     def _forget(self, key: ObjectKey, gone: Sequence[JSONObject]) -> None:
         """Forget observed pods if no write is needed because of them."""

@@ -28,7 +28,10 @@ BEGINNING: Final = 30.0
 """Seconds in which a starting manager has read everything, with slow requests."""
 
 GRANTED: Final = timedelta(minutes=1)
-"""How much later than the status a worker must have been created to be known as a second one."""
+"""How much later than a time of a manager a worker must have been created to be known as a second one."""
+
+DRIFT: Final = timedelta(seconds=2)
+"""How much later than the last status, which an API server dates."""
 
 
 @dataclass(slots=True)
@@ -45,10 +48,13 @@ class Life:
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """A starting manager, and since when all groups were ready by the statuses that it reads, by UID."""
+    """A starting manager, and since when all groups were ready by the statuses that it reads, by UID.
+
+    Each of these times has another one, after which a worker is known as a second one.
+    """
 
     at: float
-    whole_since: dict[str, str]
+    whole_since: dict[str, list[tuple[str, str]]]
 
 
 @dataclass
@@ -68,7 +74,9 @@ class Torn:
 
     def manager_begins(self) -> None:
         """Record what a starting manager reads."""
-        found: dict[str, str] = {meta.uid(one): _whole_since(one) for one in self._all(LEADERWORKERSETS.group_resource)}
+        found: dict[str, list[tuple[str, str]]] = {
+            meta.uid(one): self._whole_since(one) for one in self._all(LEADERWORKERSETS.group_resource)
+        }
         self.beginnings.append(Beginning(self.clock.monotonic(), found))
 
     def groups(self) -> Iterator[str]:
@@ -93,11 +101,34 @@ class Torn:
         if not begun:
             return True
         manager = begun[-1]
-        since = manager.whole_since.get(lws, "")
-        if not since or workers["creationTimestamp"] >= since:
-            return False
         was_missing = ended < manager.at < life.born - BEGINNING
-        return was_missing or timestamps.parse(life.created) > timestamps.parse(since) + GRANTED
+        return any(
+            workers["creationTimestamp"] < since and (was_missing or life.created > latest)
+            for since, latest in manager.whole_since.get(lws, ())
+        )
+
+    def _whole_since(self, lws: JSONObject) -> list[tuple[str, str]]:
+        """Return since when a LeaderWorkerSet says that all of its groups are ready; empty if it does not."""
+        status, available = meta.status(lws), meta.find_condition(lws, "Available") or {}
+        if not status.get("readyReplicas") or status["readyReplicas"] != status.get("replicas"):
+            return []
+        writes = [one["time"] for one in lws["metadata"].get("managedFields", ()) if one.get("subresource") == "status"]
+        pairs = [(one, DRIFT) for one in sorted(writes)[-1:] if not self._are_clocks_known_to_differ(lws)]
+        if available.get("status") == "True":
+            pairs.append((available["lastTransitionTime"], GRANTED))
+        return [(since, timestamps.render(timestamps.parse(since) + granted)) for since, granted in pairs]
+
+    def _are_clocks_known_to_differ(self, lws: JSONObject) -> bool:
+        """Return whether a StatefulSet seems older than its leader."""
+        pods = {str(meta.uid(pod)): pod for pod in self._all(PODS.group_resource)}
+        for workers in self._all(STATEFULSETS.group_resource):
+            owner = meta.controller_of(workers)
+            leader = (
+                pods.get(owner["uid"]) if owner and meta.labels(workers).get(labels.NAME) == meta.name(lws) else None
+            )
+            if leader is not None and meta.created(workers) < meta.created(leader):
+                return True
+        return False
 
     def _committed(self, changes: Sequence[Change]) -> None:
         for change in changes:
@@ -125,10 +156,3 @@ def _end_of_predecessor(life: Life, members: Sequence[Life]) -> float | None:
     was_ready = any(one.ready is not None and one.ready < life.born for one in members if one.name != life.name)
     ends = [one.ended for one in members if one.name == life.name and one.born < life.born and one.ended is not None]
     return max(ends) if ends and was_ready else None
-
-
-def _whole_since(lws: JSONObject) -> str:
-    """Return since when a LeaderWorkerSet says that all of its groups are ready; empty if it does not."""
-    status, available = meta.status(lws), meta.find_condition(lws, "Available") or {}
-    is_whole = available.get("status") == "True" and status.get("readyReplicas") == status.get("replicas")
-    return str(available["lastTransitionTime"]) if is_whole else ""

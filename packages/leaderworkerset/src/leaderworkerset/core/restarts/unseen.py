@@ -1,16 +1,19 @@
 """Workers that were deleted while no manager ran, found from the last status (docs/adr/0014-workers-lost-unseen.md).
 
-While a manager runs, `Available` becomes False as soon as a worker is deleted, and True again at a later time. So at
-the last transition to True all groups were whole, and no worker has been replaced since. If a worker is missing when a
-manager first observes the group, or was created clearly later than that transition, its predecessor was deleted unseen.
+While a manager runs, it writes the status as soon as a worker is deleted. So at the last transition of `Available` to
+True all groups were whole, and when the status was last written, as many as it counts. If fewer groups are unchanged
+since then, other groups have lost workers. If a worker is missing when a manager first observes the group, or was created
+later than that time, its predecessor was deleted unseen.
 
-In: a LeaderWorkerSet and a group, as a manager first observes them. Out: the deleted workers, in their last state, as
+In: a LeaderWorkerSet and its groups, as a manager first observes them. Out: the deleted workers, in their last state, as
 if their deletion had been observed.
 """
 
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
+from datetime import MAXYEAR, timedelta
 from typing import Final
+
+from msgspec import Struct
 
 from kuberuntime.objects import decimals, meta, timestamps
 from kuberuntime.objects.meta import JSONObject
@@ -20,7 +23,92 @@ from leaderworkerset.api.conditions import AVAILABLE
 SKEW: Final = timedelta(minutes=1)
 """The maximum delay of a manager's clock, which dates conditions, behind the API server's clock, which dates pods."""
 
+DRIFT: Final = timedelta(seconds=2)
+"""The maximum difference between the clocks of two API servers; etcd warns from one second on. Workers often show less."""
+
 REASON: Final = "no manager ran"
+
+
+class LastStatus(Struct, frozen=True, kw_only=True):
+    """The last status: the number of ready groups, the time since which all are ready, and the time of the write.
+
+    A manager's clock dates `whole_since`, the API server's `written`; a time is empty if it is unknown.
+    """
+
+    ready: int
+    whole_since: str
+    written: str
+
+
+class WholeTime(Struct, frozen=True):
+    """A time `at` which groups were whole; a worker that was created after `latest` did not exist then."""
+
+    at: str
+    latest: str
+
+
+class SeenGroup(Struct, frozen=True):
+    """A leader, the StatefulSet of its workers, and the pods of the group, with the leader."""
+
+    leader: JSONObject
+    statefulset: JSONObject | None
+    pods: Sequence[JSONObject]
+
+
+def last_status(lws: JSONObject) -> LastStatus:
+    """Return what the status of a LeaderWorkerSet shows when a manager first reads it."""
+    writes = (entry for entry in meta.metadata(lws).get("managedFields") or [] if entry.get("subresource") == "status")
+    return LastStatus(
+        ready=int(meta.status(lws).get("readyReplicas") or 0),
+        whole_since=whole_since(lws),
+        written=max((str(entry.get("time") or "") for entry in writes), default=""),
+    )
+
+
+def moments(last: LastStatus, groups: Iterable[SeenGroup]) -> Sequence[WholeTime]:
+    """Return the times since which groups must not have lost workers; `groups` have neither failed nor ending leaders."""
+    known = list(groups)
+    whole, written = _moment(last.whole_since, SKEW), _moment(last.written, _drift(known))
+    if written is not None:
+        unchanged = sum(_is_as_before(group, written) for group in known)
+        if unchanged >= last.ready or any(map(_is_older_than_leader, known)):
+            written = None
+    return [moment for moment in (whole, written) if moment is not None]
+
+
+def _moment(at: str, granted: timedelta) -> WholeTime | None:
+    """Return the moment of a time that others may have written; None if it is not a time."""
+    read = timestamps.read(at)
+    if read is None or read.year >= MAXYEAR:
+        return None
+    return WholeTime(timestamps.render(read), timestamps.render(read + granted))
+
+
+def _drift(groups: Iterable[SeenGroup]) -> timedelta:
+    """Return by how much the clock may be behind that dates StatefulSets and statuses: workers follow their StatefulSet."""
+    delays = (
+        timestamps.parse(meta.created(pod)) - timestamps.parse(meta.created(group.statefulset))
+        for group in groups
+        if group.statefulset is not None
+        for pod in group.pods
+        if meta.is_controlled(pod, group.statefulset)
+    )
+    return max(min((DRIFT, *delays)), timedelta())
+
+
+def _is_older_than_leader(group: SeenGroup) -> bool:
+    """Return whether the StatefulSet seems older than its leader: then the clocks of API servers differ."""
+    return group.statefulset is not None and meta.created(group.statefulset) < meta.created(group.leader)
+
+
+def _is_as_before(group: SeenGroup, moment: WholeTime) -> bool:
+    """Return whether all pods of a group existed at a moment, and are ready."""
+    pods = (group.leader, *group.pods)
+    if any(meta.created(pod) > moment.latest or not meta.is_condition_true(pod, "Ready") for pod in pods):
+        return False
+    if group.statefulset is None:
+        return meta.annotations(group.leader).get(labels.SIZE) == "1"
+    return meta.created(group.statefulset) <= moment.at and not lost(moment, group.statefulset, group.pods)
 
 
 def whole_since(lws: JSONObject) -> str:
@@ -41,15 +129,14 @@ def may_be_new(lws: JSONObject, leader: JSONObject) -> bool:
     return index is not None and index >= int(meta.spec(lws).get("replicas", 1))
 
 
-def lost(whole: str, statefulset: JSONObject, pods: Iterable[JSONObject]) -> Sequence[JSONObject]:
-    """Return the workers of a group that were deleted after the time `whole`; none if its StatefulSet is not older."""
-    if not whole or meta.created(statefulset) >= whole:
+def lost(moment: WholeTime, statefulset: JSONObject, pods: Iterable[JSONObject]) -> Sequence[JSONObject]:
+    """Return the workers of a group that were deleted after a moment; none if its StatefulSet is not older."""
+    if meta.created(statefulset) >= moment.at:
         return ()
-    latest = timestamps.render(timestamps.parse(whole) + SKEW)
-    kept = {meta.name(pod) for pod in pods if meta.created(pod) <= latest}
+    kept = {meta.name(pod) for pod in pods if meta.created(pod) <= moment.latest}
     ordinals = range(1, (meta.spec(statefulset).get("replicas") or 0) + 1)
     names = [f"{meta.name(statefulset)}-{ordinal}" for ordinal in ordinals]
-    return [_last_state(name, statefulset, whole) for name in names if name not in kept]
+    return [_last_state(name, statefulset, moment.at) for name in names if name not in kept]
 
 
 def _last_state(name: str, statefulset: JSONObject, whole: str) -> JSONObject:

@@ -95,7 +95,15 @@ def decide_the_rest() -> None:
     checked(deciding.reconcile_group)(LiveGroup(now=builders.NOW, leader=confused, obj=lws))
     for status in ENDS:
         decide_failure(lws, builders.worker_pod(builders.leader_pod(lws), deleting=True, node="n1"), status)
-    checked(unseen.lost)("2026-03-01T12:00:00Z", builders.worker_statefulset(confused), [builders.worker_pod(confused)])
+    checked(unseen.lost)(
+        unseen.WholeTime("2026-03-01T12:00:00Z", ""),
+        builders.worker_statefulset(confused),
+        [builders.worker_pod(confused)],
+    )
+    checked(unseen.moments)(
+        unseen.LastStatus(ready=1, whole_since="", written="2026-03-01T12:00:00Z"),
+        [unseen.SeenGroup(confused, None, [confused, builders.worker_pod(confused)])],
+    )
     recreated = {"annotations": {labels.PROGRESS_TIMEOUT: "5m", labels.ON_HANG: "recreate"}}
     hung, asking = (
         builders.leader_pod(lws, annotations={labels.HANG: "{}"}),

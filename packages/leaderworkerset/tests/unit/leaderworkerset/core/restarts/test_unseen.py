@@ -1,5 +1,6 @@
 """The workers that were deleted while no manager ran, by the last status."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -7,9 +8,11 @@ from tests import builders
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
 from leaderworkerset.core.restarts import unseen
 
 WHOLE = "2026-03-01T12:00:00Z"
+BEFORE = "2026-03-01T11:00:01Z"
 LONG_AFTER = "2026-03-01T12:01:01Z"
 WITHIN_SKEW = "2026-03-01T12:01:00Z"
 
@@ -44,30 +47,127 @@ def test_surge_group_may_be_new(index: int, *, extra: bool) -> None:
     assert unseen.may_be_new(obj, builders.leader_pod(obj, index)) is extra
 
 
-def lost(whole: str = WHOLE, *, made: str = "2026-03-01T11:00:00Z", born: dict[int, str] | None = None) -> list[str]:
+CLOCK = unseen.WholeTime(WHOLE, WITHIN_SKEW)
+SOON = "2026-03-01T12:00:02Z"
+WRITTEN = unseen.WholeTime(WHOLE, SOON)
+
+
+def lost(
+    moment: unseen.WholeTime = CLOCK, *, made: str = "2026-03-01T11:00:00Z", born: dict[int, str] | None = None
+) -> list[str]:
     """Return the deleted workers of three; `born` are the existing workers."""
-    leader = builders.leader_pod(builders.leaderworkerset_object(size=4))
-    statefulset = builders.worker_statefulset(leader)
-    statefulset["metadata"]["creationTimestamp"] = made
+    leader, statefulset = group(0, made)
     statefulset["spec"] = {"replicas": 3}
     workers = [builders.worker_pod(leader, index) for index in born or {}]
-    for worker, moment in zip(workers, (born or {}).values(), strict=True):
-        worker["metadata"]["creationTimestamp"] = moment
-    return [meta.name(one) for one in unseen.lost(whole, statefulset, [leader, *workers])]
+    for worker, created in zip(workers, (born or {}).values(), strict=True):
+        worker["metadata"]["creationTimestamp"] = created
+    return [meta.name(one) for one in unseen.lost(moment, statefulset, [leader, *workers])]
+
+
+def group(index: int, made: str, size: int = 4) -> tuple[JSONObject, JSONObject]:
+    """Return a leader, and the StatefulSet of its workers, both of this age."""
+    leader = builders.leader_pod(
+        builders.leaderworkerset_object(size=size), index, annotations={labels.SIZE: str(size)}
+    )
+    statefulset = builders.worker_statefulset(leader)
+    for obj in (leader, statefulset):
+        obj["metadata"]["creationTimestamp"] = made
+    return leader, statefulset
 
 
 def test_missing_or_younger_worker_replaces_a_deleted_one() -> None:
-    assert lost(born={1: made_before(), 2: LONG_AFTER}) == ["web-0-2", "web-0-3"]
+    assert lost(born={1: BEFORE, 2: LONG_AFTER}) == ["web-0-2", "web-0-3"]
 
 
-def test_creation_times_within_clock_skew_are_not_replacements() -> None:
-    assert lost(born={1: made_before(), 2: WHOLE, 3: WITHIN_SKEW}) == []
+@pytest.mark.parametrize(("moment", "names"), [(CLOCK, []), (WRITTEN, ["web-0-3"])])
+def test_worker_created_soon_is_judged_by_the_clock(moment: unseen.WholeTime, names: list[str]) -> None:
+    assert lost(moment, born={1: BEFORE, 2: WHOLE, 3: WITHIN_SKEW}) == names
 
 
-@pytest.mark.parametrize(("whole", "made"), [("", "2026-03-01T11:00:00Z"), (WHOLE, WHOLE), (WHOLE, LONG_AFTER)])
-def test_incomplete_groups_have_no_deleted_workers(whole: str, made: str) -> None:
-    assert lost(whole, made=made) == []
+@pytest.mark.parametrize("moment", [CLOCK, WRITTEN])
+@pytest.mark.parametrize("made", [WHOLE, LONG_AFTER])
+def test_incomplete_groups_have_no_deleted_workers(moment: unseen.WholeTime, made: str) -> None:
+    assert lost(moment, made=made) == []
 
 
-def made_before() -> str:
-    return "2026-03-01T11:00:01Z"
+def written(lws: JSONObject, *entries: JSONObject) -> unseen.LastStatus:
+    """Return what the status shows that was last written at the times of the entries."""
+    lws["metadata"]["managedFields"] = list(entries)
+    return unseen.last_status(lws)
+
+
+def test_last_write_of_the_status_is_read() -> None:
+    last = written(
+        left(readyReplicas=1),
+        {"time": LONG_AFTER},
+        {"subresource": "status"},
+        {"subresource": "status", "time": BEFORE},
+        {"subresource": "status", "time": WHOLE},
+        {"subresource": "scale", "time": LONG_AFTER},
+    )
+    assert last == unseen.LastStatus(ready=1, whole_since="", written=WHOLE)
+    assert written(left(readyReplicas=None)) == unseen.LastStatus(ready=0, whole_since="", written="")
+
+
+def observed(index: int, *, workers: Sequence[str] = (WHOLE,), ready: bool = True, size: int = 2) -> unseen.SeenGroup:
+    """Return a group that is older than the last status, with workers of these ages."""
+    leader, statefulset = group(index, BEFORE, size)
+    statefulset["spec"] = {"replicas": 1}
+    pods = [builders.worker_pod(leader, 1) for _ in workers]
+    for pod, created in zip(pods, workers, strict=True):
+        pod["metadata"]["creationTimestamp"] = created
+    for pod in (leader, *pods):
+        pod["status"] = {"conditions": [{"type": "Ready", "status": str(ready)}]}
+    return unseen.SeenGroup(leader, statefulset if size > 1 else None, [leader, *pods])
+
+
+@pytest.mark.parametrize(
+    ("ready", "other", "expected"),
+    [
+        (1, observed(1), []),
+        (2, observed(1), []),
+        (1, observed(1, workers=[]), []),
+        (2, observed(1, workers=[]), [WRITTEN]),
+        (2, observed(1, workers=[SOON]), []),
+        (2, observed(1, workers=[LONG_AFTER]), [WRITTEN]),
+        (2, observed(1, ready=False), [WRITTEN]),
+        (2, observed(1, workers=[], size=1), []),
+        (2, observed(1, workers=[], size=2), [WRITTEN]),
+    ],
+    ids=[
+        "more ready now", "as before", "waits for its first worker", "worker is missing", "worker is hardly younger", "worker is younger",
+        "not ready any more", "leader alone", "without workers",
+    ],
+)  # fmt: skip
+def test_fewer_groups_as_before_than_ready_have_lost_workers(
+    ready: int, other: unseen.SeenGroup, expected: list[unseen.WholeTime]
+) -> None:
+    last = unseen.LastStatus(ready=ready, whole_since="", written=WHOLE)
+    assert unseen.moments(last, [observed(0), other]) == expected
+
+
+def test_transition_and_last_write_are_two_moments() -> None:
+    last = unseen.LastStatus(ready=1, whole_since=WHOLE, written=LONG_AFTER)
+    expected = [CLOCK, unseen.WholeTime(LONG_AFTER, "2026-03-01T12:01:03Z")]
+    assert unseen.moments(last, []) == expected
+    assert unseen.moments(unseen.LastStatus(ready=1, whole_since="", written=""), []) == []
+
+
+def test_statefulset_older_than_its_leader_shows_two_clocks() -> None:
+    lost_one, other = observed(1, workers=[]), observed(0)
+    assert other.statefulset is not None
+    other.statefulset["metadata"]["creationTimestamp"] = "2026-03-01T11:00:00Z"
+    assert unseen.moments(unseen.LastStatus(ready=2, whole_since="", written=WHOLE), [other, lost_one]) == []
+
+
+@pytest.mark.parametrize("text", ["soon", "2026-03-01", "0000-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "-"])
+def test_times_that_cannot_be_read_show_nothing(text: str) -> None:
+    assert unseen.moments(unseen.LastStatus(ready=2, whole_since=text, written=text), [observed(0)]) == []
+
+
+@pytest.mark.parametrize(
+    ("created", "latest"), [(BEFORE, WHOLE), ("2026-03-01T11:00:02Z", "2026-03-01T12:00:01Z"), (LONG_AFTER, SOON)]
+)
+def test_first_workers_show_how_much_clocks_differ(created: str, latest: str) -> None:
+    last = unseen.LastStatus(ready=3, whole_since="", written=WHOLE)
+    assert unseen.moments(last, [observed(0, workers=[created])]) == [unseen.WholeTime(WHOLE, latest)]

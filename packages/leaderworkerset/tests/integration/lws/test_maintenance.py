@@ -1,0 +1,105 @@
+"""Nodes of a set are closed and emptied one after another: groups are recreated as a whole, at once, and nothing is counted."""
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+from tests.integration.clusters.objects import lws, pod_template, slow_template
+from tests.integration.clusters.space import Space
+from tests.integration.lws.recreation import replaced
+
+from kuberuntime.clock import SystemClock
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, NODES
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.core.restarts import unseen
+
+TAINTS = [{"key": "maintenance", "effect": "NoExecute"}]
+WORKERS = ("web-0-1", "web-1-2", "web-2-1")
+"""The pods whose nodes are emptied."""
+
+Step = Callable[[Space, str], Awaitable[None]]
+
+
+async def drain(space: Space, node: str) -> None:
+    """Evict the pods of a closed node."""
+    await space.cordon(node)
+    for pod in list(space.state.pods.values()):
+        if meta.spec(pod).get("nodeName") == node and not meta.is_deleting(pod):
+            await space.evict(meta.name(pod))
+
+
+async def taint(space: Space, node: str) -> None:
+    """Evict the pods of a node by a taint."""
+    await space.client.patch(NODES, ObjectKey("", node), {"spec": {"taints": TAINTS}}, kind="merge")
+
+
+async def remain(_space: Space) -> None:
+    """Change nothing meanwhile."""
+
+
+async def roll_with_surge(space: Space) -> None:
+    """Change the image, with one surge group."""
+    rolling = {"maxUnavailable": 0, "maxSurge": 1}
+    await space.edit(rolloutStrategy={"type": "RollingUpdate", "rollingUpdateConfiguration": rolling})
+    await space.replace_worker_template(pod_template("app:2"))
+
+
+async def autoscale(space: Space) -> None:
+    """Request another group."""
+    await space.scale(4)
+
+
+async def assert_uncounted(space: Space) -> None:
+    """Assert that no recreation was counted or delayed."""
+    records = (await space.client.list(CONTROLLER_REVISIONS, namespace=space.namespace)).items
+    assert {meta.annotations(record).get(labels.RECREATIONS) for record in records} <= {None, "0"}
+    assert not [event for event in space.state.events.values() if "BackOff" in event["reason"]], space.story()
+
+
+@pytest.mark.parametrize("meanwhile", [remain, roll_with_surge, autoscale])
+@pytest.mark.parametrize("step", [drain, taint])
+async def test_emptied_nodes_recreate_groups_uncounted(
+    space: Space, step: Step, meanwhile: Callable[[Space], Awaitable[None]]
+) -> None:
+    await space.bring_up(lws(replicas=3, size=3))
+    for number, worker in enumerate(WORKERS):
+        before = space.state.pods[worker]
+        leader = space.state.pods[worker.rpartition("-")[0]]
+        node = str(meta.spec(before)["nodeName"])
+        try:
+            await step(space, node)
+            if number == 1:
+                await meanwhile(space)
+            gone = {meta.uid(before), meta.uid(leader)}
+            await space.until(
+                lambda state, gone=gone: _assert_gone({meta.uid(pod) for pod in state.pods.values()}, gone)  # type: ignore[misc]
+            )
+            await space.settled()
+        finally:
+            opened = {"spec": {"unschedulable": False, "taints": None}}
+            await space.client.patch(NODES, ObjectKey("", node), opened, kind="merge")
+    await assert_uncounted(space)
+
+
+def _assert_gone(uids: set[str], gone: set[str]) -> None:
+    assert not uids & gone
+
+
+async def test_worker_evicted_soon_without_a_manager_is_noticed(space: Space) -> None:
+    """The set is Available for some seconds only (docs/adr/0014)."""
+    before = await space.bring_up(lws(replicas=2, size=3, template={"workerTemplate": slow_template(2)}))
+
+    async def written_before() -> float:
+        last = unseen.last_status(await space.get(LEADERWORKERSETS, "web")).written
+        return (SystemClock().now() - timestamps.parse(last)).total_seconds()
+
+    await space.eventually(written_before, lambda seconds: seconds > unseen.DRIFT.total_seconds() + 1)
+    await space.manager.kill()
+    await space.evict("web-1-2")
+    old = before.uids("web")["web-1-2"]
+    await space.until(lambda state: _assert_gone({old}, {state.uids("web")["web-1-2"]}))
+    await space.manager.start()
+    await replaced(space, before, "web-1", "web-1-1", "web-1-2")
+    await assert_uncounted(space)

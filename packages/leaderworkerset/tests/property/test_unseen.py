@@ -1,0 +1,120 @@
+"""Groups that lost workers unseen are found by times, and groups that only started are not, whatever the clocks."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests import builders
+
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.core.restarts import unseen
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+LARGEST = 4
+"""Pods of a group."""
+LATER = 3600.0
+"""Seconds until the manager is back."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """Seconds of a start: when the leader is created, until its StatefulSet, until each worker, and until all are ready."""
+
+    leader: float
+    statefulset: float
+    workers: list[float]
+    ready: float
+
+    @property
+    def last_worker(self) -> float:
+        """When the last worker is created."""
+        return self.leader + self.statefulset + max(self.workers)
+
+
+starts = st.builds(
+    Start,
+    leader=st.floats(0, 600),
+    statefulset=st.floats(0, 30),
+    workers=st.lists(st.floats(0, 120), min_size=1, max_size=LARGEST - 1),
+    ready=st.floats(0, 60),
+)
+
+
+def stamp(seconds: float) -> str:
+    """Return the time of an object as an API server writes it."""
+    return timestamps.render(NOON + timedelta(seconds=seconds))
+
+
+def built(index: int, start: Start, behind: float) -> unseen.SeenGroup:
+    """Return a ready group; the clock of the API server that the manager uses is so many seconds behind."""
+    size = 1 + len(start.workers)
+    obj = builders.leaderworkerset_object(size=size)
+    leader = builders.leader_pod(obj, index, annotations={labels.SIZE: str(size)})
+    statefulset = builders.worker_statefulset(leader)
+    statefulset["spec"] = {"replicas": len(start.workers)}
+    born = start.leader + start.statefulset
+    pods = [leader, *(builders.worker_pod(leader, number) for number in range(1, size))]
+    for pod, created in zip(pods, [start.leader, *(born + after for after in start.workers)], strict=True):
+        pod["metadata"]["creationTimestamp"] = stamp(created)
+        pod["status"] = {"conditions": [{"type": "Ready", "status": "True"}]}
+    statefulset["metadata"]["creationTimestamp"] = stamp(born - behind)
+    return unseen.SeenGroup(leader, statefulset, pods)
+
+
+def found(groups: list[unseen.SeenGroup], last: unseen.LastStatus) -> list[str]:
+    """Return the names of the workers that were lost unseen."""
+    moments = unseen.moments(last, groups)
+    return [
+        meta.name(worker)
+        for group in groups
+        if group.statefulset is not None
+        for moment in moments
+        for worker in unseen.lost(moment, group.statefulset, group.pods)
+    ]
+
+
+def last_write(starting: list[Start], ready: int, behind: float) -> unseen.LastStatus:
+    """Return the status that was written when the last group became ready."""
+    at = max(start.last_worker + start.ready for start in starting)
+    return unseen.LastStatus(ready=ready, whole_since="", written=stamp(at - behind))
+
+
+@given(st.lists(starts, min_size=1, max_size=4), st.floats(-3600, 3600))
+def test_groups_that_only_started_are_not_recreated(starting: list[Start], behind: float) -> None:
+    """A clock that is far behind is recognized, since leaders wait no longer for workers than these need to start."""
+    quick = [
+        Start(start.leader, min(start.statefulset, start.ready), start.workers, max(start.ready, 1.0))
+        for start in starting
+    ]
+    groups = [built(index, start, behind) for index, start in enumerate(quick)]
+    assert found(groups, last_write(quick, len(groups), behind)) == []
+
+
+@given(st.lists(starts, min_size=1, max_size=4), st.integers(0, 3), st.booleans())
+def test_replaced_worker_is_found_among_ready_groups(starting: list[Start], which: int, is_missing: bool) -> None:
+    long = [Start(start.leader, start.statefulset, start.workers, max(start.ready, 2.0)) for start in starting]
+    groups = [built(index, start, behind=0.0) for index, start in enumerate(long)]
+    group = groups[which % len(groups)]
+    lost = group.pods[-1]
+    if is_missing:
+        groups[which % len(groups)] = unseen.SeenGroup(group.leader, group.statefulset, group.pods[:-1])
+    else:
+        lost["metadata"]["creationTimestamp"] = stamp(LATER)
+    assert found(groups, last_write(long, len(groups), behind=0.0)) == [meta.name(lost)]
+
+
+@given(st.lists(starts, min_size=1, max_size=4), st.integers(0, 4))
+def test_as_many_groups_as_were_ready_show_no_loss(starting: list[Start], later: int) -> None:
+    """Groups that the status does not count may have started later, with workers that came late."""
+    groups = [built(index, start, behind=0.0) for index, start in enumerate(starting)]
+    beyond = [built(len(groups) + number, starting[0], behind=0.0) for number in range(later)]
+    for group in beyond:
+        _delay(group.pods[-1])
+    assert found([*groups, *beyond], last_write(starting, len(groups), behind=0.0)) == []
+
+
+def _delay(worker: JSONObject) -> None:
+    worker["metadata"]["creationTimestamp"] = stamp(LATER)

@@ -1,0 +1,229 @@
+"""A month of maintenance: pods are taken from nodes one after another, and each disturbed group is recreated at once.
+
+A group is whole while its leader and the workers that were first made for it are ready. The tests measure how long not
+all groups are whole, and the sum over groups. A disturbed group needs the time in which its pods end twice: workers end
+after their leader. The slack is for the requests.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+import pytest
+from tests.simulation.cluster import Settings, World, simulate
+from tests.simulation.evictors import evict, set_cordoned
+from tests.simulation.workloads import SLOW, groups, template
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, EVENTS, NODES, PODS
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from localkube.apiserver.storage.store import Change
+from localkube.controllers.nodes.nodes import NodeSettings
+from localkube.kubelet.processes.model import Program
+
+GROUPS: Final = 4
+SIZE: Final = 4
+NODE_COUNT: Final = 8
+TERM: Final = 1.0
+"""Seconds in which a pod ends."""
+SLACK: Final = 0.6
+ABSENCE: Final = 2.0
+"""Seconds between the death of a manager and the start of the next one."""
+MANAGER: Final = "manager-0"
+
+
+@dataclass
+class Whole:
+    """Counts the groups that are whole, and for how long some were not."""
+
+    world: World
+    pods: dict[str, JSONObject] = field(default_factory=dict)
+    first: dict[tuple[str, str], str] = field(default_factory=dict)
+    """The UIDs of the first workers, by the UID of their StatefulSet and their name."""
+    leaders: set[str] = field(default_factory=set)
+    """The UIDs of all leaders of the groups that are measured."""
+    missing: int = 0
+    since: float = 0.0
+    seconds: float = 0.0
+    group_seconds: float = 0.0
+
+    def begin(self) -> None:
+        """Measure from now on."""
+        self.seconds = self.group_seconds = 0.0
+        self.since = self.world.clock.monotonic()
+        self.leaders = {meta.uid(pod) for pod in self.pods.values() if groupname.is_leader(pod)}
+
+    def changed(self, change: Change) -> None:
+        """Add the time since the last change, and count again."""
+        pod, now = change.object, self.world.clock.monotonic()
+        self.seconds += (now - self.since) * bool(self.missing)
+        self.group_seconds += (now - self.since) * self.missing
+        self.since = now
+        if change.type == "DELETED":
+            self.pods.pop(meta.uid(pod), None)
+        else:
+            self.pods[meta.uid(pod)] = pod
+            owner = meta.controller_of(pod)
+            if groupname.is_leader(pod):
+                if int(groupname.label(pod)) < GROUPS:
+                    self.leaders.add(meta.uid(pod))
+            elif owner is not None:
+                self.first.setdefault((owner["uid"], meta.name(pod)), meta.uid(pod))
+        self.missing = GROUPS - sum(self.is_whole(index) for index in range(GROUPS))
+
+    def is_whole(self, index: int) -> bool:
+        """Return whether the leader and all first workers of a group are ready."""
+        own = [pod for pod in self.pods.values() if groupname.label(pod) == str(index)]
+        first = [pod for pod in own if groupname.is_leader(pod) or meta.uid(pod) in self.first.values()]
+        return len(own) == len(first) == SIZE and all(
+            meta.is_condition_true(pod, "Ready") and not meta.is_deleting(pod) for pod in own
+        )
+
+
+async def pods_on(world: World, node: str) -> list[JSONObject]:
+    """Return the pods of a node."""
+    return [pod for pod in await world.objects(PODS) if meta.spec(pod).get("nodeName") == node]
+
+
+async def drain(world: World, node: str) -> None:
+    """Evict the pods of a node while it is cordoned."""
+    await set_cordoned(world, node, cordoned=True)
+    await asyncio.gather(*(evict(world, pod) for pod in await pods_on(world, node)))
+
+
+async def taint(world: World, node: str) -> None:
+    """Evict the pods of a node by a taint."""
+    before = {meta.uid(pod) for pod in await pods_on(world, node)}
+    change = {"spec": {"taints": [{"key": "maintenance", "effect": "NoExecute"}]}}
+    await world.client.patch(NODES, ObjectKey("", node), change, kind="merge")
+    await world.until(PODS, lambda pods: all(meta.is_deleting(pod) for pod in pods if meta.uid(pod) in before))
+
+
+async def preempt(world: World, node: str) -> None:
+    """Delete the pods of a node as the scheduler does for pods of a higher priority."""
+    await _delete_explained(world, node, "PreemptionByScheduler", grace_period=None)
+
+
+async def lose(world: World, node: str) -> None:
+    """Delete the pods of a node without grace, as the garbage collector of pods does after their node."""
+    await _delete_explained(world, node, "DeletionByPodGC", grace_period=0)
+
+
+async def _delete_explained(world: World, node: str, reason: str, grace_period: int | None) -> None:
+    await set_cordoned(world, node, cordoned=True)
+    target = {"type": "DisruptionTarget", "status": "True", "reason": reason}
+    for pod in await pods_on(world, node):
+        change = {"status": {"conditions": [*meta.status(pod)["conditions"], target]}}
+        await world.client.patch(PODS, meta.key(pod), change, kind="merge", subresource="status")
+        await world.client.delete(PODS, meta.key(pod), grace_period=grace_period)
+
+
+async def reopen(world: World, node: str) -> None:
+    """Admit pods to a node again."""
+    change = {"spec": {"unschedulable": False, "taints": None}}
+    await world.client.patch(NODES, ObjectKey("", node), change, kind="merge")
+
+
+Step = Callable[[World, str], Awaitable[None]]
+
+
+async def complete(world: World, whole: Whole) -> None:
+    """Wait until all groups are whole, and the status says so."""
+
+    def is_complete(found: list[JSONObject]) -> bool:
+        return meta.is_condition_true(found[0], "Available")
+
+    await world.until(PODS, lambda _: not whole.missing)
+    await world.until(LEADERWORKERSETS, is_complete)
+
+
+async def replace_manager(world: World) -> None:
+    """Kill the manager, and start another one later."""
+    await world.kill_manager(MANAGER)
+    await asyncio.sleep(ABSENCE)
+    world.start_manager(MANAGER, SLOW)
+
+
+async def roll(world: World) -> None:
+    """Change the image, with one surge group."""
+    rolling = {"partition": 0, "maxUnavailable": 0, "maxSurge": 1}
+    strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": rolling}
+    await world.edit(rolloutStrategy=strategy, leaderWorkerTemplate={"workerTemplate": template("app:2")})
+
+
+async def month(
+    world: World, step: Step, *, kills: int = 0, scales: bool = False, rolls: bool = False
+) -> tuple[Whole, int]:
+    """Disturb all nodes one after another; return the measured times, and the number of recreations."""
+    whole = Whole(world)
+    world.observe(PODS, whole.changed)
+    lws = groups(replicas=GROUPS, size=SIZE)
+    await world.create(lws)
+    await complete(world, whole)
+    whole.begin()
+    for number in range(NODE_COUNT):
+        node = f"node-{number}"
+        await step(world, node)
+        if number in (2, 5)[:kills]:
+            await replace_manager(world)
+        if rolls and number == 3:
+            await roll(world)
+        if scales:
+            await world.edit(replicas=GROUPS + 1 + number % 2)
+        await complete(world, whole)
+        await reopen(world, node)
+    await assert_uncounted(world)
+    return whole, len(whole.leaders) - GROUPS
+
+
+async def assert_uncounted(world: World) -> None:
+    """Assert that no recreation was counted as a failure, or delayed."""
+    counts = {meta.annotations(record).get(labels.RECREATIONS) for record in await world.objects(CONTROLLER_REVISIONS)}
+    assert counts <= {None, "0"}
+    assert not [event for event in await world.objects(EVENTS) if "BackOff" in event.get("reason", "")]
+
+
+def play(step: Step, *, kills: int = 0, scales: bool = False, rolls: bool = False, start: float = 0.0) -> None:
+    """Play a month, and compare its times with what its recreations need; a program takes `start` seconds to start.
+
+    The rollout recreates each group once more, one after the other.
+    """
+
+    async def scenario(world: World) -> None:
+        whole, recreated = await month(world, step, kills=kills, scales=scales, rolls=rolls)
+        assert recreated >= NODE_COUNT
+        per_group = 2 * TERM + start + SLACK
+        assert whole.group_seconds <= recreated * per_group + 2 * kills * ABSENCE
+        assert whole.seconds <= (NODE_COUNT + rolls * GROUPS) * per_group + kills * ABSENCE
+
+    simulate(
+        scenario,
+        Settings(
+            managers=(SLOW,),
+            others=SLOW,
+            nodes=NodeSettings(count=NODE_COUNT),
+            script=lambda _: Program(term=TERM, start_delay=start),
+        ),
+    )
+
+
+@pytest.mark.parametrize("step", [drain, taint, preempt, lose])
+def test_disturbed_groups_are_recreated_at_once(step: Step) -> None:
+    play(step)
+
+
+def test_month_with_two_deaths_of_the_manager() -> None:
+    """Times have seconds, so a program that starts within one leaves no trace of its order (ADR 14)."""
+    play(drain, kills=2, start=1.0)
+
+
+def test_month_with_an_autoscaler() -> None:
+    play(drain, scales=True)
+
+
+@pytest.mark.parametrize("step", [drain, taint])
+def test_month_with_a_rollout_with_surge(step: Step) -> None:
+    play(step, rolls=True)
