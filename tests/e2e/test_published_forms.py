@@ -1,4 +1,4 @@
-"""Twenty-four forms in which LeaderWorkerSets are published: each is ready in a rehearsal, or refused by a name."""
+"""Thirty forms in which LeaderWorkerSets are published: each is ready in a rehearsal, or refused by a name."""
 
 import re
 from pathlib import Path
@@ -55,12 +55,25 @@ PLACES: Final = {
         "claimed", 1, 2, "resourceclaimtemplate/gpus is 8 gpu.nvidia.com/device of each of its pods"
     ),
 }
-FILES: Final = {"engines": ENGINES, "stacks": STACKS, "places-and-volumes": PLACES}
+TRAINERS_AND_SERVERS: Final = {
+    "torchrun": Form("torchrun", 1, 2, "nvidia.com/gpu=8"),
+    "KServe with HTTPS probes": Form("kserve", 1, 2),
+    "NVIDIA NIM": Form("microservice", 1, 2, "volume claim microservice-store: an empty directory"),
+    "MaxText on slices of TPUs": Form("maxtext", 2, 2, "label cloud.google.com/gke-nodepool=domain-"),
+    "a queue and a topology of Kueue": Form("queued", 1, 2),
+    "MPI with a launcher": Form("mpi", 1, 3, "nvidia.com/gpu=8, rdma/ib=1"),
+}
+FILES: Final = {
+    "engines": ENGINES,
+    "stacks": STACKS,
+    "places-and-volumes": PLACES,
+    "trainers-and-servers": TRAINERS_AND_SERVERS,
+}
 REFUSED: Final = {"a gang scheduler": ("refused-scheduler.yaml", "schedulerName gang")}
 
 
-def test_there_are_twenty_four_forms() -> None:
-    assert len({*ENGINES, *STACKS, *PLACES, *REFUSED}) == 24
+def test_there_are_thirty_forms() -> None:
+    assert len({title for forms in (*FILES.values(), REFUSED) for title in forms}) == 30
     assert {path.stem for path in (PLACE / "forms").iterdir()} == {*FILES}
 
 

@@ -113,6 +113,28 @@ async def test_empty_blocks_of_a_chart_are_accepted(space: Space) -> None:
     assert plan.foresee(again.document, await subjects.situation_of(session, again.after), again.after).changes == ()
 
 
+@pytest.mark.parametrize(
+    ("template", "line", "field"),
+    [
+        ("workerTemplate: {spec: {containers: []}}", 8, "workerTemplate.spec.containers"),
+        ("workerTemplate: {spec: {containers: null}}", 8, "workerTemplate.spec.containers"),
+        ("workerTemplate: {spec: null}", 8, "workerTemplate.spec.containers"),
+        ("workerTemplate: null", 8, "workerTemplate"),
+        ("size: 1", 6, "workerTemplate"),
+    ],
+)
+async def test_empty_block_is_refused_with_its_own_path(space: Space, template: str, line: int, field: str) -> None:
+    head = (
+        "apiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: {name: web}\nspec:\n  replicas: 1\n"
+    )
+    text = f"{head}  leaderWorkerTemplate:\n    restartPolicy: None\n    {template}\n"
+    with pytest.raises(CommandError) as caught:
+        await apply_documents(space, manifests.parse(text, "web.yaml"))
+    first = str(caught.value).splitlines()[0]
+    assert first.startswith(f"web.yaml:{line}: leaderworkerset/web: ")
+    assert re.search(rf"spec\.leaderWorkerTemplate\.{re.escape(field)}: Required value", first), first
+
+
 async def test_applying_replicas_of_another_scaler_is_a_conflict(space: Space) -> None:
     await apply(space, lws(replicas=1, size=1))
     await space.client.patch(
