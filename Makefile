@@ -84,6 +84,7 @@ check: dev ## format, lint, types, import contracts, generated files
 	$(BIN)/python -m docs.generate_choose --check
 	$(BIN)/python -m docs.generate_reference --check
 	$(BIN)/python -m docs.generate_pictures --check
+	$(BIN)/python -m docs.generate_index --check
 
 bench: dev ## measure: start, memory, rest, the API server, what the manager writes, thousands of pods (seven minutes); draw all runs
 	$(BIN)/python -m bench.everything
@@ -97,6 +98,7 @@ generate: dev ## write the generated manifests below deploy/, and the reference 
 	$(BIN)/python -m docs.generate_choose
 	$(BIN)/python -m docs.generate_reference
 	$(BIN)/python -m docs.generate_pictures
+	$(BIN)/python -m docs.generate_index
 
 # What failed is tried once more, alone. More than MOST_UNSTABLE tests that pass only then fail the run, too.
 PYTEST = $(BIN)/pytest $(SIDE_BY_SIDE) $(NO_HANGING)

@@ -1,6 +1,6 @@
-"""Record a rollout that gets stuck, its explanation and the way back, for the front page.
+"""Record a rollout that gets stuck, its explanation and the way back, for the first steps.
 
-python docs/record_rollout.py     run the commands, write docs/recording/rollout.txt, put it into README.md
+python docs/record_rollout.py     run the commands, write docs/recording/rollout.txt, put it into first-steps.md
 """
 # ruff: noqa: INP001, T201 - a script of its own, which talks
 
@@ -15,8 +15,8 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
 TEXT: Final = ROOT / "docs" / "recording" / "rollout.txt"
-FRONT_PAGE: Final = ROOT / "README.md"
-BLOCK: Final = re.compile(r"(?<=```console\n).*?(?=```\n)", re.DOTALL)
+PAGE: Final = ROOT / "docs" / "how-to" / "first-steps.md"
+BLOCK: Final = re.compile(r"(?<=```console\n)\$ sed .*?(?=```\n)", re.DOTALL)
 
 BEFORE: Final = (
     "lws up --detach",
@@ -75,7 +75,7 @@ def main() -> None:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         text = record({**os.environ, "PATH": path, "LWS_STATE_HOME": directory})
     TEXT.write_text(text)
-    FRONT_PAGE.write_text(BLOCK.sub(lambda _: text, FRONT_PAGE.read_text(), count=1))
+    PAGE.write_text(BLOCK.sub(lambda _: text, PAGE.read_text(), count=1))
     print(f"{TEXT.relative_to(ROOT)} written")
 
 

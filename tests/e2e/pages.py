@@ -18,6 +18,7 @@ LEFT_OUT = {
     "pip install --require-hashes -r requirements/frameworks.lock": "tests do not install: `make frameworks` does",
     "lws run -f docs/how-to/frameworks/mpi.yaml": "tests/e2e/test_frameworks.py runs it with the MPI of `make frameworks`",
     "pip install numpy": "the environment that runs this test has it",
+    "git clone": "the test runs in a clone",
     "make demo": "has a test of its own, from a fresh clone",
     "make test": "is what runs this test",
 }

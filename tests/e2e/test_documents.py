@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 PAGES = {
     "README.md": "8 ranks in 2 groups exited with code 0",
-    "docs/how-to/first-steps.md": "4 ranks answer as one",
+    "docs/how-to/first-steps.md": "web rolled back to revision 1",
     "docs/how-to/run-your-program.md": "Cluster default is up",
     "docs/how-to/meet.md": "rendezvous: rank 1 met leader after",
     "docs/how-to/rehearse.md": "There are no faults.",

@@ -26,4 +26,4 @@ def test_stuck_rollout_is_undone_like_the_recording(tmp_path: Path) -> None:
         "the front page shows something else: make recording"
     )
     assert any("LWS-E071" in line for line in record_rollout.shapes(kept))
-    assert kept in record_rollout.FRONT_PAGE.read_text()
+    assert kept in record_rollout.PAGE.read_text()

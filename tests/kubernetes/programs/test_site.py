@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from html.parser import HTMLParser
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
 from pathlib import Path
@@ -60,6 +61,39 @@ def test_every_link_resolves_and_nothing_external_is_loaded(site: Path) -> None:
     styles = [path.read_text() for path in site.rglob("*.css")]
     assert styles
     assert [found for text in styles for found in re.findall(r"url\(['\"]?(?:https?:)?//[^)]*", text)] == []
+
+
+class NumberedItems(HTMLParser):
+    """Counts the items of numbered lists in a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.lists: list[str] = []
+        self.count = 0
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Read one element."""
+        if tag in {"ol", "ul"}:
+            self.lists.append(tag)
+        self.count += tag == "li" and self.lists[-1:] == ["ol"]
+
+    def handle_endtag(self, tag: str) -> None:
+        """Leave a list."""
+        if tag in {"ol", "ul"}:
+            self.lists.pop()
+
+
+def test_numbered_lists_are_rendered_as_lists(site: Path) -> None:
+    differing = {}
+    for _, page in _pages():
+        text = re.sub(r"^ *```.*?^ *```$", "", (site / page).read_text(), flags=re.MULTILINE | re.DOTALL)
+        path = site / page
+        html = path.with_name("index.html") if path.name == "README.md" else path.with_suffix(".html")
+        written = len(re.findall(r"^ *\d+\. ", text, re.MULTILINE))
+        if (rendered := NumberedItems(html.read_text()).count) != written:
+            differing[page] = (written, rendered)
+    assert differing == {}
 
 
 def test_search_index_has_every_page_and_the_word_stuck(site: Path) -> None:

@@ -123,6 +123,15 @@ def test_every_page_is_in_the_list_of_pages() -> None:
     assert found - listed == set()
 
 
+def test_every_item_of_a_numbered_list_begins_a_line() -> None:
+    """Markdown renders `1. One. 2. Two.` as one item; `tests/kubernetes/programs/test_site.py` compares the HTML."""
+    texts = {page: re.sub(r"`[^`]*`", "", prose_of(page)) for page in pages()}
+    joined = re.compile(r"^ *\d\. (?:(?!\n *\d\. |\n\n)[\s\S])*?[.:)] [2-9]\. [A-Z`]", re.MULTILINE)
+    assert [page for page, text in texts.items() if joined.search(text)] == []
+    assert joined.search("1. One. 2. Two.\n")
+    assert not joined.search("1. One.\n2. Two.\n")
+
+
 def test_missing_target_is_detected() -> None:
     text = "See [that](../gone.md), [this](#not-there) and `tests/virtualtime.py`; `kinds/managed.py` is there."
     assert broken_links("docs/adr/0001-shape.md", text) == ["../gone.md", "#not-there"]

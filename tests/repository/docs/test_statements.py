@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from dataclasses import fields
 from importlib import import_module
 
+import yaml
 from bench import everything
+from docs import record_run
 from testkit import repository
 
 from leaderworkerset import client
@@ -128,6 +130,19 @@ def test_own_metrics_and_conditions_are_in_the_reference() -> None:
 def test_documented_gang_schedulers_can_be_selected() -> None:
     values = [row[0] for row in rows("docs/how-to/gang-scheduling.md", "## Turn it on")]
     assert re.findall(r"`([\w-]+)`", " ".join(values)) == [*GANG_PROVIDERS]
+
+
+def test_front_page_shows_the_manifest_of_the_demo() -> None:
+    (shown,) = re.findall(r"```yaml\n(.*?)```", text_of("README.md"), re.DOTALL)
+    assert yaml.safe_load(shown) == yaml.safe_load(text_of("examples/allreduce/lws.yaml"))
+    (printed,) = re.findall(r"shortened:\n\n```\n(.*?)```", text_of("README.md"), re.DOTALL)
+    assert set(printed.splitlines()) <= {line.text for line in record_run.load(record_run.TEXT.read_text())}
+    assert len(text_of("README.md").split()) <= 600
+
+
+def test_first_steps_show_their_manifest() -> None:
+    (shown,) = re.findall(r"```yaml\n(.*?)```", text_of("docs/how-to/first-steps.md"), re.DOTALL)
+    assert yaml.safe_load(shown) == yaml.safe_load(text_of("docs/recording/web.yaml"))
 
 
 def test_numbers_of_the_front_page_are_measured() -> None:

@@ -1,0 +1,59 @@
+"""Write the list of pages, docs/README.md, from the navigation of the site; with `--check` only compare it.
+
+python -m docs.generate_index [--check]
+"""
+# ruff: noqa: INP001 - a script of its own, which talks
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from docs import apipages, buildsite, generatedpage
+
+PAGE: Final = Path(__file__).parent / "README.md"
+OWN: Final = "docs/README.md"
+DECISIONS: Final = "docs/adr/0"
+"""Pages that another list names."""
+
+HEAD: Final = """\
+# All pages
+
+<!-- Written by docs/generate_index.py from mkdocs.yml. Do not edit: make generate. -->
+
+This page lists all pages by section. `make docs-serve` shows them as a site with search.
+"""
+
+
+def page() -> str:
+    """Return the whole page."""
+    lines = [HEAD]
+    for tab in buildsite.configuration()["nav"]:
+        for title, entries in tab.items():
+            lines += [f"## {title}", "", *section(entries), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def section(entries: list[Any]) -> Iterator[str]:
+    """Yield the table of the pages in a section; its subsections follow with their own."""
+    if not isinstance(entries[0], dict) or isinstance(next(iter(entries[0].values())), str):
+        yield from ("| page | what it is about |", "|---|---|")
+    for entry in entries:
+        for title, below in {"": entry}.items() if isinstance(entry, str) else entry.items():
+            if isinstance(below, list):
+                yield from ("", f"### {title}", "", *section(below))
+            elif below != OWN and not below.startswith(DECISIONS) and below not in apipages.APIS:
+                yield line(below)
+
+
+def line(path: str) -> str:
+    """Return the row of a page: its title, and its first sentence."""
+    title, sentence = buildsite.introduction((buildsite.ROOT / path).read_text(encoding="utf-8"))
+    sentence = sentence.replace("This page is for ", "For ")
+    link = os.path.relpath(path, PAGE.parent.relative_to(buildsite.ROOT))
+    return f"| [{title}]({link}) | {sentence} |"
+
+
+if __name__ == "__main__":
+    sys.exit(generatedpage.main(PAGE, "mkdocs.yml", page))
