@@ -86,7 +86,7 @@ class NumberedItems(HTMLParser):
 
 def test_numbered_lists_are_rendered_as_lists(site: Path) -> None:
     differing = {}
-    for _, page in _pages():
+    for page in (page for _, page in _pages() if "contract" not in page):
         text = re.sub(r"^ *```.*?^ *```$", "", (site / page).read_text(), flags=re.MULTILINE | re.DOTALL)
         path = site / page
         html = path.with_name("index.html") if path.name == "README.md" else path.with_suffix(".html")
