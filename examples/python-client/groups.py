@@ -13,6 +13,10 @@ def main() -> None:
         print("ready groups:", view.ready)
         for line in cluster.logs("hello", LogOptions(group=0)):
             print(f"{line.pod}: {line.text}")
+        print(
+            "says:",
+            cluster.exec("hello/1/2", ["sh", "-c", "cat; echo $LWS_WORKER_INDEX"], stdin=b"rank ").stdout.strip(),
+        )
         cluster.scale("hello", 1)
         cluster.wait("hello", "replicas=1", timeout=60)
 
@@ -21,6 +25,8 @@ def main() -> None:
             cluster.wait("broken", timeout=3)
         except WaitTimeoutError as error:
             print("broken is not ready:", error.missing)
+        print(cluster.explain("broken"))
+        print("events of hello/0/0:", [event.reason for event in cluster.events("hello/0/0")])
         for name in ("hello", "broken"):
             cluster.delete(name)
         print("left:", cluster.names())

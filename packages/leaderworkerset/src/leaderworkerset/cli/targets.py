@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.errors import APIError, ForbiddenError, NotFoundError
-from kuberuntime.objects import decimals, meta
+from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, Resource
 from leaderworkerset.api import groupname, labels
@@ -18,8 +18,8 @@ from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.cli import nearmisses
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.errors import CommandError, UsageError
-from leaderworkerset.views.groups import View, name_of, order_of, place_of, view
-from leaderworkerset.views.selection import Selection, narrow
+from leaderworkerset.views.groups import View, order_of, place_of, view
+from leaderworkerset.views.selection import Selection, narrow, read
 from leaderworkerset.views.wording import counted, listed
 
 FEW_NAMES: Final = 4
@@ -57,11 +57,10 @@ def parse(words: str) -> Selection:
     parts = words.split("/")
     if parts[0] in KIND_WORDS and len(parts) > 1 and not parts[1].isdecimal():
         parts = parts[1:]
-    name, *numbers = parts
-    group, rank = (name_of(numbers[0]) if numbers else None), (decimals.natural(numbers[1]) if numbers[1:] else None)
-    if not name or len(numbers) > 2 or [group, rank][: len(numbers)].count(None):
+    selection = read("/".join(parts))
+    if selection is None:
         raise UsageError(f"{words!r} names no rank: write LWS, LWS/GROUP or LWS/GROUP/RANK, as in web/0/2")
-    return Selection(name, group, rank)
+    return selection
 
 
 def whole(words: str, command: str) -> str:

@@ -5,6 +5,8 @@ Client, AsyncClient          a connection to one namespace
 Manifest, Container          what to apply, as typed values
 View, Group, Rank            the current state
 LogOptions, LogLine          which lines, and one of them
+Diagnosis, Verdict           why something is not ready
+Event, CommandResult         what happened, and how a command in a rank ended
 WaitTimeoutError             the condition was not reached in time; the text says what was missing
 KubeError, APIError          any error of a request, and what the API server refused (NotFoundError, ConflictError)
 ConnectionFailedError        the API server was not reached
@@ -22,19 +24,25 @@ from leaderworkerset.api.leaderworkerset import (
     SubGroupPolicyType,
 )
 from leaderworkerset.client.asyncclient import AsyncClient, LogLine, LogOptions
+from leaderworkerset.client.inspection import CommandResult, Event
 from leaderworkerset.client.manifest import Container, Manifest
 from leaderworkerset.client.syncclient import Client
+from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.observation.following import WaitTimeoutError
 from leaderworkerset.observation.podlogs import LogError
 from leaderworkerset.views.groups import Group, Rank, View
+from leaderworkerset.views.health.verdict import Verdict
 
 __all__ = [
     "APIError",
     "AsyncClient",
     "Client",
+    "CommandResult",
     "ConflictError",
     "ConnectionFailedError",
     "Container",
+    "Diagnosis",
+    "Event",
     "Group",
     "GroupIdentity",
     "GroupReplacementPolicy",
@@ -50,6 +58,7 @@ __all__ = [
     "StartupPolicy",
     "SubGroupPolicyType",
     "SubdomainPolicy",
+    "Verdict",
     "View",
     "WaitTimeoutError",
 ]

@@ -6,7 +6,7 @@ leave an iterator at any point.
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from types import TracebackType
@@ -20,7 +20,10 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.client import inspection
+from leaderworkerset.client.inspection import CommandResult, Event, OpenChannels
 from leaderworkerset.client.manifest import Manifest
+from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.observation.podlogs import LogError, PodLogOptions, read
 from leaderworkerset.steering import ownfields
 from leaderworkerset.views import missing
@@ -115,6 +118,7 @@ class AsyncClient:
         self._context = context
         self._namespace = namespace
         self._client: Client | None = None
+        self._channels: OpenChannels | None = None
 
     @classmethod
     def over(cls, client: Client, namespace: str) -> Self:
@@ -129,13 +133,14 @@ class AsyncClient:
 
         access = kubeconfig.load(os.environ, kubeconfig=self._kubeconfig, context=self._context)
         self._namespace = self._namespace or access.namespace
-        self._client = Client(HTTPTransport(access, user_agent=MANAGER), field_validation="Strict")
+        transport = HTTPTransport(access, user_agent=MANAGER)
+        self._client, self._channels = Client(transport, field_validation="Strict"), transport.channels
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        client, self._client = self._client, None
+        client, self._client, self._channels = self._client, None, None
         if client is not None:
             await client.close()
 
@@ -265,6 +270,29 @@ class AsyncClient:
             await follower.run(objects, informers, is_over)
         if lost_logs:
             raise lost_logs[0]
+
+    async def explain(self, place: str) -> Diagnosis:
+        """Return why `web`, its group `web/0` or its rank `web/0/2` is not ready: one cause, evidence, the next steps.
+
+        `print` shows all of it. A place that is as desired has the verdict `healthy` or `complete`.
+        """
+        return await alone(inspection.explain(self._open, self._namespace, place))
+
+    async def events(self, place: str) -> list[Event]:
+        """Return the events of a LeaderWorkerSet, a group or a rank, the newest last, also those of deleted pods."""
+        return await inspection.events(self._open, self._namespace, place)
+
+    async def exec(
+        self, place: str, command: Sequence[str], *, container: str | None = None, stdin: bytes = b""
+    ) -> CommandResult:
+        """Run a command in a rank (without a rank: the leader; without a group: the first) until it ends.
+
+        Returns its exit code and output. Raises `KubeError` if it cannot be started.
+        """
+        if self._channels is None:
+            raise RuntimeError("the client has no connection of its own: create one with AsyncClient()")
+        pod = await inspection.pod_at(self._open, self._namespace, place)
+        return await inspection.execute(self._channels, pod, command, container=container, stdin=stdin)
 
     async def scale(self, name: str, groups: int) -> None:
         """Set the number of groups."""

@@ -2,13 +2,15 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Coroutine, Generator, Iterator
+from collections.abc import AsyncGenerator, Coroutine, Generator, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar, overload
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.client.asyncclient import ALL_LINES, AsyncClient, LogLine, LogOptions
+from leaderworkerset.client.inspection import CommandResult, Event
 from leaderworkerset.client.manifest import Manifest
+from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.views.groups import View
 
 T = TypeVar("T")
@@ -107,6 +109,26 @@ class Client:
     def logs(self, name: str, options: LogOptions = ALL_LINES, *, follow: bool = False) -> Iterator[LogLine]:
         """Yield the lines of the selected ranks, rank by rank; with `follow`, new lines until the set is deleted."""
         return self._each(self._inner.logs(name, options, follow=follow))
+
+    def explain(self, place: str) -> Diagnosis:
+        """Return why `web`, its group `web/0` or its rank `web/0/2` is not ready: one cause, evidence, the next steps.
+
+        `print` shows all of it. A place that is as desired has the verdict `healthy` or `complete`.
+        """
+        return self._run(self._inner.explain(place))
+
+    def events(self, place: str) -> list[Event]:
+        """Return the events of a LeaderWorkerSet, a group or a rank, the newest last, also those of deleted pods."""
+        return self._run(self._inner.events(place))
+
+    def exec(
+        self, place: str, command: Sequence[str], *, container: str | None = None, stdin: bytes = b""
+    ) -> CommandResult:
+        """Run a command in a rank (without a rank: the leader; without a group: the first) until it ends.
+
+        Returns its exit code and output. Raises `KubeError` if it cannot be started.
+        """
+        return self._run(self._inner.exec(place, command, container=container, stdin=stdin))
 
     def scale(self, name: str, groups: int) -> None:
         """Set the number of groups."""

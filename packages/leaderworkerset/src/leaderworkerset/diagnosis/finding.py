@@ -8,7 +8,7 @@ from typing import Final, NotRequired, TypeAlias, TypedDict, Unpack
 from msgspec import Struct
 
 from leaderworkerset.diagnosis.observed import Observed
-from leaderworkerset.views.health.verdict import Verdict
+from leaderworkerset.views.health.verdict import WORDS, Verdict
 from leaderworkerset.views.outcome import FailedContainer
 
 
@@ -128,6 +128,12 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
     since: datetime | None = None
     duration: str = ""
     """The words after the verdict of a start that takes long: `for 4m (last time: 6m)`."""
+
+    def __str__(self) -> str:
+        parts = [f"{self.target} is {WORDS[self.verdict]} {self.duration}".rstrip(), self.code, self.sentence]
+        steps = [f"  next: {step}" for step in self.steps]
+        return "\n".join([": ".join(filter(None, parts)), *(f"  {line}" for line in self.evidence), *steps])
+
     person: Person | None = None
 
     @property

@@ -3,11 +3,11 @@
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.selectors import EVERYTHING, LabelSelector
 from leaderworkerset.api import labels
-from leaderworkerset.views.groups import GroupName, View, place_of
+from leaderworkerset.views.groups import GroupName, View, name_of, place_of
 from leaderworkerset.views.reasons import is_fine
 
 
@@ -36,6 +36,18 @@ class Selection(Struct, frozen=True):
         index = self.group if isinstance(self.group, int) else None
         pairs = [(labels.NAME, self.name), (labels.GROUP_INDEX, index), (labels.WORKER_INDEX, self.rank)]
         return ",".join(f"{key}={value}" for key, value in pairs if value is not None)
+
+
+def read(words: str) -> Selection | None:
+    """Read `LWS[/group[/rank]]`; None if it names nothing.
+
+    >>> read("web/1/3"), str(read("web")), read("web/x")
+    (Selection(name='web', group=1, rank=3), 'web', None)
+    """
+    name, *numbers = words.split("/")
+    group, rank = (name_of(numbers[0]) if numbers else None), (decimals.natural(numbers[1]) if numbers[1:] else None)
+    is_valid = name and len(numbers) <= 2 and not [group, rank][: len(numbers)].count(None)
+    return Selection(name, group, rank) if is_valid else None
 
 
 class Filter(Struct, frozen=True):

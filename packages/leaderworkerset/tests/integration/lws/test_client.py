@@ -12,6 +12,7 @@ from leaderworkerset.client import (
     Container,
     Manifest,
     NotFoundError,
+    Verdict,
     View,
     WaitTimeoutError,
 )
@@ -81,3 +82,22 @@ async def test_wait_that_times_out_names_the_reason(space: Space) -> None:
         async for _ in views:
             pass
     assert await client.names() == []
+
+
+async def test_client_explains_a_set_and_reads_its_events(space: Space) -> None:
+    client = AsyncClient.over(space.client, space.namespace)
+    await client.apply(STUCK)
+    await space.eventually(lambda: client.explain("stuck"), lambda diagnosis: diagnosis.code == "LWS-E036")
+    diagnosis = await client.explain("stuck/0/0")
+    assert diagnosis.verdict is Verdict.STUCK
+    assert str(diagnosis).startswith("stuck/0/0 is stuck: LWS-E036: no node has enough cpu for pod stuck-0")
+    assert "  next: " in str(diagnosis)
+    await space.eventually(lambda: client.events("stuck"), lambda events: any(event.is_warning for event in events))
+    (first, *_) = [event for event in await client.events("stuck/0/0") if event.is_warning]
+    assert (first.group, first.rank, first.reason) == (0, 0, "FailedScheduling")
+    with pytest.raises(NotFoundError, match="stuck/7 has no pod"):
+        await client.explain("stuck/7")
+    with pytest.raises(ValueError, match="names no rank"):
+        await client.explain("stuck/x")
+    with pytest.raises(RuntimeError, match="no connection of its own"):
+        await client.exec("stuck", ["true"])

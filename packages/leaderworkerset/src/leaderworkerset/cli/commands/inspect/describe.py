@@ -11,12 +11,11 @@ from kuberuntime.objects.resources import CORE_EVENTS
 from leaderworkerset.api.resources import DISAGGREGATED_SETS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.sets import eventlog
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import description
 from leaderworkerset.cli.views.description import Described
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.observation import lists
+from leaderworkerset.observation import eventlog, lists
 from leaderworkerset.observation.lists import Lists
 from leaderworkerset.observation.podlogs import last_lines
 from leaderworkerset.views.disaggregation import SetView, Shown, leaderworkersets, set_view
@@ -63,7 +62,7 @@ async def describe(session: Session, selection: Selection) -> list[str]:
         (whole,) = explained
         targets.refuse_missing(whole, selection)
         view = narrow(whole, selection)
-        happened = await _permitted(eventlog.read(session, obj, whole.pods, selection))
+        happened = await _permitted(eventlog.read(session.client, obj, whole.pods, selection))
     failed = [failure for part in leaderworkersets([view]) for failure in failures(part)][:MOST_LOGS]
     texts = [await last_lines(session.client, failure, TAIL) for failure in failed]
     lws = f"{session.lws} -n {session.namespace}"

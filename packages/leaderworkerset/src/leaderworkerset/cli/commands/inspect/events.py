@@ -15,10 +15,10 @@ from leaderworkerset.api import labels
 from leaderworkerset.cli import sharedoptions, targets
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import UsageError
-from leaderworkerset.cli.sets import eventlog
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import formats, happenings, output
 from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.observation import eventlog
 from leaderworkerset.views.events import eventhistory
 from leaderworkerset.views.events.eventhistory import Happening, History
 from leaderworkerset.views.selection import Selection
@@ -78,7 +78,7 @@ async def show(target: Target, request: EventsRequest) -> None:
         lws = await targets.find(session, request.selection.name)
         selector = f"{labels.NAME}={meta.name(lws)}"
         pods = await session.client.list(PODS, namespace=session.namespace, label_selector=selector)
-        events = request.keep(await eventlog.read(session, lws, pods.items, request.selection))
+        events = request.keep(await eventlog.read(session.client, lws, pods.items, request.selection))
     if request.form not in DOCUMENTS:
         click.echo(formats.filled(str(request.form), [event.stored for event in events], is_one=False), nl=False)
     elif request.form:
@@ -103,7 +103,7 @@ async def watch(target: Target, request: EventsRequest) -> None:
 
     async with target.session() as session:
         lws = await targets.find(session, request.selection.name)
-        others = await eventlog.other_names(session, lws)
+        others = await eventlog.other_names(session.client, lws)
         pods = Informer(session.client, Query(PODS, session.namespace, f"{labels.NAME}={meta.name(lws)}"))
         events = Informer(session.client, Query(CORE_EVENTS, session.namespace))
         counts: dict[str, int] = {}
