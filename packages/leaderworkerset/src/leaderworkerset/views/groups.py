@@ -160,10 +160,14 @@ class View(Struct, frozen=True, kw_only=True):
     more: int = 0
 
     def __repr__(self) -> str:
-        return f"View({printedview.summary(self)})"
+        return f"View({self._summary})"
 
     def __str__(self) -> str:
-        return printedview.text(self)
+        return printedview.text(self._summary, (rank for group in self.groups for rank in group.ranks))
+
+    @property
+    def _summary(self) -> str:
+        return f"{self.namespace}/{self.name}: {self.ready} of {self.desired} groups ready"
 
     @property
     def key(self) -> ObjectKey:

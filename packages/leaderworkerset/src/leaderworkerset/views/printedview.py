@@ -1,25 +1,20 @@
 """A view as a short text, for Python programs and notebooks that print it. Pure."""
 
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from leaderworkerset.views.groups import Rank, View
+from collections.abc import Iterable
+from operator import attrgetter
+from typing import Final
 
 HEADER: Final = ("GROUP", "RANK", "POD", "STATE", "READY", "RESTARTS", "WHY")
+CELLS: Final = attrgetter("group", "index", "pod", "state", "is_ready", "restarts", "why")
+"""The values of a rank below the header."""
 
 
-def summary(view: "View") -> str:
-    """Return one line about a LeaderWorkerSet."""
-    return f"{view.namespace}/{view.name}: {view.ready} of {view.desired} groups ready"
-
-
-def text(view: "View") -> str:
+def text(summary: str, ranks: Iterable[object]) -> str:
     """Return the summary and a table of the ranks, without their objects."""
-    rows = [HEADER, *(_cells(rank) for group in view.groups for rank in group.ranks)]
+    rows = [HEADER, *(tuple(map(_cell, CELLS(rank))) for rank in ranks)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join([summary(view), *("   ".join(map(str.ljust, row, widths)).rstrip() for row in rows)])
+    return "\n".join([summary, *("   ".join(map(str.ljust, row, widths)).rstrip() for row in rows)])
 
 
-def _cells(rank: "Rank") -> tuple[str, ...]:
-    ready = "yes" if rank.is_ready else "no"
-    return (str(rank.group), str(rank.index), rank.pod, rank.state, ready, str(rank.restarts), rank.why)
+def _cell(value: object) -> str:
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)

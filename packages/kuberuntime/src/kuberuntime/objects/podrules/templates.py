@@ -1,14 +1,15 @@
 """Errors of a pod template as a client writes it: kube-apiserver finds them in each workload with the template."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from kuberuntime.objects.field import FieldError
+from kuberuntime.objects.field import FieldError, not_supported
 from kuberuntime.objects.gotypes import defaults
 from kuberuntime.objects.gotypes.declarations import KUBERNETES
 from kuberuntime.objects.gotypes.mismatch import GoTypeError
 from kuberuntime.objects.gotypes.roundtrip import round_trip
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.podrules import pod_defaults, pod_rules
+from kuberuntime.objects.podrules.values import forbidden
 
 
 def errors(template: JSONObject, path: str, claims: Iterable[str] = ()) -> list[FieldError]:
@@ -30,4 +31,13 @@ def errors(template: JSONObject, path: str, claims: Iterable[str] = ()) -> list[
     volumes = [{"name": name, "emptyDir": {}} for name in claims if name not in own]
     if volumes:
         written["spec"]["volumes"] = [*(written["spec"].get("volumes") or ()), *volumes]
-    return list(pod_rules.validate_template(written, path))
+    return [*pod_rules.validate_template(written, path), *of_workload(written, path, "StatefulSet")]
+
+
+def of_workload(template: JSONObject, path: str, kind: str) -> Iterator[FieldError]:
+    """Yield the errors of fields that a workload of this kind, which replaces its pods, does not support."""
+    spec = template["spec"]
+    if spec["restartPolicy"] in {"OnFailure", "Never"}:
+        yield not_supported(f"{path}.spec.restartPolicy", spec["restartPolicy"], ("Always",))
+    if "activeDeadlineSeconds" in spec:
+        yield forbidden(f"{path}.spec.activeDeadlineSeconds", f"activeDeadlineSeconds in {kind} is not Supported")

@@ -4,27 +4,18 @@ Each warning names a field: keys that only controllers set (ADR 29), values that
 that a kubelet refuses.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.field import FieldError, Kind, invalid
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.podrules import imagenames
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 
 MOST: Final = 10
 """The maximum number of warnings about refused values of a template: clients see all of them at once."""
-
-LONGEST_IMAGE: Final = 512
-
-_COMPONENT: Final = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
-IMAGE: Final = re.compile(
-    r"(?:(?:[a-zA-Z0-9][a-zA-Z0-9.-]*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?/)?"
-    rf"{_COMPONENT}(?:/{_COMPONENT})*(?::\w[\w.-]{{0,127}})?(?:@[a-z0-9+._-]+:[0-9a-fA-F]{{32,}})?"
-)
-"""References that container runtimes accept. No character has two readings, so a refused one costs linear time."""
 
 IGNORED: Final = (("labels", meta.labels, labels.POD_LABELS), ("annotations", meta.annotations, labels.POD_ANNOTATIONS))
 
@@ -59,18 +50,9 @@ def _of_kubelet(path: str, pod: JSONObject) -> Iterator[FieldError]:
         for index, container in enumerate(spec.get(field) or ()):
             place = f"{path}.spec.{field}[{index}]"
             image = container.get("image")
-            if isinstance(image, str) and image and image.strip() == image and not is_reference(image):
+            if isinstance(image, str) and image and image.strip() == image and not imagenames.is_reference(image):
                 yield invalid(f"{place}.image", image, "must be a reference such as registry.example.com/org/name:tag")
             yield from _undeclared_ports(place, container)
-
-
-def is_reference(image: str) -> bool:
-    """Return whether a container runtime can parse the name of an image.
-
-    >>> is_reference("ghcr.io/org/name:v1"), is_reference("org/my name"), is_reference("Org/Name")
-    (True, False, False)
-    """
-    return len(image) <= LONGEST_IMAGE and IMAGE.fullmatch(image) is not None
 
 
 def _undeclared_ports(place: str, container: JSONObject) -> Iterator[FieldError]:
@@ -89,14 +71,3 @@ def _of_template(path: str, pod: JSONObject) -> Iterator[str]:
     for part, read, keys in IGNORED:
         if ignored := sorted(keys & read(pod).keys()):
             yield f"{path}.metadata.{part}: ignored, since only the controllers set them: {', '.join(ignored)}"
-    spec = pod.get("spec") or {}
-    if (policy := spec.get("restartPolicy") or "Always") != "Always":
-        yield (
-            f'{path}.spec.restartPolicy: Unsupported value: "{policy}": StatefulSets support "Always" only, so the pods'
-            " cannot be created: remove the field"
-        )
-    if spec.get("activeDeadlineSeconds") is not None:
-        yield (
-            f"{path}.spec.activeDeadlineSeconds: Forbidden: StatefulSets do not support the field, so the pods cannot be"
-            " created: remove it"
-        )

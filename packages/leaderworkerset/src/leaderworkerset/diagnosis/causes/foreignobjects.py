@@ -21,7 +21,8 @@ from leaderworkerset.diagnosis.causes.unattended import own
 from leaderworkerset.diagnosis.finding import Finding, Subject, cause
 from leaderworkerset.diagnosis.observed import RESOURCE_QUOTAS, Observed
 from leaderworkerset.diagnosis.ranks import quote
-from leaderworkerset.views.events.warningevents import LONGEST_SILENCE, WarningEvent
+from leaderworkerset.views.events.eventrecord import WarningEvent
+from leaderworkerset.views.events.warningevents import LONGEST_SILENCE
 
 TAKEN: Final = re.compile(
     r"Failed to (?:create|update) (?P<what>headless service|worker statefulset|leader statefulset|leader deployment)"

@@ -96,6 +96,11 @@ def unadmitted(observed: Observed) -> Undone | None:
     return None
 
 
+def first_undone(observed: Observed) -> Undone | None:
+    """Return the first action that a running manager would have taken by now."""
+    return unacted(observed) or unmade(observed) or unadmitted(observed)
+
+
 def _silent(
     observed: Observed, undone: Undone, why: str, evidence: tuple[str, ...], steps: tuple[str, ...] = ()
 ) -> Finding:
@@ -120,7 +125,7 @@ def _silent(
 )
 def manager_is_down(observed: Observed) -> Finding | None:
     """Find a manager whose Deployment has no ready replica."""
-    undone = unacted(observed) or unmade(observed) or unadmitted(observed)
+    undone = first_undone(observed)
     deployments = observed.get(resources.DEPLOYMENTS)
     if undone is None or any(meta.status(deployment).get("readyReplicas") for deployment in deployments):
         return None
@@ -159,7 +164,7 @@ def lease_state(lease: JSONObject, observed: Observed) -> str:
 )
 def nobody_leads(observed: Observed) -> Finding | None:
     """Find a lease without a holder, which means that no replica of the manager acts."""
-    undone = unacted(observed) or unmade(observed) or unadmitted(observed)
+    undone = first_undone(observed)
     leases = observed.get(resources.LEASES)
     states = [lease_state(lease, observed) for lease in leases]
     if undone is None or not leases or not all(states):

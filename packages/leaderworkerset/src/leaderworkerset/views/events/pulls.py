@@ -3,15 +3,13 @@
 import re
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec import Struct
 
 from kuberuntime.objects import duration as durations
+from leaderworkerset.views.events.eventrecord import WarningEvent
 from leaderworkerset.views.wording import duration
-
-if TYPE_CHECKING:
-    from leaderworkerset.views.events.warningevents import WarningEvent  # it uses this module
 
 BEGUN: Final = re.compile(r'Pulling image "(?P<image>[^"]+)"')
 PULLED: Final = re.compile(r'Successfully pulled image "(?P<image>[^"]+)" in (?P<took>[0-9.a-zµ]+)')
@@ -26,7 +24,7 @@ class Pull(Struct, frozen=True):
     last_took: timedelta | None = None
 
 
-def current(events: Iterable["WarningEvent"]) -> Pull | None:
+def current(events: Iterable[WarningEvent]) -> Pull | None:
     """Return the oldest pull of a pod that has not ended, from the events of this pod."""
     begun: dict[str, datetime] = {}
     over: dict[str, datetime] = {}
@@ -38,7 +36,7 @@ def current(events: Iterable["WarningEvent"]) -> Pull | None:
     return min(pulls, key=lambda pull: pull.since, default=None)
 
 
-def last_took(image: str, events: Iterable["WarningEvent"]) -> timedelta | None:
+def last_took(image: str, events: Iterable[WarningEvent]) -> timedelta | None:
     """Return how long the last recorded pull of an image took on any node; None if none is recorded."""
     newest = max(
         (event for event in events if (match := PULLED.search(event.message)) and match["image"] == image),

@@ -7,14 +7,12 @@ managed clusters rename them. Of several events the newest counts. Out: a `NodeR
 import re
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec import Struct
 
+from leaderworkerset.views.events.eventrecord import WarningEvent
 from leaderworkerset.views.wording import duration, listed
-
-if TYPE_CHECKING:
-    from leaderworkerset.views.events.warningevents import WarningEvent  # it uses this module
 
 NODE_PATIENCE: Final = timedelta(minutes=15)
 """The time that a new node may take until pods run there, unless the command says otherwise."""
@@ -44,13 +42,13 @@ class NodeRequest(Struct, frozen=True, kw_only=True):
     """The names of the NodeClaims that Karpenter made for it."""
 
 
-def node_request(events: Iterable["WarningEvent"]) -> NodeRequest | None:
+def node_request(events: Iterable[WarningEvent]) -> NodeRequest | None:
     """Return the newest answer of an autoscaler to a pod, from the events of this pod."""
     answers = [answer for event in events if (answer := _answer(event)) is not None]
     return max(answers, key=lambda answer: (answer.last, answer.is_refused), default=None)
 
 
-def _answer(event: "WarningEvent") -> NodeRequest | None:
+def _answer(event: WarningEvent) -> NodeRequest | None:
     component = event.component or "the autoscaler"
     if event.reason in ADDED:
         claims = tuple(match["name"] for match in NOMINATED.finditer(event.message) if match["kind"] == "nodeclaim")

@@ -19,6 +19,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import runsettings
 from leaderworkerset.views import deaths, edge, recreations
 from leaderworkerset.views.events import pulls, scaleups
+from leaderworkerset.views.events.eventrecord import WarningEvent
 from leaderworkerset.views.groups import NOT_CREATED, Group, Rank, View
 from leaderworkerset.views.health import crashes, rankstarts
 from leaderworkerset.views.health.memory import REMEMBERED
@@ -36,21 +37,6 @@ OF_RUNS: Final = frozenset({"BackOff", "RecreateGroup"})
 """Event reasons that the states of containers, or the record of recreations, explain better."""
 
 BEGINNING: Final = datetime.min.replace(tzinfo=UTC)
-
-
-class WarningEvent(Struct, frozen=True):
-    """One event: the regarded object, the message, and when it happened last."""
-
-    kind: str
-    name: str
-    uid: str
-    reason: str
-    message: str
-    last: datetime
-    related: str
-    component: str = ""
-    host: str = ""
-    is_warning: bool = True
 
 
 class Warnings:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kuberuntime.objects import meta, names, resources, selectors
 from kuberuntime.objects.field import FieldError, Kind, all_invalid, invalid, not_supported, required
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.podrules import pod_defaults, pod_rules
+from kuberuntime.objects.podrules import pod_defaults, pod_rules, templates
 from kuberuntime.objects.podrules.values import at_least, forbidden, immutable, validate_selector
 from localkube.apiserver.builtin.persistentvolumes import validate_claim_spec
 from localkube.apiserver.builtin.strategy import Strategy
@@ -64,12 +64,7 @@ def validate_selector_and_template(spec: JSONObject, kind: str, template: JSONOb
     """Yield the errors of the parts that the kinds of apps/v1 have in common: restart policy and selector of pods."""
     yield from _validate_selector(spec, kind)
     yield from pod_rules.validate_template(template, "spec.template")
-    policy = spec["template"]["spec"]["restartPolicy"]
-    if policy in {"OnFailure", "Never"}:
-        yield not_supported("spec.template.spec.restartPolicy", policy, ("Always",))
-    if "activeDeadlineSeconds" in spec["template"]["spec"]:
-        text = f"activeDeadlineSeconds in {kind} is not Supported"
-        yield forbidden("spec.template.spec.activeDeadlineSeconds", text)
+    yield from templates.of_workload(spec["template"], "spec.template", kind)
 
 
 def _with_claims(spec: JSONObject) -> JSONObject:

@@ -28,6 +28,7 @@ from typing import Final
 from msgspec import Struct
 
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.podrules import imagenames
 from localkube.kubelet.spec import podspec, scripts
 
 PATIENCE: Final = 5.0
@@ -45,12 +46,6 @@ THIS_MACHINE: Final = "host"
 """The image that explicitly means the programs of this machine."""
 
 TAG: Final = re.compile(r"(@[^/]*|:[^/:]*)$")
-
-PATH_PART: Final = r"[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*"
-NAME: Final = re.compile(
-    rf"(?:[A-Za-z0-9][A-Za-z0-9.-]*(?::\d+)?/)?{PATH_PART}(?:/{PATH_PART})*(?::[\w][\w.-]{{0,127}})?(?:@[A-Za-z][\w+.-]*:[0-9a-fA-F]{{32,}})?"
-)
-"""The names of images that container runtimes accept."""
 
 
 class UnrunnableError(Exception):
@@ -77,7 +72,7 @@ class ProgramSource(Struct, frozen=True):
 
 def check_name(image: str) -> None:
     """Refuse a name that no container runtime can parse."""
-    if not NAME.fullmatch(image):
+    if image and not imagenames.is_reference(image):
         raise UnrunnableError("InvalidImageName", f'couldn\'t parse image name "{image}": invalid reference format')
 
 

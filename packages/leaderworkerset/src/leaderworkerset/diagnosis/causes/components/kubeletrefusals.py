@@ -17,7 +17,7 @@ from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.finding import Finding, Person, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import READ
-from leaderworkerset.views.events.warningevents import WarningEvent
+from leaderworkerset.views.events.eventrecord import WarningEvent
 from leaderworkerset.views.groups import Rank
 from leaderworkerset.views.health.verdict import Verdict
 from leaderworkerset.views.wording import counted

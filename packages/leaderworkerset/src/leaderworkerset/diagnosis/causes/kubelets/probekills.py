@@ -19,7 +19,7 @@ from leaderworkerset.diagnosis.causes.starts import warming
 from leaderworkerset.diagnosis.finding import Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.ranks import is_placed
-from leaderworkerset.views.events.warningevents import WarningEvent
+from leaderworkerset.views.events.eventrecord import WarningEvent
 from leaderworkerset.views.groups import Rank
 from leaderworkerset.views.health.memory import REMEMBERED
 from leaderworkerset.views.health.verdict import Verdict
