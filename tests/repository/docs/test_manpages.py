@@ -3,12 +3,15 @@
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import click
 import pytest
 from docs import manpages
 
+from leaderworkerset.cli import app
 from leaderworkerset.cli.commandtable import COMMANDS
 
 NAMES = ["lws.1", *(f"lws-{name}.1" for name in COMMANDS)]
@@ -59,3 +62,18 @@ def test_groff_renders_the_text_of_a_page(name: str, tmp_path: Path) -> None:
 
 def test_special_characters_are_escaped() -> None:
     assert manpages._text(".B it's -o `x` a\\b") == r"\&.B it\(aqs \-o \(gax\(ga a\eb"
+
+
+def options(command: click.Command, words: str) -> Iterator[tuple[str, click.Option]]:
+    """Yield the options of a command and its verbs, each with the words of its command."""
+    yield from ((words, option) for option in command.params if isinstance(option, click.Option))
+    if isinstance(command, click.Group):
+        context = click.Context(command, info_name=words)
+        for name in command.list_commands(context):
+            verb = command.get_command(context, name)
+            assert verb is not None
+            yield from options(verb, f"{words} {name}")
+
+
+def test_every_option_has_a_description() -> None:
+    assert [(words, option.opts[0]) for words, option in options(app.lws, "lws") if not option.help] == []

@@ -26,13 +26,13 @@ from leaderworkerset.cli.shell.lazygroup import LazyGroup
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="Exit codes: 0 done, 1 failed, 2 wrong usage, 124 timed out, 130 interrupted, 141 nobody reads the output.",
 )
-@click.option("-n", "--namespace", metavar="NAME", help="The namespace; otherwise the context's, or default.")
+@click.option("-n", "--namespace", metavar="NAME", help="The namespace. The default is the namespace of the context.")
 @click.option("--context", "context_name", metavar="NAME", help="The context of the kubeconfig.")
 @click.option("--kubeconfig", metavar="FILE", help="The kubeconfig; otherwise $KUBECONFIG or ~/.kube/config.")
 @click.option(
     LOCAL,
     metavar="[=NAME]",
-    help="Address an embedded cluster of this machine: default, or NAME, written --local=NAME.",
+    help="Use the local cluster `default`, or --local=NAME.",
 )
 @click.version_option(leaderworkerset.__version__, "--version", prog_name="lws", message="%(prog)s %(version)s")
 @click.pass_context

@@ -89,7 +89,7 @@ COMMANDS: Final = by_name(
             needs=Needs.CLUSTER | Needs.LOGS | Needs.MACHINE,
         ),
         Command("down", "Stop the embedded cluster.", ("lws down", "lws down gpus --delete"), at="local.down"),
-        Command("clusters", "List the embedded clusters of this machine.", ("lws clusters",), at="local.clusters"),
+        Command("clusters", "List local clusters.", ("lws clusters",), at="local.clusters"),
         Command(
             "apply",
             "Apply manifests.",
@@ -148,13 +148,13 @@ COMMANDS: Final = by_name(
         ),
         Command(
             "nodes",
-            "Show nodes: what is free on each, labels, taints, and who holds it.",
+            "Show nodes: free resources, labels and taints.",
             ("lws nodes", "lws nodes node-0", "lws nodes --show-labels -l gpu=h100", "lws nodes -o name"),
             at="inspect.nodes",
         ),
         Command(
             "top",
-            "Show what ranks use of processors, memory and GPUs.",
+            "Show the CPU, memory and GPU usage of ranks.",
             ("lws top", "lws top web/0", "lws top --sort memory -A", "lws top web -o json"),
             at="inspect.top",
         ),
@@ -166,7 +166,7 @@ COMMANDS: Final = by_name(
         ),
         Command(
             "history",
-            "List failures of groups, and show what is kept of them when their pods are gone.",
+            "Show recorded failures of groups, also of deleted pods.",
             ("lws history --local", "lws history web", "lws history web/0#3", "lws history web/0 -o json"),
             at="inspect.pastfailures",
         ),
@@ -197,7 +197,7 @@ COMMANDS: Final = by_name(
         ),
         Command(
             "port-forward",
-            "Reach a port of a rank from this machine.",
+            "Forward a local port to a rank.",
             ("lws port-forward web 8080", "lws port-forward web/1/0 9000:8080"),
         ),
         Command(
@@ -223,7 +223,7 @@ COMMANDS: Final = by_name(
         ),
         Command(
             "rollout",
-            "Follow and steer rollouts: status, history, diff, undo, pause, resume, restart.",
+            "Manage rollouts: status, history, diff, undo, pause, resume, restart.",
             ("lws rollout status web", "lws rollout history web", "lws rollout undo web --to-revision 3"),
             at="rollout.rollout",
             needs=Needs.CLUSTER | Needs.LOGS,
@@ -256,13 +256,13 @@ COMMANDS: Final = by_name(
                     ("lws rollout undo web", "lws rollout undo web --to-revision 3", "lws rollout undo web --dry-run"),
                     at="rollout.undo",
                 ),
-                Command("pause", "Hold a rollout.", ("lws rollout pause web",), at="rollout.pausing"),
+                Command("pause", "Pause a rollout.", ("lws rollout pause web",), at="rollout.pausing"),
                 Command(
                     "resume", "Continue a paused rollout.", ("lws rollout resume web",), at="rollout.pausing:resume"
                 ),
                 Command(
                     "restart",
-                    "Replace all groups, or some, by new groups of the same program.",
+                    "Restart groups.",
                     ("lws rollout restart web", "lws rollout restart web/0 web/3"),
                     at="rollout.restart",
                 ),
@@ -270,14 +270,14 @@ COMMANDS: Final = by_name(
         ),
         Command(
             "restart",
-            "Replace groups by new groups of the same program.",
+            "Restart groups. The same as `lws rollout restart`.",
             ("lws restart web", "lws restart web/0 web/3", "lws restart web/1/2", "lws restart web --dry-run"),
             at="rollout.restart",
             needs=Needs.CLUSTER | Needs.LOGS,
         ),
         Command(
             "drain",
-            "Empty nodes: cordon them, and wait until their groups are elsewhere.",
+            "Cordon nodes, and wait until their groups have moved.",
             ("lws drain node-7", "lws drain node-7 node-8 --dry-run", "lws drain node-7 --cancel"),
             at="rollout.emptynodes",
             needs=Needs.CLUSTER | Needs.LOGS,
@@ -291,14 +291,14 @@ COMMANDS: Final = by_name(
         ),
         Command(
             "recover",
-            "Let groups that used up their restarts try again.",
+            "Recreate groups that used up their restarts.",
             ("lws recover web", "lws recover web/1 web/2"),
             at="rollout.recover",
             needs=Needs.CLUSTER,
         ),
         Command(
             "chaos",
-            "Rehearse failure on a cluster of this machine: faults that end by themselves.",
+            "Inject faults into a local cluster.",
             (
                 "lws chaos kill web/0/1",
                 "lws chaos partition web/0/0 web/0/1 --for 20s",
@@ -318,16 +318,19 @@ COMMANDS: Final = by_name(
                     for fault in FAULTS.values()
                 ),
                 Command(
-                    "run", "Play a storm from a file.", ("lws chaos run -f storm.yaml",), at="local.chaosfaults:run"
+                    "run",
+                    "Run a sequence of faults from a file.",
+                    ("lws chaos run -f storm.yaml",),
+                    at="local.chaosfaults:run",
                 ),
                 Command(
                     "random",
-                    "Play a storm that is drawn from a seed.",
+                    "Run random faults.",
                     ("lws chaos random --seed 7",),
                     at="local.chaosfaults:random",
                 ),
-                Command("list", "List the faults that last now.", ("lws chaos list",), at="local.chaosfaults:listing"),
-                Command("undo", "End all faults now.", ("lws chaos undo",), at="local.chaosfaults:undo"),
+                Command("list", "List active faults.", ("lws chaos list",), at="local.chaosfaults:listing"),
+                Command("undo", "Stop all active faults.", ("lws chaos undo",), at="local.chaosfaults:undo"),
             ),
         ),
         Command(
@@ -344,7 +347,7 @@ COMMANDS: Final = by_name(
         ),
         Command(
             "operator",
-            "Keep the manager installed as the object `cluster` specifies.",
+            "Run the operator, which installs the manager.",
             ("lws operator",),
             needs=Needs.CLUSTER | Needs.LOGS,
         ),

@@ -5,7 +5,7 @@ The effects are in the cluster (`localkube/faults/`), under the same names.
 
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Final
+from typing import Final, assert_never
 
 
 class Of(Enum):
@@ -36,6 +36,21 @@ class Amount(Enum):
     RATE = auto()
     """100k is 100,000 bytes per second."""
 
+    @property
+    def words(self) -> str:
+        """Return the description of the amount for the help of a command."""
+        match self:
+            case Amount.SHARE:
+                return "The share, as a percentage."
+            case Amount.DURATION:
+                return "The additional delay of each packet."
+            case Amount.RATE:
+                return "The bandwidth in bytes per second."
+            case Amount.NONE:
+                return "The amount."
+            case _:
+                assert_never(self)
+
 
 @dataclass(frozen=True, slots=True)
 class FaultName:
@@ -60,19 +75,25 @@ FAULTS: Final = {
     fault.name: fault
     for fault in (
         FaultName("kill", "Kill the program of a rank (SIGKILL).", Of.RANK, is_moment=True),
-        FaultName("stop", "Stop a rank: it keeps its connections and answers nothing (SIGSTOP).", Of.RANK),
-        FaultName("starve", "Let a rank have a share of CPU time only.", Of.RANK, Amount.SHARE, "5%"),
-        FaultName("partition", "Lose all packets between two ranks, or between one and all others.", Of.RANKS),
-        FaultName("lose", "Lose a share of packets between two ranks, or around one.", Of.RANKS, Amount.SHARE, "20%"),
         FaultName(
-            "throttle", "Lose packets beyond a rate, in bytes per second each way.", Of.RANKS, Amount.RATE, "100k"
+            "stop", "Pause the program of a rank (SIGSTOP). It keeps its connections and does not respond.", Of.RANK
         ),
-        FaultName("delay", "Hold all packets to a rank for a time.", Of.RANK, Amount.DURATION, "200ms"),
+        FaultName("starve", "Limit the CPU time of a rank to a share.", Of.RANK, Amount.SHARE, "5%"),
+        FaultName("partition", "Drop all packets between two ranks, or between one rank and all others.", Of.RANKS),
+        FaultName("lose", "Drop a share of packets between two ranks, or of one rank.", Of.RANKS, Amount.SHARE, "20%"),
+        FaultName(
+            "throttle",
+            "Limit the bandwidth between two ranks, or of one rank, in bytes per second.",
+            Of.RANKS,
+            Amount.RATE,
+            "100k",
+        ),
+        FaultName("delay", "Delay all packets to a rank.", Of.RANK, Amount.DURATION, "200ms"),
         FaultName("fill", "Fill a disk of a rank: /tmp or /dev/shm.", Of.RANK, usual="/tmp", has_path=True),  # noqa: S108 - in a container
-        FaultName("drain", "Drain a node: its pods end, and others are made elsewhere.", Of.NODE),
-        FaultName("lose-node", "Lose a node with all that runs on it.", Of.NODE),
-        FaultName("apiserver", "Take the API server away from all clients.", Of.PART),
-        FaultName("webhooks", "Take the webhooks away.", Of.PART),
-        FaultName("manager", "Take the controllers of LeaderWorkerSets away.", Of.PART),
+        FaultName("drain", "Drain a node: its pods are evicted and recreated on other nodes.", Of.NODE),
+        FaultName("lose-node", "Stop a node and all its pods.", Of.NODE),
+        FaultName("apiserver", "Make the API server unavailable.", Of.PART),
+        FaultName("webhooks", "Make the webhooks unavailable.", Of.PART),
+        FaultName("manager", "Stop the controllers of LeaderWorkerSets.", Of.PART),
     )
 }

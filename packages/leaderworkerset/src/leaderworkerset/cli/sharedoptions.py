@@ -75,7 +75,7 @@ def dry_run_option(help_text: str) -> Callable[[Command], Command]:
     )  # fmt: skip
 
 
-def timeout_option(default: str, help_text: str | None = None) -> Callable[[Command], Command]:
+def timeout_option(default: str, help_text: str = "The maximum time to wait.") -> Callable[[Command], Command]:
     """Return the option with this default time limit."""
     return click.option("--timeout", type=limit, default=default, show_default=True, metavar="DURATION", help=help_text)
 

@@ -26,9 +26,9 @@ from leaderworkerset.cli.views.terminal import say
     type=click.Choice(["server", "client"]),
     is_flag=False,
     flag_value="server",
-    help="Write nothing: let the API server check, or only read the manifests here.",
+    help="Change nothing. server: validate on the API server. client: only read the manifests.",
 )
-@click.option("--force-conflicts", is_flag=True, help="Take over fields that another manager owns.")
+@click.option("--force-conflicts", is_flag=True, help="Overwrite fields that another field manager owns.")
 @formats.output_option("Print the stored objects instead.")
 @click.pass_obj
 def command(target: Target, /, *, dry_run: str | None, force_conflicts: bool, form: str | None, **options: Any) -> None:

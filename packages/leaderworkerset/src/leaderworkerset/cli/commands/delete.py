@@ -34,9 +34,15 @@ CASCADE: dict[str, Propagation] = {"background": "Background", "foreground": "Fo
 @click.command("delete")
 @click.argument("names", nargs=-1, metavar="[LWS|SET]...", shell_complete=completing.names)
 @manifest_options
-@click.option("--cascade", type=click.Choice(list(CASCADE)), default="background", show_default=True)
+@click.option(
+    "--cascade",
+    type=click.Choice(list(CASCADE)),
+    default="background",
+    show_default=True,
+    help="How dependent objects are deleted.",
+)
 @click.option("--wait/--no-wait", "waits", default=True, show_default=True, help="Wait until the objects are deleted.")
-@dry_run_option("Show what would be deleted; delete nothing.")
+@dry_run_option("Show the objects to delete, and delete nothing.")
 @timeout_option("2m")
 @click.option("-o", "--output", "form", type=click.Choice(["name"]), help="Print only kinds and names.")
 @click.pass_obj

@@ -50,7 +50,9 @@ EXIT_CODES: Final = {
 @click.argument("name", metavar="[LWS[/GROUP[/RANK]]|SET]", required=False, shell_complete=completing.names)
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="All namespaces.")
 @click.option("-l", "--selector", default="", metavar="LABELS", help="Only objects with these labels.")
-@click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="A document for programs.")
+@click.option(
+    "-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Machine-readable output instead of text."
+)
 @sharedoptions.node_patience_option
 @click.pass_obj
 def command(target: Target, name: str | None, *, everywhere: bool, selector: str, form: str | None) -> int:

@@ -49,7 +49,13 @@ SELECTOR: Final = ",".join(f"{name}={value}" for name, value in metadata.SELECTO
 
 @click.command("install")
 @click.option("--image", default=installsettings.IMAGE, show_default=True, metavar="NAME", help="The manager's image.")
-@click.option("--replicas", type=click.IntRange(min=0), default=2, show_default=True, help="How many managers run.")
+@click.option(
+    "--replicas",
+    type=click.IntRange(min=0),
+    default=2,
+    show_default=True,
+    help="The number of replicas of the manager.",
+)
 @click.option("--config", metavar="FILE", help="The manager's configuration; otherwise the installed one is kept.")
 @click.option("--pod", metavar="FILE", help=f"Fields of the managers' pods: {', '.join(POD_FIELDS)}.")
 @click.option(
@@ -57,7 +63,7 @@ SELECTOR: Final = ",".join(f"{name}={value}" for name, value in metadata.SELECTO
     type=click.Choice(["console", "json"]),
     default="console",
     show_default=True,
-    help="Lines for people, or for programs.",
+    help="The log format of the manager: text or JSON.",
 )
 @click.option(
     "--crd",
@@ -70,7 +76,7 @@ SELECTOR: Final = ",".join(f"{name}={value}" for name, value in metadata.SELECTO
 @click.option(
     "--dry-run",
     type=click.Choice(["client", "server"]),
-    help="Write nothing; server: the API server checks all objects.",
+    help="Change nothing. server: validate all objects on the API server.",
 )
 @click.option("-o", "--output", "form", type=click.Choice(["yaml", "json"]), help="With --dry-run: print the objects.")
 @click.option(

@@ -31,16 +31,23 @@ MOST_REPLICAS: Final = 2**31 - 1
 @click.option(
     "--replicas", type=click.IntRange(0, MOST_REPLICAS), required=True, metavar="N", help="The number of groups."
 )
-@click.option("--current-replicas", type=click.IntRange(min=0), metavar="N", help="Only if there are N groups now.")
+@click.option(
+    "--current-replicas",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Scale only if the current number of groups is N.",
+)
 @click.option("--role", metavar="NAME", help="The role of a DisaggregatedSet, with its groups in each slice.")
-@click.option("--prefer-broken", is_flag=True, help="Say which groups go, and which stay although they are not ready.")
+@click.option(
+    "--prefer-broken", is_flag=True, help="Show the groups to delete, and the remaining groups that are not ready."
+)
 @click.option(
     "--recreate-broken",
     is_flag=True,
-    help="Recreate groups that stay and are not ready, once the others are gone; implies --prefer-broken.",
+    help="Then recreate the remaining groups that are not ready. Implies --prefer-broken.",
 )
-@timeout_option("10m", "The limit of --recreate-broken.")
-@dry_run_option("Let the API server check the change; write nothing.")
+@timeout_option("10m", "The maximum time for --recreate-broken.")
+@dry_run_option("Validate the change on the API server, and change nothing.")
 @formats.output_option("Print the changed objects instead.")
 @click.pass_obj
 def command(target: Target, /, names: tuple[str, ...], role: str | None, form: str | None, **options: Any) -> None:

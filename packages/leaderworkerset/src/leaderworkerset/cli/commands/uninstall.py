@@ -236,9 +236,9 @@ NAMED: Final = 3
     is_flag=True,
     help="Delete all objects of the manager's kinds first.",
 )
-@click.option("--keep-crd", "keeps", is_flag=True, help="Keep the definitions, and with them all their objects.")
+@click.option("--keep-crd", "keeps", is_flag=True, help="Keep the CRDs and all custom resources.")
 @timeout_option("2m", "The maximum time to wait for the deletion of one object.")
-@dry_run_option("Print what would be removed; write nothing.")
+@dry_run_option("Show the objects to remove, and change nothing.")
 @click.pass_obj
 def command(target: Target, /, *, is_trial: bool, **options: Any) -> None:
     """Remove the manager. If its kinds have objects, an option must say what happens to them."""

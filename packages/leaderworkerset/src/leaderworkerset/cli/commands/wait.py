@@ -68,7 +68,7 @@ class WaitRequest(Struct, frozen=True, kw_only=True):
 @ready_for_option("With --for ready: ")
 @stuck_options
 @node_patience_option
-@formats.output_option("Print the objects that have it instead.")
+@formats.output_option("Print the objects that meet the condition.")
 @click.pass_obj
 def command(target: Target, /, names: tuple[str, ...], *, selector: str, every: bool, **options: Any) -> None:
     """Wait for a condition of LeaderWorkerSets or DisaggregatedSets; on timeout, exit 124 with what is missing.

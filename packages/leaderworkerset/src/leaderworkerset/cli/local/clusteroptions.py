@@ -127,7 +127,7 @@ OPTIONS = (
     click.option(
         "--ignore-memory-limits",
         is_flag=True,
-        help="Do not end containers that use more memory than their limit. lws explain names them.",
+        help="Do not kill containers that exceed their memory limit.",
     ),
     click.option(
         "--network",
@@ -157,7 +157,7 @@ OPTIONS = (
         default=MAX_PODS,
         show_default=True,
         metavar="N",
-        help="The maximum of pods in the cluster; more are refused as by a quota.",
+        help="The maximum number of pods in the cluster. Further pods are rejected.",
     ),
     click.option(
         "--port",
@@ -171,14 +171,14 @@ OPTIONS = (
         type=click.Choice(["debug", "info", "warning", "error"]),
         default="warning",
         show_default=True,
-        help="The lowest level that controllers and kubelet log on standard error.",
+        help="The log level of controllers and kubelet.",
     ),
     click.option(
         "--log-format",
         type=click.Choice(["text", "json"]),
         default="text",
         show_default=True,
-        help="A line of text, or of JSON, for each event of the log.",
+        help="The log format.",
     ),
 )
 

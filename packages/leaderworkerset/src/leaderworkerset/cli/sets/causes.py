@@ -35,7 +35,9 @@ class StuckError(CommandError):
 
 def stuck_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that end a wait because of its cause; `stuck_after` reads them."""
-    fail_fast = click.option("--fail-fast", is_flag=True, help="The same as --stuck-after 0: for CI.")
+    fail_fast = click.option(
+        "--fail-fast", is_flag=True, help="Exit as soon as a set is stuck. The same as --stuck-after 0."
+    )
     stuck_after = click.option(
         "--stuck-after",
         type=sharedoptions.limit,

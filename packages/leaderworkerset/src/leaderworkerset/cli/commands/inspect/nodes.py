@@ -24,7 +24,7 @@ from leaderworkerset.views.masking import masked
 @click.command("nodes")
 @click.argument("names", nargs=-1, metavar="[NODE]...")
 @click.option("-l", "--selector", default="", metavar="LABELS", help="Only nodes with these labels.")
-@click.option("--show-labels", is_flag=True, help="A column of labels.")
+@click.option("--show-labels", is_flag=True, help="Show the labels of nodes.")
 @formats.output_option("The format instead of a table.")
 @click.pass_obj
 def command(target: Target, /, names: tuple[str, ...], *, selector: str, show_labels: bool, form: str | None) -> None:

@@ -25,7 +25,9 @@ UNLESS: Final = " On this cluster they are only if the manager's configuration h
 @click.command("history")
 @click.argument("name", metavar="[LWS[/GROUP[#N]]]", required=False, shell_complete=completing.names)
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="All namespaces.")
-@click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="A document for programs.")
+@click.option(
+    "-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Machine-readable output instead of text."
+)
 @click.pass_obj
 def command(target: Target, name: str | None, *, everywhere: bool, form: str | None) -> None:
     """List the recorded failures of groups, the newest last, or show one in full: web/0#3 is the third one of group 0.

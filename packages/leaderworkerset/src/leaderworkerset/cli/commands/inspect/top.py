@@ -30,7 +30,7 @@ MISSING_API: Final = (
 @click.argument("names", nargs=-1, metavar="[LWS[/GROUP[/RANK]]|SET]...", shell_complete=completing.names)
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="All namespaces.")
 @click.option("-l", "--selector", default="", metavar="LABELS", help="Only objects with these labels.")
-@click.option("--sort", type=click.Choice(list(SORTS)), help="The ranks that use the most first.")
+@click.option("--sort", type=click.Choice(list(SORTS)), help="Sort ranks by usage, the highest first.")
 @click.option(
     "-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="The output format instead of a table."
 )

@@ -8,9 +8,9 @@ from leaderworkerset.cli.shell.lazygroup import LazyGroup
 
 @click.group("chaos", cls=LazyGroup, table=by_name(COMMANDS["chaos"].verbs))
 def command() -> None:
-    """Rehearse failure on a cluster of this machine: faults that end by themselves, with a report.
+    """Inject faults into a local cluster, and report the effects.
 
-    The cluster ends every fault after its time, also if this command is killed (`kill -9`). Ctrl-C and `lws chaos undo` end it
-    at once. The report names what failed first, what was recreated, and when all was ready again. Exit 1 if a fault could not
+    Every fault stops after its duration, even if this command is killed. Ctrl-C and `lws chaos undo` stop it immediately.
+    The report shows the first failure, the recreated groups, and the time until all ranks were ready. Exit 1 if a fault could not
     begin, or if a rank that was ready before did not become ready.
     """

@@ -26,10 +26,10 @@ LARGEST_FILE: Final = 1 << 20
 def storm_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that every storm has."""
     for option in (
-        click.option("-o", "--output", "form", type=click.Choice(["json", "html"]), help="The report for programs, or as one HTML page."),
+        click.option("-o", "--output", "form", type=click.Choice(["json", "html"]), help="The format of the report instead of text."),
         click.option("--settle", type=sharedoptions.limit, default="1m", show_default=True, metavar="DURATION",
-                     help="How long all ranks may take to be ready after the last fault."),
-        click.option("--probe", metavar="URL", help="Ask this address five times a second, and report the answers."),
+                     help="The maximum time until all ranks are ready after the last fault."),
+        click.option("--probe", metavar="URL", help="Send a request to this URL five times a second, and report the responses."),
     ):  # fmt: skip
         command = option(command)
     return command
@@ -47,11 +47,11 @@ def one_fault(name: str) -> click.Command:
     command = storm_options(click.pass_obj(act))
     if not fault.is_moment:
         command = click.option("--for", "lasting", type=sharedoptions.limit, default=f"{storm.USUAL_SECONDS:g}s",
-                               show_default=True, metavar="DURATION", help="How long it lasts.")(command)  # fmt: skip
+                               show_default=True, metavar="DURATION", help="The duration of the fault.")(command)  # fmt: skip
     if fault.usual:
         option = "--path" if fault.has_path else "--amount"
         command = click.option(option, "value", default=fault.usual, show_default=True,
-                               metavar=fault.usual, help="Which disk." if fault.has_path else "How much.")(command)  # fmt: skip
+                               metavar=fault.usual, help="The directory to fill." if fault.has_path else fault.amount.words)(command)  # fmt: skip
     if fault.of.argument:
         command = click.argument("words", nargs=-1, metavar=fault.of.argument)(command)
     ranks = "\n\nA rank is LWS/GROUP/RANK, as in web/0/1." if fault.of in {Of.RANK, Of.RANKS} else ""
@@ -66,30 +66,49 @@ apiserver, webhooks, manager = one_fault("apiserver"), one_fault("webhooks"), on
 
 @click.command("run")
 @click.option(
-    "-f", "--filename", "path", required=True, type=click.Path(path_type=Path, dir_okay=False), metavar="FILE"
+    "-f",
+    "--filename",
+    "path",
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="The file with the faults.",
 )
 @storm_options
 @click.pass_obj
 def run(target: Target, /, path: Path, **options: Any) -> int:
-    """Play a storm from a file: `steps`, each with `fault`, `targets`, `at`, `for`, and `amount` or `path`."""
+    """Run a sequence of faults from a file: `steps`, each with `fault`, `targets`, `at`, `for`, and `amount` or `path`."""
     steps = storm.parse(_load(path), str(path))
     return play(target, lambda _: steps, **options)
 
 
 @click.command("random")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The same seed: the same storm.")
-@click.option("--minutes", type=click.FloatRange(0.1, 600), default=1.0, show_default=True, metavar="N")
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="The seed of the random faults. The same seed causes the same faults.",
+)
+@click.option(
+    "--minutes",
+    type=click.FloatRange(0.1, 600),
+    default=1.0,
+    show_default=True,
+    metavar="N",
+    help="The duration of the faults, in minutes.",
+)
 @storm_options
 @click.pass_obj
 def random(target: Target, /, seed: int, minutes: float, **options: Any) -> int:
-    """Play a storm that is drawn from a seed, over all ranks of the namespace."""
+    """Run random faults on the ranks of the namespace."""
     return play(target, lambda ranks: storm.draw(seed, minutes * 60, ranks), **options)
 
 
 @click.command("list")
 @click.pass_obj
 def listing(target: Target) -> None:
-    """List the faults that last now."""
+    """List active faults."""
 
     async def act(session: Session) -> None:
         items = (await faults(session.client, "GET"))["items"]
@@ -102,7 +121,7 @@ def listing(target: Target) -> None:
 @click.command("undo")
 @click.pass_obj
 def undo(target: Target) -> None:
-    """End all faults now."""
+    """Stop all active faults."""
 
     async def act(session: Session) -> None:
         await faults(session.client, "DELETE")

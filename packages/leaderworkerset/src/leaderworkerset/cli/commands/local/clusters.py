@@ -67,10 +67,12 @@ class Cluster(Struct, frozen=True, kw_only=True):
 
 
 @click.command("clusters")
-@click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="The output format for programs.")
+@click.option(
+    "-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Machine-readable output instead of a table."
+)
 @click.pass_obj
 def command(target: Target, form: str | None) -> None:
-    """List the embedded clusters of this machine: name, state, since when, nodes, pods, directory."""
+    """List local clusters: name, state, age, nodes, pods, directory."""
     target.cluster_name(None)
     clusters = asyncio.run(read([place for place in places.all_places() if place.is_cluster]))
     if form:

@@ -42,8 +42,8 @@ class Start(Struct, frozen=True):
 
 @click.command("up")
 @click.argument("name", required=False)
-@click.option("-d", "--detach", is_flag=True, help="Return once the cluster is up; `lws down` stops it.")
-@click.option("--defaults", is_flag=True, help="Begin with the defaults, not with the options of the last `lws up`.")
+@click.option("-d", "--detach", is_flag=True, help="Run the cluster in the background. `lws down` stops it.")
+@click.option("--defaults", is_flag=True, help="Use the default options, not the options of the last `lws up`.")
 @cluster_options
 @click.pass_context
 def command(

@@ -32,7 +32,7 @@ class DiffError(CommandError):
 @click.command("diff")
 @manifest_arguments
 @manifestoptions.skip_unserved(default=False)
-@click.option("--force-conflicts", is_flag=True, help="As if fields that another manager owns were taken over.")
+@click.option("--force-conflicts", is_flag=True, help="Assume that fields of other field managers are overwritten.")
 @click.pass_obj
 def command(target: Target, /, *, force_conflicts: bool, skip_unserved: bool, **options: Any) -> int:
     """Show what applying manifests would change, with all defaults filled in by the API server; nothing is written.

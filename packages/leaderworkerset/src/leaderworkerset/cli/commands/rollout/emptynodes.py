@@ -219,12 +219,12 @@ def _why(view: View, by_set: GroupsBySet) -> str:
 
 @click.command("drain")
 @click.argument("names", nargs=-1, required=True, metavar="NODE...")
-@click.option("--cancel", is_flag=True, help="Open the nodes again instead.")
-@dry_run_option("Show which groups would move, in which order, and what would stay; write nothing.")
+@click.option("--cancel", is_flag=True, help="Uncordon the nodes instead.")
+@dry_run_option("Show the groups to move and the remaining pods, and change nothing.")
 @timeout_option("30m")
 @click.pass_obj
 def command(target: Target, names: tuple[str, ...], *, cancel: bool, is_trial: bool, timeout: float) -> None:
-    """Cordon nodes, and wait until no group of a LeaderWorkerSet is there any more.
+    """Cordon nodes, and wait until all groups have moved to other nodes.
 
     The manager moves groups as a whole, within the budget of their rollouts, where maintenance is enabled. Pods without
     a group stay: `kubectl drain` evicts them. When the command ends early, the nodes stay cordoned, and groups continue

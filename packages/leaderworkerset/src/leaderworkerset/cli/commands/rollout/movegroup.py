@@ -180,10 +180,14 @@ def _tolerant(group: Group, nodes: frozenset[str]) -> Iterator[Rank]:
 @click.command("move")
 @click.argument("name", metavar="LWS/GROUP", shell_complete=completing.names)
 @click.option(
-    "--off", "node", default="", metavar="NODE", help="Leave this node only; without a pod there, do nothing."
+    "--off",
+    "node",
+    default="",
+    metavar="NODE",
+    help="Move the group only if it has a pod on this node, and only off this node.",
 )
 @click.option("--force", "is_forced", is_flag=True, help="Move the group even if it fits on no other node.")
-@dry_run_option("Show which nodes the group would leave, and where it would go; write nothing.")
+@dry_run_option("Show the current and the new nodes of the group, and change nothing.")
 @timeout_option("10m")
 @click.pass_obj
 def command(target: Target, name: str, *, node: str, is_forced: bool, is_trial: bool, timeout: float) -> None:

@@ -22,10 +22,10 @@ MANAGER = "lws-pause"
 
 @click.command("pause")
 @click.argument("name", metavar="LWS", shell_complete=completing.names)
-@dry_run_option("Let the API server check the change; write nothing.")
+@dry_run_option("Validate the change on the API server, and change nothing.")
 @click.pass_obj
 def command(target: Target, name: str, *, is_trial: bool) -> None:
-    """Hold a rollout: updated groups stay updated, the others keep their revision, whatever changes.
+    """Pause a rollout. Updated groups stay updated, and the others keep their revision.
 
     The partition is raised; the previous one is recorded until `lws rollout resume`.
     """
@@ -35,7 +35,7 @@ def command(target: Target, name: str, *, is_trial: bool) -> None:
 
 @click.command("resume")
 @click.argument("name", metavar="LWS", shell_complete=completing.names)
-@dry_run_option("Let the API server check the change; write nothing.")
+@dry_run_option("Validate the change on the API server, and change nothing.")
 @click.pass_obj
 def resume(target: Target, name: str, *, is_trial: bool) -> None:
     """Continue a paused rollout: the partition gets its previous value."""

@@ -43,7 +43,7 @@ class Outlook(Struct, frozen=True):
 @manifestoptions.skip_unserved(default=False)
 @click.option("--snapshot", metavar="FILE", help="Plan without a cluster, from objects saved before.")
 @click.option("--save-snapshot", metavar="FILE", help="Save the objects that the plan was made from.")
-@click.option("--force-conflicts", is_flag=True, help="As if fields that another manager owns were taken over.")
+@click.option("--force-conflicts", is_flag=True, help="Assume that fields of other field managers are overwritten.")
 @click.option("-o", "--output", "form", type=click.Choice(["json"]), help="The output format instead of text.")
 @click.pass_obj
 def command(target: Target, /, *, snapshot: str | None, save_snapshot: str | None, **options: Any) -> None:

@@ -19,10 +19,10 @@ from leaderworkerset.views.wording import places
 
 @click.command("recover")
 @click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP]...", shell_complete=completing.names)
-@dry_run_option("Let the API server check the change; write nothing.")
+@dry_run_option("Validate the change on the API server, and change nothing.")
 @click.pass_obj
 def command(target: Target, names: tuple[str, ...], *, is_trial: bool) -> None:
-    """Let groups that used up their restarts (maxGroupRestarts) try again with all of them.
+    """Recreate groups that used up their restarts (maxGroupRestarts).
 
     Without a group, this applies to all such groups of the LeaderWorkerSet. Their pods, which are kept with logs and
     last states, are deleted: read them first, with `lws explain` and `lws logs`.

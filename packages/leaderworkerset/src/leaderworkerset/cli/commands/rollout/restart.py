@@ -19,12 +19,12 @@ from leaderworkerset.steering import patches
 
 @click.command("restart")
 @click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP[/RANK]]...", shell_complete=completing.names)
-@click.option("--force", is_flag=True, help="Restart all named groups at once, whatever maxUnavailable says.")
-@dry_run_option("Show what would be replaced, and in which steps; write nothing.")
+@click.option("--force", is_flag=True, help="Restart all named groups at once, and ignore maxUnavailable.")
+@dry_run_option("Show the groups to replace and the steps, and change nothing.")
 @timeout_option("10m")
 @click.pass_obj
 def command(target: Target, names: tuple[str, ...], *, force: bool, is_trial: bool, timeout: float) -> None:
-    """Replace all groups of a LeaderWorkerSet, or the named groups or ranks, by new ones of the same program.
+    """Restart all groups of a LeaderWorkerSet, or the named groups or ranks.
 
     Without a group, the template gets a new annotation and all groups roll, as with `kubectl rollout restart`. Named
     groups are recreated now, at most maxUnavailable at once, and the command waits for them. If the restart policy

@@ -8,4 +8,4 @@ from leaderworkerset.cli.shell.lazygroup import LazyGroup
 
 @click.group("rollout", cls=LazyGroup, table=by_name(COMMANDS["rollout"].verbs))
 def command() -> None:
-    """Follow and steer rollouts: what runs, what ran before, and how to return to it."""
+    """Manage rollouts: status, history, diff, undo, pause, resume and restart."""

@@ -41,7 +41,12 @@ REFRESH = 5.0
 
 @click.command("status")
 @click.argument("name", metavar="LWS|SET", shell_complete=completing.names)
-@click.option("--timeout", type=sharedoptions.limit, metavar="DURATION", help="Exit 124 when it is not done by then.")
+@click.option(
+    "--timeout",
+    type=sharedoptions.limit,
+    metavar="DURATION",
+    help="Exit with code 124 if the rollout is not complete in time.",
+)
 @click.option(
     "--stuck-after",
     type=sharedoptions.limit,
@@ -52,8 +57,12 @@ REFRESH = 5.0
 )
 @sharedoptions.ready_for_option()
 @sharedoptions.node_patience_option
-@click.option("--watch/--no-watch", default=True, show_default=True, help="Follow it, or print once how far it is.")
-@click.option("-o", "--output", "form", type=click.Choice(["json"]), help="Print once how far it is, for programs.")
+@click.option(
+    "--watch/--no-watch", default=True, show_default=True, help="Follow the rollout, or print its progress once."
+)
+@click.option(
+    "-o", "--output", "form", type=click.Choice(["json"]), help="Print the progress once, as machine-readable output."
+)
 @click.pass_obj
 def command(target: Target, /, name: str, *, timeout: float | None, **options: Any) -> None:
     """Follow a rollout until it is done: groups updated and ready, and the time left at the pace so far.

@@ -16,9 +16,13 @@ from leaderworkerset.steering import pasts, patches
 @click.command("undo")
 @click.argument("name", metavar="LWS", shell_complete=completing.names)
 @click.option(
-    "--to-revision", "number", type=click.IntRange(min=1), metavar="N", help="Another revision than the previous one."
+    "--to-revision",
+    "number",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="The revision to return to. The default is the previous revision.",
 )
-@dry_run_option("Show what would change and which groups would roll; write nothing.")
+@dry_run_option("Show the changed fields and groups, and change nothing.")
 @click.pass_obj
 def command(target: Target, name: str, number: int | None, *, is_trial: bool) -> None:
     """Return to the template of an earlier revision; groups roll as for any change of the template.
