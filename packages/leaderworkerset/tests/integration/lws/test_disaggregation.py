@@ -315,7 +315,7 @@ async def define_as_the_go_controller(space: Space) -> None:
 
 
 async def test_role_with_random_keys_rolls_and_scales_with_others(space: Space) -> None:
-    """The LeaderWorkerSet gets the replacement policy of the role, and nothing else changes (N-DS-1, N-DS-2, N-AT-9)."""
+    """The LeaderWorkerSet gets the policies of the role, and nothing else changes (N-DS-1, N-DS-2, N-AT-9, N-PT-5)."""
     prefill = role("prefill", 2, size=2)
     keyed = prefill | {"spec": prefill["spec"] | {"groupIdentity": "Hash"}}
     obj = await create(space, [keyed, role("decode", 2)])
@@ -325,12 +325,12 @@ async def test_role_with_random_keys_rolls_and_scales_with_others(space: Space) 
     hosts = {f"split-0-{first}-prefill-{groupname.label(pod)[:8]}" for pod in pods.values()}
     assert {meta.spec(pod)["hostname"] for pod in pods.values()} == {*hosts, *(f"{host}-1" for host in hosts)}
 
-    at_once = [keyed | {"spec": keyed["spec"] | {"groupReplacementPolicy": "Immediate"}}, role("decode", 2)]
-    await edit(space, {"roles": at_once})
+    policies = {"groupReplacementPolicy": "Immediate", "podTerminationPolicy": "Parallel"}
+    await edit(space, {"roles": [keyed | {"spec": keyed["spec"] | policies}, role("decode", 2)]})
 
     def is_at_once(state: State) -> None:
         live = state.leaderworkersets[f"split-0-{first}-prefill"]
-        assert meta.spec(live)["groupReplacementPolicy"] == "Immediate"
+        assert {name: meta.spec(live).get(name) for name in policies} == policies
 
     await space.until(is_at_once)
     state = await available(space)
@@ -345,6 +345,7 @@ async def test_role_with_random_keys_rolls_and_scales_with_others(space: Space) 
     state = await available(space)
     assert revision_of(state) == second
     assert len(state.of(f"split-0-{second}-prefill")) == 6
+    assert "podTerminationPolicy" not in meta.spec(state.leaderworkersets[f"split-0-{second}-prefill"])
 
 
 async def test_slices_are_added_and_removed(space: Space) -> None:
