@@ -21,6 +21,7 @@ import leaderworkerset
 from kuberuntime.objects import errorchains, errorlines, foreigntext, podstate
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import progressnotes
+from leaderworkerset.cli.reading import fieldplaces, unrendered
 from leaderworkerset.core.restarts import failure
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.patterns import Told
@@ -93,6 +94,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "hang": progressnotes.hang_of,
     "lines of a log": lambda text: errorlines.excerpt([text[at : at + 200] for at in range(0, len(text), 200)], 5),
     "hang with further fields": lambda text: progressnotes.hang_of(f'{{"x":{text[: progressnotes.LONGEST_HANG - 10]}'),
+    "fields of a message": lambda text: fieldplaces.located(f"spec[0].{text}", {"spec": [{}]}, lambda _: 1),
+    "template actions of an object": lambda text: unrendered.in_object({"a": text, "b": f"{{{{{text}"}),
     "record": recreations.RECORDED.fullmatch,
     "JSONPath": jsonpath.parse,
     "JSONPath on a deep value": deep,

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from kuberuntime.manifests.fieldlines import Path
+from kuberuntime.manifests.nesting import MAX_DEPTH
 from kuberuntime.objects.meta import JSON, JSONObject
 
 STEPS: Final = r"(?P<steps>(?:\.[A-Za-z_$][\w$/-]*|\[[^\[\]]*\])*)"
 STEP: Final = re.compile(r"\.([^.\[]+)|\[([^\]]*)\]")
-ELEMENT_KEY: Final = re.compile(r'(\w+)=("[^"]*"|[^,]+)')
+ELEMENT_KEY: Final = re.compile(r'\b(\w+)=("[^"]*"|[^,]+)')
 COMMON: Final = ("apiVersion", "kind", "metadata", "spec", "status")
 OF_METADATA: Final = ("labels", "annotations")
 LONGEST: Final = 1 << 16
@@ -59,7 +60,7 @@ def _path(base: Path, steps: str, obj: JSONObject) -> Path:
     for key in base:
         node = _child(node, key)
     path = base
-    for name, element in STEP.findall(steps):
+    for name, element in STEP.findall(steps)[:MAX_DEPTH]:
         key = name or _key(element, node)
         if isinstance(node, dict) and key not in node and key in OF_METADATA:  # as `template.labels` of a StatefulSet
             path, node = (*path, "metadata"), _child(node, "metadata")

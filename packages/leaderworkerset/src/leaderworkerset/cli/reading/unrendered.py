@@ -7,11 +7,9 @@ from typing import Final
 from kuberuntime.manifests.fieldlines import Path
 from kuberuntime.objects.meta import JSON, JSONObject
 
-ACTION: Final = re.compile(r"\{\{.*?(?:\}\}|$)")
-HELM: Final = re.compile(
-    r"\{\{-?\s*[^{}]*(?:\.(?:Values|Release|Chart|Capabilities|Files)\b|\b(?:include|template)\s+\")[^{}]*\}\}"
-)
-"""Actions that only charts have: programs may have other templates in their arguments, as for chats."""
+ACTION: Final = re.compile(r"\{\{.*?(?:\}\}|$)", re.MULTILINE)
+HELM: Final = re.compile(r"\{\{[^{}]*?(?:\.(?:Values|Release|Chart|Capabilities|Files)\b|\b(?:include|template)\s\")")
+"""The beginning of actions that only charts have: programs may have other templates in their arguments, as for chats."""
 
 CONTENT: Final = {"ConfigMap": ("data",), "Secret": ("data", "stringData")}
 """Fields that may contain templates for programs."""
@@ -28,9 +26,8 @@ def in_text(text: str, error_line: int) -> tuple[int, str] | None:
     ((2, '{{ .Values.b }}'), None)
     """
     for number, line in enumerate(text.split("\n")[:error_line], 1):
-        pattern = ACTION if number == error_line else HELM
-        if match := pattern.search(line):
-            return number, match[0].strip()
+        if words := _words(ACTION if number == error_line else HELM, line):
+            return number, words
     return None
 
 
@@ -42,8 +39,15 @@ def in_object(obj: JSONObject) -> tuple[Path, str] | None:
 
 def _actions(node: JSON, path: Path) -> Iterator[tuple[Path, str]]:
     if isinstance(node, str):
-        if "{{" in node and (match := HELM.search(node)):
-            yield path, match[0]
+        if words := _words(HELM, node):
+            yield path, words
     elif isinstance(node, dict | list):
         for key, child in node.items() if isinstance(node, dict) else enumerate(node):
             yield from _actions(child, (*path, key))
+
+
+def _words(pattern: re.Pattern[str], text: str) -> str:
+    """Return the first action of a text that matches the pattern; empty if there is none."""
+    begin = pattern.search(text)
+    whole = ACTION.match(text, begin.start()) if begin else None
+    return whole[0].strip() if whole else ""
