@@ -10,13 +10,17 @@ pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 FILL = """
 directory=$1; shift; lws() { "${words[@]}" "$@"; }; words=("$@")
-mount -t tmpfs -o size=12m tmpfs "$directory/state"
+mount -t tmpfs -o size=40m tmpfs "$directory/state"
 lws up small --detach
 lws apply --local=small -f "$directory/first.json"
+lws apply --local=small -f "$directory/third.json"
 lws wait --local=small first
+lws wait --local=small third
 ! cat /dev/zero > "$directory/state/full"
 ! lws apply --local=small -f "$directory/second.json"
 lws get --local=small first
+lws delete --local=small third
+lws wait --local=small third --for delete --timeout=60
 lws logs --local=small first --tail=1
 rm "$directory/state/full"
 lws apply --local=small -f "$directory/second.json"
@@ -44,7 +48,7 @@ def test_pods_beyond_the_file_limit_have_a_reason(shell: Shell) -> None:
 
 def test_full_disk_is_reported_and_pods_keep_running(shell: Shell, tmp_path: Path) -> None:
     talker = shell_script("while :; do date +%s%N; sleep 0.05; done", grace=1)
-    for name in ("first", "second"):
+    for name in ("first", "second", "third"):
         (tmp_path / f"{name}.json").write_text(json.dumps(lws(name, talker)))
     (tmp_path / "state").mkdir()
     script = ["unshare", "--user", "--map-root-user", "--mount", "bash", "-euc", FILL, "bash", str(tmp_path), *LWS]

@@ -27,9 +27,10 @@ import structlog
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.storage import allocator, database
-from localkube.apiserver.storage.database import counter_checksum, row_checksum
+from localkube.apiserver.storage.database import beside, counter_checksum, row_checksum
 from localkube.apiserver.storage.encoding import encode
 from localkube.apiserver.storage.lock import FileLock
+from localkube.apiserver.storage.reserve import Reserve
 from localkube.apiserver.storage.storeerrors import (
     CompactedError,
     ExistsError,
@@ -37,6 +38,7 @@ from localkube.apiserver.storage.storeerrors import (
     StoreError,
     TooLargeError,
     explain,
+    full,
 )
 from localkube.apiserver.storage.window import BYTES, Window
 
@@ -92,8 +94,10 @@ class Store:
         self._committed: asyncio.Future[None] | None = None
         self._trims = False
         self._lock = None if self.path == MEMORY else FileLock(self.path)
+        self._reserve = Reserve(None if self.path == MEMORY else beside(Path(self.path), "-reserve"))
         try:
             self._db = database.connect(self.path)
+            self._reserve.has_room()
             self.revision = self._counter("revision")
             self.compacted = self._counter("compacted")
             retained = "SELECT length(value) FROM history WHERE revision > ? ORDER BY revision"
@@ -183,7 +187,9 @@ class Store:
             yield Change(number, kind, key, msgspec.json.decode(value), value, previous)
 
     def create(self, key: StoreKey, obj: JSONObject) -> JSONObject:
-        """Store a new object; return it with its resourceVersion."""
+        """Store a new object; return it with its resourceVersion. On a full disk, new objects are refused."""
+        if not self._reserve.has_room():
+            raise full(self.path)
         change = self._change("ADDED", key, obj, None)
         with self._writing():
             try:
@@ -334,6 +340,8 @@ class Store:
     def _fail_turn(self, error: StoreError) -> None:
         """Undo all writes of this loop iteration and notify their writers."""
         committed, self._committed, self._pending = self._committed, None, []
+        if error.is_full:
+            self._reserve.give_back()
         with suppress(sqlite3.Error):  # a failing file ends the transaction by itself
             self._db.rollback()
         self.revision, self.compacted = self._saved
@@ -370,6 +378,7 @@ class Store:
         opened: sqlite3.Connection | None = getattr(self, "_db", None)  # None if it could not be opened
         if opened is not None:
             opened.close()
+        self._reserve.release()
         if self._lock is not None:
             self._lock.release()
 

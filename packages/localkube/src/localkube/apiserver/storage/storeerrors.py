@@ -60,11 +60,15 @@ class TooLargeError(Exception):
 
 
 class StoreError(LocalkubeError):
-    """The file cannot be used; the text names it and says what to do. `transient`: a retry may help."""
+    """The file cannot be used; the text names it and says what to do. `transient`: a retry may help.
 
-    def __init__(self, message: str, *, transient: bool = False) -> None:
+    If the disk `is_full`, objects can still be deleted.
+    """
+
+    def __init__(self, message: str, *, transient: bool = False, is_full: bool = False) -> None:
         super().__init__(message)
         self.transient = transient
+        self.is_full = is_full
 
 
 class DamagedError(StoreError):
@@ -75,7 +79,13 @@ def explain(path: str, error: sqlite3.Error) -> StoreError:
     """Return the `StoreError` of an error of SQLite, for the user of the cluster."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     transient = code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-    return StoreError(f"{path}: {error}: {ADVICE.get(code, UNKNOWN)}", transient=transient)
+    is_full = code in {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
+    return StoreError(f"{path}: {error}: {ADVICE.get(code, UNKNOWN)}", transient=transient, is_full=is_full)
+
+
+def full(path: str) -> StoreError:
+    """Return the error of a new object on a full disk."""
+    return StoreError(f"{path}: database or disk is full: {ADVICE[sqlite3.SQLITE_FULL]}, and objects can be deleted")
 
 
 @contextmanager

@@ -335,6 +335,6 @@ def test_new_file_is_private_with_any_umask(tmp_path: Path) -> None:
         os.umask(before)
     try:
         modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir() if path.suffix != ".lock"}
-        assert modes == {"state.db": 0o600, "state.db-wal": 0o600, "state.db-shm": 0o600}
+        assert modes == {"state.db": 0o600, "state.db-wal": 0o600, "state.db-shm": 0o600, "state.db-reserve": 0o600}
     finally:
         store.close()

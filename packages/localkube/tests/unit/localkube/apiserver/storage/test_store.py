@@ -13,6 +13,7 @@ import pytest
 import structlog
 
 from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.storage.reserve import SIZE
 from localkube.apiserver.storage.store import (
     LARGEST,
     Change,
@@ -292,6 +293,37 @@ def test_full_disk_fails_writes_and_keeps_the_old_data(tmp_path: Path) -> None:
         await store.settle()
 
     run(scenario, Store(path))
+
+
+def test_full_disk_refuses_new_objects_and_permits_deletions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reserve is given back at the first write that fails, and taken again once the disk has room."""
+    path = tmp_path / "cluster.db"
+    room = os.statvfs(tmp_path)
+
+    async def scenario(store: Store) -> None:
+        first = store.create(A, obj("a", "old"))
+        await store.settle()
+        assert (tmp_path / "cluster.db-reserve").stat().st_size == SIZE
+        no_room = os.statvfs_result((*room[:4], 0, *room[5:]))
+        monkeypatch.setattr(os, "statvfs", lambda _: no_room)
+        (pages,) = store._db.execute("PRAGMA page_count").fetchone()
+        store._db.execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(StoreError, match="database or disk is full"):
+            store.create(B, obj("b", "x" * 100_000))
+        assert not (tmp_path / "cluster.db-reserve").exists()
+        store._db.execute(f"PRAGMA max_page_count = {pages + 100}")  # the reserve is free now
+        with pytest.raises(StoreError, match=r"full: free space on the disk; .*, and objects can be deleted"):
+            store.create(B, obj("b", "small"))
+        store.delete(A, store.update(A, first | {"value": "deleting"}, first))
+        await store.settle()
+        assert values(store.list("pods")) == []
+        monkeypatch.setattr(os, "statvfs", lambda _: room)
+        store.create(B, obj("b", "new"))
+        await store.settle()
+        assert (tmp_path / "cluster.db-reserve").exists()
+
+    run(scenario, Store(path))
+    assert not (tmp_path / "cluster.db-reserve").exists()
 
 
 def test_locked_file_fails_writes_temporarily(tmp_path: Path) -> None:

@@ -1,0 +1,61 @@
+"""The reserve of a store: room on the disk that it gives back once the disk is full, so that objects can still be deleted.
+
+`Store` holds the reserve while it is open. A write that finds the disk full gives it back. From then on only new objects are
+refused, until the disk has room for the reserve again. A disk that is too small from the beginning has no reserve.
+"""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+SIZE: Final = 8 * 2**20
+"""The bytes of the reserve: room for the write-ahead log, and for hundreds of deletions."""
+
+
+class Reserve:
+    """The reserved room next to a file; without a path there is none."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._is_held = False
+        self._is_given_back = False
+
+    def has_room(self) -> bool:
+        """Return whether new objects may be stored; take the reserve, if it is not held and the disk has room."""
+        if self._path is None or self._is_held:
+            return True
+        try:
+            self._take(self._path)
+        except OSError:
+            self._remove()
+            return not self._is_given_back
+        return True
+
+    def give_back(self) -> None:
+        """Return the room to the file system, for updates and deletions."""
+        if self._is_held:
+            self._is_given_back = True
+        self.release()
+
+    def release(self) -> None:
+        """Remove the reserve."""
+        self._is_held = False
+        self._remove()
+
+    def _take(self, path: Path) -> None:
+        disk = os.statvfs(path.parent)
+        if not path.exists() and disk.f_bavail * disk.f_frsize < 2 * SIZE:
+            raise OSError("too little room")
+        descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+        try:
+            os.fchmod(descriptor, 0o600)  # whatever the umask
+            os.posix_fallocate(descriptor, 0, SIZE)
+        finally:
+            os.close(descriptor)
+        self._is_held, self._is_given_back = True, False
+
+    def _remove(self) -> None:
+        if self._path is not None:
+            with suppress(OSError):
+                self._path.unlink(missing_ok=True)
