@@ -30,7 +30,12 @@ LIMIT = 240.0
 ENDS_OTHERWISE = {
     "lws exec --local tensor-parallel/1/2": "it kills every process of the rank, and so itself",
     "lws rollout status --local web --stuck-after": "the rollout is stuck",
-    "lws explain --local web": "the exit code is the verdict",
+    "lws explain --local": "the exit code is the verdict",
+    "lws explain crashing": "the exit code is the verdict",
+    "lws explain closed": "the exit code is the verdict",
+    "lws wait crashing": "the group crashes",
+    "lws wait closed": "the group crashes",
+    "lws diff --local": "the exit code is 1 if something would change",
     "lws apply --local -f gang.yaml": "the manager of a local cluster has no gang scheduler",
 }
 """Commands whose exit code is not 0, and why."""
@@ -85,8 +90,10 @@ def _shape(line: str) -> str:
 
 
 def missing(page: str, printed: str) -> list[str]:
-    """Return the promised lines ("prints, …:" before a block) that were not printed; numbers may differ."""
-    shown = re.findall(r"^prints[^\n]*:\n\n```\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
+    """Return the promised lines ("prints:" or "The output includes:" before a block) that were not printed; numbers may differ."""
+    shown = re.findall(
+        r"^(?:prints|The output)[^\n]*:\n\n```\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL
+    )
     lines = {_without_numbers(line) for line in printed.splitlines()}
     return [line for block in shown for line in block.splitlines() if _without_numbers(line) not in lines]
 

@@ -74,6 +74,7 @@ OTHERS = {
     "docs/reference/simulation-results.md": "its command searches schedules for planted bugs",
     "docs/adr/0044-plain-english.md": "its command draws a sample of texts",
     "examples/localkube/README.md": "tests/e2e/test_packages_alone.py runs it",
+    "examples/api/README.md": "tests/e2e/test_api_examples.py runs it",
 } | dict.fromkeys(
     (
         f"examples/{name}/README.md"

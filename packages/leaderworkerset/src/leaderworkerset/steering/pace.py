@@ -23,6 +23,9 @@ from leaderworkerset.views.wording import counted, duration, groups_named
 BAR: Final = 20
 """The width of the bar in characters."""
 
+SHORTEST: Final = timedelta(seconds=1)
+"""The minimum remaining time that lines show."""
+
 
 class RolloutProgress(Struct, frozen=True, kw_only=True):
     """The progress of a rollout. `done` of `wanted` groups are updated and ready; the partition holds `held` back."""
@@ -98,7 +101,7 @@ def line(rollout: RolloutProgress) -> str:
         )
     if rollout.is_paused:
         parts.append("paused")
-    elif rollout.left is not None:
+    elif rollout.left is not None and rollout.left >= SHORTEST:
         parts.append(f"about {duration(rollout.left)} left")
     return f"{rollout.name}: {'; '.join(parts)}"
 
@@ -113,7 +116,7 @@ def brief_line(rollout: RolloutProgress) -> str:
     parts = [f"{rollout.done} of {rollout.wanted}"]
     if rollout.is_paused:
         parts.append("paused")
-    elif rollout.left is not None:
+    elif rollout.left is not None and rollout.left >= SHORTEST:
         parts.append(f"about {duration(rollout.left)} left")
     parts += [rollout.why] if rollout.why else []
     parts += [f"{starting} starting"] if (starting := rollout.updated - rollout.done) else []

@@ -64,6 +64,12 @@ def test_remaining_time_follows_from_the_pace() -> None:
     assert pace.bar(found) == "[#####=====----------]"
 
 
+def test_finished_rollout_shows_no_remaining_time() -> None:
+    done = measured("new", "new")
+    assert done.left == timedelta()
+    assert "left" not in pace.line(done) + pace.brief_line(done)
+
+
 def test_remaining_time_is_unknown_before_the_first_group() -> None:
     assert measured("old", "starting").left is None
 
