@@ -60,10 +60,15 @@ class Effect(Struct, frozen=True, kw_only=True):
 
 
 class Apply(Effect, frozen=True, kw_only=True):
-    """Server-side apply of `object` with force, as field manager `manager`."""
+    """Server-side apply of `object` with force, as field manager `manager`.
+
+    With `on_contention` it is slowed down while others take back the same content (`controller/contention.py`). The
+    events report that, with `{error}` replaced by the fields and their writers.
+    """
 
     object: JSONObject
     manager: str
+    on_contention: tuple[Event, ...] = ()
 
 
 class Accepted(Struct, frozen=True):
@@ -123,7 +128,7 @@ class Patch(Effect, frozen=True, kw_only=True):
 
     With `if_present` a deleted object is success without events. With `if_permitted` a refusal as forbidden ends
     nothing: `on_failure` reports it, and the next actions follow. A `strategic` merge also merges lists that have keys,
-    such as conditions.
+    such as conditions. `on_contention` is as in `Apply`.
     """
 
     key: ObjectKey
@@ -132,6 +137,7 @@ class Patch(Effect, frozen=True, kw_only=True):
     if_present: bool = False
     if_permitted: bool = False
     kind: MergeKind = "merge"
+    on_contention: tuple[Event, ...] = ()
 
 
 class Put(Effect, frozen=True, kw_only=True):
@@ -300,3 +306,17 @@ def guarded_delete(resource: Resource, obj: JSONObject, *, on_success: tuple[Eve
     return Delete(
         resource=resource, key=meta.key(obj), uid=meta.uid(obj), propagation="Background", on_success=on_success
     )
+
+
+def naming_events(events: Iterable[Event], error: str) -> Iterator[Event]:
+    """Yield the events with `{error}` replaced in their notes."""
+    return (replace(event, note=event.note.replace("{error}", error)) for event in events)
+
+
+def naming(value: JSON, error: str) -> JSON:
+    """Return the value with `{error}` replaced in its strings."""
+    if isinstance(value, dict):
+        return {name: naming(inner, error) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [naming(inner, error) for inner in value]
+    return value.replace("{error}", error) if isinstance(value, str) else value

@@ -179,6 +179,20 @@ SCENARIOS: Final[dict[str, Observed]] = {
             ]
         },
     ),
+    "LWS-E120": observed(
+        [ready(), ready(0, 1)],
+        {
+            CORE_EVENTS: [
+                event(
+                    "LeaderWorkerSet",
+                    "web",
+                    "FieldContention",
+                    "spec.replicas is written by lws and by kubectl (Update): leader statefulset web is written every 30 s",
+                    uid="set",
+                )
+            ]
+        },
+    ),
     "LWS-E056": observed(
         [ready(), ready(0, 1)], of=lws(metadata={"annotations": {labels.GROUP_RESTART_COUNTS: '{"a/0": -1}'}})
     ),

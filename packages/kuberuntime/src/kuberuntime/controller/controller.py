@@ -13,11 +13,12 @@ from typing import Final, TypeAlias
 
 import structlog
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.backoff import Backoff
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.controller.barrier import Barrier
-from kuberuntime.controller.executor import ExecutionError, Executor
+from kuberuntime.controller.executor import ExecutionError, Executor, PostponedError
 from kuberuntime.controller.workqueue import BACKOFF, SILENCE, Observer, WorkQueue, run_workers
 from kuberuntime.controller.writes import Write, summary
 from kuberuntime.errors import ConnectionFailedError
@@ -137,6 +138,10 @@ class Controller:
         try:
             plan = await self._planned(key)
             writes = await self._executor.execute(plan)
+        except PostponedError as postponed:
+            writes = postponed.writes
+            # the plan may ask to be made again at once, because of the write that waits
+            plan = replace(plan, requeue_after=plan.requeue_after or None).within(postponed.seconds)
         except ExecutionError as failure:
             writes = failure.writes
             raise

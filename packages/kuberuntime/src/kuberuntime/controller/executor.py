@@ -6,6 +6,7 @@ first failure and raises:
 ```
 ExecutionError          contains the writes performed before the failure
 ├── ActionError         an action failed; the cause is chained
+├── PostponedError      a write waits, since others take it back: all other actions were performed
 ├── RequeueError        a replacement conflicted with a newer object: plan again, no warning
 └── PlanError           the plan has an error, which is raised after all its actions were performed
 ```
@@ -24,6 +25,7 @@ from msgspec.structs import replace
 
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
+from kuberuntime.controller.contention import Contention, Target, content_of, contested, target_of
 from kuberuntime.controller.writes import Removed, Write, Written, describe
 from kuberuntime.errors import (
     AlreadyExistsError,
@@ -35,7 +37,7 @@ from kuberuntime.errors import (
     NotFoundError,
 )
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSON, UID, JSONObject
+from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import Resource
 from kuberuntime.plan import (
     Action,
@@ -54,6 +56,8 @@ from kuberuntime.plan import (
     Together,
     WriteAction,
     at,
+    naming,
+    naming_events,
 )
 
 T = TypeVar("T")
@@ -82,6 +86,14 @@ class ActionError(ExecutionError):
 
 class RequeueError(ExecutionError):
     """A replacement was computed from an object that has changed since."""
+
+
+class PostponedError(ExecutionError):
+    """Others take back a write again and again: it waits for `seconds`."""
+
+    def __init__(self, message: str, seconds: float) -> None:
+        super().__init__(message)
+        self.seconds = seconds
 
 
 class PlanError(ExecutionError):
@@ -120,6 +132,7 @@ class Executor:
         self._client = client
         self._events = events
         self._clock = clock
+        self._contention = Contention()
 
     async def execute(self, plan: Plan) -> tuple[Write, ...]:
         """Perform the actions in order and return the writes; raise an `ExecutionError` at the first failure."""
@@ -129,15 +142,21 @@ class Executor:
             if plan.error is not None:
                 raise PlanError(plan.error)
         except ExecutionError as error:
-            if not isinstance(error, RequeueError) and not isinstance(error.__cause__, ConflictError):
+            if _is_failure(error) and not isinstance(error.__cause__, ConflictError):
                 await self._attempt(plan.on_failure, writes, [])
             error.writes = tuple(writes)
             raise
         return tuple(writes)
 
     async def _perform_all(self, actions: Actions, writes: list[Write]) -> None:
+        postponed: PostponedError | None = None
         for action in actions:
-            await self._perform(action, writes)
+            try:
+                await self._perform(action, writes)
+            except PostponedError as error:
+                postponed = error
+        if postponed is not None:
+            raise postponed
 
     async def _perform(self, action: Action, writes: list[Write]) -> None:
         match action:
@@ -169,10 +188,10 @@ class Executor:
         failures: list[ExecutionError] = []
         after = action.after
         await self._attempt(action.actions, writes, failures)
-        if failures and not isinstance(failures[0], RequeueError):
+        if failures and _is_failure(failures[0]):
             is_refused = isinstance(failures[0].__cause__, ForbiddenError | InvalidError)
             due = action.on_failure + (action.on_refusal if is_refused else ())
-            report = tuple(replace(patch, patch=_naming(patch.patch, failures[0])) for patch in due)
+            report = tuple(replace(patch, patch=naming(patch.patch, str(failures[0]))) for patch in due)
             await self._attempt(report, writes, failures)
             after = action.after if action.otherwise is None else action.otherwise
         await self._attempt(after, writes, failures)
@@ -187,14 +206,17 @@ class Executor:
     async def _write(self, action: WriteAction, writes: list[Write]) -> None:
         started = self._clock.monotonic()
         try:
-            outcome = await self._send(action)
-        except RequeueError:
+            if isinstance(action, Apply | Patch) and action.on_contention:
+                outcome = await self._uncontested(action)
+            else:
+                outcome = await self._send(action)
+        except (RequeueError, PostponedError):
             raise
         except KubeError as error:
             if isinstance(action, Put | PutStatus) and isinstance(error, ConflictError):
                 raise RequeueError(describe(action, error)) from error
             if isinstance(error, APIError):
-                self._record(_noting(action.on_failure, error.message))
+                self._record(naming_events(action.on_failure, error.message))
             if isinstance(action, Patch) and action.if_permitted and isinstance(error, ForbiddenError):
                 return
             raise ActionError(describe(action, error)) from error
@@ -223,19 +245,41 @@ class Executor:
     async def _apply(self, action: Apply) -> _Outcome:
         resource, obj = action.resource, action.object
         try:
-            return _written(resource, await self._client.apply(resource, obj, manager=action.manager), is_kept=True)
+            answer = await self._client.apply(resource, obj, manager=action.manager)
+            return _written(resource, answer, is_kept=True)
         except InvalidError as error:
-            for existing in await self._same_name(resource, obj):
+            for existing in await self._same_name(resource, meta.key(obj)):
                 if _is_of_other(existing, obj):
                     name = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
                     message = f'{name} "{meta.name(obj)}" already exists: it {meta.ownership(existing)}'
                     raise AlreadyExistsError(error.status | {"message": message}) from error
             raise
 
-    async def _same_name(self, resource: Resource, obj: JSONObject) -> Sequence[JSONObject]:
-        """Return the existing object with the name of `obj`; it is listed, as for a cache."""
-        name = f"metadata.name={meta.name(obj)}"
-        return (await self._client.list(resource, namespace=meta.namespace(obj), field_selector=name)).items
+    async def _uncontested(self, action: Apply | Patch) -> _Outcome:
+        """Perform a write, unless another writer takes it back again and again: then it waits."""
+        target, content = target_of(action), content_of(action)
+        wait = self._contention.wait(target, content, self._clock.monotonic())
+        if wait and not self._contention.reports(target):
+            raise PostponedError(f"{action.resource.kind} {target.key}: others take back a write", wait)
+        if wait and (fields := await self._contested(action, target)):
+            self._record(naming_events(action.on_contention, fields))
+            raise PostponedError(f"{action.resource.kind} {target.key}: others take back a write", wait)
+        outcome = await self._send(action)
+        self._contention.wrote(target, content, self._clock.monotonic())
+        return outcome
+
+    async def _contested(self, action: Apply | Patch, target: Target) -> str:
+        """Return the fields of the stored object with other values, and their writers; empty if there are none."""
+        stored = next(iter(await self._same_name(action.resource, target.key)), None)
+        fields = contested(action, stored) if stored else ""
+        if not fields:
+            self._contention.settle(target)
+        return fields
+
+    async def _same_name(self, resource: Resource, key: ObjectKey) -> Sequence[JSONObject]:
+        """Return the existing object with this name; it is listed, as for a cache."""
+        name = f"metadata.name={key.name}"
+        return (await self._client.list(resource, namespace=key.namespace, field_selector=name)).items
 
     async def _create(self, action: Create) -> _Outcome:
         try:
@@ -255,7 +299,7 @@ class Executor:
     async def _check_owner(self, action: Create, error: AlreadyExistsError) -> None:
         """Raise the error with the owner of the existing object unless it is our own."""
         expected = meta.controller_of(action.object) or {}
-        for existing in await self._same_name(action.resource, action.object):
+        for existing in await self._same_name(action.resource, meta.key(action.object)):
             owner = meta.controller_of(existing) or {}
             if owner and owner.get("uid") == expected.get("uid"):
                 _check_fields(action, existing, error)
@@ -312,10 +356,6 @@ class Executor:
             self._events.record(event)
 
 
-def _noting(events: Iterable[Event], error: str) -> Iterator[Event]:
-    return (replace(event, note=event.note.replace("{error}", error)) for event in events)
-
-
 def _check_fields(action: Create, existing: JSONObject, error: AlreadyExistsError) -> None:
     """Raise `RequeueError` if an own object differs from the created one: a name alone does not make it the same."""
     for path in action.equal:
@@ -331,11 +371,16 @@ def _is_of_other(existing: JSONObject, desired: JSONObject) -> bool:
     return (owner["kind"], owner["name"]) != (expected["kind"], expected["name"])
 
 
+def _is_failure(error: ExecutionError) -> bool:
+    """Return whether an action failed; a conflict with a newer object, or a wait for other writers, is not a failure."""
+    return not isinstance(error, RequeueError | PostponedError)
+
+
 def _raise_one(failures: Sequence[ExecutionError]) -> None:
-    """Raise the first failure (a conflict only if all are conflicts), and log the others."""
+    """Raise the first failure (a conflict or a wait only if there is no other), and log the others."""
     if not failures:
         return
-    raised, *others = sorted(failures, key=lambda failure: isinstance(failure, RequeueError))
+    raised, *others = sorted(failures, key=lambda failure: not _is_failure(failure))
     if others:
         log.warning("more actions failed", count=len(others), errors=[str(other) for other in others[:LOGGED]])
     raise raised
@@ -362,12 +407,3 @@ def _uid_of(answer: JSONObject) -> UID | None:
     """Return the UID in the response to a deletion: an object, or a Status that names one."""
     details = answer.get("details") or {}
     return meta.uid(answer) or UID(str(details.get("uid") or "")) or None
-
-
-def _naming(value: JSON, error: ExecutionError) -> JSON:
-    """Return the value with `{error}` replaced in its strings."""
-    if isinstance(value, dict):
-        return {name: _naming(inner, error) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [_naming(inner, error) for inner in value]
-    return value.replace("{error}", str(error)) if isinstance(value, str) else value

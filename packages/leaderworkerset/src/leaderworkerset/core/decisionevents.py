@@ -17,6 +17,7 @@ from leaderworkerset.api import groupname
 GROUPS_PROGRESSING: Final = "GroupsProgressing"
 GROUPS_UPDATING: Final = "GroupsUpdating"
 MOVING_GROUP: Final = "MovingGroup"
+CONTENTION: Final = "FieldContention"
 
 
 def reference(obj: JSONObject) -> JSONObject:
@@ -55,6 +56,9 @@ not_headless: Final = EventKind("Warning", "ServiceNotHeadless", "Create")
 """A user's service has the name of one of our services, and is used although it resolves no pod names."""
 
 failed_update: Final = EventKind("Warning", "FailedUpdate", "Update")
+
+contended: Final = EventKind("Warning", CONTENTION, "Update")
+"""Another writer takes back the same fields again and again (docs/adr/0030)."""
 
 recreating_group: Final = EventKind("Normal", "RecreateGroup", "Delete")
 """A group is recreated (R-POD-5)."""

@@ -12,6 +12,7 @@ from leaderworkerset.diagnosis.causes import (
     closednodes,
     completions,
     containers,
+    contention,
     deviceclaims,
     editedchildren,
     featuregates,
@@ -59,6 +60,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     # Objects beside pods are refused.
     foreignobjects.name_is_taken,
     foreignobjects.object_is_refused,
+    contention.field_is_contested,
     # Groups cannot be scheduled as such: their objects cannot be made, or a component of Kubernetes does not know them.
     featuregates.lacks_prerequisite,
     featuregates.lacks_gate,
@@ -183,6 +185,7 @@ OF_SETS: Final[tuple[Cause, ...]] = (
     managers.manager_is_silent,
     sets.scaler_is_taken,
     sets.part_is_refused,
+    contention.field_is_contested,
     rollouts.is_deleting,
     sets.set_goes_on,
 )

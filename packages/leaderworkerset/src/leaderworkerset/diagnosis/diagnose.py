@@ -13,7 +13,7 @@ from leaderworkerset.api.conditions import COMPLETE
 from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.diagnosis import evictions, facts, memorylimits, ranks, storedvalues
 from leaderworkerset.diagnosis.catalogue import CATALOGUE, NO_CAUSE, NOT_READ, OF_SETS
-from leaderworkerset.diagnosis.causes import starts
+from leaderworkerset.diagnosis.causes import contention, starts
 from leaderworkerset.diagnosis.causes.rollouts import configuration
 from leaderworkerset.diagnosis.causes.unattended import own
 from leaderworkerset.diagnosis.facts import is_as_desired
@@ -184,7 +184,7 @@ def _as_desired(observed: Observed, selection: Selection) -> Diagnosis:
     return Diagnosis(
         target=str(selection),
         verdict=Verdict.COMPLETE if is_complete else Verdict.HEALTHY,
-        sentence=text + (f"; {blocked}" if blocked else ""),
+        sentence="; ".join(filter(None, (text, blocked, contention.note(observed)))),
         namespace=view.namespace,
         since=since,
     )

@@ -22,6 +22,7 @@ from kuberuntime.objects.resources import Resource
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.metadata import LEASE, SELECTOR
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.core.decisionevents import CONTENTION
 from leaderworkerset.core.gang.volcano import GROUP_NAME
 from leaderworkerset.diagnosis import departures, evictions, ranks
 from leaderworkerset.diagnosis.causes import foreignobjects, managers, volumes
@@ -76,6 +77,9 @@ async def observe_view(
             if evictions.are_asked_for(plain):
                 own = f"{labels.NAME}={plain.name}"
                 await reader.read(Want(Query(resources.POD_DISRUPTION_BUDGETS, plain.namespace, own)))
+            if not is_brief:
+                selector = f"reason={CONTENTION}"
+                await reader.read(Want(Query(resources.CORE_EVENTS, plain.namespace, field_selector=selector)))
             return Observed(view=known, now=now, objects=reader.objects)
     async with asyncio.TaskGroup() as tasks:
         for want in wants_of_view(plain):

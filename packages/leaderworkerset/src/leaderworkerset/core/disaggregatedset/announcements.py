@@ -4,7 +4,7 @@ from typing import Final
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Event, EventType
-from leaderworkerset.core.decisionevents import reference
+from leaderworkerset.core.decisionevents import CONTENTION, reference
 
 REPORTER: Final = "disaggregatedset"
 
@@ -29,6 +29,12 @@ def scaling(obj: JSONObject, role: str, name: str, counts: tuple[int, int]) -> E
     word = "Up" if after > before else "Down"
     note = f"Scaling {word.lower()} role {role}: LeaderWorkerSet {name} from {before} to {after}"
     return _tell(obj, f"Scaling{word}", "Update", note)
+
+
+def contended(obj: JSONObject, name: str) -> Event:
+    """Return the event of a field of a LeaderWorkerSet that another writer takes back again and again."""
+    note = f"{{error}}: LeaderWorkerSet {name} is written every 30 s"
+    return _tell(obj, CONTENTION, "Update", note, "Warning")
 
 
 def deleted(obj: JSONObject, name: str, why: str, action: str = "Delete") -> Event:

@@ -91,7 +91,7 @@ def _set_policies(desired: DesiredSet, parts: Sequence[RolePart]) -> Iterator[Pa
         if part.termination != role.termination:
             policies["podTerminationPolicy"] = role.termination
         if policies:
-            yield _patch(part, {"spec": policies})
+            yield _patch(desired.obj, part, {"spec": policies})
 
 
 def _newest(desired: DesiredSet, parts: Sequence[RolePart]) -> dict[str, RolePart]:
@@ -123,7 +123,7 @@ def _resize(piece: _Slice) -> list[Action]:
         if part is None:
             actions.append(_create(piece, role.name, size))
         elif part.replicas != size and not part.is_deleting:
-            actions.append(_patch(part, {"spec": {"replicas": size}}))
+            actions.append(_patch(piece.wanted.obj, part, {"spec": {"replicas": size}}))
     return actions
 
 
@@ -132,13 +132,15 @@ def _roll(piece: _Slice) -> list[Action]:
     move = rolling.move(piece.wanted.whole.roles, piece.old, piece.new, piece.wanted.scalers)
     started = announcements.started(obj, piece.wanted.revision, piece.index)
     records = [
-        _patch(part, {"metadata": {"annotations": {INITIAL_REPLICAS: str(part.replicas)}}}) for part in move.records
+        _patch(obj, part, {"metadata": {"annotations": {INITIAL_REPLICAS: str(part.replicas)}}})
+        for part in move.records
     ]
     creates = [
         _create(piece, role, 0, (started,) if move.starts and role == move.creates[0] else ()) for role in move.creates
     ]
     scalings = [
         _patch(
+            obj,
             scaling.part,
             {"spec": {"replicas": scaling.replicas}},
             announcements.scaling(
@@ -150,11 +152,12 @@ def _roll(piece: _Slice) -> list[Action]:
     return [*records, *creates, *scalings]
 
 
-def _patch(part: RolePart, change: JSONObject, *events: Event) -> Patch:
+def _patch(obj: JSONObject, part: RolePart, change: JSONObject, *events: Event) -> Patch:
     """Change one field of a LeaderWorkerSet, only if the object is unchanged since it was read (R-DS-19, R-DS-73)."""
     metadata: JSONObject = change.get("metadata") or {}
     patch = change | {"metadata": metadata | {"uid": part.uid}}
-    return Patch(resource=LEADERWORKERSETS, key=part.key, patch=patch, on_success=events)
+    contended = (announcements.contended(obj, part.key.name),)
+    return Patch(resource=LEADERWORKERSETS, key=part.key, patch=patch, on_success=events, on_contention=contended)
 
 
 def _create(piece: _Slice, role_name: str, replicas: int, events: tuple[Event, ...] = ()) -> Create:

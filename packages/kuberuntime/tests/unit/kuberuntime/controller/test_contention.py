@@ -1,0 +1,150 @@
+"""Equal writes that others take back are slowed down; other content never is."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from testkit.examples import examples
+
+from kuberuntime.controller.contention import (
+    LIMIT,
+    MOST,
+    PACE,
+    WINDOW,
+    Contention,
+    Target,
+    content_of,
+    contested,
+    target_of,
+)
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import STATEFULSETS
+from kuberuntime.plan import Apply, Patch
+
+WEB = Target(STATEFULSETS, ObjectKey("default", "web"), ("lws",))
+
+
+def wrote(contents: list[int], seconds: float) -> tuple[Contention, float]:
+    """Return the memory after writes at equal distances, and the time of the last one."""
+    contention = Contention()
+    for number, content in enumerate(contents):
+        contention.wrote(WEB, content, number * seconds)
+    return contention, (len(contents) - 1) * seconds
+
+
+@pytest.mark.parametrize(
+    ("contents", "seconds", "expected"),
+    [
+        ([1] * LIMIT, 0.01, PACE),
+        ([1] * (LIMIT - 1), 0.01, 0),
+        ([1] * LIMIT, 7, 0),
+        ([1, 2] * LIMIT, 0.01, 0),
+        ([2, *[1] * (LIMIT - 1)], 0.01, 0),
+        ([2, *[1] * LIMIT], 0.01, PACE),
+    ],
+    ids=["taken back", "not yet", "slowly", "a rollout to and fro", "after other content", "more after other content"],
+)
+def test_equal_writes_wait(contents: list[int], seconds: float, expected: float) -> None:
+    contention, now = wrote(contents, seconds)
+
+    assert contention.wait(WEB, contents[-1], now) == pytest.approx(expected)
+    assert contention.wait(WEB, 3, now) == 0
+    assert contention.wait(WEB._replace(fields=("other",)), 1, now) == 0
+    assert contention.wait(WEB._replace(key=ObjectKey("default", "api")), 1, now) == 0
+
+
+def test_slow_writes_stay_slow_until_they_end() -> None:
+    contention, now = wrote([1] * LIMIT, 0.01)
+    for _ in range(2 * LIMIT):
+        now += contention.wait(WEB, 1, now)
+        contention.wrote(WEB, 1, now)
+        assert contention.wait(WEB, 1, now) == pytest.approx(PACE)
+
+    assert contention.wait(WEB, 1, now + WINDOW + PACE + 1) == 0
+    assert len(contention) == 0
+
+
+def test_wait_is_reported_once_for_each_write() -> None:
+    contention, now = wrote([1] * LIMIT, 0.01)
+    assert [contention.reports(WEB) for _ in range(3)] == [True, False, False]
+    contention.wrote(WEB, 1, now + PACE)
+    assert contention.reports(WEB)
+
+
+@settings(max_examples=examples(100))
+@given(st.lists(st.tuples(st.floats(0, 20), st.integers(1, 2)), max_size=80))
+def test_writes_are_bounded_and_new_content_never_waits(requests: list[tuple[float, int]]) -> None:
+    """A rival is as fast as it likes: within a minute, equal writes in a row are at most `LIMIT`, and one more per pace."""
+    contention, now, last = Contention(), 0.0, 0
+    row: list[float] = []
+    for gap, content in requests:
+        now += gap
+        wait = contention.wait(WEB, content, now)
+        assert wait <= PACE
+        if content != last:
+            assert wait == 0
+            row, last = [], content
+        if wait == 0:
+            contention.wrote(WEB, content, now)
+            row.append(now)
+        recent = [moment for moment in row if now - moment < WINDOW]
+        assert len(recent) <= LIMIT + WINDOW / PACE
+
+
+def test_memory_of_writes_is_bounded() -> None:
+    contention = Contention()
+    for number in range(MOST + 5):
+        contention.wrote(WEB._replace(key=ObjectKey("default", str(number))), 1, 0)
+
+    assert len(contention) == MOST
+
+
+def scaling(replicas: int, version: str = "1", **fields: object) -> Patch:
+    change = {"metadata": {"uid": "u", "resourceVersion": version}, "spec": {"replicas": replicas, **fields}}
+    return Patch(resource=STATEFULSETS, key=WEB.key, patch=change)
+
+
+def test_patches_are_told_apart_by_their_fields_and_values() -> None:
+    """The version that guards a patch is not part of what it writes."""
+    one, again, other = scaling(1), scaling(1, "2"), scaling(2)
+    assert target_of(one) == target_of(again) == target_of(other) == WEB._replace(fields=("spec.replicas",))
+    assert content_of(one) == content_of(again) != content_of(other)
+    assert target_of(scaling(1, paused=True)) != target_of(one)
+
+
+def test_writer_of_a_patched_field_is_named() -> None:
+    rival = {
+        "manager": "kubectl",
+        "operation": "Update",
+        "subresource": "scale",
+        "fieldsV1": {"f:spec": {"f:replicas": {}}},
+    }
+    stored = {"metadata": {"managedFields": [rival]}, "spec": {"replicas": 5}}
+    assert contested(scaling(1), stored) == "spec.replicas is written by this process and by kubectl (Update)"
+    assert contested(scaling(5), stored) == ""
+
+
+@pytest.mark.parametrize(
+    ("managed", "writer"),
+    [
+        ([("go", "Update", True)], "go (Update)"),
+        ([("lws", "Apply", False), ("go", "Update", True), ("kyverno", "Apply", True)], "go (Update), kyverno (Apply)"),
+        ([("lws", "Apply", True)], "another process that calls itself lws"),
+        ([("lws", "Apply", False)], "a writer that removes it"),
+    ],
+    ids=["another name", "two", "the same name", "none"],
+)
+def test_writers_of_a_contested_field_are_named(managed: list[tuple[str, str, bool]], writer: str) -> None:
+    entries = [
+        {"manager": name, "operation": how, "fieldsV1": {"f:metadata": {"f:labels": {"f:role": {}}} if owns else {}}}
+        for name, how, owns in managed
+    ]
+    metadata: JSONObject = {"name": "web", "labels": {"role": "other", "app": "web"}, "managedFields": entries}
+    stored = {"metadata": metadata, "spec": {"list": [1, 2]}}
+    desired = {"metadata": {"name": "web", "labels": {"role": "leader", "app": "web"}}, "spec": {"list": [1]}}
+    apply = Apply(resource=STATEFULSETS, object=desired, manager="lws")
+
+    assert contested(apply, stored) == f"metadata.labels.role is written by lws and by {writer}"
+    assert (
+        contested(Apply(resource=STATEFULSETS, object=stored | {"metadata": {"name": "web"}}, manager="lws"), stored)
+        == ""
+    )
