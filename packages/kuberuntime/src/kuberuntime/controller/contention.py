@@ -99,7 +99,7 @@ class Contention:
 
 
 def written(action: Apply | Patch) -> JSONObject:
-    """Return the fields that an action writes, without those that name the object."""
+    """Return the written fields without the identity of the object."""
     body = action.object if isinstance(action, Apply) else action.patch
     metadata = {name: value for name, value in meta.metadata(body).items() if name not in GUARDS}
     return body | {"metadata": metadata}

@@ -63,7 +63,18 @@ async def diagnose_one(
 ) -> Diagnosis:
     """Return the diagnosis of a LeaderWorkerSet, or of its group or rank; `commands` are used in its next steps."""
     observed = await observe_view(lists, plain, selection, clock or SystemClock())
+    if is_as_desired(observed.view, selection, observed.now):
+        observed = await _with_contention(lists, observed)
     return diagnose(replace(observed, commands=commands), selection)
+
+
+async def _with_contention(lists: Lister, observed: Observed) -> Observed:
+    """Return the observation of a healthy set with the events about fields that other writers take back."""
+    reader, known = Reader(lists), observed.get(resources.CORE_EVENTS)
+    query = Query(resources.CORE_EVENTS, observed.view.namespace, field_selector=f"reason={CONTENTION}")
+    await reader.read(Want(query))
+    events = (*known, *reader.objects.get(resources.CORE_EVENTS, ()))
+    return replace(observed, objects={**observed.objects, resources.CORE_EVENTS: events})
 
 
 async def observe_view(
@@ -77,9 +88,6 @@ async def observe_view(
             if evictions.are_asked_for(plain):
                 own = f"{labels.NAME}={plain.name}"
                 await reader.read(Want(Query(resources.POD_DISRUPTION_BUDGETS, plain.namespace, own)))
-            if not is_brief:
-                selector = f"reason={CONTENTION}"
-                await reader.read(Want(Query(resources.CORE_EVENTS, plain.namespace, field_selector=selector)))
             return Observed(view=known, now=now, objects=reader.objects)
     async with asyncio.TaskGroup() as tasks:
         for want in wants_of_view(plain):

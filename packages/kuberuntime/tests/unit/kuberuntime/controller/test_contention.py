@@ -103,7 +103,7 @@ def scaling(replicas: int, version: str = "1", **fields: object) -> Patch:
     return Patch(resource=STATEFULSETS, key=WEB.key, patch=change)
 
 
-def test_patches_are_told_apart_by_their_fields_and_values() -> None:
+def test_patches_differ_by_their_fields_and_values() -> None:
     """The version that guards a patch is not part of what it writes."""
     one, again, other = scaling(1), scaling(1, "2"), scaling(2)
     assert target_of(one) == target_of(again) == target_of(other) == WEB._replace(fields=("spec.replicas",))

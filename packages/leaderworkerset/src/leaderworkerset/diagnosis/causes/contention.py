@@ -48,8 +48,8 @@ def _contested(observed: Observed) -> Finding | None:
     code=CODE,
     title="another writer takes back a field",
     meaning=(
-        "The manager wrote the same value ten times within a minute, and another writer changed it each time: another manager, a policy engine, "
-        "GitOps or an autoscaler. The manager now writes it every 30 seconds. The sentence has the field and both writers, from `managedFields`."
+        "The manager wrote the same value ten times within a minute, and another writer changed it each time. Such writers are other managers, policy "
+        "engines, GitOps and autoscalers. The manager now writes it every 30 seconds. The sentence has the field and both writers, from `managedFields`."
     ),
     remedy=(
         "Decide who writes the field. Exclude it in the other writer, for example with `ignoreDifferences` of Argo CD, or remove the second manager. "

@@ -158,6 +158,15 @@ def test_new_set_gets_revision_statefulset_and_service() -> None:
                         REGARDING,
                     ),
                 ),
+                on_contention=(
+                    Event(
+                        "Warning",
+                        "FieldContention",
+                        "Update",
+                        "{error}: leader statefulset web is written every 30 s",
+                        REGARDING,
+                    ),
+                ),
             ),
             Create(
                 resource=SERVICES,
