@@ -9,7 +9,7 @@ from typing import Final
 from kuberuntime.objects import meta
 from leaderworkerset.core import decisionevents
 from leaderworkerset.diagnosis.causes.unattended import own
-from leaderworkerset.diagnosis.finding import Finding, cause
+from leaderworkerset.diagnosis.finding import Finding, Person, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.ranks import quote
 
@@ -51,6 +51,7 @@ def _contested(observed: Observed) -> Finding | None:
         "The manager wrote the same value ten times within a minute, and another writer changed it each time. Such writers are other managers, policy "
         "engines, GitOps and autoscalers. The manager now writes it every 30 seconds. The sentence has the field and both writers, from `managedFields`."
     ),
+    person=Person.ADMINISTRATOR,
     remedy=(
         "Decide who writes the field. Exclude it in the other writer, for example with `ignoreDifferences` of Argo CD, or remove the second manager. "
         "Scale the LeaderWorkerSet or DisaggregatedSet, not the objects that it owns."
