@@ -133,8 +133,8 @@ def contested(action: Apply | Patch, stored: JSONObject) -> str:
     >>> from kuberuntime.objects.resources import PODS
     >>> other = {"manager": "kyverno", "operation": "Update", "fieldsV1": {"f:spec": {"f:a": {}}}}
     >>> stored = {"metadata": {"managedFields": [other]}, "spec": {"a": 1, "b": 2}}
-    >>> contested(Apply(resource=PODS, object={"spec": {"a": 2, "b": 2}}, manager="lws"), stored)
-    'spec.a is written by lws and by kyverno (Update)'
+    >>> contested(Apply(resource=PODS, object={"spec": {"a": 2, "b": 2}}, manager="app"), stored)
+    'spec.a is written by app and by kyverno (Update)'
     """
     manager = action.manager if isinstance(action, Apply) else ""
     entries = meta.metadata(stored).get("managedFields") or []
