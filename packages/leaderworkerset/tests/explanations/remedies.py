@@ -25,6 +25,7 @@ MOUNTED: Final = {"name": "data", "mountPath": "/data"}
 
 TEMPLATES: Final[dict[str, dict[str, Any]]] = {
     "LWS-E012": {"container": {"ports": [{"containerPort": 99999}]}},
+    "LWS-E025": {"serviceAccountName": "nobody"},
     "LWS-E026": {"priorityClassName": "urgent"},
     "LWS-E027": {"runtimeClassName": "no-such-runtime"},
     "LWS-E031": {"schedulingGates": [{"name": "tests.example.com/held"}]},
@@ -61,7 +62,7 @@ TEMPLATES: Final[dict[str, dict[str, Any]]] = {
 }
 """By code, the fields of a pod template that cause it; the remedy is a template without them."""
 
-ON_KUBERNETES: Final = frozenset({"LWS-E027", "LWS-E105"})
+ON_KUBERNETES: Final = frozenset({"LWS-E025", "LWS-E027", "LWS-E105"})
 """The causes that only a real API server has."""
 
 OF_KUBELETS: Final = frozenset(

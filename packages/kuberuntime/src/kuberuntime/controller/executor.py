@@ -36,7 +36,7 @@ from kuberuntime.errors import (
     KubeError,
     NotFoundError,
 )
-from kuberuntime.objects import meta
+from kuberuntime.objects import appliedfields, meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import Resource
 from kuberuntime.plan import (
@@ -246,6 +246,8 @@ class Executor:
         resource, obj = action.resource, action.object
         try:
             answer = await self._client.apply(resource, obj, manager=action.manager)
+            if (corrected := appliedfields.without_account(obj, answer)) is not None:
+                answer = await self._client.apply(resource, corrected, manager=action.manager)
             return _written(resource, answer, is_kept=True)
         except InvalidError as error:
             for existing in await self._same_name(resource, meta.key(obj)):

@@ -28,6 +28,28 @@ def is_applied(desired: JSONObject, stored: JSONObject, manager: str) -> bool:
     return len(field_sets) == 1 and _covers(desired, field_sets[0]) and _is_within(desired, stored, field_sets[0])
 
 
+def without_account(desired: JSONObject, stored: JSONObject) -> JSONObject | None:
+    """Return the apply that removes the service account which `desired` names no longer; None if none is left.
+
+    Nobody owns the deprecated alias `serviceAccount`, which the API server fills in. It restores `serviceAccountName`.
+    """
+    spec, left = _pod_spec(desired), _pod_spec(stored)
+    if not spec or "serviceAccountName" in spec or not left.get("serviceAccountName"):
+        return None
+    entries = meta.metadata(stored).get("managedFields") or []
+    if any("f:serviceAccountName" in _pod_spec(entry.get("fieldsV1") or {}, "f:") for entry in entries):
+        return None
+    template = desired["spec"]["template"] | {"spec": spec | {"serviceAccountName": "", "serviceAccount": ""}}
+    return desired | {"spec": desired["spec"] | {"template": template}}
+
+
+def _pod_spec(obj: JSONObject, prefix: str = "") -> JSONObject:
+    """Return the spec of the pod template of a workload, or the owned fields of it; empty without a template."""
+    for name in ("spec", "template", "spec"):
+        obj = obj.get(f"{prefix}{name}") or {}
+    return obj
+
+
 def _is_within(desired: JSON, stored: JSON, fields: JSONObject) -> bool:
     """Return whether the stored value has all desired fields; the API server adds defaults and drops empty values."""
     if isinstance(desired, dict) and isinstance(stored, dict):

@@ -11,7 +11,7 @@ from tests.integration.clusters.versions import has
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import PODS
+from kuberuntime.objects.resources import PODS, SERVICE_ACCOUNTS
 from leaderworkerset.api import kubernetesfeatures, labels
 
 
@@ -304,6 +304,21 @@ async def test_new_size_replaces_all_groups(space: Space, old: int, new: int) ->
     after = await space.settled()
     assert not before.uids("web").items() & after.uids("web").items()
     assert {meta.annotations(pod)[labels.SIZE] for pod in after.pods.values()} == {str(new)}
+
+
+async def test_differs_from_upstream_service_account_is_removed(space: Space) -> None:
+    """A server-side apply alone does not: nobody owns the alias `serviceAccount`, which restores it (docs/adr/0030)."""
+    await space.create(SERVICE_ACCOUNTS.type_meta | {"metadata": {"name": "team"}}, SERVICE_ACCOUNTS)
+    named = {"workerTemplate": pod_template(serviceAccountName="team")}
+    assert accounts(await space.bring_up(lws(replicas=1, size=2, template=named))) == {"team"}
+    await space.replace_worker_template(pod_template())
+    state = await space.settled()
+    assert accounts(state) == {"default"}
+    assert not meta.spec(state.statefulsets["web"])["template"]["spec"].get("serviceAccountName")
+
+
+def accounts(state: State) -> set[str]:
+    return {meta.spec(pod)["serviceAccountName"] for pod in state.of("web").values()}
 
 
 async def test_leader_template_can_be_added(space: Space) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kuberuntime.objects.appliedfields import is_applied
+from kuberuntime.objects.appliedfields import is_applied, without_account
 from kuberuntime.objects.meta import JSONObject
 
 WANTED: JSONObject = {
@@ -86,3 +86,26 @@ def test_apply_is_skipped_only_if_it_changes_nothing(live: JSONObject, *, is_sam
 
 def test_apply_of_another_manager_is_not_skipped() -> None:
     assert not is_applied(WANTED, stored(), "another")
+
+
+def workload(**spec: str) -> JSONObject:
+    return {"kind": "StatefulSet", "spec": {"replicas": 1, "template": {"spec": {"containers": [], **spec}}}}
+
+
+@pytest.mark.parametrize(
+    ("owned", "account", "removed"),
+    [({}, "team", True), ({"f:serviceAccountName": {}}, "team", False), ({}, "", False)],
+)
+def test_account_without_an_owner_is_removed(owned: JSONObject, account: str, removed: bool) -> None:
+    fields = {"f:spec": {"f:template": {"f:spec": owned}}}
+    stored = workload(serviceAccountName=account, serviceAccount=account) | {
+        "metadata": {"managedFields": [{"manager": "other", "fieldsV1": fields}]}
+    }
+    expected = workload(serviceAccountName="", serviceAccount="")
+    assert without_account(workload(), stored) == (expected if removed else None)
+
+
+def test_account_that_is_desired_stays() -> None:
+    stored = workload(serviceAccountName="team", serviceAccount="team")
+    assert without_account(workload(serviceAccountName="team"), stored) is None
+    assert without_account({"kind": "Service", "spec": {}}, {"kind": "Service", "spec": {}}) is None
