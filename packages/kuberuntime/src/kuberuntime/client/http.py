@@ -315,4 +315,9 @@ def _make_socket(address: aiohttp.AddrInfoType, fence: Fence | None) -> socket.s
 
 
 def _lower(answer: aiohttp.ClientResponse) -> dict[str, str]:
-    return {name.lower(): value for name, value in answer.headers.items()}
+    """Return the headers by lower-case name. A repeated header is one list: API servers send one for each warning."""
+    headers: dict[str, str] = {}
+    for name, value in answer.headers.items():
+        key = name.lower()
+        headers[key] = f"{headers[key]}, {value}" if key in headers else value
+    return headers

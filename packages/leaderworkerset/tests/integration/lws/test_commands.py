@@ -11,6 +11,7 @@ from tests.integration.clusters.space import Space
 
 from kuberuntime import timeouts
 from kuberuntime.client.channels import Channels
+from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Query
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -42,13 +43,13 @@ from leaderworkerset.views.selection import Selection
 LIMIT = 60.0
 
 
-def session_of(space: Space) -> Session:
+def session_of(space: Space, client: Client | None = None) -> Session:
     """Return the session of a command in the test's namespace; none of them opens channels."""
 
     def channels(path: str, query: Query, protocol: str) -> AbstractAsyncContextManager[Channels]:
         raise AssertionError((path, query, protocol))
 
-    return Session(space.client, space.namespace, channels)
+    return Session(client or space.client, space.namespace, channels)
 
 
 async def apply(space: Space, obj: JSONObject) -> list[str]:

@@ -59,6 +59,20 @@ async def test_request_and_answer_arrive_unchanged() -> None:
     assert "accept-encoding" not in headers
 
 
+async def test_repeated_response_headers_are_joined() -> None:
+    """A real API server sends a header for each warning."""
+
+    async def handler(_: web.Request) -> web.Response:
+        response = web.Response()
+        for text in ("a", "b"):
+            response.headers.add("Warning", f'299 - "{text}"')
+        return response
+
+    async with serving(handler) as access:
+        answer = await ask(access, GET)
+    assert answer.headers["warning"] == '299 - "a", 299 - "b"'
+
+
 @pytest.mark.parametrize("size", [2**18 + 1, 3 * 2**20])
 async def test_large_body_is_sent_again_with_renewed_credentials(size: int) -> None:
     body, received = bytes(range(256)) * (size // 256) + b"end", []
