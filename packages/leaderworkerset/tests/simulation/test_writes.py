@@ -1,5 +1,6 @@
 """The writes of the manager for many groups: few statuses and events, and the last status comes in time."""
 
+from collections import Counter
 from typing import Final
 
 import msgspec
@@ -7,16 +8,19 @@ import pytest
 from bench import writes
 from tests import builders
 from tests.simulation.cluster import NAMESPACE, Settings, World, simulated
+from tests.simulation.faults import Schedule
 from tests.simulation.workloads import SLOW, groups
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import EVENTS, PODS, STATEFULSETS
+from leaderworkerset.api.conditions import AVAILABLE
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers.leaderworkerset import QUIET
 from localkube.apiserver.storage.store import Change
 
 GROUPS: Final = 20
+SETS: Final = 20
 TRAVEL: Final = 0.3
 """Seconds that a change takes to the manager, and a write from it, including writes in between."""
 
@@ -44,6 +48,25 @@ async def test_many_groups_need_few_statuses_and_events(world: World) -> None:
     assert (status["replicas"], status["readyReplicas"], status["updatedReplicas"]) == (1, 1, 1)
     assert moved["status"] <= moved["pods"] + QUIET + TRAVEL
     assert len([one for one in world.trace.of("manager-0") if one.object.endswith("/status")]) <= len(created) + 4
+
+
+@pytest.mark.parametrize("latency", [(0.001, 0.02), (0.02, 0.05)])
+def test_small_set_needs_two_statuses_until_available(latency: tuple[float, float]) -> None:
+    """The first names the generation, the second the ready group; the counts in between are not worth a write."""
+
+    @simulated(Settings(managers=(SLOW,), others=Schedule(latency=latency)))
+    async def create_many(world: World) -> None:
+        for number in range(SETS):
+            obj = groups(replicas=1, size=2)
+            await world.create(obj | {"metadata": obj["metadata"] | {"name": f"web{number}"}})
+        await world.at_rest()
+        sets = await world.objects(LEADERWORKERSETS)
+        assert all(meta.is_condition_true(one, AVAILABLE.type) for one in sets)
+        written = Counter(one.object for one in world.trace.of("manager-0") if one.object.endswith("/status"))
+        assert written == dict.fromkeys(written, 2)
+        assert len(written) == len(sets) == SETS
+
+    create_many()
 
 
 @pytest.mark.long

@@ -23,6 +23,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, STATEFULSETS
 from kuberuntime.plan import Actions, Plan, PutStatus, flat, without
 from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.conditions import AVAILABLE
 from leaderworkerset.api.groupname import is_leader
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.capabilities.deciding import decide, describe
@@ -62,6 +63,12 @@ QUIET: Final = 0.2
 PACE: Final = 1.0
 """Seconds between two such writes while the counts continue to change."""
 
+STARTING_PACE: Final = 2.0
+"""Seconds after a status until a status that only changes the numbers of existing or updated groups, at a start.
+
+A group soon becomes ready, which changes the status again.
+"""
+
 TICK: Final = 0.001
 """Times in seconds that are too short to wait for: a timer may be early by less."""
 
@@ -80,8 +87,8 @@ class Memory(Struct):
     changed_at: float = 0.0
     written_at: float = -inf
 
-    def paced(self, plan: Plan, now: float) -> Plan:
-        """Delay a status that only changes counts while further changes are likely, and plan again later.
+    def paced(self, plan: Plan, stored: JSONObject, now: float) -> Plan:
+        """Delay a status that only changes counts of `stored` while further changes are likely, and plan again later.
 
         A status that changes conditions (also the first status of a generation) is written at once.
         """
@@ -91,10 +98,16 @@ class Memory(Struct):
         status = meta.status(write.object)
         if status != self.status:
             self.status, self.changed_at = status, now
-        left = min(self.changed_at + QUIET, self.written_at + PACE) - now
+        is_starting = not meta.is_condition_true(write.object, AVAILABLE.type) and _ready(status) == _ready(stored)
+        due = self.written_at + STARTING_PACE if is_starting else min(self.changed_at + QUIET, self.written_at + PACE)
+        left = due - now
         if left <= TICK:
             return plan
         return replace(plan, actions=without(plan.actions, write)).within(left)
+
+
+def _ready(status: JSONObject) -> int:
+    return status.get("readyReplicas") or 0
 
 
 class LeaderWorkerSetDriver(Driver):
@@ -135,7 +148,8 @@ class LeaderWorkerSetDriver(Driver):
             memory = self._memories.setdefault(key, Memory())
             memory.source, memory.surplus = decision.source, decision.surplus
             memory.known = Known(edition=decision.edition, applied=decision.applied or memory.known.applied)
-            return memory.paced(decision.plan, self._clock.monotonic())
+            stored = meta.status(self._informers.leaderworkersets.store.get(key) or {})
+            return memory.paced(decision.plan, stored, self._clock.monotonic())
         return decision.plan
 
     def failed(self, key: ObjectKey) -> Actions:
