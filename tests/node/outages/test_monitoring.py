@@ -142,7 +142,6 @@ def test_prometheus_fires_and_resolves_three_alerts(monitored: Place, tmp_path: 
     fires("LWSGroupsGivenUp", "spent")
     crashing["spec"]["leaderWorkerTemplate"]["workerTemplate"] = pod()
     place.apply(crashing)
-    place.lws("recover", "spent")
     is_resolved("LWSGroupsGivenUp", "spent")
 
     with product.no_managers(place.cluster):
