@@ -38,7 +38,6 @@ def test_explain_names_a_taint(place: Place) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.xfail(strict=True, reason="the diagnosis is LWS-E004, and does not name the Deployment with 0 replicas")
 def test_explain_names_managers_scaled_to_0(place: Place) -> None:
     place.ready(leaderworkerset("web", pod()), 2)
     with product.no_managers(place.cluster):

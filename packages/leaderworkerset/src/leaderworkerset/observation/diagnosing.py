@@ -20,7 +20,7 @@ from kuberuntime.objects import meta, resources
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.api.metadata import LEASE, SELECTOR
+from leaderworkerset.api.metadata import LEASE, MANAGER
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.decisionevents import CONTENTION
 from leaderworkerset.core.gang.volcano import GROUP_NAME
@@ -174,9 +174,8 @@ def _awaits_manager(group: Group) -> bool:
 
 def of_manager() -> Iterator[Want]:
     """Yield the lists for a manager that may not act."""
-    selector = ",".join(f"{key}={value}" for key, value in SELECTOR.items())
     name = f"{LEADERWORKERSETS.plural}.{LEADERWORKERSETS.group}"
-    yield Want(Query(resources.DEPLOYMENTS, label_selector=selector))
+    yield Want(Query(resources.DEPLOYMENTS, field_selector=f"metadata.name={MANAGER}"))
     yield Want(Query(resources.LEASES, field_selector=f"metadata.name={LEASE}"))
     yield Want(only(resources.CUSTOM_RESOURCE_DEFINITIONS, ObjectKey("", name)))
 

@@ -15,7 +15,7 @@ from tests.integration.lws.explanations import (
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, LEASES, STATEFULSETS
-from leaderworkerset.api.metadata import LEASE, SELECTOR
+from leaderworkerset.api.metadata import LABELS, LEASE, MANAGER, SELECTOR
 from leaderworkerset.diagnosis.causes.managers import SILENCE
 from leaderworkerset.diagnosis.causes.unattended import BUSY
 
@@ -47,7 +47,7 @@ async def test_explain_names_a_manager_without_pods(space: Space) -> None:
     deployment = {
         "apiVersion": DEPLOYMENTS.api_version,
         "kind": DEPLOYMENTS.kind,
-        "metadata": {"name": "manager", "labels": SELECTOR},
+        "metadata": {"name": MANAGER, "labels": dict(LABELS)},
         "spec": {
             "replicas": 2,
             "selector": {"matchLabels": SELECTOR},
@@ -59,11 +59,11 @@ async def test_explain_names_a_manager_without_pods(space: Space) -> None:
         await space.create(deployment, DEPLOYMENTS)
         await space.patch({"spec": {"replicas": 2}})
         told = await named(space, "LWS-E003", late=SILENCE)
-        await space.delete("manager", DEPLOYMENTS)
+        await space.delete(MANAGER, DEPLOYMENTS)
     finally:
         await space.manager.start()
     assert told.sentence.startswith("the manager does not run: the newest spec of web has not been acted on for")
-    assert f"Deployment {space.namespace}/manager: 0 of 2 replicas ready" in told.evidence
+    assert f"Deployment {space.namespace}/{MANAGER}: 0 of 2 replicas ready" in told.evidence
 
 
 async def test_explain_names_a_statefulset_without_a_status(space: Space) -> None:
