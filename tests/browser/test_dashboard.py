@@ -266,7 +266,7 @@ def test_hostile_page_in_the_same_browser_reads_and_does_nothing(visiting: Visit
         const found = [];
         for (const [path, options] of [
             ['', {}], ['', {credentials: 'include'}], ['', {mode: 'no-cors', credentials: 'include'}],
-            ['sets/default/web?stream=', {credentials: 'include'}],
+            ['stream?key=1&of=sets/default/web', {credentials: 'include'}],
             ['act', {method: 'POST', credentials: 'include', mode: 'no-cors', body: '{"verb": "restart"}'}],
         ]) {
             try { found.push((await (await fetch(base + path, options)).text()).slice(0, 80)); } catch { found.push(''); }

@@ -40,9 +40,7 @@ def test_page_continues_after_an_expired_login(scheme: str) -> None:
             await page.locator("#pulse.live").wait_for()
             assert house.dashboard.door is not None
             house.dashboard.door.visitors._sessions.clear()
-            for stream in list(house.dashboard._streams):
-                if stream is not None:
-                    stream.cancel()
+            house.dashboard.streams.leave()
             async with context.expect_page() as opening:
                 await page.click("#connection a")
             other = await opening.value

@@ -74,15 +74,10 @@ def test_dashboard_shows_the_explanation_and_the_logs(cluster: Cluster) -> None:
     cluster.apply(lws("dash", shell_script("echo '<b>bold</b> words'; echo out of luck >&2; exit 3"), restart="None"))
     with cluster.shell.running("dashboard", f"--local={cluster.name}", "--no-browser") as dashboard:
         browser = Browser(dashboard)
-        browser.wait("sets/default/dash?stream=", b"LWS-E071")
+        browser.wait("stream?key=1&of=sets/default/dash", b"LWS-E071")
         assert "LWS-E071" in browser.text()
-
-        def logged() -> set[str]:
-            lines = browser.ask("GET", "logs/default/dash?rank=0/0&follow=false").text.splitlines()
-            return {json.loads(line).get("text") for line in lines if line}
-
-        # A program that was just started again has printed nothing.
-        until(lambda: {"<b>bold</b> words", "out of luck"} <= logged(), "the lines of the program")
+        for line in (b'"<b>bold</b> words"', b'"out of luck"'):
+            browser.wait("stream?key=1&of=logs/default/dash?rank=0/0", line)
         masked = "&lt;b&gt;bold&lt;/b&gt; words"
         until(lambda: masked in browser.text("pane/default/dash/0/0"), "the lines in the page")
         link = 'href="sets/default/dash/history/0/1"'  # the recorder writes after the cause is known
@@ -147,10 +142,10 @@ def test_dashboard_outlives_its_cluster(shell: Shell, deletes: bool) -> None:
         browser = Browser(dashboard)
         assert "first" in browser.text()
         shell.lws("down", "comes", *(["--delete"] if deletes else []))
-        browser.wait("?stream=", b"does not answer")
+        browser.wait("stream?key=1&of=", b"does not answer")
         shell.lws("up", "comes", "--detach")
         cluster.start(lws("second", shell_script("sleep 3600", grace=1)))
-        browser.wait("sets/default/second?stream=", b"1 of 1 group ready")
+        browser.wait("stream?key=1&of=sets/default/second", b"1 of 1 group ready")
         until(lambda: "does not answer" not in browser.text(), "the end of the notice")
         assert ('id="s/default/first"' in browser.text()) is not deletes
         dashboard.send_signal(signal.SIGINT)

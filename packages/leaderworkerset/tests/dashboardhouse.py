@@ -319,12 +319,17 @@ async def until(check: Any, what: str) -> None:
     raise AssertionError(f"not in {LIMIT} s: {what}")
 
 
+def topic(path: str, ident: str = "") -> dict[str, str]:
+    """Return the query with which a stream begins to follow a page or logs."""
+    return {"key": "1", "of": path, "from": ident}
+
+
 def events(chunks: Iterable[bytes]) -> list[tuple[str, str]]:
-    """Return the names and the data of events of a stream."""
+    """Return the names and the data of events of a stream, without the first one, which has its number."""
     found = []
     for block in b"".join(chunks).decode().split("\n\n"):
         lines = dict(line.split(": ", 1) for line in block.split("\n") if ": " in line and not line.startswith(":"))
-        if "event" in lines:
+        if "event" in lines and lines["event"] != "opened":
             found.append((lines["event"], lines["data"]))
     return found
 

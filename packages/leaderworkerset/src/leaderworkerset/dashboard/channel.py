@@ -18,9 +18,6 @@ KEPT_FRAMES: Final = 256
 KEPT_BYTES: Final = 2**20
 """The bounds of the frames that are kept of one page for browsers that reconnect."""
 
-HEARTBEAT: Final = b"event: beat\ndata: 1\n\n"
-"""An event rather than a comment, so that pages know when the server last answered."""
-
 
 class Frame(msgspec.Struct, frozen=True):
     """One event of the stream: the number of the state that it leads to, and its bytes."""

@@ -123,7 +123,7 @@ class LiveModel:
         self._lookers = 0
         self._order = CardOrder()
         self._patience = PATIENCE
-        self.picture = Picture(namespace=namespace, now=self.clock.now())
+        self.picture = Picture(namespace=namespace, now=self.clock.now(), commands=commands)
 
     @property
     def followed(self) -> tuple[Relistable, ...]:
@@ -172,6 +172,7 @@ class LiveModel:
             trouble=self._trouble,
             answered=self._answered,
             order=self._order,
+            commands=self.commands,
         )
         if not self._order.may_change(picture.now):
             return picture

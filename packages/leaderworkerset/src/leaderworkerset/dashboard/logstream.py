@@ -1,4 +1,4 @@
-"""The logs of several ranks as one stream of JSON lines: rank, time, text, and whether the line names an error.
+"""The logs of several ranks as JSON lines: rank, time, text, and whether the line names an error.
 
 Past lines come first, then new ones while the page is open, also after restarts and broken connections. A browser that
 reads slowly delays its own stream only, and at most `WAITING` lines wait for it. Pages show lines as text only,
@@ -21,14 +21,14 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.api import labels
 from leaderworkerset.dashboard.livemodel import LiveModel
 from leaderworkerset.observation.logfollowing import LogFollower, Streams
-from leaderworkerset.observation.podlogs import LogError, PodLogOptions, read
+from leaderworkerset.observation.podlogs import PodLogOptions
 from leaderworkerset.views.groups import name_of, place_of
 
 MOST_STREAMS: Final = 64
 """The maximum of ranks whose logs one page follows."""
 
 TAIL: Final = 500
-"""The number of past lines of each rank, unless the page requests fewer."""
+"""The number of past lines of each rank."""
 
 WAITING: Final = 2000
 BETWEEN_SIGNS: Final = 5.0
@@ -39,13 +39,10 @@ LONGEST_LINE: Final = 16_384
 
 
 class LogRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The ranks of a set (none: every leader), the number of past lines, and whether to follow new ones."""
+    """The ranks of a set (none: every leader)."""
 
     key: ObjectKey
     places: frozenset[str] = frozenset()
-    tail: int = TAIL
-    follow: bool = True
-    previous: bool = False
 
     def covers(self, pod: JSONObject) -> bool:
         """Return whether a pod is chosen."""
@@ -132,12 +129,10 @@ class LineQueue:
 
 
 async def send(model: LiveModel, request: LogRequest, write: Callable[[bytes], Awaitable[None]]) -> None:
-    """Write lines until the set is deleted, or only past lines unless the request follows; errors of `write` are raised."""
+    """Write lines until the set is deleted; errors of `write` are raised."""
     lines = LineQueue()
-    options = PodLogOptions(tail=request.tail, timestamps=True, previous=request.previous)
-    read_all = _follow if request.follow and not request.previous else _past
     async with asyncio.TaskGroup() as tasks:
-        reading = tasks.create_task(read_all(model, request, options, lines))
+        reading = tasks.create_task(_follow(model, request, lines))
         try:
             while not reading.done() or lines.has_some:
                 await write(await lines.take(BETWEEN_SIGNS))
@@ -145,7 +140,8 @@ async def send(model: LiveModel, request: LogRequest, write: Callable[[bytes], A
             reading.cancel()
 
 
-async def _follow(model: LiveModel, request: LogRequest, options: PodLogOptions, lines: LineQueue) -> None:
+async def _follow(model: LiveModel, request: LogRequest, lines: LineQueue) -> None:
+    options = PodLogOptions(tail=TAIL, timestamps=True)
     streams = Streams(
         MOST_STREAMS,
         lambda: lines.note(f"more than {MOST_STREAMS} ranks: choose some of them"),
@@ -156,12 +152,3 @@ async def _follow(model: LiveModel, request: LogRequest, options: PodLogOptions,
         await follower.run(model, SharedPods(model, request.key))
     except* KubeError as errors:
         lines.note(str(errors.exceptions[0]))
-
-
-async def _past(model: LiveModel, request: LogRequest, options: PodLogOptions, lines: LineQueue) -> None:
-    for pod in filter(request.covers, model.everything.pods.store.list()):
-        try:
-            async for line in read(model.client, pod, options):
-                lines.line(pod, line)
-        except (LogError, KubeError) as error:
-            lines.note(str(error))

@@ -19,7 +19,7 @@ from leaderworkerset.diagnosis.catalogue import NO_CAUSE
 from leaderworkerset.diagnosis.diagnose import diagnose, of_whole, worst
 from leaderworkerset.diagnosis.facts import verdict_of
 from leaderworkerset.diagnosis.finding import Diagnosis
-from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.diagnosis.observed import Commands, Observed
 from leaderworkerset.views import edge, reasons
 from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.groups import MISSING, Group, Rank, View
@@ -90,7 +90,8 @@ class ToldWhole(Struct, frozen=True):
 class Picture(Struct, frozen=True, kw_only=True):
     """All sets of a namespace (empty: of all) at one moment.
 
-    `trouble` is the reason why it may be out of date, and `answered` the time of the last answer of the API server.
+    `trouble` is the reason why it may be out of date, and `answered` the time of the last answer of the API server. `commands`
+    address the same cluster.
     """
 
     namespace: str
@@ -102,6 +103,7 @@ class Picture(Struct, frozen=True, kw_only=True):
     trouble: str = ""
     answered: datetime | None = None
     order: CardOrder = CardOrder()
+    commands: Commands = Commands()
 
     def told(self, view: View) -> ToldSet:
         """Return a LeaderWorkerSet with its diagnosis; without a diagnosis it is in progress, and in error its error."""
@@ -109,7 +111,7 @@ class Picture(Struct, frozen=True, kw_only=True):
 
     def _told(self, view: View) -> ToldSet:
         selection = Selection(view.name)
-        observed = Observed(view=view, now=self.now)
+        observed = Observed(view=view, now=self.now, commands=self.commands)
         verdict = verdict_of(view, selection, self.now)
         if verdict in AS_DESIRED and not departures.is_moving(view):
             return ToldSet(view, diagnose(observed, selection))

@@ -1,14 +1,16 @@
 """The HTTP server of the dashboard: every request passes the gate, pages come from the hub, streams are bounded.
 
-Addresses below the base: `open` (the link), pages (`address.py`), the same with `?stream=STATE` for what changes there,
-`pane/NAMESPACE/NAME/GROUP/RANK`, `logs/NAMESPACE/NAME`, `first-error/NAMESPACE/NAME`, `search`, `static/FILE`, and `act` for actions.
+Addresses below the base: `open` (the link), pages (`address.py`), `stream` for changes and logs (`streams.py`) and `stream/NUMBER/KEY`
+for its topics, `pane/NAMESPACE/NAME/GROUP/RANK`, `first-error/NAMESPACE/NAME`, `search`, `static/FILE`, and `act` for actions.
 """
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Final
+from urllib.parse import parse_qs
 
 import msgspec
 import structlog
@@ -25,7 +27,6 @@ from kuberuntime.serving.serving import Listener
 from leaderworkerset.dashboard import actions, address, exporting, firsterror, logstream, responses, searching, sidepane
 from leaderworkerset.dashboard.actions import ActionError, Runner
 from leaderworkerset.dashboard.address import PageForm, PageKind
-from leaderworkerset.dashboard.channel import HEARTBEAT, Channel
 from leaderworkerset.dashboard.gatekeeper import COOKIE, Gate, Refusal, Secrets
 from leaderworkerset.dashboard.hub import PAGES, Hub
 from leaderworkerset.dashboard.livemodel import LiveModel, live
@@ -35,7 +36,8 @@ from leaderworkerset.dashboard.markup import tag
 from leaderworkerset.dashboard.pages import htmldocument
 from leaderworkerset.dashboard.pages.header import ClusterIdentity
 from leaderworkerset.dashboard.pages.htmldocument import Serving
-from leaderworkerset.dashboard.visitors import LONGEST_TOKEN, RECHECK, Host, Visitors
+from leaderworkerset.dashboard.streams import KEY, MOST_TOPICS, Streams, Topic, Write, changes, lines_to
+from leaderworkerset.dashboard.visitors import LONGEST_TOKEN, Host, Visitors
 from leaderworkerset.diagnosis.catalogue import BY_CODE
 from leaderworkerset.observation.following import Followed
 from leaderworkerset.views.groups import name_of
@@ -46,18 +48,8 @@ CONNECTIONS: Final = 128
 MOST_BODY: Final = 4096
 """Bytes of a request for an action."""
 
-MOST_STREAMS: Final = 48
-"""The maximum of streams that are open at once: pages and logs of all tabs."""
-
-MOST_OF_USER: Final = 12
-"""The maximum of streams of one user of a shared dashboard."""
-
-AGAIN: Final = b"retry: 500\n\n"
-"""The milliseconds after which a browser opens a stream again that ended."""
-
-BETWEEN_BEATS: Final = 15.0
 PATIENCE: Final = 30.0
-"""The maximum seconds for a browser to read an event of a stream, and for a dry run."""
+"""The maximum seconds for a dry run."""
 
 LONGEST_ACTION: Final = 660.0
 """The maximum seconds for the command of an action: longer than `lws restart` waits for groups."""
@@ -98,7 +90,7 @@ class Dashboard(msgspec.Struct):
     door: LoginDoor | None = None
     """The login of a shared dashboard; None if only the browser that opened the link may read."""
     host: str = LOOPBACK
-    _streams: dict[asyncio.Task[None] | None, str] = msgspec.field(default_factory=dict)
+    streams: Streams = msgspec.field(default_factory=Streams)
     _listener: Listener | None = None
 
     async def listen(self, port: int) -> None:
@@ -110,9 +102,7 @@ class Dashboard(msgspec.Struct):
 
     async def leave(self) -> None:
         """Stop listening, and close all connections; streams are cancelled, as they do not end by themselves."""
-        for stream in self._streams:
-            if stream is not None:
-                stream.cancel()
+        self.streams.leave()
         if self._listener is not None:
             await self._listener.__aexit__(None, None, None)
             self._listener = None
@@ -158,8 +148,10 @@ class Dashboard(msgspec.Struct):
                 return await self._pane(ObjectKey(namespace, name), group, rank)
             case "first-error", [namespace, name]:
                 return await self._first_error(request, ObjectKey(namespace, name))
-            case "logs", [namespace, name]:
-                return await self._logs(request, ObjectKey(namespace, name))
+            case "stream", []:
+                return await self._stream(request)
+            case "stream", [ident, key]:
+                return self._change(request, ident, key)
             case _:
                 return self._known(request, first, rest) or await self._page(request, "/".join([first, *rest]))
 
@@ -214,8 +206,6 @@ class Dashboard(msgspec.Struct):
                 return await self._shown(request, page_address)
 
     async def _shown(self, request: web.Request, page_address: address.Address) -> web.StreamResponse:
-        if "stream" in request.query:
-            return await self._stream(request, page_address)
         channel = await self.hub.channel(page_address)
         rights = self._rights(request)
         serving = Serving(
@@ -243,72 +233,69 @@ class Dashboard(msgspec.Struct):
             case _:
                 return True
 
-    async def _stream(self, request: web.Request, page_address: address.Address) -> web.StreamResponse:
-        """Send the changes of a page since the state that the browser has."""
-        if most := self._exceeded(request):
+    async def _stream(self, request: web.Request) -> web.StreamResponse:
+        """Send the changes of pages and the lines of logs that a browser follows."""
+        user, first = self._user(request), None
+        if "of" in request.query:
+            key = request.query.get("key", "")
+            if (topic := self._topic(key, request.query)) is None:
+                return responses.missing()
+            first = (key, topic)
+        if most := self.streams.exceeded(user, is_shared=self.door is not None):
             return responses.busy(most)
-        last = request.headers.get("Last-Event-ID") or request.query["stream"]
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
-        with (
-            self._streaming(request),
-            suppress(ConnectionError, TimeoutError),
-        ):  # the browser has left, or reads nothing
-            async with self.hub.looking(page_address) as channel, timeouts.within(RECHECK if self.door else None):
-                await response.prepare(request)
-                await response.write(AGAIN)
-                await _send(response, channel, last)
+
+        async def admits() -> bool:
+            return self.door is None or await self.door.admits(request)
+
+        try:
+            await response.prepare(request)
+            await self.streams.serve(user, response.write, first, admits)
+        except* (ConnectionError, TimeoutError):  # the browser has left, or reads nothing
+            pass
         return response
 
-    def _exceeded(self, request: web.Request) -> int:
-        """Return the limit of streams that a further one would exceed, of the user or of all; 0 if none."""
+    def _change(self, request: web.Request, ident: str, key: str) -> web.StreamResponse:
+        """Add a topic to an open stream, or remove one."""
         user = self._user(request)
-        if self.door is not None and list(self._streams.values()).count(user) >= MOST_OF_USER:
-            return MOST_OF_USER
-        return MOST_STREAMS if len(self._streams) >= MOST_STREAMS else 0
+        stream = self.streams.find(ident, user)
+        if stream is None:
+            return web.Response(status=410, text="this stream has ended\n")
+        if "of" not in request.query:
+            stream.remove(key)
+            return web.Response(status=204)
+        if (topic := self._topic(key, request.query)) is None:
+            return responses.missing()
+        if self.streams.is_full(user):
+            return responses.busy(MOST_TOPICS)
+        stream.add(key, topic)
+        return web.Response(status=204)
+
+    def _topic(self, key: str, query: Mapping[str, str]) -> Topic | None:
+        """Return the topic that a query names: the logs `logs/NAMESPACE/NAME?rank=PLACE`, or a page since a state."""
+        if not KEY.fullmatch(key):
+            return None
+        path, _, text = query["of"].partition("?")
+        own = parse_qs(text)
+        match path.split("/"):
+            case ["logs", namespace, name]:
+                places = own.get("rank", [])
+                if not all(map(logstream.is_place, places)) or len(places) > logstream.MOST_STREAMS:
+                    return None
+                log_request = LogRequest(key=ObjectKey(namespace, name), places=frozenset(places))
+                return lambda write: logstream.send(self.model, log_request, lines_to(write))
+            case _:
+                with suppress(address.NoSuchPageError):
+                    page_address = address.parse(path, {name: values[-1] for name, values in own.items()})
+                    return partial(self._follow, page_address, query.get("from", ""))
+                return None
+
+    async def _follow(self, page_address: address.Address, last: str, write: Write) -> None:
+        async with self.hub.looking(page_address) as channel:
+            await changes(channel, last, write)
 
     def _user(self, request: web.Request) -> str:
         return self.about.user if self.door is None else request[VISITOR].user
-
-    @contextmanager
-    def _streaming(self, request: web.Request) -> Iterator[None]:
-        """Count a stream, and end it when the server ends."""
-        task = asyncio.current_task()
-        self._streams[task] = self._user(request)
-        try:
-            yield
-        finally:
-            del self._streams[task]
-
-    async def _logs(self, request: web.Request, key: ObjectKey) -> web.StreamResponse:
-        query = request.query
-        places = query.getall("rank", [])
-        tail = decimals.natural(query.get("tail", str(logstream.TAIL)))
-        if not all(map(logstream.is_place, places)) or len(places) > logstream.MOST_STREAMS or tail is None:
-            return responses.missing()
-        if most := self._exceeded(request):
-            return responses.busy(most)
-        log_request = LogRequest(
-            key=key,
-            places=frozenset(places),
-            tail=min(tail, logstream.TAIL),
-            follow=query.get("follow") != "false",
-            previous=query.get("previous") == "true",
-        )
-        response = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
-
-        async def write(data: bytes) -> None:
-            if self.door is not None and not await self.door.admits(request):
-                raise ConnectionError  # lines, or an empty one, are written every few seconds
-            async with timeouts.within(PATIENCE):
-                await response.write(data)
-
-        with self._streaming(request):
-            try:
-                await response.prepare(request)
-                await logstream.send(self.model, log_request, write)
-            except* (ConnectionError, TimeoutError):
-                pass
-        return response
 
     async def _first_error(self, request: web.Request, key: ObjectKey) -> web.StreamResponse:
         view, places = self.model.picture.find(key), frozenset(request.query.getall("rank", []))
@@ -380,20 +367,3 @@ async def _served(dashboard: Dashboard, port: int, *beside: Followed) -> AsyncIt
         finally:
             showing.cancel()
             await dashboard.leave()
-
-
-async def _send(response: web.StreamResponse, channel: Channel, last: str) -> None:
-    while True:
-        newest = channel.ident
-        for data in channel.after(last):
-            async with timeouts.within(PATIENCE):
-                await response.write(data)
-        last = newest
-        if channel.ident != last:
-            continue  # it changed while the browser was reading
-        try:
-            async with timeouts.within(BETWEEN_BEATS):
-                await channel.changed()
-        except TimeoutError:
-            async with timeouts.within(PATIENCE):
-                await response.write(HEARTBEAT)

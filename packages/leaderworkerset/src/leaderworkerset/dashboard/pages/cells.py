@@ -154,7 +154,8 @@ def absent(picture: Picture, address: Address, *regions: str) -> Rendering:
     keys = [*(view.key for view in picture.views), *(whole.key for whole in picture.sets)]
     others = sorted(key.name for key in keys if key.namespace == address.key.namespace)
     near = get_close_matches(address.key.name, others, n=1)
-    steps = [f"lws -n {address.key.namespace} get", f"lws -n {address.key.namespace} history {address.key.name}"]
+    lws = f"{picture.commands.lws} -n {address.key.namespace}"
+    steps = [f"{lws} get", f"{lws} history {address.key.name}"]
     head = tag(
         "div",
         tag("h1", words),

@@ -47,7 +47,9 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
     return {
         "trouble": cells.trouble(picture),
         "totals": [totals.piece(*_by_kind(items), facts)],
-        "summary": [Piece("summary-text", tag("span", _summary(picture, items), _empty(items), id="summary-text"))],
+        "summary": [
+            Piece("summary-text", tag("span", _summary(picture, items), _empty(picture, items), id="summary-text"))
+        ],
         "sets": [piece for item in items for piece in make(item)],
     }
 
@@ -86,9 +88,9 @@ def _verdicts(kind: str, sets: Sequence[ToldSet] | Sequence[ToldWhole]) -> str:
     return f"{counted(len(sets), kind)}: {', '.join(words)}" if sets else ""
 
 
-def _empty(items: list[ToldSet | ToldWhole]) -> Safe | None:
+def _empty(picture: Picture, items: list[ToldSet | ToldWhole]) -> Safe | None:
     """Return the command to type where there are no sets."""
-    return None if items else joined(". Create one: ", cells.command("lws apply -f FILE.yaml"))
+    return None if items else joined(". Create one: ", cells.command(f"{picture.commands.lws} apply -f FILE.yaml"))
 
 
 def _item(item: ToldSet | ToldWhole) -> Iterator[Piece]:

@@ -1,4 +1,5 @@
 // Lines of several ranks, merged by time or side by side. Everything a program printed is shown as text, never as HTML.
+import { follow } from "./connection.js";
 import { download } from "./saving.js";
 import { onChange } from "./stream.js";
 
@@ -8,7 +9,7 @@ const box = document.getElementById("lines");
 const output = document.getElementById("log-state");
 const words = document.getElementById("log-search");
 const lines = [];
-let stop = new AbortController();
+let stop = () => {};
 let isBeside = false;
 let follows = true;
 let wanted = null; // the first error of all ranks, until its line is there
@@ -58,28 +59,23 @@ function remember(places) {
   history.replaceState(null, "", address);
 }
 
-async function read() {
-  stop.abort();
-  const mine = (stop = new AbortController());
+// Follows the chosen ranks. When the stream is opened again, lines that are here already are not added again.
+function read() {
+  stop();
   lines.length = 0;
   paint();
   const query = new URLSearchParams(new URLSearchParams(location.search).getAll("rank").map((place) => ["rank", place]));
-  try {
-    const answer = await fetch(`${root.dataset.source}?${query}`, { signal: mine.signal });
-    if (!answer.ok) throw new Error(await answer.text());
-    const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-    let rest = "";
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) break;
-      const parts = (rest + value).split("\n");
-      rest = parts.pop();
-      add(parts.filter(Boolean).map((one) => JSON.parse(one)));
-    }
-    output.textContent = "the stream has ended";
-  } catch (error) {
-    if (!mine.signal.aborted) output.textContent = `the stream broke: ${error.message}`;
-  }
+  const newest = new Map();
+  let before = new Map();
+  stop = follow(`${root.dataset.source}?${query}`, "", ({ name, data }) => {
+    if (name === "begin") before = new Map(newest);
+    if (name === "end") output.textContent = "the stream has ended";
+    if (name === "refused") output.textContent = data;
+    if (name !== "lines") return;
+    const found = data.split("\n").map((one) => JSON.parse(one)).filter((one) => !(one.time <= before.get(one.rank)));
+    for (const one of found) if (one.rank) newest.set(one.rank, one.time);
+    add(found);
+  });
 }
 
 function add(found) {

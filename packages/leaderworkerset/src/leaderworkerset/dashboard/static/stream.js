@@ -1,11 +1,12 @@
-// The stream of differences of this page: applied to its regions, resumed where it broke, closed while nobody looks.
+// The differences of this page: applied to its regions, in the order in which they come.
+import { follow } from "./connection.js";
+
+const SILENCE = 12; // seconds without a sign of life of the server
 const live = document.getElementById("live");
 const changed = [];
 const pulse = document.getElementById("pulse");
 let answered = Date.now();
 let isLost = false;
-let state = document.body.dataset.ident;
-let source = null;
 
 // Calls `callback` with the set of changed ids after each change of the page.
 export function onChange(callback) {
@@ -13,34 +14,28 @@ export function onChange(callback) {
 }
 
 export function start() {
-  document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
-  if (!document.hidden) open();
+  const [base, address] = [document.baseURI, location.href.split("#")[0]];
+  follow(address.slice(base.length), document.body.dataset.ident, take);
   setInterval(beat, 1000);
 }
 
-function open() {
-  if (source) return;
-  const address = new URL(location.href);
-  address.searchParams.set("stream", state);
-  source = new EventSource(address);
-  source.addEventListener("difference", (event) => take(event, apply));
-  source.addEventListener("whole", (event) => take(event, replaceAll));
-  source.addEventListener("beat", heard);
-  source.addEventListener("open", () => (heard(), notice("")));
-  source.addEventListener("error", () => {
+function take({ name, data }) {
+  if (name === "lost") {
     isLost = true;
     setTimeout(complain, 1200);
-    if (source.readyState === EventSource.CLOSED) {
-      // The browser gives up after a refusal, so it is tried again here.
-      close();
-      askWhy();
-      setTimeout(() => document.hidden || open(), 3000);
-    }
-  });
+    setTimeout(askWhy, 1200);
+    return;
+  }
+  heard();
+  if (name === "refused") notice(`⚠ ${data}`);
+  if (name === "begin") notice("");
+  if (name === "difference") change(apply, data);
+  if (name === "whole") change(replaceAll, data);
 }
 
 // A shared dashboard refuses a user whose login has ended; the page continues after a login in another tab.
 async function askWhy() {
+  if (!isLost) return;
   const answer = await fetch("search").catch(() => null);
   if (answer?.status !== 401) return;
   const link = Object.assign(document.createElement("a"), { href: "login", target: "_blank", textContent: "log in again" });
@@ -64,27 +59,15 @@ function heard() {
 function beat() {
   const seconds = Math.round((Date.now() - answered) / 1000);
   const age = seconds < 120 ? `${seconds} s` : `${Math.floor(seconds / 60)} min`;
-  // Two heartbeats were missed: the connection hangs, as after sleep.
-  if (seconds > 40 && source && !document.hidden) {
-    isLost = true;
-    close();
-    open();
-  }
+  if (seconds > SILENCE && !document.hidden) isLost = true;
   const isOld = document.getElementById("trouble-text") !== null;
   pulse.className = isLost ? "lost" : isOld ? "" : "live";
   pulse.textContent = isLost ? `✕ not connected, ${age} old` : isOld ? "⚠ old: no answer from the API server" : `● live, ${age}`;
 }
 
-function close() {
-  source?.close();
-  source = null;
-}
-
-function take(event, use) {
-  state = event.lastEventId;
-  heard();
+function change(use, data) {
   const kept = focused();
-  const ids = use(JSON.parse(event.data));
+  const ids = use(JSON.parse(data));
   restore(kept);
   for (const callback of changed) callback(ids);
 }

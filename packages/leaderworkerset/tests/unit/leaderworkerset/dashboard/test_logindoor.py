@@ -11,8 +11,8 @@ from testkit.setclock import SetClock
 from tests.dashboardhouse import House, Tokens, open_house
 
 from leaderworkerset.dashboard.gatekeeper import ACTION_HEADER, HEADERS
+from leaderworkerset.dashboard.streams import MOST_OF_USER as MOST_STREAMS_OF_USER
 from leaderworkerset.dashboard.visitors import LONGEST_VISIT, MOST_OF_USER, MOST_SESSIONS, RECHECK, Visitors
-from leaderworkerset.dashboard.webserver import MOST_OF_USER as MOST_STREAMS_OF_USER
 
 pytestmark = pytest.mark.slow
 
@@ -45,13 +45,14 @@ async def test_visitor_without_a_login_sees_the_login_page_only() -> None:
             "",
             "sets/default/findme",
             "sets/default/findme?as=text",
-            "?stream=",
+            "stream",
+            "stream?key=1&of=",
             "search?q=findme",
             "static/main.js",
         )
         places = (
             "pane/default/findme/0/0",
-            "logs/default/findme",
+            "stream?key=1&of=logs/default/findme",
             "first-error/default/findme",
             "open?token=",
             "topology",
@@ -182,18 +183,22 @@ async def test_logout_ends_the_session() -> None:
 async def test_one_user_leaves_streams_to_others() -> None:
     async with open_house(tokens=Tokens()) as house, AsyncExitStack() as stack:
         ann, bob = [await stack.enter_async_context(browser(house, f"token-of-{name}")) for name in ("ann", "bob")]
-        paths = [f"?stream={number}" for number in range(MOST_STREAMS_OF_USER + 1)]
-        opened = [await stack.enter_async_context(ann.get(house.base + path)) for path in paths]
+        attempts = range(MOST_STREAMS_OF_USER + 1)
+        opened = [await stack.enter_async_context(ann.get(house.base + "stream")) for _ in attempts]
         assert [stream.status for stream in opened] == [200] * MOST_STREAMS_OF_USER + [503]
-        stream = await stack.enter_async_context(bob.get(house.base + "?stream=0"))
+        stream = await stack.enter_async_context(bob.get(house.base + "stream"))
         assert stream.status == 200
+        ident = (await opened[0].content.readuntil(b"\n\n")).decode().split("data: ")[1].strip()
+        for session, status in ((bob, 410), (ann, 204)):
+            async with session.get(f"{house.base}stream/{ident}/1", params={"of": "topology"}) as answer:
+                assert answer.status == status, "only its user changes a stream"
 
 
 async def test_log_stream_ends_after_the_logout() -> None:
     async with open_house(tokens=Tokens()) as house, browser(house, "token-of-ann") as session:
         await house.put_set("web", replicas=1, size=1)
         await house.shows(web_0="Running")
-        async with session.get(house.base + "logs/default/web") as stream:
+        async with session.get(house.base + "stream?key=1&of=logs/default/web") as stream:
             assert stream.status == 200
             async with session.post(house.base + "logout", headers=own(house)) as response:
                 assert response.status == 200

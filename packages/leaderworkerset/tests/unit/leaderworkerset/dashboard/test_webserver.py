@@ -2,13 +2,14 @@
 
 import asyncio
 import json
+import re
 from contextlib import AsyncExitStack
 from random import Random
 
 import aiohttp
 import pytest
 from tests.attacker import Attacker
-from tests.dashboardhouse import NODE, House, events, open_house, serving, until
+from tests.dashboardhouse import NODE, House, events, open_house, serving, topic, until
 from tests.fuzz.seeds import seeds
 from tests.integration.clusters import objects
 from tests.unit.leaderworkerset.cli.views.test_episodetable import FULL
@@ -21,7 +22,8 @@ from leaderworkerset.dashboard.exporting import files
 from leaderworkerset.dashboard.gatekeeper import ACTION_HEADER, COOKIE, HEADERS
 from leaderworkerset.dashboard.pages.header import ClusterIdentity
 from leaderworkerset.dashboard.pages.page import BETWEEN_READINGS
-from leaderworkerset.dashboard.webserver import MOST_STREAMS
+from leaderworkerset.dashboard.streams import MOST_STREAMS, MOST_TOPICS
+from leaderworkerset.diagnosis.observed import Commands
 from leaderworkerset.recording.episode import Episode
 
 pytestmark = pytest.mark.slow
@@ -32,7 +34,7 @@ async def first_events(
 ) -> list[tuple[str, str]]:
     """Read a stream until so many events have come."""
     chunks: list[bytes] = []
-    async with session.get(house.base + path, params={"stream": ident}) as response:
+    async with session.get(house.base + "stream", params=topic(path, ident)) as response:
         assert response.headers["Content-Type"] == "text/event-stream"
         async for chunk in response.content.iter_any():
             chunks.append(chunk)
@@ -44,7 +46,7 @@ async def first_events(
 async def seen_in(house: House, session: aiohttp.ClientSession, path: str, ident: str, words: str) -> str:
     """Read a stream until words are in it; return all of it."""
     chunks: list[bytes] = []
-    async with session.get(house.base + path, params={"stream": ident}) as response:
+    async with session.get(house.base + "stream", params=topic(path, ident)) as response:
         async for chunk in response.content.iter_any():
             chunks.append(chunk)
             if words.encode() in b"".join(chunks):
@@ -167,7 +169,7 @@ async def test_slow_reader_delays_no_other_and_loses_nothing() -> None:
         await house.put_set("web", replicas=1, size=1)
         await house.shows(web_0="Running")
         topology, grid = [ident_of(await house.text(session, path)) for path in ("topology", "sets/default/web")]
-        async with session.get(house.base + "topology", params={"stream": topology}) as stream:
+        async with session.get(house.base + "stream", params=topic("topology", topology)) as stream:
             house.transport.may_answer.clear()
             await asyncio.sleep(BETWEEN_READINGS)
             await house.crash("web-0", message="first")
@@ -229,15 +231,79 @@ async def test_free_accelerators_are_shown_with_their_shares() -> None:
         assert "0 of 12 ready, 8 free" in await house.text(session)
 
 
+async def test_all_commands_to_copy_address_the_same_cluster() -> None:
+    """Commands without the option go to another cluster: the current one of the user."""
+    async with open_house() as house, house.browser() as session:
+        house.model.commands = Commands(lws="lws --local=dev", kubectl="")
+        house.model.paint()
+        pages = [await house.text(session)]
+        await house.put_set("broken", replicas=1, size=2, ready=0)
+        await house.crash("broken-0", restarts=9)
+        await house.shows(broken_0="CrashLoopBackOff", broken_0_1="Pending")
+        paths = ["", "sets/default/broken", "sets/default/broken/rollout", "pane/default/broken/0/0"]
+        pages += [await house.text(session, path) for path in paths]
+        await house.model.diagnose()
+        pages += [await house.text(session, path) for path in paths]
+        gone = [
+            "sets/default/none",
+            "sets/default/none/rollout",
+            "sets/default/none/logs",
+            "disaggregated/default/none",
+        ]
+        pages += [await house.text(session, path, status=404) for path in gone]
+        commands = [re.findall('data-copy="([^"]*)"', page) for page in pages]
+        assert all(commands[number] for number in (0, 5, -1, -2, -3, -4)), (
+            "of the first page, of a cause, of missing objects"
+        )
+        assert [command for own in commands for command in own if not command.startswith("lws --local=dev ")] == []
+
+
 async def test_number_of_streams_is_limited() -> None:
     async with open_house() as house, house.browser() as session, AsyncExitStack() as streams:
         ident = ident_of(await house.text(session))
         for _ in range(MOST_STREAMS):
-            stream = await streams.enter_async_context(session.get(house.base, params={"stream": ident}))
+            stream = await streams.enter_async_context(session.get(house.base + "stream", params=topic("", ident)))
             assert stream.status == 200
-        for path in (f"?stream={ident}", "logs/default/web"):
-            async with session.get(house.base + path) as refused:
-                assert refused.status == 503
+        async with session.get(house.base + "stream") as refused:
+            assert refused.status == 503
+
+
+async def test_one_stream_follows_many_topics_and_is_limited() -> None:
+    async with open_house() as house, house.browser() as session:
+        await house.put_set("web", replicas=1, size=1)
+        await house.crash("web-0")
+        await house.shows(web_0="CrashLoopBackOff")
+        house.transport.said = b"2026-01-01T00:00:05Z step 3\n"
+        async with session.get(house.base + "stream") as stream:
+            ident = (await stream.content.readuntil(b"\n\n")).decode().split("data: ")[1].strip()
+
+            async def ask(key: str, status: int, **query: str) -> None:
+                async with session.get(f"{house.base}stream/{ident}/{key}", params=query) as answer:
+                    assert answer.status == status, (key, query)
+
+            async def read(*words: bytes) -> bytes:
+                found = b""
+                while not all(word in found for word in words) and not stream.content.at_eof():
+                    found += await stream.content.readany()
+                return found
+
+            await ask("1-1", 204, of="sets/default/web", **{"from": "old.7"})
+            await ask("2-1", 204, of="logs/default/web?rank=0/0")
+            found = await read(b"event: whole", b"step 3", b"}\n\n")
+            assert b"data: 1-1\nid: " in found
+            assert b"event: lines\ndata: 2-1\n" in found or b"data: 2-1\nevent: lines\n" in found
+            await ask("2-1", 204)
+            await ask("1-1", 204)
+            (open_stream,) = house.dashboard.streams._open.values()
+            assert not open_stream.topics
+            for path in ("nowhere", "logs/default/web?rank=x", "logs/default", "causes"):
+                await ask("3", 404, of=path)
+            await ask("x", 404, of="topology")
+            for number in range(MOST_TOPICS):
+                await ask(str(number), 204, of="topology")
+            await ask("99", 503, of="topology")
+        async with session.get(f"{house.base}stream/{ident}x/1", params={"of": "topology"}) as gone:
+            assert gone.status == 410
 
 
 async def test_rank_pane_explains_it_and_escapes_events() -> None:
