@@ -14,7 +14,8 @@ from kuberuntime.errors import KubeError
 from kuberuntime.objects import errorlines
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import CORE_EVENTS, POD_METRICS
-from leaderworkerset.dashboard import firsterror
+from leaderworkerset.dashboard import firsterror, offers
+from leaderworkerset.dashboard.actions import Verb
 from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.livemodel import LiveModel
 from leaderworkerset.dashboard.logstream import LONGEST_LINE
@@ -30,7 +31,7 @@ from leaderworkerset.observation.podlogs import PodLogOptions, judged, read
 from leaderworkerset.observation.recordedruns import with_episodes
 from leaderworkerset.views import changes, devices, reasons
 from leaderworkerset.views.events.eventhistory import Happening, History
-from leaderworkerset.views.groups import Rank, View
+from leaderworkerset.views.groups import Group, Rank, View
 from leaderworkerset.views.selection import Selection
 from leaderworkerset.views.wording import counted
 
@@ -43,7 +44,8 @@ PATIENCE: Final = 5.0
 
 async def pane(model: LiveModel, view: View, selection: Selection) -> Safe | None:
     """Return the panel of one rank; None if the set has no such rank."""
-    ranks = [rank for group in view.groups if group.name == selection.group for rank in group.ranks]
+    groups = [group for group in view.groups if group.name == selection.group]
+    ranks = [rank for group in groups for rank in group.ranks]
     rank = next((rank for rank in ranks if rank.index == selection.rank), None)
     if rank is None:
         return None
@@ -62,9 +64,17 @@ async def pane(model: LiveModel, view: View, selection: Selection) -> Safe | Non
         tag("h3", "Last lines ", _all_lines(view, rank)),
         tag("pre", _marked(lines.result()) or "no lines", tabindex=0),
         explanation.result(),
+        [_action(view, group, verb) for group in groups for verb in offers.of_group(view, group)],
         tag("h3", "Events"),
         events.result(),
     )
+
+
+def _action(view: View, group: Group, verb: Verb) -> Safe:
+    """Return the button of an action on a group, which a script shows to users who may act."""
+    word = "Recover" if verb is Verb.RECOVER_GROUP else "Restart"
+    about = {"data_namespace": view.namespace, "data_name": view.name, "data_group": str(group.name)}
+    return tag("button", f"{word} group {group.name} …", type="button", hidden=True, data_verb=verb.value, **about)
 
 
 async def _first_error(model: LiveModel, view: View, ranks: Sequence[Rank]) -> Safe | None:

@@ -24,7 +24,17 @@ from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.serving.bindaddresses import Address as BindAddress
 from kuberuntime.serving.listening import bounds
 from kuberuntime.serving.serving import Listener
-from leaderworkerset.dashboard import actions, address, exporting, firsterror, logstream, responses, searching, sidepane
+from leaderworkerset.dashboard import (
+    actions,
+    address,
+    exporting,
+    firsterror,
+    logstream,
+    offers,
+    responses,
+    searching,
+    sidepane,
+)
 from leaderworkerset.dashboard.actions import ActionError, Runner
 from leaderworkerset.dashboard.address import PageForm, PageKind
 from leaderworkerset.dashboard.gatekeeper import COOKIE, Gate, Refusal, Secrets
@@ -332,7 +342,7 @@ class Dashboard(msgspec.Struct):
             is_done, text = False, f"not done after {limit:g} s"
         log.info("action", user=rights.user, command=" ".join(words), trial=is_trial, done=is_done)
         command = " ".join([self.model.commands.lws if self.door is None else "lws", *words])
-        answer = {"command": command, "done": is_done, "text": text}
+        answer = {"command": command, "done": is_done, "text": text, "ends": offers.ends(action, self.model.picture)}
         return web.json_response(answer)
 
 

@@ -34,6 +34,12 @@ def header(about: ClusterIdentity, namespace: str, *, allows_actions: bool) -> S
         "header",
         tag("a", "lws", href=".", class_="brand"),
         tag("dl", entries, class_="where"),
-        tag("p", "◐ connecting", id="pulse", title="Whether this page is current, and when the server last answered"),
+        tag(
+            "p",
+            "◐ connecting",
+            id="pulse",
+            class_="pulse",
+            title="Whether this page is current, and when the server last answered",
+        ),
         class_="top",
     )

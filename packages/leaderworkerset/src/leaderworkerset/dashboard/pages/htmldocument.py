@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from leaderworkerset.dashboard.actions import Verb
+from leaderworkerset.dashboard.actions import MOST_GROUPS, Verb
 from leaderworkerset.dashboard.address import Address, PageForm, PageKind
 from leaderworkerset.dashboard.markup import Content, Safe, joined, tag
 from leaderworkerset.dashboard.pages.header import ClusterIdentity, header
@@ -38,11 +38,11 @@ def document(page: Page, address: Address, rendering: Rendering, ident: str, ser
         tag("a", "Skip to the content", href=f"{address.path()}#main", class_="skip"),
         header(serving.about, serving.namespace, allows_actions=bool(serving.action)),
         _navigation(address),
-        region("div", "trouble", rendering, role="alert"),
+        region("div", "trouble", rendering, role="alert", class_="trouble"),
         tag(
             "main",
             page.frame(address, rendering),
-            _actions(address) if serving.action else None,
+            _actions(address, rendering) if serving.action else None,
             id="main",
             tabindex=-1,
         ),
@@ -74,7 +74,7 @@ def standalone(
         tag(
             "main",
             tag("p", note),
-            region("div", "trouble", rendering),
+            region("div", "trouble", rendering, class_="trouble"),
             page.frame(address, rendering),
             below,
             id="main",
@@ -118,8 +118,14 @@ def _navigation(address: Address) -> Safe:
             tag("a", "Topology", href="topology", aria_current="page" if address.kind is PageKind.TOPOLOGY else None),
             class_="tabs",
         ),
-        tag("label", "Search ", tag("kbd", "/"), " ", tag("input", id="search", type="search", autocomplete="off")),
-        tag("ul", id="results", aria_label="Search results", hidden=True),
+        tag(
+            "label",
+            "Search ",
+            tag("kbd", "/"),
+            " ",
+            tag("input", id="search", class_="search", type="search", autocomplete="off"),
+        ),
+        tag("ul", id="results", class_="results", aria_label="Search results", hidden=True),
         forms,
         tag("button", "Help", id="help-button", type="button", aria_haspopup="dialog"),
         class_="pages",
@@ -127,15 +133,15 @@ def _navigation(address: Address) -> Safe:
     )
 
 
-def _actions(address: Address) -> Safe | None:
-    """Return the buttons of the actions on a set; each shows its command and a dry run first."""
+def _actions(address: Address, rendering: Rendering) -> Safe | None:
+    """Return the buttons of the actions on a set; a script shows those that apply now."""
 
     def button(verb: Verb, words: str) -> Safe:
         about = {"data_verb": verb.value, "data_namespace": address.key.namespace, "data_name": address.key.name}
         return tag("button", words, type="button", **about)
 
-    role = tag("label", "Role ", tag("input", id="scale-role", autocomplete="off"))
-    groups = tag("label", "Groups ", tag("input", id="scale-groups", type="number", min=0, step=1, value=1))
+    number = tag("input", id="scale-groups", type="number", min=0, max=MOST_GROUPS, step=1, value=0)
+    groups = tag("label", "Groups ", number, data_for=f"{Verb.SCALE} {Verb.SCALE_ROLE}")
     steering = [
         button(Verb.UNDO, "Undo the last change …"),
         button(Verb.PAUSE, "Pause the rollout …"),
@@ -143,19 +149,20 @@ def _actions(address: Address) -> Safe | None:
     ]
     match address.kind:
         case PageKind.SET:
-            offered: list[Content] = [
-                groups,
-                button(Verb.SCALE, "Scale …"),
-                button(Verb.RESTART, "Restart all groups …"),
-                *steering,
-            ]
+            scale = button(Verb.SCALE, "Scale …")
+            offered: list[Content] = [groups, scale, button(Verb.RESTART, "Restart all groups …"), *steering]
         case PageKind.ROLLOUT:
             offered = [*steering]
         case PageKind.WHOLE:
-            offered = [role, groups, button(Verb.SCALE_ROLE, "Scale …")]
+            offered = [
+                tag("label", "Role ", region("select", "scale-role", rendering), data_for=Verb.SCALE_ROLE.value),
+                groups,
+                button(Verb.SCALE_ROLE, "Scale …"),
+            ]
         case _:
             return None
-    return tag("section", tag("h2", "Actions"), offered, class_="tools", aria_label="Actions")
+    heading = tag("h2", "Actions")
+    return tag("section", heading, offered, id="actions", class_="tools", aria_label="Actions", hidden=True)
 
 
 def _help() -> Safe:

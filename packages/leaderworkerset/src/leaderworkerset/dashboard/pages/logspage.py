@@ -31,10 +31,10 @@ def frame(address: Address, rendering: Rendering) -> Safe:
     ranks = tag(
         "fieldset",
         tag("legend", "Ranks (none chosen: every leader)"),
-        region("div", "ranks", rendering),
+        region("div", "ranks", rendering, class_="places"),
         class_="ranks",
     )
-    lines = tag("div", id="lines", role="log", aria_live="off", aria_label="Log lines", tabindex=0)
+    lines = tag("div", id="lines", class_="lines", role="log", aria_live="off", aria_label="Log lines", tabindex=0)
     source = tag("div", tools, lines, id="logs", data_source=f"logs/{place}")
     return joined(region("header", "head", rendering), ranks, source)
 

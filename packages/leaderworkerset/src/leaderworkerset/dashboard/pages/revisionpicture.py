@@ -18,6 +18,9 @@ from leaderworkerset.views.wording import counted, duration
 WIDTH: Final = 60
 """The steps of time in a picture; a picture is sent again when a group changes, so it stays small."""
 
+LAST: Final = 3
+"""The steps of time that show the state after the last change; without them it had no width."""
+
 HEIGHT: Final = 100
 
 
@@ -43,7 +46,7 @@ def course(view: View, revision: str) -> Course | None:
     """Return the course of the groups of a revision; None if there are none."""
     own = [group for group in view.groups if revision and group.revision == revision]
     started = [moment for group in own if (moment := _created(group)) is not None]
-    ready = [moment for group in own if group.is_ready and (moment := _ready(group)) is not None]
+    ready = [moment for group in own if group.is_ready and (moment := _ready(group) or _created(group)) is not None]
     return Course(sorted(started), sorted(ready), len(view.groups)) if started else None
 
 
@@ -80,15 +83,16 @@ def _area(rollout: Course, moments: Sequence[datetime]) -> str:
 
     >>> start = datetime(2026, 1, 1)
     >>> _area(Course([start, start + timedelta(seconds=60)], [], 2), [start, start + timedelta(seconds=60)])
-    'M0 100V50H60V0V100Z'
+    'M0 100V50H57V0H60V100Z'
     """
     length = max(rollout.end - rollout.begin, timedelta(seconds=1))
     heights: dict[int, int] = {}
     for count, moment in enumerate(moments, start=1):
-        heights[round(WIDTH * ((moment - rollout.begin) / length))] = HEIGHT - HEIGHT * count // max(rollout.groups, 1)
+        heights[round((WIDTH - LAST) * ((moment - rollout.begin) / length))] = HEIGHT - HEIGHT * count // max(
+            rollout.groups, 1
+        )
     steps = "".join(f"H{at}V{height}" if at else f"V{height}" for at, height in heights.items())
-    rest = "" if WIDTH in heights else f"H{WIDTH}"
-    return f"M0 {HEIGHT}{steps}{rest}V{HEIGHT}Z"
+    return f"M0 {HEIGHT}{steps}H{WIDTH}V{HEIGHT}Z"
 
 
 def _created(group: Group) -> datetime | None:

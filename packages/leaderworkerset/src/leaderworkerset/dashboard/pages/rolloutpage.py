@@ -12,6 +12,7 @@ from kuberuntime.objects.ordinals import ranges
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, STATEFULSETS
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.core.leaderworkerset.revisions import UnreadableRevisionError
+from leaderworkerset.dashboard import offers
 from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.markup import Safe, joined, tag
 from leaderworkerset.dashboard.pages import cells, revisionpicture
@@ -77,7 +78,7 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
     diagnosis = picture.told(view).told
     return {
         "trouble": cells.trouble(picture),
-        "head": [_head(view, progress, plan)],
+        "head": [_head(view, progress, plan, has_past=pasts.before(_entries(view, facts)) is not None)],
         "progress": [_picture(view, leaders, progress)],
         "cause": [] if progress.is_complete else [cells.cause_piece("cause-text", diagnosis)],
         "change": [_change(view, facts)],
@@ -110,7 +111,7 @@ def _leaders(view: View, facts: PageFacts) -> JSONObject | None:
     return next(iter(objects), None)
 
 
-def _head(view: View, progress: RolloutProgress, plan: Foreseen | None) -> Piece:
+def _head(view: View, progress: RolloutProgress, plan: Foreseen | None, *, has_past: bool) -> Piece:
     budget = None
     if plan is not None:
         limits = plan.budget
@@ -129,7 +130,7 @@ def _head(view: View, progress: RolloutProgress, plan: Foreseen | None) -> Piece
         state.html,
         budget,
         id="title",
-        data_paused=str(progress.is_paused).lower(),
+        data_actions=offers.of_set(view, has_past=has_past),
     )
     return Piece("title", html, parts=(state,))
 
@@ -179,7 +180,7 @@ def _picture(view: View, leaders: JSONObject | None, progress: RolloutProgress) 
 
 def _change(view: View, facts: PageFacts) -> Piece:
     """Return the fields that differ from the previous revision, without values of variables."""
-    entries = pasts.entries(view, facts.get(CONTROLLER_REVISIONS))
+    entries = _entries(view, facts)
     current, before = pasts.current(entries), pasts.before(entries)
     if current is None or before is None:
         words = "There is no earlier revision." if facts.knows(CONTROLLER_REVISIONS) else "Revisions could not be read."
@@ -194,6 +195,10 @@ def _change(view: View, facts: PageFacts) -> Piece:
     title = tag("p", f"revision {before.number} → {current.number}, {current.created}{cause}")
     fields = tag("pre", "\n".join([*lines[:FIELDS_SHOWN], *more]) or "the same content", tabindex=0)
     return Piece("change-text", tag("div", title, fields, id="change-text"))
+
+
+def _entries(view: View, facts: PageFacts) -> list[pasts.Entry]:
+    return pasts.entries(view, facts.get(CONTROLLER_REVISIONS))
 
 
 def _field(change: FieldChange) -> str:

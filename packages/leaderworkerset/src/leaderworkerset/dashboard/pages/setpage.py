@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import CORE_EVENTS, NODES
+from leaderworkerset.dashboard import offers
 from leaderworkerset.dashboard.address import Address, Arrangement, PageForm, PageKind
 from leaderworkerset.dashboard.markup import Safe, joined, tag
 from leaderworkerset.dashboard.pages import cells, ranktable, timeline
@@ -18,7 +19,6 @@ from leaderworkerset.dashboard.picture import Picture, ToldSet
 from leaderworkerset.dashboard.pieces import Piece, Rendering, region
 from leaderworkerset.diagnosis import loads
 from leaderworkerset.diagnosis.document import lines
-from leaderworkerset.steering.patches import is_paused
 from leaderworkerset.views import advancing, recreations
 from leaderworkerset.views.folding import FEW_GROUPS
 from leaderworkerset.views.groups import Group, Rank, View
@@ -30,6 +30,9 @@ Place: TypeAlias = Callable[[Group, Rank], str]
 NARROW: Final = 8
 WIDE: Final = 18
 """The maximum of cells in a row that takes one column of the matrix, or two; longer rows take a line."""
+
+HINT: Final = "Select a rank: its state, its last lines, why it is not ready, and its events are shown here."
+"""The text of the panel without a rank, whose place is reserved, so that nothing moves when it is filled."""
 
 READ_EVERY: Final = 10.0
 """Seconds between two readings of events and recorded failures."""
@@ -59,7 +62,8 @@ def frame(address: Address, rendering: Rendering) -> Safe:
         class_=f"grid by-{address.arrangement.value}",
         data_pane=f"pane/{address.key.namespace}/{address.key.name}",
     )
-    pane = tag("aside", id="pane", aria_label="The selected rank", tabindex=-1, hidden=True)
+    hint = tag("p", HINT, class_="hint")
+    pane = tag("aside", hint, id="pane", class_="pane", aria_label="The selected rank", tabindex=-1)
     past = tag(
         "details", tag("summary", "The last hour"), region("div", "timeline", rendering), class_="foldable", open=True
     )
@@ -132,7 +136,7 @@ def _head(item: ToldSet, now: datetime) -> Piece:
         id="title",
         data_failed=cells.failed_rank(view),
         data_groups=view.desired,
-        data_paused=str(is_paused(view.object)).lower(),
+        data_actions=offers.of_set(view),
     )
     return Piece("title", html, parts=(state,))
 

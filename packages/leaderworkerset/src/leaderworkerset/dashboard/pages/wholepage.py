@@ -5,6 +5,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from leaderworkerset.dashboard import offers
 from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.markup import Safe, joined, tag
 from leaderworkerset.dashboard.pages import cells
@@ -30,13 +31,14 @@ def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
     """Return the pieces; for a set that does not exist a sentence that says so."""
     whole = picture.find_whole(address.key)
     if whole is None:
-        return cells.absent(picture, address, "cause", "rows")
+        return cells.absent(picture, address, "cause", "rows", "scale-role")
     item = picture.told_whole(whole)
     return {
         "trouble": cells.trouble(picture),
         "head": [_head(item)],
         "cause": [cells.cause_piece("cause-text", item.told)],
         "rows": [_row(picture, part) for part in whole.parts],
+        "scale-role": [_role(name, groups) for name, groups in offers.roles(whole).items()],
     }
 
 
@@ -61,8 +63,14 @@ def _head(item: ToldWhole) -> Piece:
         tag("p", roles, " ", cells.bar(whole.ready, whole.desired, roles)),
         tag("p", f"rollout: {whole.rollout}"),
         id="title",
+        data_actions=offers.of_whole(whole),
     )
     return Piece("title", html)
+
+
+def _role(name: str, groups: int) -> Piece:
+    """Return the entry of a role in the list of those to scale, with its number of groups."""
+    return cells.part(f"role/{name}", "option", name, value=name, data_groups=groups)
 
 
 def _row(picture: Picture, part: PartView) -> Piece:

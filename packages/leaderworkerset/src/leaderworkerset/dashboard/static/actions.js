@@ -2,33 +2,41 @@
 import { onChange } from "./stream.js";
 
 const token = document.body.dataset.action;
+const number = document.getElementById("scale-groups");
+let offered = ""; // the number of groups that was filled in last
+let isBusy = false;
 
 export function start() {
   if (!token) return;
-  const { groups } = document.getElementById("title")?.dataset ?? {};
-  if (groups) document.getElementById("scale-groups").value = groups;
   offer();
   onChange(offer);
+  document.getElementById("scale-role")?.addEventListener("change", fill);
   document.addEventListener("click", (event) => {
     const button = event.target.closest("button[data-verb]");
-    if (button) prepare(button);
+    if (button && !isBusy) prepare(button);
   });
-  // The pane of a rank offers to restart its group.
-  document.addEventListener("shown", (event) => {
-    const group = event.detail.split("/")[0];
-    for (const [verb, word] of [["restart-group", "Restart"], ["recover-group", "Recover"]]) {
-      const button = part("button", `${word} group ${group} …`);
-      Object.assign(button.dataset, { ...document.querySelector("button[data-verb]").dataset, verb, group });
-      event.target.append(button);
-    }
+  // The panel of a rank offers actions on its group.
+  document.addEventListener("shown", ({ target }) => {
+    for (const one of target.querySelectorAll("button[data-verb]")) one.hidden = false;
   });
 }
 
-// Offers to pause or to resume, whichever applies. While paused nothing can be undone.
+// Shows the actions that apply to the object as it is now; none for an object that does not exist.
 function offer() {
-  const isPaused = document.getElementById("title")?.dataset.paused === "true";
-  for (const one of document.querySelectorAll("button[data-verb=pause], button[data-verb=undo]")) one.hidden = isPaused;
-  for (const one of document.querySelectorAll("button[data-verb=resume]")) one.hidden = !isPaused;
+  const section = document.getElementById("actions");
+  if (!section) return;
+  const verbs = (document.getElementById("title")?.dataset.actions ?? "").split(" ").filter(Boolean);
+  section.hidden = !verbs.length;
+  for (const one of section.querySelectorAll("[data-verb], [data-for]")) {
+    one.hidden = !(one.dataset.verb ?? one.dataset.for).split(" ").some((verb) => verbs.includes(verb));
+  }
+  if (number && (number.value === offered || !offered)) fill();
+}
+
+// Fills in the current number of groups, unless the user has written another one.
+function fill() {
+  const role = document.getElementById("scale-role")?.selectedOptions[0];
+  offered = number.value = (role ?? document.getElementById("title"))?.dataset.groups ?? "0";
 }
 
 async function prepare(button) {
@@ -36,9 +44,9 @@ async function prepare(button) {
   const asked = { verb, namespace, name, group: button.dataset.group };
   if (verb.startsWith("scale")) {
     asked.role = document.getElementById("scale-role")?.value;
-    asked.groups = document.getElementById("scale-groups").value;
+    asked.groups = number.value;
   }
-  const trial = await send({ ...asked, confirmed: false });
+  const trial = await busily(button, "Checking …", () => send({ ...asked, confirmed: false }));
   const dialog = document.createElement("dialog");
   dialog.setAttribute("aria-label", "Action");
   const title = part("h2", trial.command ?? "This cannot be done");
@@ -50,16 +58,30 @@ async function prepare(button) {
   leave.addEventListener("click", () => dialog.close());
   dialog.addEventListener("close", () => (dialog.remove(), button.focus()));
   run.addEventListener("click", async () => {
-    run.disabled = true;
-    const done = await send({ ...asked, confirmed: true });
+    const done = await busily(run, "Running …", () => send({ ...asked, confirmed: true }));
     text.textContent = done.text ?? done.error;
     run.hidden = true;
     leave.textContent = "Close";
     leave.focus();
   });
-  dialog.append(title, part("p", "This is what the server would do (dry run):"), text, run, leave);
+  const warning = part("p", trial.done && trial.ends ? `⚠ ${trial.ends}` : "");
+  warning.className = "ends";
+  dialog.append(title, warning, part("p", "This is what the server would do (dry run):"), text, run, leave);
   document.body.append(dialog);
   dialog.showModal();
+}
+
+// Shows on the button that its request runs; meanwhile no other action begins.
+async function busily(button, words, work) {
+  const before = button.textContent;
+  isBusy = button.disabled = true;
+  button.textContent = words;
+  try {
+    return await work();
+  } finally {
+    isBusy = button.disabled = false;
+    button.textContent = before;
+  }
 }
 
 function part(name, text) {

@@ -1,8 +1,10 @@
 // The grid of ranks: one cell is reachable by Tab, arrow keys move from it, Enter or a click shows a rank beside it.
+import { morph } from "./morph.js";
 import { onChange } from "./stream.js";
 
 const grid = document.getElementById("grid");
 const pane = document.getElementById("pane");
+const hint = pane?.firstElementChild;
 let shown = null;
 let asked = 0;
 
@@ -98,7 +100,7 @@ async function select(cell) {
 }
 
 function hide() {
-  pane.hidden = true;
+  pane.replaceChildren(hint);
   focus(document.getElementById(`c/${shown}`));
   for (const one of grid.querySelectorAll("[aria-selected]")) one.removeAttribute("aria-selected");
   shown = null;
@@ -124,8 +126,9 @@ async function fill(place) {
     // The stream shows that the server does not answer.
   }
   if (mine !== asked || shown !== place) return;
-  if (html) pane.innerHTML = html; // the server's, which escapes every text
-  else pane.textContent = `${place}: nothing could be read`;
-  pane.hidden = false;
+  const fresh = pane.cloneNode(false);
+  if (html) fresh.innerHTML = html; // the server's, which escapes every text
+  else fresh.textContent = `${place}: nothing could be read`;
+  morph(pane, fresh);
   pane.dispatchEvent(new CustomEvent("shown", { bubbles: true, detail: place }));
 }

@@ -1,5 +1,6 @@
 // The differences of this page: applied to its regions, in the order in which they come.
 import { follow } from "./connection.js";
+import { morph } from "./morph.js";
 
 const SILENCE = 12; // seconds without a sign of life of the server
 const live = document.getElementById("live");
@@ -61,7 +62,7 @@ function beat() {
   const age = seconds < 120 ? `${seconds} s` : `${Math.floor(seconds / 60)} min`;
   if (seconds > SILENCE && !document.hidden) isLost = true;
   const isOld = document.getElementById("trouble-text") !== null;
-  pulse.className = isLost ? "lost" : isOld ? "" : "live";
+  pulse.className = `pulse ${isLost ? "lost" : isOld ? "" : "live"}`;
   pulse.textContent = isLost ? `✕ not connected, ${age} old` : isOld ? "⚠ old: no answer from the API server" : `● live, ${age}`;
 }
 
@@ -80,7 +81,7 @@ function apply(difference) {
     ids.add(id);
     const fresh = element(html);
     const old = document.getElementById(id);
-    if (old) old.replaceWith(fresh);
+    if (old) morph(old, fresh);
     else document.getElementById(region)?.append(fresh);
   }
   for (const [region, keys] of Object.entries(order)) arrange(document.getElementById(region), keys);
@@ -95,7 +96,9 @@ function replaceAll({ regions }) {
     if (!target) continue;
     const template = document.createElement("template");
     template.innerHTML = html;
-    target.replaceChildren(template.content);
+    const fresh = target.cloneNode(false);
+    fresh.append(template.content);
+    morph(target, fresh);
     for (const one of target.children) ids.add(one.id);
   }
   return ids;

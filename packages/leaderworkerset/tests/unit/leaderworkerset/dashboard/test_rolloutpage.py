@@ -1,5 +1,6 @@
 """The rollout page: its course over time, and the content of the last change."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -42,8 +43,8 @@ def test_course_counts_groups_of_the_newest_revision() -> None:
     assert [(moment - builders.NOW).seconds for moment in course.started] == [0, 30, 60]
     assert [(moment - builders.NOW).seconds for moment in course.ready] == [20, 50]
     drawing = revisionpicture.picture(course)
-    assert 'class="begun" d="M0 100V75H30V50H60V25V100Z"' in drawing
-    assert 'class="done" d="M0 100H20V75H50V50H60V100Z"' in drawing
+    assert 'class="begun" d="M0 100V75H28V50H57V25H60V100Z"' in drawing
+    assert 'class="done" d="M0 100H19V75H48V50H60V100Z"' in drawing
     assert "of 4 groups 3 got the newest revision and 2 are ready" in drawing
     assert revisionpicture.course(view(lws, pods), "none") is None
 
@@ -56,12 +57,36 @@ def test_course_of_a_thousand_groups_stays_small() -> None:
     assert len(revisionpicture.picture(course)) < 2000
 
 
+@pytest.mark.parametrize("groups", [1, 2, 3, 6, 7, 40])
+@pytest.mark.parametrize("apart", [0, 1, 30])
+def test_finished_course_ends_with_all_groups(groups: int, apart: int) -> None:
+    lws = builders.leaderworkerset_object(replicas=groups, size=1)
+    pods = [leader(lws, at, key="new", created=at * apart, ready=at * apart + 3) for at in range(groups)]
+    del pods[-1]["status"]["conditions"][0]["lastTransitionTime"]
+    course = revisionpicture.course(view(lws, pods), "new")
+    assert course is not None
+    drawing = revisionpicture.picture(course)
+    assert f"{groups} are ready" in drawing
+    for name in ("begun", "done"):
+        path = drawing.partition(f'class="{name}" d="')[2].partition('"')[0]
+        assert re.search(r"H(\d+)V0H60V100Z$|^M0 100V0H60V100Z$", path), path
+
+
 @pytest.mark.parametrize("paused", [False, True])
-def test_rollout_page_reports_whether_it_is_paused(paused: bool) -> None:
+def test_rollout_page_offers_what_applies(paused: bool) -> None:
     marks: dict[str, Any] = {"annotations": {labels.PAUSED_PARTITION: "0"}} if paused else {}
-    found = picture(view(builders.leaderworkerset_object(metadata=marks), []))
-    for kind in (PageKind.ROLLOUT, PageKind.SET):
-        assert f'data-paused="{str(paused).lower()}"' in html(rendered(found, kind), "head")
+    lws = builders.leaderworkerset_object(metadata=marks)
+    found = picture(view(lws, []))
+    old = builders.leaderworkerset_object(image="app:0")
+    revisions = [builders.revision(old, number=1), builders.revision(lws, number=2)]
+    for kind, expected in (
+        (PageKind.SET, "scale resume" if paused else "scale restart pause"),
+        (PageKind.ROLLOUT, "scale resume" if paused else "scale restart pause undo"),
+    ):
+        assert f'data-actions="{expected}"' in html(
+            rendered(found, kind, facts={CONTROLLER_REVISIONS: revisions}), "head"
+        )
+    assert "undo" not in html(rendered(found, PageKind.ROLLOUT, facts={}), "head").partition("data-actions")[2][:60]
 
 
 def test_last_change_omits_values_of_variables() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from collections import Counter
 from contextlib import AsyncExitStack
 from random import Random
 
@@ -336,6 +337,27 @@ async def test_rank_pane_explains_it_and_escapes_events() -> None:
             for path in ("pane/default/web/0/7", "pane/default/other/0/0", "pane/default/web/x/y"):
                 async with session.get(house.base + path) as response:
                     assert response.status == 404
+
+
+async def test_ids_are_unique_on_every_page_and_form() -> None:
+    async with open_house(actions=True) as house, house.browser() as session:
+        await house.put_set("web", replicas=2, size=2)
+        await house.put_whole("chat", {"prefill": 2, "decode": 1}, size=1)
+        await house.crash("web-1-1")
+        await house.shows(web_1_1="CrashLoopBackOff")
+        paths = ["", "topology", "causes/LWS-E071", "disaggregated/default/chat"]
+        paths += [f"sets/default/web{part}" for part in ("", "/rollout", "/logs", "/history")]
+        paths += [f"sets/default/web?by={way}" for way in ("node", "rack", "revision")]
+        forms = [*paths, "?as=table", "sets/default/web?as=table"]
+        forms += [f"{path}?as=file" for path in paths if "?" not in path and not path.endswith("logs")]
+        for path in forms:
+            ids = re.findall(r'\sid="([^"]*)"', await house.text(session, path))
+            assert [name for name, count in Counter(ids).items() if count > 1] == [], path
+
+
+def test_styles_select_classes_so_that_no_page_has_those_of_another() -> None:
+    selectors = re.sub(r"\{[^{}]*\}", "{}", files()["style.css"])
+    assert re.findall(r"(?<![\w&])#[\w-]+", selectors) == []
 
 
 async def test_every_response_has_headers_and_files_are_served() -> None:
