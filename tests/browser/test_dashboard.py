@@ -17,6 +17,7 @@ from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.serving.bindaddresses import Address
 from kuberuntime.serving.serving import Listener
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.dashboard.staticfiles import folder
 from leaderworkerset.recording.episode import Episode
 
 pytestmark = pytest.mark.slow
@@ -262,7 +263,7 @@ def test_pages_pass_the_accessibility_rules(visiting: Visiting, scheme: str) -> 
 
 def test_hostile_page_in_the_same_browser_reads_and_does_nothing(visiting: Visiting) -> None:
     """In the worst case, a page at another port of 127.0.0.1, which counts as the same site, knows every address."""
-    attack = """async (base) => {
+    attack = """async ([base, file]) => {
         const found = [];
         for (const [path, options] of [
             ['', {}], ['', {credentials: 'include'}], ['', {mode: 'no-cors', credentials: 'include'}],
@@ -279,7 +280,7 @@ def test_hostile_page_in_the_same_browser_reads_and_does_nothing(visiting: Visit
         try { found.push(frame.contentDocument.body.textContent); } catch { found.push(''); }
         const script = document.createElement('script');
         const ran = new Promise((done) => { script.onload = () => done('ran'); script.onerror = () => done(''); });
-        script.src = base + 'static/main.js';
+        script.src = base + file;
         document.body.append(script);
         found.push(await ran);
         return found;
@@ -295,7 +296,9 @@ def test_hostile_page_in_the_same_browser_reads_and_does_nothing(visiting: Visit
             await furnish(visit)
             page = await visit.context.new_page()
             await page.goto(f"http://127.0.0.1:{other.port}/")
-            assert [text for text in await page.evaluate(attack, visit.house.base) if text] == []
+            assert [
+                text for text in await page.evaluate(attack, [visit.house.base, f"{folder()}/main.js"]) if text
+            ] == []
             assert visit.house.runner is not None
             assert visit.house.runner.calls == []
 

@@ -36,6 +36,28 @@ def test_search_opens_a_rank_from_any_page(visiting: Visiting) -> None:
     journey(scenario)
 
 
+def test_search_shows_no_hits_of_the_former_words(visiting: Visiting) -> None:
+    async def scenario() -> None:
+        async with visiting() as visit:
+            for name in ("web", "other"):
+                await visit.house.put_set(name, replicas=1, size=1)
+            await visit.house.shows(web_0="Running", other_0="Running")
+            await visit.go("topology")
+            await visit.page.fill("#search", "web")
+            await visit.page.locator("#results a:has-text('web')").first.wait_for()
+            await visit.page.route("**/search?q=other", lambda route: route.abort())
+            await visit.page.fill("#search", "other")
+            assert await visit.page.locator("#results a").count() == 0
+            await visit.page.keyboard.press("Enter")
+            assert visit.page.url.endswith("/topology"), "Enter opens no former hit"
+            await visit.page.unroute("**/search?q=other")
+            await visit.page.fill("#search", "othe")
+            await visit.page.locator("#results a:has-text('other')").first.wait_for()
+            visit.complaints.clear()  # the browser notes the request that failed
+
+    journey(scenario)
+
+
 def test_failed_rank_is_selected_without_the_focus(visiting: Visiting) -> None:
     async def scenario() -> None:
         async with visiting() as visit:

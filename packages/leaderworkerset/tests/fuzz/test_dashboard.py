@@ -12,6 +12,7 @@ from tests.dashboardhouse import House, open_house, until
 from tests.fuzz.seeds import seeds
 
 from leaderworkerset.dashboard.gatekeeper import ACTION_HEADER, COOKIE
+from leaderworkerset.dashboard.staticfiles import folder
 
 MARK = "findme"
 """The name of the set that only the browser may see."""
@@ -40,7 +41,7 @@ PATHS = (
     f"pane/default/{MARK}/0/0",
     f"stream?key=1&of=logs/default/{MARK}?rank=0/0",
     "act",
-    "static/main.js",
+    f"{folder()}/main.js",
     "%2e%2e/",
     "x" * 5000,
     "\udcff",

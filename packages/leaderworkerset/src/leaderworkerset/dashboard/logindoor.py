@@ -13,6 +13,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from kuberuntime.errors import KubeError
+from leaderworkerset.dashboard import staticfiles
 from leaderworkerset.dashboard.gatekeeper import (
     ACTION_HEADER,
     CONTENT_POLICY,
@@ -30,7 +31,7 @@ VISITOR: Final = web.RequestKey("visitor", Visitor)
 HEALTH: Final = "/healthz"
 LOGIN: Final = "/login"
 LOGOUT: Final = "/logout"
-FILES: Final = ("/static/style.css", "/static/icon.svg")
+FILES: Final = tuple(f"/{staticfiles.folder()}/{name}" for name in ("style.css", "icon.svg"))
 """The files of the login page."""
 
 HEADERS: Final[Mapping[str, str]] = {

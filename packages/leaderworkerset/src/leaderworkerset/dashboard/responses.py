@@ -2,8 +2,9 @@
 
 from aiohttp import web
 
-from leaderworkerset.dashboard import exporting
+from leaderworkerset.dashboard import staticfiles
 from leaderworkerset.dashboard.gatekeeper import ACTION_HEADER, HEADERS, Asked, Refusal
+from leaderworkerset.dashboard.markup import tag
 
 
 async def protect(_: web.Request, response: web.StreamResponse) -> None:
@@ -41,14 +42,35 @@ def missing() -> web.Response:
     return web.Response(status=404, text="there is no such page\n")
 
 
+def nowhere(base: str) -> web.Response:
+    """Return the page for an address without a page, with links to those that always exist."""
+    links = [
+        tag("p", tag("a", words, href=base + path)) for path, words in (("", "Now: all sets"), ("topology", "Topology"))
+    ]
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("title", "No such page · lws"),
+        tag("link", rel="stylesheet", href=f"{base}{staticfiles.folder()}/style.css"),
+    )
+    body = tag("body", tag("main", tag("h1", "There is no such page"), links))
+    response = html("<!doctype html>" + tag("html", head, body, lang="en"))
+    response.set_status(404)
+    return response
+
+
 def busy(most: int) -> web.Response:
     """Return the response when too many streams are open."""
     return web.Response(status=503, text=f"{most} pages are open: close some\n", headers={"Retry-After": "5"})
 
 
-def static(name: str) -> web.Response:
-    """Return a file of the dashboard."""
-    text = exporting.files().get(name)
-    if text is None:
+def static(version: str, name: str) -> web.Response:
+    """Return a file of the dashboard, compressed, which the browser may keep: another content has another path."""
+    text = staticfiles.files().get(name)
+    if text is None or f"static/{version}" != staticfiles.folder():
         return missing()
-    return web.Response(text=text, content_type=exporting.kind_of(name))
+    response = web.Response(text=text, content_type=staticfiles.kind_of(name))
+    response.headers["Cache-Control"] = "private, max-age=31536000, immutable"
+    response.enable_compression()
+    return response

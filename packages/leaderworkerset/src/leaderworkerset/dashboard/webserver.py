@@ -1,7 +1,7 @@
 """The HTTP server of the dashboard: every request passes the gate, pages come from the hub, streams are bounded.
 
 Addresses below the base: `open` (the link), pages (`address.py`), `stream` for changes and logs (`streams.py`) and `stream/NUMBER/KEY`
-for its topics, `pane/NAMESPACE/NAME/GROUP/RANK`, `first-error/NAMESPACE/NAME`, `search`, `static/FILE`, and `act` for actions.
+for its topics, `pane/NAMESPACE/NAME/GROUP/RANK`, `first-error/NAMESPACE/NAME`, `search`, `static/VERSION/FILE`, and `act` for actions.
 """
 
 import asyncio
@@ -34,6 +34,7 @@ from leaderworkerset.dashboard import (
     responses,
     searching,
     sidepane,
+    staticfiles,
 )
 from leaderworkerset.dashboard.actions import ActionError, Runner
 from leaderworkerset.dashboard.address import PageForm, PageKind
@@ -177,8 +178,8 @@ class Dashboard(msgspec.Struct):
         match first, rest:
             case "open", [] if self.door is None:
                 return self._open(request)
-            case "static", [name]:
-                return responses.static(name)
+            case "static", [version, name]:
+                return responses.static(version, name)
             case "search", []:
                 return responses.html(searching.fragment(self.model.picture, request.query.get("q", "")))
             case _:
@@ -190,7 +191,9 @@ class Dashboard(msgspec.Struct):
             return responses.refused(Refusal.USED)
         base = self.gate.base
         onward = tag("meta", http_equiv="refresh", content=f"0; url={base}")
-        icon = tag("link", rel="icon", href=f"{base}static/icon.svg")  # else the browser asks for one elsewhere
+        icon = tag(
+            "link", rel="icon", href=f"{base}{staticfiles.folder()}/icon.svg"
+        )  # else the browser asks for one elsewhere
         head = tag("head", onward, icon, tag("title", "lws"))
         response = responses.html("<!doctype html>" + tag("html", head, tag("body"), lang="en"))
         response.set_cookie(COOKIE, self.secrets.session, path=base, httponly=True, samesite="Strict")
@@ -200,7 +203,7 @@ class Dashboard(msgspec.Struct):
         try:
             page_address = address.parse(path, request.query)
         except address.NoSuchPageError:
-            return responses.missing()
+            return responses.nowhere(self.gate.base)
         match page_address.form:
             case PageForm.TEXT:
                 return web.Response(
@@ -227,6 +230,8 @@ class Dashboard(msgspec.Struct):
         response = responses.html(
             htmldocument.document(PAGES[page_address.kind], page_address, channel.shown, channel.ident, serving)
         )
+        if not serving.action:
+            response.enable_compression()  # the length of a compressed page would tell something of the secret in it
         if not self._exists(page_address):
             response.set_status(404)
         return response

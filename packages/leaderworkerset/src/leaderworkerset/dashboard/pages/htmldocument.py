@@ -5,6 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from leaderworkerset.dashboard import staticfiles
 from leaderworkerset.dashboard.actions import MOST_GROUPS, Verb
 from leaderworkerset.dashboard.address import Address, PageForm, PageKind
 from leaderworkerset.dashboard.markup import Content, Safe, joined, tag
@@ -12,6 +13,7 @@ from leaderworkerset.dashboard.pages.header import ClusterIdentity, header
 from leaderworkerset.dashboard.pages.page import Page
 from leaderworkerset.dashboard.pieces import Rendering, region
 
+FILES: Final = staticfiles.folder()
 KEYS: Final = (
     ("/", "search everything: sets, groups, ranks, nodes, causes; arrow keys choose"),
     ("?", "this help"),
@@ -58,9 +60,9 @@ def document(page: Page, address: Address, rendering: Rendering, ident: str, ser
         tag("meta", name="color-scheme", content="light dark"),
         tag("title", f"{page.title(address)} · lws"),
         tag("base", href=serving.base),
-        tag("link", rel="icon", href="static/icon.svg", type="image/svg+xml"),
-        tag("link", rel="stylesheet", href="static/style.css"),
-        tag("script", src="static/main.js", type="module"),
+        tag("link", rel="icon", href=f"{FILES}/icon.svg", type="image/svg+xml"),
+        tag("link", rel="stylesheet", href=f"{FILES}/style.css"),
+        tag("script", src=f"{FILES}/main.js", type="module"),
     )
     return "<!doctype html>" + tag("html", head, body, lang="en")
 

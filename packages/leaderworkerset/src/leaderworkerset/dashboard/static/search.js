@@ -13,6 +13,7 @@ export function start() {
   onChange(filter);
   search.addEventListener("input", () => {
     filter();
+    drop();
     clearTimeout(waiting);
     waiting = setTimeout(ask, 120);
   });
@@ -36,13 +37,21 @@ async function ask() {
   const mine = ++asked;
   try {
     const answer = await fetch(`search?${new URLSearchParams({ q: search.value })}`);
-    if (!answer.ok) return;
-    const html = await answer.text();
+    const html = answer.ok ? await answer.text() : "";
     if (mine !== asked) return;
     results.innerHTML = html; // the server's, which escapes every text
-    results.hidden = false;
+    results.hidden = !html;
   } catch {
-    // The stream shows that the server does not answer.
+    if (mine === asked) results.replaceChildren(); // the stream shows that the server does not answer
+  }
+}
+
+// Removes the hits that do not have the words, until the server answers: Enter opens the first hit.
+function drop() {
+  asked++;
+  const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+  for (const one of results.querySelectorAll("li:has(a)")) {
+    if (!words.every((word) => one.textContent.toLowerCase().includes(word))) one.remove();
   }
 }
 

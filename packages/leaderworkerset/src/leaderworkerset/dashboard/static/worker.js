@@ -88,5 +88,5 @@ function announce(message) {
 }
 
 function place(path) {
-  return new URL(`../${path}`, import.meta.url);
+  return new URL(`../../${path}`, import.meta.url); // above `static/VERSION`
 }

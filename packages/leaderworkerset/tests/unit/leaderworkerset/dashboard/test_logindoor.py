@@ -11,6 +11,7 @@ from testkit.setclock import SetClock
 from tests.dashboardhouse import House, Tokens, open_house
 
 from leaderworkerset.dashboard.gatekeeper import ACTION_HEADER, HEADERS
+from leaderworkerset.dashboard.staticfiles import folder
 from leaderworkerset.dashboard.streams import MOST_OF_USER as MOST_STREAMS_OF_USER
 from leaderworkerset.dashboard.visitors import LONGEST_VISIT, MOST_OF_USER, MOST_SESSIONS, RECHECK, Visitors
 
@@ -48,7 +49,7 @@ async def test_visitor_without_a_login_sees_the_login_page_only() -> None:
             "stream",
             "stream?key=1&of=",
             "search?q=findme",
-            "static/main.js",
+            f"{folder()}/main.js",
         )
         places = (
             "pane/default/findme/0/0",
@@ -65,7 +66,7 @@ async def test_visitor_without_a_login_sees_the_login_page_only() -> None:
                 assert "form-action 'self'" in response.headers["Content-Security-Policy"]
                 assert response.headers.keys() >= HEADERS.keys()
         assert await house.text(session, "healthz") == "ok\n"
-        assert await house.text(session, "static/style.css")
+        assert await house.text(session, f"{folder()}/style.css")
         async with session.post(house.base + "act", json={"verb": "restart"}, headers=own(house)) as response:
             assert response.status == 401
 

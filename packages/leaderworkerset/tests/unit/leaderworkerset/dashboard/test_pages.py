@@ -17,12 +17,12 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, POD_METRICS, PODS, STATEFULSETS, Resource
 from leaderworkerset.api import labels
 from leaderworkerset.dashboard.address import Address, Arrangement, NoSuchPageError, PageForm, PageKind, parse
-from leaderworkerset.dashboard.exporting import files
 from leaderworkerset.dashboard.hub import PAGES
 from leaderworkerset.dashboard.pages import cells, ranktable, totals
 from leaderworkerset.dashboard.pages.page import PageFacts
 from leaderworkerset.dashboard.picture import CellState, Picture, of_group
 from leaderworkerset.dashboard.pieces import Piece, Rendering
+from leaderworkerset.dashboard.staticfiles import files
 from leaderworkerset.diagnosis.catalogue import BY_CODE
 from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.views import devices

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from testkit.examples import examples
 
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.dashboard import actions, address, exporting, markup, pieces
+from leaderworkerset.dashboard import actions, address, staticfiles, markup, pieces
 from leaderworkerset.dashboard.markup import Safe, joined, tag
 from leaderworkerset.dashboard.pieces import Piece, Rendering, difference
 
@@ -101,7 +101,7 @@ def test_text_never_becomes_html(text: str) -> None:
     assert "'" not in html
 
 
-@pytest.mark.parametrize("module", [actions, address, markup, pieces, exporting])
+@pytest.mark.parametrize("module", [actions, address, markup, pieces, staticfiles])
 def test_docstring_examples_are_correct(module: object) -> None:
     result = doctest.testmod(module)  # type: ignore[arg-type]
     assert result.attempted

@@ -19,10 +19,10 @@ from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import CORE_EVENTS, NAMESPACES, NODES, PODS
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.dashboard.address import Address, PageKind
-from leaderworkerset.dashboard.exporting import files
 from leaderworkerset.dashboard.gatekeeper import ACTION_HEADER, COOKIE, HEADERS
 from leaderworkerset.dashboard.pages.header import ClusterIdentity
 from leaderworkerset.dashboard.pages.page import BETWEEN_READINGS
+from leaderworkerset.dashboard.staticfiles import files, folder
 from leaderworkerset.dashboard.streams import MOST_STREAMS, MOST_TOPICS
 from leaderworkerset.diagnosis.observed import Commands
 from leaderworkerset.recording.episode import Episode
@@ -365,17 +365,39 @@ async def test_every_response_has_headers_and_files_are_served() -> None:
         for path in (
             "",
             "nowhere",
-            "static/none.js",
+            f"{folder()}/none.js",
+            "static/no/main.js",
             "static/../webserver.py",
-            *(f"static/{name}" for name in files()),
+            *(f"{folder()}/{name}" for name in files()),
         ):
             async with session.get(house.base + path) as response:
-                assert {name: response.headers[name] for name in HEADERS} == HEADERS, path
-                assert response.status == (404 if "no" in path.rpartition("/")[2][:4] or ".." in path else 200), path
+                cached = {"Cache-Control": "private, max-age=31536000, immutable"}
+                expected = {**HEADERS, **(cached if response.status == 200 and path else {})}
+                assert {name: response.headers[name] for name in HEADERS} == expected, path
+                assert (response.headers.get("Content-Encoding") is not None) is (response.status == 200), path
+                assert response.status == (404 if "no" in path or ".." in path else 200), path
 
 
 def test_dashboard_files_stay_within_sixty_kilobytes() -> None:
     assert sum(len(text.encode()) for text in files().values()) <= 60_000
+
+
+async def test_address_without_a_page_links_to_the_others() -> None:
+    async with open_house() as house, house.browser() as session:
+        for path in ("nowhere", "sets/default", "causes/E1", "sets/default/web?by=x"):
+            page = await house.text(session, path, status=404)
+            for link in ("", "topology"):
+                assert f'href="{house.dashboard.gate.base}{link}"' in page, path
+
+
+async def test_page_with_a_secret_is_not_compressed() -> None:
+    for actions in (False, True):
+        async with (
+            open_house(actions=actions) as house,
+            house.browser() as session,
+            session.get(house.base) as response,
+        ):
+            assert ("Content-Encoding" in response.headers) is not actions
 
 
 async def test_header_names_the_cluster_and_the_user() -> None:
