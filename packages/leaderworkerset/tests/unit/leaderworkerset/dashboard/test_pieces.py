@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from testkit.examples import examples
 
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.dashboard import actions, address, staticfiles, markup, pieces
+from leaderworkerset.dashboard import actions, address, markup, pieces, staticfiles
 from leaderworkerset.dashboard.markup import Safe, joined, tag
 from leaderworkerset.dashboard.pieces import Piece, Rendering, difference
 
