@@ -251,6 +251,8 @@ class OddTransport(InProcessTransport):
         self.may_answer.set()
         self.is_down = False
         """While it is, requests fail, and open streams lose their connection without a notice."""
+        self.seconds = 0.0
+        """The time that each request takes."""
         self.odd: Resource | None = None
         self.said = b""
         """The log of every container; empty if it cannot be read, as no node runs."""
@@ -281,6 +283,7 @@ class OddTransport(InProcessTransport):
 
     async def request(self, request: Request) -> Response:
         self._fail_if_down()
+        await asyncio.sleep(self.seconds)
         if request.path == NODES.path():
             await self.may_answer.wait()
         if self.odd is not None and request.path.endswith(f"/{self.odd.plural}"):

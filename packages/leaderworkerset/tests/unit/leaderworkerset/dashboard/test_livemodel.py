@@ -13,7 +13,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.hub import Hub
-from leaderworkerset.dashboard.livemodel import AGAIN, LiveModel, live
+from leaderworkerset.dashboard.livemodel import AGAIN, PATIENCE, LiveModel, live
 from leaderworkerset.dashboard.webserver import Dashboard
 from leaderworkerset.diagnosis.observed import Commands
 from leaderworkerset.views.groups import View
@@ -40,6 +40,17 @@ async def test_the_picture_is_current_after_an_outage(minutes: int) -> None:
             transport.is_down = False
             await client.create(LEADERWORKERSETS, lws("later"))
             await model.until(lambda: (model.picture.views and not model.picture.trouble) or None)
+
+
+async def test_patience_grows_until_a_slow_server_answers() -> None:
+    """A diagnosis that needs longer than the first limit is finished by a later one."""
+    async with api_server() as transport:
+        model = LiveModel(Client(transport), "", Commands())
+        async with live(model), model.looking(), asyncio.timeout(600):
+            transport.seconds = 1.5 * PATIENCE
+            await model.until(lambda: model.picture.trouble or None)
+            assert f"no answer within {PATIENCE:g} s" in model.picture.trouble
+            await model.until(lambda: model.picture.trouble == "" or None)
 
 
 async def test_without_visitors_nothing_is_read() -> None:
