@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.objects import meta
-from kuberuntime.objects.resources import CORE_EVENTS, NODES
+from kuberuntime.objects.resources import NODES
 from leaderworkerset.dashboard import offers
 from leaderworkerset.dashboard.address import Address, Arrangement, PageForm, PageKind
 from leaderworkerset.dashboard.markup import Safe, joined, tag
@@ -76,7 +76,7 @@ def reads(address: Address) -> Sequence[Query]:
     if address.form is PageForm.TABLE:
         return [loads.metrics_of(address.key.namespace, address.key.name)]
     nodes = [Query(NODES)] if address.arrangement is Arrangement.RACK else []
-    return [Query(CORE_EVENTS, address.key.namespace), *nodes]
+    return [*timeline.reads(address.key), *nodes]
 
 
 def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:

@@ -1,6 +1,7 @@
-"""The last hour of a set: rollouts, recreations, failures and scaling, as one picture and as a list. Pure.
+"""The last hour of a set: rollouts, recreations and failures, as one picture and as a list. Pure.
 
-In: the events of its namespace and its recorded failures. The picture ends with the current minute, so it changes every minute
+In: the events about the set and its recorded failures. Events of pods and StatefulSets are left out: a group of many ranks has
+many of them for one failure, and a StatefulSet creates pods also when nothing is scaled. The picture ends with the current minute, so it changes every minute
 also without an event.
 """
 
@@ -12,8 +13,11 @@ from typing import Final
 
 from msgspec import Struct
 
+from kuberuntime.client.requests import Selection as Query
 from kuberuntime.objects import timestamps
+from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CORE_EVENTS
+from leaderworkerset.api.leaderworkerset import KIND
 from leaderworkerset.core import decisionevents
 from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.markup import Safe, joined, tag
@@ -41,7 +45,6 @@ class Lane(StrEnum):
     ROLLOUTS = "rollouts"
     RECREATIONS = "recreations"
     FAILURES = "failures"
-    SCALE = "scale"
 
 
 LANES: Final[Mapping[str, Lane]] = {
@@ -50,12 +53,8 @@ LANES: Final[Mapping[str, Lane]] = {
     decisionevents.recreating_group.reason: Lane.RECREATIONS,
     decisionevents.restarted_in_place.reason: Lane.RECREATIONS,
     decisionevents.MOVING_GROUP: Lane.RECREATIONS,
-    decisionevents.GROUPS_PROGRESSING: Lane.SCALE,
-    "SuccessfulCreate": Lane.SCALE,
-    "SuccessfulDelete": Lane.SCALE,
-    "SuccessfulRescale": Lane.SCALE,
 }
-"""The lane of normal events by their reason; warnings are failures, and other events are left out."""
+"""The lane of events by their reason. Warnings are failures if no failures are recorded; other events are left out."""
 
 
 class Moment(Struct, frozen=True):
@@ -82,14 +81,29 @@ def moments(picture: Picture, view: View, facts: PageFacts) -> list[Moment]:
     """Return the known moments of a set, the oldest first."""
     others = [other.name for other in picture.views if other.namespace == view.namespace and other.name != view.name]
     history = History(view.object, view.pods, others)
+    are_recorded = facts.episodes is not None
     happened = [
-        _of_event(happening, lane) for happening in history.read(facts.get(CORE_EVENTS)) if (lane := _lane(happening))
+        _of_event(happening, lane)
+        for happening in history.read(filter(_is_of_set, facts.get(CORE_EVENTS)))
+        if (lane := _lane(happening, are_recorded=are_recorded))
     ]
     return sorted([*happened, *_of_episodes(view, facts.episodes or ())], key=lambda moment: moment.time)
 
 
-def _lane(happening: Happening) -> Lane | None:
-    return Lane.FAILURES if happening.is_warning else LANES.get(happening.reason)
+def reads(key: ObjectKey) -> Sequence[Query]:
+    """Return the list of events about a set; a namespace may have thousands of others."""
+    about = f"involvedObject.kind={KIND},involvedObject.name={key.name}"
+    return [Query(CORE_EVENTS, key.namespace, field_selector=about)]
+
+
+def _is_of_set(event: JSONObject) -> bool:
+    return (event.get("involvedObject") or {}).get("kind") == KIND
+
+
+def _lane(happening: Happening, *, are_recorded: bool) -> Lane | None:
+    if happening.is_warning:
+        return None if are_recorded else Lane.FAILURES
+    return LANES.get(happening.reason)
 
 
 def _of_event(happening: Happening, lane: Lane) -> Moment:

@@ -41,6 +41,7 @@ EVENTS = [
     event("RecreateGroup", minutes=20),
     event("BackOff", kind="Pod", name="web-0-1", minutes=21, type="Warning", message="<restarting>"),
     event("SuccessfulCreate", kind="StatefulSet", minutes=10),
+    event("FailedCreate", minutes=8, type="Warning", message="quota"),
     event("Pulled", kind="Pod", name="web-0", minutes=3),
     event("GroupsUpdating", name="other", minutes=2),
     event("GroupsUpdating", minutes=90),
@@ -56,15 +57,28 @@ def test_timeline_sorts_the_last_hour_into_lanes() -> None:
         Lane.ROLLOUTS,
         Lane.ROLLOUTS,
         Lane.FAILURES,
-        Lane.FAILURES,
         Lane.RECREATIONS,
-        Lane.SCALE,
     ]
     text = timeline.piece(shown, shown.views[0], facts).html
     assert "<title>rollouts: 2 moments in the last hour</title>" in text
-    assert "<title>failures: 2 moments in the last hour</title>" in text
-    assert "&lt;restarting&gt;" in text
+    assert "<title>failures: 1 moment in the last hour</title>" in text
+    assert "scale:" not in text, "pods that a StatefulSet creates scale nothing"
+    assert "restarting" not in text, "a failure counts once, not with each event of a pod"
     assert 'href="sets/default/web/history/0/3"' in text
+
+
+def test_timeline_without_records_shows_warnings_of_the_set() -> None:
+    shown = picture(web())
+    found = timeline.moments(shown, shown.views[0], PageFacts({CORE_EVENTS: EVENTS}))
+    assert [moment.words for moment in found if moment.lane is Lane.FAILURES] == [
+        "FailedCreate: leaderworkerset/web: quota"
+    ]
+
+
+def test_timeline_reads_no_events_of_others() -> None:
+    assert [query.field_selector for query in timeline.reads(PROD)] == [
+        "involvedObject.kind=LeaderWorkerSet,involvedObject.name=web",
+    ]
 
 
 def test_timeline_changes_once_a_minute_without_events() -> None:
