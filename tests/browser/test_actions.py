@@ -32,7 +32,7 @@ def test_action_is_busy_until_its_dry_run_and_says_what_it_ends(visiting: Visiti
             await visit.page.locator("button[data-verb=scale]:disabled:has-text('Checking')").wait_for()
             may_answer.set()
             await visit.page.locator("dialog[open] .ends:has-text('All groups end (4)')").wait_for()
-            assert await visit.page.locator("dialog").count() == 1
+            assert await visit.page.locator("dialog[open]").count() == 1
             assert len(calls) == 1
             await visit.page.click("dialog[open] >> text=Cancel")
             await visit.page.locator("button[data-verb=scale]:focus").wait_for()

@@ -13,7 +13,7 @@ FROZEN = 16
 RECORDED = """() => {
     const pulse = document.getElementById('pulse');
     window.states = [];
-    new MutationObserver(() => window.states.push(pulse.className)).observe(pulse, {attributes: true});
+    new MutationObserver(() => window.states.push(...pulse.classList)).observe(pulse, {attributes: true});
 }"""
 
 

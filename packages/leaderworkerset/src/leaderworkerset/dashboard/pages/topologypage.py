@@ -6,6 +6,7 @@ labels. Whether a group fits is the optimistic estimate of the built-in gang gat
 
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import islice
 from typing import Final
 
 from msgspec import Struct, field
@@ -38,7 +39,9 @@ EVERYWHERE: Final = "the cluster"
 MOST_GROUPS: Final = 10
 """The maximum of further groups of a set that are counted."""
 
-MOST_SETS: Final = 50
+MOST_ROWS: Final = 50
+"""The maximum of different groups for which it is computed where they fit."""
+
 MOST_DOMAINS: Final = 12
 UNKNOWN: Final = "pods of all namespaces may not be listed, or are too many, so what is free is not known"
 
@@ -98,7 +101,7 @@ def frame(_: Address, rendering: Rendering) -> Safe:
     """Return the page with its regions."""
     nodes = tag(
         "table",
-        tag("caption", "Nodes: what is free of each resource; the bar shows what sets, others, and nobody holds"),
+        tag("caption", "Nodes: what is free of each resource; the bar is filled with what sets and others hold"),
         region("thead", "columns", rendering),
         region("tbody", "nodes", rendering),
         class_="plain",
@@ -162,7 +165,9 @@ def _summary(nodes: Nodes) -> str:
     if not nodes.listed:
         return "no nodes, or they may not be listed"
     ready = sum(meta.is_condition_true(node, "Ready") for node in nodes.listed)
-    where = f", domains by {nodes.key}" if nodes.key else ""
+    domains = {nodes.domain(node) for node in nodes.listed} - {EVERYWHERE}
+    more = f", of which the first {MOST_DOMAINS} are shown" if len(domains) > MOST_DOMAINS else ""
+    where = f", {counted(len(domains), 'domain')} by {nodes.key}{more}" if nodes.key else ""
     note = "" if nodes.held is not None else f"; {UNKNOWN}"
     return f"{counted(len(nodes.listed), 'node')}, {ready} ready{where}{note}"
 
@@ -199,7 +204,8 @@ def _node_row(nodes: Nodes, node: JSONObject, names: Sequence[str], ranks: Seque
 
 def _share(nodes: Nodes, node: JSONObject, name: str) -> str:
     total = None if nodes.held is None else demand.add(*nodes.held[meta.name(node)])
-    return nodeamounts.share(name, nodeamounts.allocatable(node).get(name, ZERO), total)
+    words = nodeamounts.share(name, nodeamounts.allocatable(node).get(name, ZERO), total)
+    return words if total is None else f"{words} free"
 
 
 def _bar(nodes: Nodes, node: JSONObject, name: str) -> Safe | None:
@@ -230,12 +236,28 @@ def _fits(
         (view.namespace, rank.node) for view in picture.views for group in view.groups for rank in group.ranks
     }
     space = Space(domains, used, nodes_of_groups)
-    return [_fit_row(view, space) for view in picture.views[:MOST_SETS]]
+    alike: dict[object, list[View]] = {}
+    for view in picture.views:
+        alike.setdefault(_shape(view), []).append(view)
+    rows = [_fit_row(views, space) for views in islice(alike.values(), MOST_ROWS)]
+    left_out = [view for views in islice(alike.values(), MOST_ROWS, None) for view in views]
+    return (
+        [*rows, cells.row("f-more", f"and {counted(len(left_out), 'set')} more", "not computed")] if left_out else rows
+    )
 
 
-def _fit_row(view: View, space: Space) -> Piece:
+def _shape(view: View) -> object:
+    """Return what decides where groups of a set fit: sets with equal values share a row."""
+    key = meta.annotations(view.object).get(labels.EXCLUSIVE_TOPOLOGY, "")
+    return frozenset(fit.count_needs(group_pods(view)).items()), key, view.namespace if key else ""
+
+
+def _fit_row(views: Sequence[View], space: Space) -> Piece:
+    view, *others = views
     group = group_pods(view)
-    link = cells.link(PageKind.SET, view.key, view.name)
+    more = f" and {counted(len(others), 'set')} alike" if others else None
+    names = ", ".join(other.name for other in others)
+    link = joined(cells.link(PageKind.SET, view.key, view.name), tag("span", more, title=names) if more else None)
     key = meta.annotations(view.object).get(labels.EXCLUSIVE_TOPOLOGY, "")
     occupied = {node for namespace, node in space.taken if namespace == view.namespace}
     counts = [
@@ -247,7 +269,12 @@ def _fit_row(view: View, space: Space) -> Piece:
     words = [f"{MOST_GROUPS} or more" if number == MOST_GROUPS else str(number) for number in counts]
     blocking = "" if any(counts) else space.blocking(frozenset(fit.count_needs(group)))
     return cells.row(
-        f"f/{view.namespace}/{view.name}", link, counted(len(group), "pod"), *words, blocking, find=view.name
+        f"f/{view.namespace}/{view.name}",
+        link,
+        counted(len(group), "pod"),
+        *words,
+        blocking,
+        find=f"{view.name} {names}",
     )
 
 

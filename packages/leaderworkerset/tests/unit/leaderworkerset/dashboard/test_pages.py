@@ -266,10 +266,24 @@ def test_topology_shows_usage_and_where_a_group_fits() -> None:
     container = {"name": "main", "image": "a", "resources": {"requests": {"cpu": "500m"}}}
     asking.object["spec"]["leaderWorkerTemplate"]["workerTemplate"] = {"spec": {"containers": [container]}}
     shown = rendered(picture(asking), PageKind.TOPOLOGY, facts={NODES: racks, PODS: [ours, others]})
-    assert "2 nodes, 2 ready, domains by topology.kubernetes.io/rack" in html(shown, "summary")
+    assert "2 nodes, 2 ready, 2 domains by topology.kubernetes.io/rack" in html(shown, "summary")
     assert "2 of 8 " in shown["nodes"][0].html
     assert "cpu: sets 2, others 4" in shown["nodes"][0].html
     assert [text.partition("<")[0] for text in shown["fits"][0].html.split("<td>")[1:]] == ["2 pods", "3", "2", "1", ""]
+
+
+def test_topology_omits_nothing_silently() -> None:
+    nodes = [of(f"n{index:02}", GPUS) for index in range(20)]
+    for index, node in enumerate(nodes):
+        node["metadata"]["labels"] = {"topology.kubernetes.io/rack": f"r{index:02}"}
+    views = [asking({"cpu": f"{number % 60}m"}, size=1) for number in range(300)]
+    shown = rendered(picture(*views), PageKind.TOPOLOGY, facts={NODES: nodes, PODS: []})
+    rows = [piece.html for piece in shown["fits"]]
+    assert len(rows) == 51
+    assert all("and 4 sets alike" in row for row in rows[:50]), "equal groups share a row"
+    assert "and 50 sets more" in rows[50]
+    assert "20 domains by topology.kubernetes.io/rack, of which the first 12 are shown" in html(shown, "summary")
+    assert " of 8 free" in shown["nodes"][0].html
 
 
 def fits_of(found: View, nodes: list[JSONObject], pods: list[JSONObject] | None = None) -> list[str]:
