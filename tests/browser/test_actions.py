@@ -9,7 +9,7 @@ from tests.browser.conftest import Visiting, journey
 pytestmark = pytest.mark.slow
 
 
-def test_action_is_busy_until_its_dry_run_and_says_what_it_ends(visiting: Visiting) -> None:
+def test_action_is_busy_until_its_dry_run_and_shows_what_ends(visiting: Visiting) -> None:
     async def scenario() -> None:
         may_answer = asyncio.Event()
         calls: list[list[str]] = []

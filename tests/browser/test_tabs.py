@@ -1,4 +1,4 @@
-"""Many pages of one browser: they share one stream, and those that are hidden follow nothing."""
+"""Many pages of one browser: they share one stream, and hidden pages follow nothing."""
 
 import asyncio
 

@@ -69,12 +69,12 @@ def ends(action: Mapping[str, object], picture: Picture) -> str:
 
 
 def _fewer(action: Mapping[str, object], now: int) -> str:
-    wanted = decimals.natural(str(action.get("groups")))
-    if wanted is None or wanted >= now:
+    target = decimals.natural(str(action.get("groups")))
+    if target is None or target >= now:
         return ""
-    if not wanted:
+    if not target:
         return f"All groups end ({now}): nothing of {action.get('role') or action.get('name')} runs after this."
-    return f"{counted(now - wanted, 'group')} of {now} end: their programs are stopped."
+    return f"{counted(now - target, 'group')} of {now} end: their programs are stopped."
 
 
 def _words(*verbs: Verb) -> str:

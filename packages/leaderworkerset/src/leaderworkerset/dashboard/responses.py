@@ -43,7 +43,7 @@ def missing() -> web.Response:
 
 
 def nowhere(base: str) -> web.Response:
-    """Return the page for an address without a page, with links to those that always exist."""
+    """Return the page for an address without a page, with links to pages that always exist."""
     links = [
         tag("p", tag("a", words, href=base + path)) for path, words in (("", "Now: all sets"), ("topology", "Topology"))
     ]

@@ -1,6 +1,6 @@
 """The HTTP server of the dashboard: every request passes the gate, pages come from the hub, streams are bounded.
 
-Addresses below the base: `open` (the link), pages (`address.py`), `stream` for changes and logs (`streams.py`) and `stream/NUMBER/KEY`
+Addresses below the base: `open` (the link), pages (`address.py`), `stream` for changes and logs (`browserstreams.py`) and `stream/NUMBER/KEY`
 for its topics, `pane/NAMESPACE/NAME/GROUP/RANK`, `first-error/NAMESPACE/NAME`, `search`, `static/VERSION/FILE`, and `act` for actions.
 """
 
@@ -38,6 +38,7 @@ from leaderworkerset.dashboard import (
 )
 from leaderworkerset.dashboard.actions import ActionError, Runner
 from leaderworkerset.dashboard.address import PageForm, PageKind
+from leaderworkerset.dashboard.browserstreams import KEY, MOST_TOPICS, BrowserStreams, Topic, Write, changes, lines_to
 from leaderworkerset.dashboard.gatekeeper import COOKIE, Gate, Refusal, Secrets
 from leaderworkerset.dashboard.hub import PAGES, Hub
 from leaderworkerset.dashboard.livemodel import LiveModel, live
@@ -47,7 +48,6 @@ from leaderworkerset.dashboard.markup import tag
 from leaderworkerset.dashboard.pages import htmldocument
 from leaderworkerset.dashboard.pages.header import ClusterIdentity
 from leaderworkerset.dashboard.pages.htmldocument import Serving
-from leaderworkerset.dashboard.streams import KEY, MOST_TOPICS, Streams, Topic, Write, changes, lines_to
 from leaderworkerset.dashboard.visitors import LONGEST_TOKEN, Host, Visitors
 from leaderworkerset.diagnosis.catalogue import BY_CODE
 from leaderworkerset.observation.following import Followed
@@ -101,7 +101,7 @@ class Dashboard(msgspec.Struct):
     door: LoginDoor | None = None
     """The login of a shared dashboard; None if only the browser that opened the link may read."""
     host: str = LOOPBACK
-    streams: Streams = msgspec.field(default_factory=Streams)
+    streams: BrowserStreams = msgspec.field(default_factory=BrowserStreams)
     _listener: Listener | None = None
 
     async def listen(self, port: int) -> None:

@@ -136,7 +136,7 @@ def _navigation(address: Address) -> Safe:
 
 
 def _actions(address: Address, rendering: Rendering) -> Safe | None:
-    """Return the buttons of the actions on a set; a script shows those that apply now."""
+    """Return the buttons of all actions on a set; a script shows the buttons that apply now."""
 
     def button(verb: Verb, words: str) -> Safe:
         about = {"data_verb": verb.value, "data_namespace": address.key.namespace, "data_name": address.key.name}

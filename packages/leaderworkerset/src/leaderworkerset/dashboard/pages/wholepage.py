@@ -69,7 +69,7 @@ def _head(item: ToldWhole) -> Piece:
 
 
 def _role(name: str, groups: int) -> Piece:
-    """Return the entry of a role in the list of those to scale, with its number of groups."""
+    """Return the entry of a role in the list of roles, with its number of groups."""
     return cells.part(f"role/{name}", "option", name, value=name, data_groups=groups)
 
 

@@ -10,9 +10,9 @@ import pytest
 from testkit.setclock import SetClock
 from tests.dashboardhouse import House, Tokens, open_house
 
+from leaderworkerset.dashboard.browserstreams import MOST_OF_USER as MOST_STREAMS_OF_USER
 from leaderworkerset.dashboard.gatekeeper import ACTION_HEADER, HEADERS
 from leaderworkerset.dashboard.staticfiles import folder
-from leaderworkerset.dashboard.streams import MOST_OF_USER as MOST_STREAMS_OF_USER
 from leaderworkerset.dashboard.visitors import LONGEST_VISIT, MOST_OF_USER, MOST_SESSIONS, RECHECK, Visitors
 
 pytestmark = pytest.mark.slow

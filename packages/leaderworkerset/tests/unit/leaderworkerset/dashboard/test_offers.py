@@ -53,7 +53,7 @@ def test_group_offers_to_recover_only_when_it_is_exhausted() -> None:
         ({"verb": "scale-role", "name": "nobody", "role": "decode", "groups": "0"}, ""),
     ],
 )
-def test_action_says_what_it_ends(action: dict[str, object], words: str) -> None:
+def test_action_names_what_it_ends(action: dict[str, object], words: str) -> None:
     lws = builders.leaderworkerset_object(replicas=4, size=1)
     place = {"namespace": lws["metadata"]["namespace"], "name": lws["metadata"]["name"]}
     found = offers.ends(place | action, picture(view(lws, [])))

@@ -19,11 +19,11 @@ from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import CORE_EVENTS, NAMESPACES, NODES, PODS
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.dashboard.address import Address, PageKind
+from leaderworkerset.dashboard.browserstreams import MOST_STREAMS, MOST_TOPICS
 from leaderworkerset.dashboard.gatekeeper import ACTION_HEADER, COOKIE, HEADERS
 from leaderworkerset.dashboard.pages.header import ClusterIdentity
 from leaderworkerset.dashboard.pages.page import BETWEEN_READINGS
 from leaderworkerset.dashboard.staticfiles import files, folder
-from leaderworkerset.dashboard.streams import MOST_STREAMS, MOST_TOPICS
 from leaderworkerset.diagnosis.observed import Commands
 from leaderworkerset.recording.episode import Episode
 
@@ -355,7 +355,7 @@ async def test_ids_are_unique_on_every_page_and_form() -> None:
             assert [name for name, count in Counter(ids).items() if count > 1] == [], path
 
 
-def test_styles_select_classes_so_that_no_page_has_those_of_another() -> None:
+def test_styles_select_classes_instead_of_ids() -> None:
     selectors = re.sub(r"\{[^{}]*\}", "{}", files()["style.css"])
     assert re.findall(r"(?<![\w&])#[\w-]+", selectors) == []
 

@@ -42,7 +42,7 @@ Topic: TypeAlias = Callable[[Write], Awaitable[None]]
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-class Stream:
+class BrowserStream:
     """The open stream of one browser; only its user may change it."""
 
     def __init__(self, user: str, write: Write, tasks: asyncio.TaskGroup) -> None:
@@ -55,7 +55,7 @@ class Stream:
         self._is_broken = False
 
     async def write(self, data: bytes) -> None:
-        """Write one event, after those that wait already."""
+        """Write one event, after all earlier events."""
         async with self._turn:
             try:
                 async with timeouts.within(PATIENCE):
@@ -86,11 +86,11 @@ class Stream:
         await self.write(b"event: end\n%sdata: \n\n" % mark)
 
 
-class Streams:
+class BrowserStreams:
     """The open streams of one server."""
 
     def __init__(self) -> None:
-        self._open: dict[str, Stream] = {}
+        self._open: dict[str, BrowserStream] = {}
 
     def exceeded(self, user: str, *, is_shared: bool) -> int:
         """Return the limit that a further stream would exceed: of all, or of the user of a shared dashboard; 0 if none."""
@@ -103,7 +103,7 @@ class Streams:
         """Return whether a further topic of a user would exceed the limit."""
         return sum(len(stream.topics) for stream in self._open.values() if stream.user == user) >= MOST_TOPICS
 
-    def find(self, ident: str, user: str) -> Stream | None:
+    def find(self, ident: str, user: str) -> BrowserStream | None:
         """Return an open stream of this user."""
         stream = self._open.get(ident)
         return stream if stream is not None and stream.user == user else None
@@ -113,7 +113,7 @@ class Streams:
     ) -> None:
         """Serve a stream until its user is no longer admitted; errors of `write` are raised in a group."""
         async with asyncio.TaskGroup() as tasks:
-            stream = Stream(user, write, tasks)
+            stream = BrowserStream(user, write, tasks)
             self._open[stream.ident] = stream
             try:
                 await stream.write(b"event: opened\ndata: %s\n\n" % stream.ident.encode())
