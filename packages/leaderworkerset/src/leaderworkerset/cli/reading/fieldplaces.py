@@ -10,6 +10,7 @@ from typing import Final
 
 from kuberuntime.manifests.fieldlines import Path
 from kuberuntime.manifests.nesting import MAX_DEPTH
+from kuberuntime.objects import decimals
 from kuberuntime.objects.meta import JSON, JSONObject
 
 STEPS: Final = r"(?P<steps>(?:\.[A-Za-z_$][\w$/-]*|\[[^\[\]]*\])*)"
@@ -72,8 +73,8 @@ def _key(element: str, node: JSON) -> str | int:
     """Return the index or the key for the text between brackets: `0`, `name="a"`, or a key of a mapping."""
     if not isinstance(node, list):
         return element.strip("\"'")
-    if element.isascii() and element.isdecimal():
-        return int(element[:9])
+    if (index := decimals.natural(element)) is not None:
+        return index
     identity = {key: value.strip('"') for key, value in ELEMENT_KEY.findall(element)}
     items = [isinstance(item, dict) and all(str(item.get(key)) == identity[key] for key in identity) for item in node]
     return items.index(True) if identity and True in items else element
