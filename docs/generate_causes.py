@@ -8,15 +8,20 @@ python -m docs.generate_causes [--check]
 
 import sys
 from pathlib import Path
+from typing import Final
 
 from docs import generatedpage
 from tests.explanations.ways import WAYS
 
 from leaderworkerset.cli.commands.explain import EXIT_CODES
 from leaderworkerset.diagnosis.catalogue import CATALOGUE, NO_CAUSE, NOT_READ
-from leaderworkerset.diagnosis.finding import PERSONS, Cause
+from leaderworkerset.diagnosis.finding import Cause, Person
 
 PAGE = Path(__file__).parent / "reference" / "causes.md"
+PERSONS: Final = {
+    Person.ADMINISTRATOR: " This requires a cluster administrator.",
+    Person.AUTHOR: " This requires a change by the author of the manifest.",
+}
 BROKEN = PAGE.with_name("broken-programs.md")
 
 INTRODUCTION = """\
@@ -24,7 +29,7 @@ INTRODUCTION = """\
 
 <!-- Written by docs/generate_causes.py from the catalogue. Do not edit: make generate. -->
 
-This page is for everybody who sees a code such as LWS-E040, and wants its meaning and the next steps.
+This page explains the meaning and the next steps of each code, such as LWS-E040.
 
 ```bash
 lws explain web      # one cause for a LeaderWorkerSet, a group or a rank that is not ready
@@ -35,7 +40,7 @@ out of memory (OOM) is LWS-E070, CrashLoopBackOff is LWS-E071, ImagePullBackOff 
 
 | verdict | means | exit code |
 |---|---|---|
-| healthy | every group is ready, and of the newest revision | {healthy} |
+| healthy | every group is ready, and of the current revision | {healthy} |
 | complete | it ran to completion | {complete} |
 | starting | never ready yet, and within its patience | {starting} |
 | progressing | not ready yet, without an error: it continues without you, or waits as the spec says | {progressing} |
@@ -115,7 +120,7 @@ def section(cause: Cause) -> str:
     """Describe one cause."""
     early = "starting" if cause.code in WARMING else "progressing"
     verdict = f"{early}, then stuck" if cause.code in IN_TIME else cause.verdict
-    person = f" Note: {PERSONS[cause.person]}." if cause.person else ""
+    person = PERSONS[cause.person] if cause.person else ""
     return (
         f"## {cause.code}\n\n**{cause.title}** ({verdict})\n\n{cause.meaning}\n\n*Next steps:* {cause.remedy}{person}\n"
     )

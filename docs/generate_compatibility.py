@@ -41,7 +41,7 @@ PAGE: Final = """\
 
 <!-- Written by docs/generate_compatibility.py. Do not edit: make generate. -->
 
-This page is for operators who plan an installation or an upgrade: tested versions, support, and the stability of each part.
+This page lists tested versions, support, and the stability of each part.
 
 ## Versions
 
@@ -138,8 +138,8 @@ DIFFERENT: Final = """\
 
 <!-- Written by docs/generate_compatibility.py from tests and decisions. Do not edit: make generate. -->
 
-This page is for users of the Go controller. You can move a fleet here and back: names, labels, revisions and environment are the same, and
-differences on purpose; each line has a test. All else that differs is a fault: report it.
+This page explains how this project differs from the Go controller. You can migrate in both directions: names, labels, revisions and environment are
+the same. The differences below are intended, and each has a test. Please report other differences as bugs.
 
 ## Move here, and back
 
@@ -150,8 +150,8 @@ lws explain -A                                                               # a
 ```
 
 Back: remove [groupRestarts](../how-to/restarts.md#for-all-leaderworkersets-of-a-cluster) from the manager's configuration, which the Go manager
-refuses, and install it by its own manifests. `packages/leaderworkerset/tests/parity` hands fleets over in both directions, also during rollouts, and
-no pod is restarted. Details: [upgrade, and go back](../how-to/install.md#upgrade-and-go-back).
+rejects, and install the Go manager with its own manifests. `packages/leaderworkerset/tests/parity` tests both directions, also during rollouts, and
+no pod is restarted. For details, see [upgrade, and go back](../how-to/install.md#upgrade-and-go-back).
 
 ## Decisions
 

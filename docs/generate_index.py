@@ -5,6 +5,7 @@ python -m docs.generate_index [--check]
 # ruff: noqa: INP001 - a script of its own, which talks
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -50,7 +51,7 @@ def section(entries: list[Any]) -> Iterator[str]:
 def line(path: str) -> str:
     """Return the row of a page: its title, and its first sentence."""
     title, sentence = buildsite.introduction((buildsite.ROOT / path).read_text(encoding="utf-8"))
-    sentence = sentence.replace("This page is for ", "For ")
+    sentence = re.sub(r"^This page ([a-z])", lambda match: match[1].upper(), sentence)
     link = os.path.relpath(path, PAGE.parent.relative_to(buildsite.ROOT))
     return f"| [{title}]({link}) | {sentence} |"
 

@@ -23,7 +23,7 @@ INTRODUCTION = """\
 
 <!-- Written by docs/generate_matrix.py from the tables in tests/shipped. Do not edit: make generate. -->
 
-This page is for operators who want to know which combinations of settings the tests cover.
+This page lists the combinations of settings that the tests cover.
 
 `tests/kubernetes/shipped` starts the manager as its Deployment does: with the program of the image, the arguments, the file, and the
 permissions of the account. It does so for each of {rows} sets of settings every night. `make test` uses {usual} of them, which have every

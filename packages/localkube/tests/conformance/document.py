@@ -7,8 +7,8 @@ PAGE = ROOT / "docs/reference/conformance.md"
 
 HEAD = """# Conformance
 
-This page is for developers who rely on the embedded cluster in tests. Tests send the same requests to it and to Kubernetes 1.36, and compare
-the answers.
+This page explains how the embedded cluster is compared with Kubernetes. Tests send the same requests to it and to Kubernetes 1.36, and compare
+the responses.
 
 | part | compared with | how |
 |---|---|---|
