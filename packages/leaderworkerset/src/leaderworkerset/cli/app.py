@@ -24,15 +24,22 @@ from leaderworkerset.cli.shell.lazygroup import LazyGroup
     table=COMMANDS,
     sections=SECTIONS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog="Exit codes: 0 done, 1 failed, 2 wrong usage, 124 timed out, 130 interrupted, 141 nobody reads the output.",
+    epilog="Exit codes: 0 done, 1 failed, 2 wrong usage, 124 timed out, 130 interrupted, 141 broken pipe.",
 )
-@click.option("-n", "--namespace", metavar="NAME", help="The namespace. The default is the namespace of the context.")
-@click.option("--context", "context_name", metavar="NAME", help="The context of the kubeconfig.")
-@click.option("--kubeconfig", metavar="FILE", help="The kubeconfig; otherwise $KUBECONFIG or ~/.kube/config.")
+@click.option("-n", "--namespace", metavar="NAME", help="Namespace. Defaults to the namespace of the context.")
+@click.option(
+    "--context",
+    "context_name",
+    metavar="NAME",
+    help="Name of the kubeconfig context to use. Defaults to the current context.",
+)
+@click.option(
+    "--kubeconfig", metavar="FILE", help="Path to the kubeconfig file. Defaults to $KUBECONFIG or ~/.kube/config."
+)
 @click.option(
     LOCAL,
     metavar="[=NAME]",
-    help="Use the local cluster `default`, or --local=NAME.",
+    help="Use a local cluster. NAME defaults to `default`.",
 )
 @click.version_option(leaderworkerset.__version__, "--version", prog_name="lws", message="%(prog)s %(version)s")
 @click.pass_context

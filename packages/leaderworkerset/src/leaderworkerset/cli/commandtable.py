@@ -11,7 +11,7 @@ from typing import Final
 from leaderworkerset.cli.faultnames import FAULTS
 
 GLOBAL_OPTIONS: Final = (
-    "Global options, before or after the command: -n, --context, --kubeconfig, --local (see `lws --help`)."
+    "Global options, allowed before or after the command: -n, --context, --kubeconfig, --local (see `lws --help`)."
 )
 
 
@@ -73,7 +73,7 @@ COMMANDS: Final = by_name(
     (
         Command(
             "run",
-            "Run manifests on this machine: start a cluster, apply, watch, tear down.",
+            "Run manifests on this machine in a temporary cluster.",
             (
                 "lws run -f lws.yaml --image app=./app --until done",
                 "lws run -f lws.yaml --stub --until ready --timeout 1m",
@@ -101,14 +101,14 @@ COMMANDS: Final = by_name(
         ),
         Command(
             "plan",
-            "Show what applying manifests would do, step by step.",
+            "Preview what applying manifests would do, step by step.",
             ("lws plan -f lws.yaml", "lws plan -f lws.yaml --snapshot saved.yaml"),
             at="rollout.plan",
         ),
-        Command("diff", "Show what applying manifests would change.", ("lws diff -f lws.yaml",), at="rollout.diff"),
+        Command("diff", "Diff the live objects against the manifests.", ("lws diff -f lws.yaml",), at="rollout.diff"),
         Command(
             "get",
-            "Show LeaderWorkerSets by group and rank.",
+            "Display LeaderWorkerSets by group and rank.",
             (
                 "lws get",
                 "lws get web/0 -o wide",
@@ -120,7 +120,7 @@ COMMANDS: Final = by_name(
         ),
         Command(
             "explain",
-            "Explain why something is not ready, and what to do.",
+            "Explain why an object is not ready, and how to fix it.",
             ("lws explain", "lws explain web", "lws explain web/0/1", "lws explain -A -o json"),
         ),
         Command(
@@ -131,7 +131,7 @@ COMMANDS: Final = by_name(
         ),
         Command(
             "dashboard",
-            "Show every group and rank in a browser, live: problems, causes, rollouts, logs.",
+            "Open a live dashboard of groups, ranks, problems and rollouts in a browser.",
             (
                 "lws dashboard",
                 "lws dashboard --local --no-browser",
@@ -142,13 +142,13 @@ COMMANDS: Final = by_name(
         ),
         Command(
             "describe",
-            "Describe a LeaderWorkerSet, a group, a rank or a DisaggregatedSet on one page.",
+            "Show details of a LeaderWorkerSet, group, rank or DisaggregatedSet.",
             ("lws describe web", "lws describe web/0", "lws describe web/0/1"),
             at="inspect.describe",
         ),
         Command(
             "nodes",
-            "Show nodes: free resources, labels and taints.",
+            "List nodes with their free resources, labels and taints.",
             ("lws nodes", "lws nodes node-0", "lws nodes --show-labels -l gpu=h100", "lws nodes -o name"),
             at="inspect.nodes",
         ),
@@ -160,13 +160,13 @@ COMMANDS: Final = by_name(
         ),
         Command(
             "events",
-            "Show what happened to a LeaderWorkerSet, in order.",
+            "List the events of a LeaderWorkerSet.",
             ("lws events web", "lws events web/0/1 --warnings", "lws events web --watch --since 10m"),
             at="inspect.events",
         ),
         Command(
             "history",
-            "Show recorded failures of groups, also of deleted pods.",
+            "List recorded failures of groups, including deleted pods.",
             ("lws history --local", "lws history web", "lws history web/0#3", "lws history web/0 -o json"),
             at="inspect.pastfailures",
         ),
@@ -191,18 +191,18 @@ COMMANDS: Final = by_name(
         Command("exec", "Run a command in a rank.", ("lws exec web/0/1 -- nvidia-smi", "lws exec -it web -- bash")),
         Command(
             "cp",
-            "Copy files to ranks, or from them.",
+            "Copy files to and from ranks.",
             ("lws cp ./model web:/models/", "lws cp web/0/1:/tmp/trace.json .", "lws cp web/0:/var/log/app ./logs"),
             at="inspect.cp",
         ),
         Command(
             "port-forward",
-            "Forward a local port to a rank.",
+            "Forward local ports to a rank.",
             ("lws port-forward web 8080", "lws port-forward web/1/0 9000:8080"),
         ),
         Command(
             "scale",
-            "Change the number of groups.",
+            "Set the number of groups.",
             (
                 "lws scale web --replicas 4",
                 "lws scale split --role decode --replicas 6",
@@ -230,7 +230,7 @@ COMMANDS: Final = by_name(
             verbs=(
                 Command(
                     "status",
-                    "Follow a rollout until it is done.",
+                    "Show the status of a rollout.",
                     (
                         "lws rollout status web",
                         "lws rollout status web --timeout 600",
@@ -240,26 +240,24 @@ COMMANDS: Final = by_name(
                 ),
                 Command(
                     "history",
-                    "Show the revisions, and which groups run them.",
+                    "List the revisions and the groups that run them.",
                     ("lws rollout history web", "lws rollout history web --revision 3"),
                     at="rollout.history",
                 ),
                 Command(
                     "diff",
-                    "Show what differs between two revisions.",
+                    "Show the differences between two revisions.",
                     ("lws rollout diff web", "lws rollout diff web 3", "lws rollout diff web 3 5"),
                     at="rollout.difference",
                 ),
                 Command(
                     "undo",
-                    "Return to an earlier revision.",
+                    "Roll back to a previous revision.",
                     ("lws rollout undo web", "lws rollout undo web --to-revision 3", "lws rollout undo web --dry-run"),
                     at="rollout.undo",
                 ),
                 Command("pause", "Pause a rollout.", ("lws rollout pause web",), at="rollout.pausing"),
-                Command(
-                    "resume", "Continue a paused rollout.", ("lws rollout resume web",), at="rollout.pausing:resume"
-                ),
+                Command("resume", "Resume a paused rollout.", ("lws rollout resume web",), at="rollout.pausing:resume"),
                 Command(
                     "restart",
                     "Restart groups.",
@@ -270,28 +268,28 @@ COMMANDS: Final = by_name(
         ),
         Command(
             "restart",
-            "Restart groups. The same as `lws rollout restart`.",
+            "Restart groups (alias of `lws rollout restart`).",
             ("lws restart web", "lws restart web/0 web/3", "lws restart web/1/2", "lws restart web --dry-run"),
             at="rollout.restart",
             needs=Needs.CLUSTER | Needs.LOGS,
         ),
         Command(
             "drain",
-            "Cordon nodes, and wait until their groups have moved.",
+            "Cordon nodes and wait until their groups have moved.",
             ("lws drain node-7", "lws drain node-7 node-8 --dry-run", "lws drain node-7 --cancel"),
             at="rollout.emptynodes",
             needs=Needs.CLUSTER | Needs.LOGS,
         ),
         Command(
             "move",
-            "Move one group off its nodes.",
+            "Move a group to other nodes.",
             ("lws move web/3", "lws move web/3 --off node-7"),
             at="rollout.movegroup",
             needs=Needs.CLUSTER | Needs.LOGS,
         ),
         Command(
             "recover",
-            "Recreate groups that used up their restarts.",
+            "Recreate groups that have reached the restart limit.",
             ("lws recover web", "lws recover web/1 web/2"),
             at="rollout.recover",
             needs=Needs.CLUSTER,
@@ -353,7 +351,7 @@ COMMANDS: Final = by_name(
         ),
         Command(
             "install",
-            "Install the manager on a cluster, or update it in place.",
+            "Install or upgrade the manager in a cluster.",
             ("lws install --wait", "lws install --dry-run=client -o yaml"),
             needs=Needs.CLUSTER | Needs.LOGS,
         ),
@@ -361,11 +359,11 @@ COMMANDS: Final = by_name(
             "uninstall", "Remove the manager from a cluster.", ("lws uninstall",), needs=Needs.CLUSTER | Needs.LOGS
         ),
         Command(
-            "must-gather", "Write diagnostic data into a directory.", ("lws must-gather",), at="inspect.must_gather"
+            "must-gather", "Collect diagnostic data in a directory.", ("lws must-gather",), at="inspect.must_gather"
         ),
         Command(
             "completion",
-            "Print the completion script of a shell.",
+            "Print the completion script for a shell.",
             ("source <(lws completion bash)", "lws completion fish > ~/.config/fish/completions/lws.fish"),
             at="version:completion",
             needs=Needs.NOTHING,

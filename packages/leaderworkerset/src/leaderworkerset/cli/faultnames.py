@@ -41,11 +41,11 @@ class Amount(Enum):
         """Return the description of the amount for the help of a command."""
         match self:
             case Amount.SHARE:
-                return "The share, as a percentage."
+                return "Percentage."
             case Amount.DURATION:
-                return "The additional delay of each packet."
+                return "Delay added to each packet."
             case Amount.RATE:
-                return "The bandwidth in bytes per second."
+                return "Bandwidth in bytes per second."
             case Amount.NONE:
                 return "The amount."
             case _:
@@ -74,13 +74,17 @@ class FaultName:
 FAULTS: Final = {
     fault.name: fault
     for fault in (
-        FaultName("kill", "Kill the program of a rank (SIGKILL).", Of.RANK, is_moment=True),
+        FaultName("kill", "Kill the main process of each container of a rank (SIGKILL).", Of.RANK, is_moment=True),
         FaultName(
-            "stop", "Pause the program of a rank (SIGSTOP). It keeps its connections and does not respond.", Of.RANK
+            "stop",
+            "Pause the processes of a rank (SIGSTOP). Connections stay open, but the rank does not respond.",
+            Of.RANK,
         ),
-        FaultName("starve", "Limit the CPU time of a rank to a share.", Of.RANK, Amount.SHARE, "5%"),
+        FaultName("starve", "Limit the CPU time of a rank to a percentage.", Of.RANK, Amount.SHARE, "5%"),
         FaultName("partition", "Drop all packets between two ranks, or between one rank and all others.", Of.RANKS),
-        FaultName("lose", "Drop a share of packets between two ranks, or of one rank.", Of.RANKS, Amount.SHARE, "20%"),
+        FaultName(
+            "lose", "Drop a percentage of packets between two ranks, or of one rank.", Of.RANKS, Amount.SHARE, "20%"
+        ),
         FaultName(
             "throttle",
             "Limit the bandwidth between two ranks, or of one rank, in bytes per second.",
@@ -90,7 +94,7 @@ FAULTS: Final = {
         ),
         FaultName("delay", "Delay all packets to a rank.", Of.RANK, Amount.DURATION, "200ms"),
         FaultName("fill", "Fill a disk of a rank: /tmp or /dev/shm.", Of.RANK, usual="/tmp", has_path=True),  # noqa: S108 - in a container
-        FaultName("drain", "Drain a node: its pods are evicted and recreated on other nodes.", Of.NODE),
+        FaultName("drain", "Drain a node. Its pods are evicted and recreated on other nodes.", Of.NODE),
         FaultName("lose-node", "Stop a node and all its pods.", Of.NODE),
         FaultName("apiserver", "Make the API server unavailable.", Of.PART),
         FaultName("webhooks", "Make the webhooks unavailable.", Of.PART),

@@ -49,7 +49,11 @@ def _checked(value: str | float, seconds: float) -> float:
 
 
 container_option: Final = click.option(
-    "-c", "--container", metavar="NAME", help="This container; otherwise the one its pod names, or the first."
+    "-c",
+    "--container",
+    metavar="NAME",
+    help="Container name. Defaults to the `kubectl.kubernetes.io/default-container` annotation, or the first "
+    "container.",
 )
 
 
@@ -75,14 +79,17 @@ def dry_run_option(help_text: str) -> Callable[[Command], Command]:
     )  # fmt: skip
 
 
-def timeout_option(default: str, help_text: str = "The maximum time to wait.") -> Callable[[Command], Command]:
+def timeout_option(default: str, help_text: str = "Maximum time to wait.") -> Callable[[Command], Command]:
     """Return the option with this default time limit."""
     return click.option("--timeout", type=limit, default=default, show_default=True, metavar="DURATION", help=help_text)
 
 
 def ready_for_option(begin: str = "") -> Callable[[Command], Command]:
     """Return the option for the time that ready must last after a failure; `begin` opens its help text."""
-    text = f"{begin}The time for which a group that failed must stay ready, at least as long as its longest failed run (0: none)."
+    text = (
+        f"{begin}How long a group that has failed must remain ready. Uses the longest failed run if that is longer. "
+        "0 disables the check."
+    )
     return click.option("--ready-for", type=limit, default="10s", show_default=True, metavar="DURATION", help=text)
 
 
@@ -95,5 +102,5 @@ def node_patience_option(command: Command) -> Command:
 
     return click.option(
         "--node-patience", type=limit, metavar="DURATION", callback=put, expose_value=False,
-        help="How long a node that an autoscaler is adding counts as progress, and not as stuck (default: 15m).",
+        help="How long to wait for a node from an autoscaler before the set is reported as stuck. Defaults to 15m.",
     )(command)  # fmt: skip

@@ -51,28 +51,50 @@ def choice(*allowed: str) -> Callable[[str], str]:
 
 
 FLAGS: Final = (
-    Flag("config", str, "The configuration file; without one, the defaults and flags count."),
-    Flag("version", boolean, "Print the version and end."),
-    Flag("kubeconfig", str, "The kubeconfig; only needed outside of a cluster."),
-    Flag("metrics-bind-address", str, f"Where metrics are served. {DEPRECATED}", ":8443"),
-    Flag("health-probe-bind-address", str, f"Where probes are answered. {DEPRECATED}", ":8081"),
-    Flag("kube-api-qps", number, "Requests a second to the API server.", "500"),
-    Flag("kube-api-burst", integer, "Requests at once to the API server.", "500"),
-    Flag("leader-elect", boolean, "Elect a leader among the replicas.", "true"),
-    Flag("leader-elect-lease-duration", duration.parse, f"How long others wait for a leader. {DEPRECATED}", "15s"),
-    Flag("leader-elect-renew-deadline", duration.parse, f"How long a leader tries to renew. {DEPRECATED}", "10s"),
-    Flag("leader-elect-retry-period", duration.parse, f"How often replicas try. {DEPRECATED}", "2s"),
-    Flag("leader-elect-resource-lock", str, f"The kind of the lock: leases. {DEPRECATED}", "leases"),
-    Flag("leader-elect-resource-name", str, f"The name of the lock. {DEPRECATED}", LEASE),
-    Flag("zap-devel", boolean, "Logs for people (console, debug) instead of programs (json, info).", "true"),
-    Flag("zap-encoder", choice("console", "json"), "The form of the logs: console or json."),
+    Flag("config", str, "Path to the configuration file. If omitted, the defaults and the flags are used."),
+    Flag("version", boolean, "Print the version and exit."),
+    Flag("kubeconfig", str, "Path to a kubeconfig file. Only required outside of a cluster."),
+    Flag("metrics-bind-address", str, f"Address of the metrics endpoint. {DEPRECATED}", ":8443"),
+    Flag("health-probe-bind-address", str, f"Address of the health probe endpoint. {DEPRECATED}", ":8081"),
+    Flag("kube-api-qps", number, "Maximum queries per second (QPS) to the API server.", "500"),
+    Flag("kube-api-burst", integer, "Maximum burst of queries to the API server.", "500"),
+    Flag("leader-elect", boolean, "Enable leader election for the manager.", "true"),
+    Flag(
+        "leader-elect-lease-duration",
+        duration.parse,
+        f"How long candidates wait before they try to acquire an expired lease. {DEPRECATED}",
+        "15s",
+    ),
+    Flag(
+        "leader-elect-renew-deadline",
+        duration.parse,
+        f"How long the leader retries to renew the lease before it gives up. {DEPRECATED}",
+        "10s",
+    ),
+    Flag(
+        "leader-elect-retry-period",
+        duration.parse,
+        f"How long to wait between attempts to acquire or renew the lease. {DEPRECATED}",
+        "2s",
+    ),
+    Flag("leader-elect-resource-lock", str, f"Resource type of the lock. Must be leases. {DEPRECATED}", "leases"),
+    Flag("leader-elect-resource-name", str, f"Name of the lock resource. {DEPRECATED}", LEASE),
+    Flag(
+        "zap-devel",
+        boolean,
+        "Development mode: defaults to console encoding and level debug instead of json and info.",
+        "true",
+    ),
+    Flag("zap-encoder", choice("console", "json"), "Log encoding. One of: console, json."),
     Flag(
         "zap-log-level",
         level,
-        "The level of the logs: debug, info, error, panic, or a verbosity: 1 to 3 mean info, more debug.",
+        "Log level. One of: debug, info, error, panic, or a verbosity: 1 to 3 is info, above is debug.",
     ),
-    Flag("zap-stacktrace-level", level, "The level from which errors bring their stack: info, error, panic."),
-    Flag("zap-time-encoding", choice(*TIMES), f"The form of times: {', '.join(TIMES)}.", "rfc3339"),
+    Flag(
+        "zap-stacktrace-level", level, "Level at and above which stack traces are captured. One of: info, error, panic."
+    ),
+    Flag("zap-time-encoding", choice(*TIMES), f"Time encoding. One of: {', '.join(TIMES)}.", "rfc3339"),
 )
 
 PLACES: Final = {

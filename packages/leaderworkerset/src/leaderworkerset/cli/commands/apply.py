@@ -20,19 +20,21 @@ from leaderworkerset.cli.views.terminal import say
 @click.command("apply")
 @manifest_arguments
 @manifestoptions.skip_unserved(default=False)
-@click.option("--create-namespace", is_flag=True, help="Create missing namespaces.")
+@click.option("--create-namespace", is_flag=True, help="Create the namespaces of the objects if they do not exist.")
 @click.option(
     "--dry-run",
     type=click.Choice(["server", "client"]),
     is_flag=False,
     flag_value="server",
-    help="Change nothing. server: validate on the API server. client: only read the manifests.",
+    help="Do not persist changes. server validates the objects on the API server. client only parses the manifests.",
 )
-@click.option("--force-conflicts", is_flag=True, help="Overwrite fields that another field manager owns.")
-@formats.output_option("Print the stored objects instead.")
+@click.option(
+    "--force-conflicts", is_flag=True, help="Take ownership of fields that conflict with other field managers."
+)
+@formats.output_option("Output format. Prints the applied objects instead of messages.")
 @click.pass_obj
 def command(target: Target, /, *, dry_run: str | None, force_conflicts: bool, form: str | None, **options: Any) -> None:
-    """Apply manifests; nothing is written unless the API server accepts all of them."""
+    """Apply manifests. If the API server rejects one of the objects, none is applied."""
     if form and dry_run:
         raise UsageError("-o prints what was stored: leave out --dry-run")
     create_namespace, skip = bool(options.pop("create_namespace")), bool(options.pop("skip_unserved"))

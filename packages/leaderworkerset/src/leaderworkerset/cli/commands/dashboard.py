@@ -46,18 +46,24 @@ class DashboardRequest(Struct, frozen=True, kw_only=True):
 
 
 @click.command("dashboard")
-@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="All namespaces.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="The port; otherwise a free one.")
+@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Include all namespaces.")
 @click.option(
-    "--browser/--no-browser", "opens_browser", default=True, help="Open it in the browser, or only print the link."
+    "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Port to listen on. Defaults to a free port."
 )
 @click.option(
-    "--allow-actions", "allows_actions", is_flag=True, help="Allow to scale, restart and undo from the pages."
+    "--browser/--no-browser",
+    "opens_browser",
+    default=True,
+    help="Open the dashboard in a browser. --no-browser only prints the link.",
+)
+@click.option(
+    "--allow-actions", "allows_actions", is_flag=True, help="Allow scaling, restarts and rollbacks from the dashboard."
 )
 @click.option(
     "--listen",
     metavar="ADDRESS",
-    help="Share it: listen on this address (0.0.0.0: on all), where each user logs in with a token of the cluster.",
+    help="Share the dashboard on this address (0.0.0.0 for all). Each user logs in with a token of the "
+    "cluster. Defaults to this machine only.",
 )
 @click.option(
     "--export",
@@ -65,15 +71,16 @@ class DashboardRequest(Struct, frozen=True, kw_only=True):
     flag_value=EVERYTHING,
     metavar="[LWS|SET]",
     shell_complete=completing.names,
-    help="Print one page as a file that works without a server: of a set, or of all.",
+    help="Print a static HTML page of one set, or of all sets, to standard output.",
 )
 @click.pass_obj
 def command(target: Target, /, *, export: str | None, **options: Any) -> None:
-    """Show every group and rank in a browser: what is wrong and why, what a rollout does, and the logs.
+    """Open a dashboard in a browser that shows groups, ranks, problems with their causes, rollouts and logs.
 
-    Serves on this machine only, until Ctrl-C, and opens one browser: the link that is printed works once. It has your
-    rights on the cluster, and is read-only unless --allow-actions; an action shows its command and a dry run first.
-    With --listen it serves all who log in: they see what you may read, and act with their own rights.
+    The dashboard listens on this machine until Ctrl-C, and the printed link can be used once. It uses your credentials
+    and is read-only unless --allow-actions is set. Each action shows its command and a dry run before it is executed.
+    With --listen, users log in with their own token. They see what you are permitted to read, and their actions use
+    their own permissions.
     """
     request = DashboardRequest(**options)
     if export is not None and (request.allows_actions or request.port or request.listen):

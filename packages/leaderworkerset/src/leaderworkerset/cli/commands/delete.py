@@ -39,12 +39,24 @@ CASCADE: dict[str, Propagation] = {"background": "Background", "foreground": "Fo
     type=click.Choice(list(CASCADE)),
     default="background",
     show_default=True,
-    help="How dependent objects are deleted.",
+    help="Deletion propagation policy for dependent objects.",
 )
-@click.option("--wait/--no-wait", "waits", default=True, show_default=True, help="Wait until the objects are deleted.")
-@dry_run_option("Show the objects to delete, and delete nothing.")
+@click.option(
+    "--wait/--no-wait",
+    "waits",
+    default=True,
+    show_default=True,
+    help="Wait until the objects are deleted before exiting.",
+)
+@dry_run_option("Show the objects to delete without deleting them.")
 @timeout_option("2m")
-@click.option("-o", "--output", "form", type=click.Choice(["name"]), help="Print only kinds and names.")
+@click.option(
+    "-o",
+    "--output",
+    "form",
+    type=click.Choice(["name"]),
+    help="Output format. name prints only the kind and the name of each object.",
+)
 @click.pass_obj
 def command(target: Target, /, names: tuple[str, ...], *, form: str | None, **options: Any) -> None:
     """Delete LeaderWorkerSets, DisaggregatedSets or the objects of manifests."""

@@ -34,13 +34,13 @@ KILLED = 128 + 9
 
 @click.command("exec")
 @container_option
-@click.option("-i", "--stdin", "passes_input", is_flag=True, help="Pass on standard input.")
-@click.option("-t", "--tty", "terminal", is_flag=True, help="Give the command a terminal.")
+@click.option("-i", "--stdin", "passes_input", is_flag=True, help="Pass standard input to the container.")
+@click.option("-t", "--tty", "terminal", is_flag=True, help="Allocate a terminal (TTY) for the command.")
 @click.argument("name", metavar="LWS[/GROUP[/RANK]]", shell_complete=completing.names)
 @click.argument("words", nargs=-1, required=True, metavar="[--] COMMAND [ARG]...")
 @click.pass_obj
 def command(target: Target, /, name: str, words: tuple[str, ...], container: str | None, **flags: bool) -> int:
-    """Run a command in a rank (without a rank: the leader; without a group: group 0)."""
+    """Execute a command in a rank. The rank defaults to the leader, and the group to group 0."""
     selection = targets.parse(name)
     has_terminal = flags["terminal"] and sys.stdin.isatty()
     if has_terminal and not hasattr(signal, "SIGWINCH"):

@@ -48,22 +48,20 @@ EXIT_CODES: Final = {
 
 @click.command("explain")
 @click.argument("name", metavar="[LWS[/GROUP[/RANK]]|SET]", required=False, shell_complete=completing.names)
-@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="All namespaces.")
-@click.option("-l", "--selector", default="", metavar="LABELS", help="Only objects with these labels.")
-@click.option(
-    "-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Machine-readable output instead of text."
-)
+@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Include all namespaces.")
+@click.option("-l", "--selector", default="", metavar="LABELS", help="Label selector to filter objects.")
+@click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Output format. Defaults to text.")
 @sharedoptions.node_patience_option
 @click.pass_obj
 def command(target: Target, name: str | None, *, everywhere: bool, selector: str, form: str | None) -> int:
-    """Explain why a LeaderWorkerSet, a group or a rank is not ready: one root cause, its evidence, the next step.
+    """Explain why a LeaderWorkerSet, a group or a rank is not ready: the root cause, its evidence, and the next step.
 
-    For a DisaggregatedSet, the cause is its own, or the cause of its worst LeaderWorkerSet. Without a name, everything
-    in the namespace is explained: the most urgent first, healthy objects in one line.
+    For a DisaggregatedSet, the cause is its own, or the cause of the LeaderWorkerSet in the worst state. Without a
+    name, all objects in the namespace are explained, ordered by urgency. Healthy objects are summarized in one line.
 
-    Exit codes: 0 healthy or complete, 3 progressing or starting, 4 stuck or crashing until a user acts, 5 not ready without
-    a known cause.
-    The worst object decides. Causes have codes: docs/reference/causes.md.
+    Exit codes: 0 healthy or complete, 3 progressing or starting, 4 stuck or crashing until a user acts, 5 not ready
+    without a known cause. The object in the worst state determines the code. For cause codes see
+    docs/reference/causes.md.
     """
     if name and (everywhere or selector):
         raise UsageError("a name cannot be combined with --all-namespaces or --selector")

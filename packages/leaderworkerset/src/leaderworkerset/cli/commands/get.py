@@ -39,30 +39,33 @@ TABLES = (None, "wide")
 
 @click.command("get")
 @click.argument("names", nargs=-1, metavar="[LWS[/GROUP[/RANK]]|SET]...", shell_complete=completing.names)
-@click.option("-o", "--output", "form", type=FORMATS, help="The output format instead of a table.")
-@click.option("-w", "--watch", "watches", is_flag=True, help="Continue with changes, until Ctrl-C.")
-@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="All namespaces.")
-@click.option("-l", "--selector", default="", metavar="LABELS", help="Only objects with these labels.")
+@click.option("-o", "--output", "form", type=FORMATS, help="Output format. Defaults to a table.")
+@click.option("-w", "--watch", "watches", is_flag=True, help="Watch for changes after listing the objects.")
+@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Include all namespaces.")
+@click.option("-l", "--selector", default="", metavar="LABELS", help="Label selector to filter objects.")
 @click.option(
     "--show-managed-fields",
     "managed_fields",
     is_flag=True,
-    help="Also print managedFields, with -o json, yaml or view.",
+    help="Keep managedFields when printing objects as json, yaml or view.",
 )
-@click.option("--not-ready", "not_ready", is_flag=True, help="Only ranks that are not ready, and why.")
-@click.option("--ranks", "every_rank", is_flag=True, help="A row for each rank, even for more than ten groups.")
+@click.option("--not-ready", "not_ready", is_flag=True, help="Show only ranks that are not ready, with the reason.")
+@click.option(
+    "--ranks", "every_rank", is_flag=True, help="Show each rank in its own row, even if there are more than ten groups."
+)
 @click.pass_obj
 def command(target: Target, /, names: tuple[str, ...], *, watches: bool, **options: Any) -> None:
-    """Show LeaderWorkerSets by group and rank, and DisaggregatedSets with the LeaderWorkerSets that they own.
+    """Display LeaderWorkerSets by group and rank, and DisaggregatedSets with their LeaderWorkerSets.
 
-    With more than ten groups, equal ones share a row: unready groups first, then the healthy ones.
-    Without a name, more than ten LeaderWorkerSets have a row each: unready sets first, with the reason.
-    With --watch, the name of a DisaggregatedSet selects its LeaderWorkerSets.
+    If there are more than ten groups, groups in the same state share a row, and unready groups are listed first.
+    Without a name, if there are more than ten LeaderWorkerSets, each is shown in a single row. Unready sets are listed
+    first, with the reason. With --watch, the name of a DisaggregatedSet selects its LeaderWorkerSets.
 
-    The format wide adds nodes, addresses, revisions and GPUs, and what `lws top` shows. A watch has no usage.
+    The format wide adds nodes, addresses, revisions, GPUs, and the usage shown by `lws top`. With --watch, usage is not
+    shown.
 
-    The formats json, yaml, name, jsonpath and custom-columns print objects of the API, as in kubectl. For a group or rank
-    these are its pods. The format view prints groups and ranks as JSON, with the reasons of the table.
+    The formats json, yaml, name, jsonpath and custom-columns print API objects, as in kubectl. For a group or a rank,
+    these are its pods. The format view prints groups and ranks as JSON, with the reasons shown in the table.
     """
     request = GetRequest(tuple(targets.parse(name) for name in names), **options)
     if request.selections and (request.everywhere or request.selector):

@@ -48,22 +48,24 @@ SELECTOR: Final = ",".join(f"{name}={value}" for name, value in metadata.SELECTO
 
 
 @click.command("install")
-@click.option("--image", default=installsettings.IMAGE, show_default=True, metavar="NAME", help="The manager's image.")
+@click.option("--image", default=installsettings.IMAGE, show_default=True, metavar="NAME", help="Image of the manager.")
 @click.option(
     "--replicas",
     type=click.IntRange(min=0),
     default=2,
     show_default=True,
-    help="The number of replicas of the manager.",
+    help="Number of replicas of the manager.",
 )
-@click.option("--config", metavar="FILE", help="The manager's configuration; otherwise the installed one is kept.")
-@click.option("--pod", metavar="FILE", help=f"Fields of the managers' pods: {', '.join(POD_FIELDS)}.")
+@click.option(
+    "--config", metavar="FILE", help="Configuration file of the manager. Defaults to the installed configuration."
+)
+@click.option("--pod", metavar="FILE", help=f"YAML file with pod fields of the manager: {', '.join(POD_FIELDS)}.")
 @click.option(
     "--log-format",
     type=click.Choice(["console", "json"]),
     default="console",
     show_default=True,
-    help="The log format of the manager: text or JSON.",
+    help="Log format of the manager.",
 )
 @click.option(
     "--crd",
@@ -71,21 +73,25 @@ SELECTOR: Final = ",".join(f"{name}={value}" for name, value in metadata.SELECTO
     type=click.Choice(FLAVOURS),
     default=FLAVOURS[0],
     show_default=True,
-    help="full: with the descriptions that `kubectl explain` shows, taken from the cluster's own.",
+    help="Variant of the CRDs. full adds field descriptions from the API server, for `kubectl explain`.",
 )
 @click.option(
     "--dry-run",
     type=click.Choice(["client", "server"]),
-    help="Change nothing. server: validate all objects on the API server.",
+    help="Do not persist changes. server validates the objects on the API server.",
 )
-@click.option("-o", "--output", "form", type=click.Choice(["yaml", "json"]), help="With --dry-run: print the objects.")
 @click.option(
-    "--wait", "waits", is_flag=True, help="Wait until the managers are ready and the API server reaches them."
+    "-o",
+    "--output",
+    "form",
+    type=click.Choice(["yaml", "json"]),
+    help="Output format. Prints the objects; requires --dry-run.",
 )
+@click.option("--wait", "waits", is_flag=True, help="Wait until the manager is ready and the API server can reach it.")
 @timeout_option("2m")
 @click.pass_obj
 def command(target: Target, /, **options: Any) -> None:
-    """Install the manager on a cluster, or update it in place. The default namespace is lws-system."""
+    """Install or upgrade the manager in a cluster. The namespace defaults to lws-system."""
     settings = InstallSettings(
         namespace=place(target),
         image=options["image"],

@@ -87,16 +87,22 @@ def group_name(text: str) -> GroupName:
 
 @click.command("logs")
 @click.argument("names", nargs=-1, metavar="[LWS[/GROUP[/RANK]]|SET]...", shell_complete=completing.names)
-@click.option("-l", "--selector", default="", metavar="LABELS", help="Of the pods with these labels, without names.")
-@click.option("-f", "--follow", is_flag=True, help="Continue with new lines, also of new ranks.")
-@click.option("-p", "--previous", is_flag=True, help="The log of the container before its last restart.")
+@click.option(
+    "-l",
+    "--selector",
+    default="",
+    metavar="LABELS",
+    help="Label selector to filter pods. Cannot be combined with names.",
+)
+@click.option("-f", "--follow", is_flag=True, help="Stream new lines, including lines of new ranks.")
+@click.option("-p", "--previous", is_flag=True, help="Print the logs of the previous instance of the container.")
 @click.option(
     "--group",
     "groups",
     type=group_name,
     multiple=True,
     metavar="GROUP",
-    help="Only this group; may be repeated.",
+    help="Print only the logs of this group. May be repeated.",
 )
 @click.option(
     "--rank",
@@ -104,13 +110,23 @@ def group_name(text: str) -> GroupName:
     type=click.IntRange(min=0),
     multiple=True,
     metavar="N",
-    help="Only this rank of each group; may be repeated.",
+    help="Print only the logs of this rank in each group. May be repeated.",
 )
-@click.option("--grep", metavar="REGEX", help="Only lines that match this pattern.")
-@click.option("--timestamps", is_flag=True, help="Print the time before each line.")
+@click.option("--grep", metavar="REGEX", help="Print only lines that match this regular expression.")
+@click.option("--timestamps", is_flag=True, help="Include timestamps on each line.")
 @container_option
-@click.option("--tail", type=click.IntRange(min=0), metavar="N", help="Only the last N lines of each rank.")
-@click.option("--since", metavar="DURATION", type=sharedoptions.age, help="Only newer lines: 30s, 5m, 2h.")
+@click.option(
+    "--tail",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Number of recent lines to print for each rank. Defaults to all lines.",
+)
+@click.option(
+    "--since",
+    metavar="DURATION",
+    type=sharedoptions.age,
+    help="Print only lines newer than a duration like 30s, 5m or 2h. Defaults to all lines.",
+)
 @click.option(
     "--max-streams",
     "most",
@@ -118,14 +134,14 @@ def group_name(text: str) -> GroupName:
     default=MOST_STREAMS,
     show_default=True,
     metavar="N",
-    help="The maximum of logs that are followed at once.",
+    help="Maximum number of logs to stream concurrently.",
 )
 @click.pass_obj
 def command(target: Target, /, names: tuple[str, ...], **options: Any) -> None:
-    """Print the logs of ranks, each line after its group/rank; a single rank's lines are printed unchanged.
+    """Print the logs of ranks. Lines are prefixed with group/rank, unless a single rank is selected.
 
-    With several LeaderWorkerSets each line begins with the name of its own. A DisaggregatedSet stands for all of its
-    roles.
+    If several LeaderWorkerSets are selected, the prefix includes the name of the LeaderWorkerSet. A DisaggregatedSet
+    selects the LeaderWorkerSets of all its roles.
     """
     selector = options.pop("selector")
     if bool(names) == bool(selector):

@@ -33,12 +33,16 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 def flags() -> tuple[Flag, ...]:
     """Return the flags; `--terminate-on-files` collects its values."""
     return (
-        Flag("kubeconfig", str, "The kubeconfig; otherwise the service account of the pod."),
-        Flag("namespace", str, f"The namespace of operator and operand; otherwise the pod's, or {OPERATOR}."),
-        Flag("listen", str, "Where probes and metrics are served over HTTPS.", LISTEN),
-        Flag("terminate-on-files", _collecting(), "End when this file changes; may be given several times."),
-        Flag("zap-encoder", choice("console", "json"), "The form of the logs: console or json.", "json"),
-        Flag("v", int, "The verbosity of the logs until the object cluster sets one.", "2"),
+        Flag("kubeconfig", str, "Path to a kubeconfig file. Defaults to the service account of the pod."),
+        Flag(
+            "namespace",
+            str,
+            f"Namespace of the operator and the operand. Defaults to the namespace of the pod, or {OPERATOR}.",
+        ),
+        Flag("listen", str, "Address of the probe and metrics endpoints (HTTPS).", LISTEN),
+        Flag("terminate-on-files", _collecting(), "Exit when this file changes. May be repeated."),
+        Flag("zap-encoder", choice("console", "json"), "Log encoding. One of: console, json.", "json"),
+        Flag("v", int, "Log verbosity, until the object `cluster` sets it.", "2"),
     )
 
 
@@ -55,7 +59,7 @@ def _collecting() -> Callable[[str], tuple[str, ...]]:
 @click.command("operator", cls=GoCommand, flags=flags)
 @click.pass_context
 def command(ctx: click.Context, words: Sequence[str]) -> int:
-    """Keep the manager installed as the object `cluster` of LeaderWorkerSetOperators specifies."""
+    """Run the operator, which installs the manager as specified by the LeaderWorkerSetOperator `cluster`."""
     values = gocommand.read(ctx, words, flags())
     if values is None:
         return 0

@@ -37,10 +37,10 @@ DATA, ERROR = 0, 1
 @click.command("port-forward")
 @click.argument("name", metavar="LWS[/GROUP[/RANK]]", shell_complete=completing.names)
 @click.argument("ports", nargs=-1, required=True, metavar="[LOCAL:]REMOTE...")
-@click.option("--address", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--address", default="127.0.0.1", show_default=True, help="Local address to listen on.")
 @click.pass_obj
 def command(target: Target, name: str, ports: tuple[str, ...], address: str) -> None:
-    """Reach ports of a rank (without a rank: the leader) until Ctrl-C. LOCAL 0 or :REMOTE takes any free port."""
+    """Forward local ports to a rank (default: the leader). Use 0 for a random local port."""
     selection = targets.parse(name)
     pairs = [parse(words) for words in ports]
 

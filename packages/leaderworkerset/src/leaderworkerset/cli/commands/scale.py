@@ -29,32 +29,34 @@ MOST_REPLICAS: Final = 2**31 - 1
 @click.command("scale")
 @click.argument("names", nargs=-1, required=True, metavar="LWS|SET...", shell_complete=completing.names)
 @click.option(
-    "--replicas", type=click.IntRange(0, MOST_REPLICAS), required=True, metavar="N", help="The number of groups."
+    "--replicas", type=click.IntRange(0, MOST_REPLICAS), required=True, metavar="N", help="New number of groups."
 )
 @click.option(
     "--current-replicas",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Scale only if the current number of groups is N.",
+    help="Precondition for the current number of groups. Scale only if it is N.",
 )
-@click.option("--role", metavar="NAME", help="The role of a DisaggregatedSet, with its groups in each slice.")
+@click.option(
+    "--role", metavar="NAME", help="Role of a DisaggregatedSet to scale. N is the number of groups per slice."
+)
 @click.option(
     "--prefer-broken", is_flag=True, help="Show the groups to delete, and the remaining groups that are not ready."
 )
 @click.option(
     "--recreate-broken",
     is_flag=True,
-    help="Then recreate the remaining groups that are not ready. Implies --prefer-broken.",
+    help="After scaling, recreate the remaining groups that are not ready. Implies --prefer-broken.",
 )
-@timeout_option("10m", "The maximum time for --recreate-broken.")
-@dry_run_option("Validate the change on the API server, and change nothing.")
-@formats.output_option("Print the changed objects instead.")
+@timeout_option("10m", "Maximum time to wait for --recreate-broken.")
+@dry_run_option("Validate the change on the API server without persisting it.")
+@formats.output_option("Output format. Prints the scaled objects instead of messages.")
 @click.pass_obj
 def command(target: Target, /, names: tuple[str, ...], role: str | None, form: str | None, **options: Any) -> None:
-    """Change the number of groups of LeaderWorkerSets, or of a role of DisaggregatedSets.
+    """Set the number of groups of LeaderWorkerSets, or of a role of DisaggregatedSets.
 
-    Groups with indexes are removed from the highest index, ready or not. Of groups with random keys, unready ones are
-    removed first.
+    Groups with an index are removed in descending order of the index, whether they are ready or not. For groups with
+    random keys, unready groups are removed first.
     """
     request = ScaleRequest(**options)
     if request.prefers_broken and (role is not None or form):

@@ -234,14 +234,14 @@ NAMED: Final = 3
     "--delete-leaderworkersets",
     "deletes",
     is_flag=True,
-    help="Delete all objects of the manager's kinds first.",
+    help="Delete all custom resources first.",
 )
 @click.option("--keep-crd", "keeps", is_flag=True, help="Keep the CRDs and all custom resources.")
-@timeout_option("2m", "The maximum time to wait for the deletion of one object.")
-@dry_run_option("Show the objects to remove, and change nothing.")
+@timeout_option("2m", "Maximum time to wait for the deletion of each object.")
+@dry_run_option("Show the objects to remove without removing them.")
 @click.pass_obj
 def command(target: Target, /, *, is_trial: bool, **options: Any) -> None:
-    """Remove the manager. If its kinds have objects, an option must say what happens to them."""
+    """Remove the manager from a cluster. If custom resources exist, --delete-workloads or --keep-crd is required."""
     namespace, deletes, keeps = place(target), bool(options["deletes"]), bool(options["keeps"])
     if deletes and keeps:
         raise UsageError("--delete-workloads and --keep-crd cannot be combined")

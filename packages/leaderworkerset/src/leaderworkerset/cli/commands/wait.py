@@ -54,8 +54,10 @@ class WaitRequest(Struct, frozen=True, kw_only=True):
 
 @click.command("wait")
 @click.argument("names", nargs=-1, metavar="[LWS|SET]...", shell_complete=completing.names)
-@click.option("-l", "--selector", default="", metavar="LABELS", help="All LeaderWorkerSets with these labels.")
-@click.option("--all", "every", is_flag=True, help="All LeaderWorkerSets and DisaggregatedSets of the namespace.")
+@click.option("-l", "--selector", default="", metavar="LABELS", help="Label selector to filter LeaderWorkerSets.")
+@click.option(
+    "--all", "every", is_flag=True, help="Select all LeaderWorkerSets and DisaggregatedSets in the namespace."
+)
 @click.option(
     "--for",
     "condition",
@@ -68,13 +70,13 @@ class WaitRequest(Struct, frozen=True, kw_only=True):
 @ready_for_option("With --for ready: ")
 @stuck_options
 @node_patience_option
-@formats.output_option("Print the objects that meet the condition.")
+@formats.output_option("Output format. Prints the objects that meet the condition.")
 @click.pass_obj
 def command(target: Target, /, names: tuple[str, ...], *, selector: str, every: bool, **options: Any) -> None:
-    """Wait for a condition of LeaderWorkerSets or DisaggregatedSets; on timeout, exit 124 with what is missing.
+    """Wait for a condition of LeaderWorkerSets or DisaggregatedSets. On timeout, exit with code 124.
 
-    Several are awaited concurrently, within one time limit. If one is stuck, the cause is printed as by `lws explain`:
-    once while it waits, and in the final error.
+    If several sets are named, they share one timeout. If a set is stuck, the cause reported by `lws explain` is printed
+    while waiting and in the final error.
     """
     if options.pop("fail_fast"):
         options["stuck_after"] = 0.0

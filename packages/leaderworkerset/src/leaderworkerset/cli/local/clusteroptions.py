@@ -86,27 +86,31 @@ OPTIONS = (
         default=1,
         show_default=True,
         metavar="N|auto",
-        help="Simulated nodes; auto (for lws run): with the labels, taints and claims that the manifest needs.",
+        help="Number of simulated nodes. auto (only for lws run) creates nodes with the labels, taints and claims "
+        "that the manifests require.",
     ),
     click.option(
         "--node-label",
         "node_labels",
         multiple=True,
         metavar="KEY=VALUE",
-        help="A label of every node; {i} is the node's number, also in arithmetic: rack=r{i//2}.",
+        help="Label to add to every node. {i} is the node's number and can be used in expressions: rack=r{i//2}. "
+        "May be repeated.",
     ),
     click.option(
         "--node-taint",
         "node_taints",
         multiple=True,
         metavar="KEY=VALUE:EFFECT",
-        help="A taint of every node; the value may contain {i}, as for labels: pool=p{i//2}:NoSchedule.",
+        help="Taint to add to every node. The value can contain {i}, as for --node-label: "
+        "pool=p{i//2}:NoSchedule. May be repeated.",
     ),
     click.option(
         "--node-capacity",
         multiple=True,
         metavar="RESOURCE=AMOUNT,…",
-        help="The capacity of every node instead of practically unlimited CPU, memory and pods: cpu=8,memory=32Gi.",
+        help="Capacity of every node, such as cpu=8,memory=32Gi. Defaults to practically unlimited CPU, memory "
+        "and pods.",
     ),
     click.option(
         "--gpus-per-node",
@@ -116,13 +120,13 @@ OPTIONS = (
         default=0,
         show_default=True,
         metavar="N|auto|host[:N]",
-        help="nvidia.com/gpu of every node. auto (for lws run): as many devices as a pod requests. "
-        "host: the GPUs of this machine, divided over the nodes. host:N: each GPU shared by N containers.",
+        help="Number of nvidia.com/gpu devices per node. auto (only for lws run) provides as many as a pod requests. "
+        "host divides the GPUs of this machine among the nodes. host:N shares each GPU among N containers.",
     ),
     click.option(
         "--expose-gpus",
         is_flag=True,
-        help="With --gpus host: containers that request no GPU see all GPUs of their node, instead of none.",
+        help="For --gpus host. Expose all GPUs of a node to containers that do not request GPUs.",
     ),
     click.option(
         "--ignore-memory-limits",
@@ -134,14 +138,16 @@ OPTIONS = (
         type=click.Choice(["isolated", "shared"]),
         default="isolated",
         show_default=True,
-        help="isolated: every pod has its own network. shared: the host's, with one 127.x.y.z for each pod.",
+        help="Pod network. isolated gives each pod its own network namespace. shared uses the host network with a "
+        "127.x.y.z address per pod.",
     ),
     click.option(
         "--image",
         "images",
         multiple=True,
         metavar="NAME=DIR",
-        help="Map an image to a root file system, a virtual environment, or a folder with programs.",
+        help="Map an image to a directory: a root file system, a virtual environment, or a directory of "
+        "executables. May be repeated.",
     ),
     click.option(
         "--stub",
@@ -149,7 +155,8 @@ OPTIONS = (
         is_flag=False,
         flag_value=MISSING,
         metavar="[=all|IMAGE]",
-        help="Replace containers that cannot run here by a small server; also those of an image, or all of them.",
+        help="Replace containers that cannot run on this machine with a stub server. IMAGE also replaces the "
+        "containers of this image; all replaces all containers.",
     ),
     click.option(
         "--max-pods",
@@ -157,28 +164,28 @@ OPTIONS = (
         default=MAX_PODS,
         show_default=True,
         metavar="N",
-        help="The maximum number of pods in the cluster. Further pods are rejected.",
+        help="Maximum number of pods in the cluster. Additional pods are rejected.",
     ),
     click.option(
         "--port",
         type=click.IntRange(0, 65535),
         default=0,
         metavar="N",
-        help="The port of the API server; 0: the last one, else any free port.",
+        help="Port of the API server. 0 uses the previous port of the cluster, or a free port. Defaults to 0.",
     ),
     click.option(
         "--log-level",
         type=click.Choice(["debug", "info", "warning", "error"]),
         default="warning",
         show_default=True,
-        help="The log level of controllers and kubelet.",
+        help="Log level of the controllers and the kubelet.",
     ),
     click.option(
         "--log-format",
         type=click.Choice(["text", "json"]),
         default="text",
         show_default=True,
-        help="The log format.",
+        help="Log format.",
     ),
 )
 

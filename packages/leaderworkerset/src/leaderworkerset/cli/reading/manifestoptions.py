@@ -18,10 +18,10 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 OPTIONS: Final = (
     click.option("-f", "--filename", "files", multiple=True, metavar="FILE",
-                 help="Manifests: a file, a directory, an http(s) address, or - for standard input."),
+                 help="File, directory or URL of the manifests, or - for standard input. May be repeated."),
     click.option("-k", "--kustomize", "kustomizations", multiple=True, metavar="DIR",
-                 help="Manifests: a kustomization; needs kustomize or kubectl."),
-    click.option("-R", "--recursive", is_flag=True, help="Also read subdirectories."),
+                 help="Directory with a kustomization. Requires kustomize or kubectl. May be repeated."),
+    click.option("-R", "--recursive", is_flag=True, help="Process the directories of -f recursively."),
 )  # fmt: skip
 
 
@@ -37,7 +37,7 @@ def skip_unserved(*, default: bool) -> Callable[[Command], Command]:
         "--skip-unserved/--no-skip-unserved",
         default=default,
         show_default=True,
-        help="Skip roles, routes, monitors and queues if the API server does not serve their kinds.",
+        help="Skip objects whose API is not available in the cluster, such as HTTPRoute or ServiceMonitor.",
     )
 
 

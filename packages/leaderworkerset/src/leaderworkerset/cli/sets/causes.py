@@ -36,13 +36,13 @@ class StuckError(CommandError):
 def stuck_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that end a wait because of its cause; `stuck_after` reads them."""
     fail_fast = click.option(
-        "--fail-fast", is_flag=True, help="Exit as soon as a set is stuck. The same as --stuck-after 0."
+        "--fail-fast", is_flag=True, help="Exit as soon as a set is stuck. Equivalent to --stuck-after 0."
     )
     stuck_after = click.option(
         "--stuck-after",
         type=sharedoptions.limit,
         metavar="DURATION",
-        help="Exit 1 with the cause when it has been stuck for so long, instead of waiting for the time limit.",
+        help="Exit with code 1 and the cause if a set is stuck for this long. Disabled by default.",
     )
     return stuck_after(fail_fast(command))
 

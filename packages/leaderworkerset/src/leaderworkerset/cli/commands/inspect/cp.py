@@ -91,10 +91,11 @@ AT_ONCE: Final = 8
 @click.argument("words", nargs=-1, required=True, metavar="SOURCE... DESTINATION")
 @click.pass_obj
 def command(target: Target, words: tuple[str, ...], container: str | None) -> None:
-    """Copy files and directories to ranks (LWS[/GROUP[/RANK]]:PATH), or from ranks to this machine.
+    """Copy files and directories from this machine to ranks (LWS[/GROUP[/RANK]]:PATH), or from ranks to this machine.
 
-    An address without a rank means all ranks of the group, one without a group all ranks: each gets the files. Files
-    copied from several ranks are put into a directory for each pod. The container needs the program tar.
+    If the rank is omitted, files are copied to all ranks of the group. If the group is also omitted, they are copied to
+    all ranks. Files copied from several ranks are stored in one directory per pod. The container must include the `tar`
+    executable.
     """
     copy = direction(words)
     for source in copy.sources if isinstance(copy, Upload) else ():

@@ -35,9 +35,9 @@ TAIL: Final = 10
 @click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP[/RANK]]|SET...", shell_complete=completing.names)
 @click.pass_obj
 def command(target: Target, names: tuple[str, ...]) -> None:
-    """Describe a LeaderWorkerSet, a group or a rank: spec, status, ranks, conditions, events, logs of failed containers.
+    """Show details of a LeaderWorkerSet, group or rank: spec, status, events, and logs of failed containers.
 
-    For a DisaggregatedSet: its roles, its revisions and slices, and the LeaderWorkerSets beneath it.
+    For a DisaggregatedSet, show its roles, revisions, slices and LeaderWorkerSets.
     """
     selections = [targets.parse(name) for name in names]
 

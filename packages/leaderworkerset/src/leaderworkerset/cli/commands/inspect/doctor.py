@@ -18,17 +18,17 @@ from leaderworkerset.cli.views.terminal import say
 
 
 @click.command("doctor")
-@click.option("--cluster/--no-cluster", "checks_cluster", default=True, help="Whether the cluster is checked.")
-@click.option("--machine/--no-machine", "checks_machine", default=True, help="Whether this machine is checked.")
+@click.option("--cluster/--no-cluster", "checks_cluster", default=True, help="Check the cluster.")
+@click.option("--machine/--no-machine", "checks_machine", default=True, help="Check this machine.")
 @manifest_options
-@click.option("-o", "--output", "form", type=click.Choice(["json"]), help="The output format instead of a list.")
+@click.option("-o", "--output", "form", type=click.Choice(["json"]), help="Output format. Defaults to a list.")
 @click.pass_obj
 def command(target: Target, /, *, checks_cluster: bool, checks_machine: bool, form: str | None, **options: Any) -> int:
-    """Check the installation of a cluster and this machine; problems first, each with its fix. Exit 1 if one is an error.
+    """Check the installation of a cluster and this machine, and suggest fixes. Exit with code 1 on errors.
 
-    Nothing is written: webhooks are checked with a LeaderWorkerSet in a dry run. With manifests, only the manifests are
-    checked, without a cluster. The checks cover schema and admission, ranks that wait for each other in a loop, and
-    restart rules that the restart policy contradicts.
+    Objects are not modified: webhooks are checked with a dry run. If manifests are specified, only the manifests are
+    checked, without a cluster. The checks cover the schema, admission, circular dependencies between ranks, and restart
+    rules that contradict the restart policy.
     """
     sources = manifestoptions.collect(options)
     if sources:

@@ -47,24 +47,24 @@ class EventsRequest(Struct, frozen=True):
 
 @click.command("events")
 @click.argument("name", metavar="LWS[/GROUP[/RANK]]", shell_complete=completing.names)
-@click.option("-w", "--watch", "watches", is_flag=True, help="Continue with new events, until Ctrl-C.")
-@click.option("--warnings", is_flag=True, help="Only warnings.")
+@click.option("-w", "--watch", "watches", is_flag=True, help="Watch for new events after listing the existing ones.")
+@click.option("--warnings", is_flag=True, help="Show only events of type Warning.")
 @click.option(
     "--since",
     "length",
     metavar="DURATION",
     type=sharedoptions.age,
-    help="Only newer events: 30s, 5m, 2h.",
+    help="Show only events newer than a duration like 30s, 5m or 2h. Defaults to all events.",
 )
-@formats.output_option("Documents of events (json: one per line), or what a template takes of the API's events.")
+@formats.output_option("Output format. Defaults to text. json prints one event per line.")
 @click.pass_obj
 def command(
     target: Target, /, name: str, *, watches: bool, warnings: bool, length: int | None, form: str | None
 ) -> None:
-    """Show what happened to a LeaderWorkerSet, a group or a rank, the newest last.
+    """List the events of a LeaderWorkerSet, a group or a rank, sorted by time.
 
-    Events of deleted pods are also shown, as long as the cluster keeps them (an hour by default). The formats name,
-    jsonpath and custom-columns read objects of the API, as in kubectl.
+    Events of deleted pods are included while they exist in the cluster (one hour by default). The formats name,
+    jsonpath and custom-columns print API objects, as in kubectl.
     """
     if watches and form not in DOCUMENTS:
         raise UsageError(f"-o {form} prints events once: leave out --watch")

@@ -12,9 +12,9 @@ from leaderworkerset.cli.errors import UsageError
 @click.command("schema")
 @click.argument("kinds", nargs=-1, metavar="[KIND]...")
 def command(kinds: tuple[str, ...]) -> None:
-    """Print the JSON Schema of manifests, of all kinds or of some, for editors that complete and check YAML.
+    """Print the JSON Schema of manifests, for editors that complete and validate YAML. Defaults to all kinds.
 
-    It describes the definitions of this version, and needs no cluster. A misspelled field is an error.
+    The schema describes the CRDs of this version and does not require a cluster. Unknown fields are errors.
     """
     import msgspec
 

@@ -220,15 +220,15 @@ PLACES: Final = (NAMESPACE, OPERATOR)
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("must-gather"),
     show_default=True,
-    help="The directory; it must not exist, or be empty.",
+    help="Directory to write to. It must be empty or not exist.",
 )
 @click.pass_obj
 def command(target: Target, /, directory: Path) -> None:
-    """Write the manager's installation, its logs and all LeaderWorkerSets into a directory.
+    """Collect the installation of the manager, its logs and all LeaderWorkerSets in a directory.
 
-    The recorded failures of groups are included. Of Secrets, only names and the ends of certificates are written. Values
-    that look like secrets are masked in objects and logs; others, such as a key in a variable with another name, are
-    not recognized. So only you may read the files.
+    Recorded failures of groups are included. For Secrets, only names and the expiry of certificates are collected.
+    Values that look like secrets are masked in objects and logs. Other secret values, such as a key in a variable with
+    a different name, are not recognized. Therefore the files are readable only by the current user.
     """
     if directory.exists() and any(directory.iterdir()):
         raise UsageError(f"{directory} is not empty: name another directory with --dest-dir")

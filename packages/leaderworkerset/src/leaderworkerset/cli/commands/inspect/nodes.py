@@ -23,14 +23,14 @@ from leaderworkerset.views.masking import masked
 
 @click.command("nodes")
 @click.argument("names", nargs=-1, metavar="[NODE]...")
-@click.option("-l", "--selector", default="", metavar="LABELS", help="Only nodes with these labels.")
-@click.option("--show-labels", is_flag=True, help="Show the labels of nodes.")
-@formats.output_option("The format instead of a table.")
+@click.option("-l", "--selector", default="", metavar="LABELS", help="Label selector to filter nodes.")
+@click.option("--show-labels", is_flag=True, help="Show the labels of each node.")
+@formats.output_option("Output format. Defaults to a table.")
 @click.pass_obj
 def command(target: Target, /, names: tuple[str, ...], *, selector: str, show_labels: bool, form: str | None) -> None:
-    """Show nodes: their free CPU, memory, pods and accelerators, and their taints.
+    """List nodes with their free CPU, memory, pods and accelerators, and their taints.
 
-    For named nodes, also show the labels, the conditions, and the pods with their requests.
+    If nodes are named, also show their labels, conditions, and pods with their resource requests.
     """
     if names and selector:
         raise UsageError("names cannot be combined with --selector")

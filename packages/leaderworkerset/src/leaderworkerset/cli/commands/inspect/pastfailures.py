@@ -24,17 +24,16 @@ UNLESS: Final = " On this cluster they are only if the manager's configuration h
 
 @click.command("history")
 @click.argument("name", metavar="[LWS[/GROUP[#N]]]", required=False, shell_complete=completing.names)
-@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="All namespaces.")
-@click.option(
-    "-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Machine-readable output instead of text."
-)
+@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Include all namespaces.")
+@click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Output format. Defaults to text.")
 @click.pass_obj
 def command(target: Target, name: str | None, *, everywhere: bool, form: str | None) -> None:
-    """List the recorded failures of groups, the newest last, or show one in full: web/0#3 is the third one of group 0.
+    """List the recorded failures of groups, sorted by time. Use LWS/GROUP#N to show the details of failure N.
 
-    A record contains the rank that failed first, exit codes, the last lines of every rank, events, and earlier changes.
-    Values that look like secrets are masked. Failures are recorded on clusters of this machine, and can be read after
-    their end. On other clusters, they are recorded if the manager's configuration has recorder.enable.
+    A record includes the rank that failed first, exit codes, the last log lines of each rank, events, and preceding
+    changes. Values that look like secrets are masked. Local clusters record failures, which remain available
+    after the cluster stops. Other clusters record failures if recorder.enable is set in the configuration of the
+    manager.
     """
     selection, number = (None, None) if name is None else parse(name)
     if everywhere and number is not None:

@@ -28,19 +28,18 @@ MISSING_API: Final = (
 
 @click.command("top")
 @click.argument("names", nargs=-1, metavar="[LWS[/GROUP[/RANK]]|SET]...", shell_complete=completing.names)
-@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="All namespaces.")
-@click.option("-l", "--selector", default="", metavar="LABELS", help="Only objects with these labels.")
-@click.option("--sort", type=click.Choice(list(SORTS)), help="Sort ranks by usage, the highest first.")
-@click.option(
-    "-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="The output format instead of a table."
-)
+@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Include all namespaces.")
+@click.option("-l", "--selector", default="", metavar="LABELS", help="Label selector to filter objects.")
+@click.option("--sort", type=click.Choice(list(SORTS)), help="Sort ranks by usage, in descending order.")
+@click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Output format. Defaults to a table.")
 @click.pass_obj
 def command(
     target: Target, /, names: tuple[str, ...], *, everywhere: bool, selector: str, sort: str | None, form: str | None
 ) -> None:
     """Show the CPU and memory usage of each rank, and its GPU usage on an embedded cluster.
 
-    The numbers come from the metrics API (metrics-server). "of" is the limit, or the request if there is none.
+    Usage is read from the metrics API (metrics-server). The value after "of" is the limit, or the request if no limit
+    is set.
     """
     request = GetRequest(tuple(targets.parse(name) for name in names), None, everywhere, selector, False)
     if request.selections and (everywhere or selector):

@@ -29,16 +29,21 @@ from leaderworkerset.views.reasons import is_settled
 
 @click.command("tree")
 @click.argument("names", nargs=-1, metavar="[LWS[/GROUP[/RANK]]|SET]...", shell_complete=completing.names)
-@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="All namespaces.")
-@click.option("-l", "--selector", default="", metavar="LABELS", help="Only objects with these labels.")
-@click.option("--not-ready", "not_ready", is_flag=True, help="Only ranks that are not ready, and why.")
-@click.option("--ranks", "every_rank", is_flag=True, help="A line for each rank, even for more than ten groups.")
+@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Include all namespaces.")
+@click.option("-l", "--selector", default="", metavar="LABELS", help="Label selector to filter objects.")
+@click.option("--not-ready", "not_ready", is_flag=True, help="Show only ranks that are not ready, with the reason.")
+@click.option(
+    "--ranks",
+    "every_rank",
+    is_flag=True,
+    help="Show each rank on its own line, even if there are more than ten groups.",
+)
 @click.pass_obj
 def command(target: Target, /, names: tuple[str, ...], **options: Any) -> None:
     """Show DisaggregatedSets, LeaderWorkerSets, groups and ranks as a tree.
 
-    With more than ten groups, equal ones share a line: unready groups first, then the healthy ones.
-    With more than ten sets that were not named, ready ones have a line each.
+    If there are more than ten groups, groups in the same state share a line, and unready groups are listed first.
+    Without a name, if more than ten sets are listed, each ready set is shown on a single line.
     """
     selections = tuple(targets.parse(name) for name in names)
     request = GetRequest(selections, None, managed_fields=False, **options)

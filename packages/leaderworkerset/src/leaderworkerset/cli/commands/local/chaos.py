@@ -10,7 +10,7 @@ from leaderworkerset.cli.shell.lazygroup import LazyGroup
 def command() -> None:
     """Inject faults into a local cluster, and report the effects.
 
-    Every fault stops after its duration, even if this command is killed. Ctrl-C and `lws chaos undo` stop it immediately.
-    The report shows the first failure, the recreated groups, and the time until all ranks were ready. Exit 1 if a fault could not
-    begin, or if a rank that was ready before did not become ready.
+    Each fault stops after its duration, even if this command is killed. Ctrl-C and `lws chaos undo` stop faults
+    immediately. The report includes the first failure, the recreated groups, and the time until all ranks were ready.
+    Exit with code 1 if a fault cannot start, or if a rank that was ready does not become ready again.
     """

@@ -26,10 +26,10 @@ LARGEST_FILE: Final = 1 << 20
 def storm_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that every storm has."""
     for option in (
-        click.option("-o", "--output", "form", type=click.Choice(["json", "html"]), help="The format of the report instead of text."),
+        click.option("-o", "--output", "form", type=click.Choice(["json", "html"]), help="Output format of the report. Defaults to text."),
         click.option("--settle", type=sharedoptions.limit, default="1m", show_default=True, metavar="DURATION",
-                     help="The maximum time until all ranks are ready after the last fault."),
-        click.option("--probe", metavar="URL", help="Send a request to this URL five times a second, and report the responses."),
+                     help="Maximum time to wait after the last fault until all ranks are ready."),
+        click.option("--probe", metavar="URL", help="Send five requests per second to this URL, and report the responses."),
     ):  # fmt: skip
         command = option(command)
     return command
@@ -47,11 +47,11 @@ def one_fault(name: str) -> click.Command:
     command = storm_options(click.pass_obj(act))
     if not fault.is_moment:
         command = click.option("--for", "lasting", type=sharedoptions.limit, default=f"{storm.USUAL_SECONDS:g}s",
-                               show_default=True, metavar="DURATION", help="The duration of the fault.")(command)  # fmt: skip
+                               show_default=True, metavar="DURATION", help="Duration of the fault.")(command)  # fmt: skip
     if fault.usual:
         option = "--path" if fault.has_path else "--amount"
         command = click.option(option, "value", default=fault.usual, show_default=True,
-                               metavar=fault.usual, help="The directory to fill." if fault.has_path else fault.amount.words)(command)  # fmt: skip
+                               metavar=fault.usual, help="Directory to fill." if fault.has_path else fault.amount.words)(command)  # fmt: skip
     if fault.of.argument:
         command = click.argument("words", nargs=-1, metavar=fault.of.argument)(command)
     ranks = "\n\nA rank is LWS/GROUP/RANK, as in web/0/1." if fault.of in {Of.RANK, Of.RANKS} else ""
@@ -72,12 +72,15 @@ apiserver, webhooks, manager = one_fault("apiserver"), one_fault("webhooks"), on
     required=True,
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="The file with the faults.",
+    help="File that lists the faults.",
 )
 @storm_options
 @click.pass_obj
 def run(target: Target, /, path: Path, **options: Any) -> int:
-    """Run a sequence of faults from a file: `steps`, each with `fault`, `targets`, `at`, `for`, and `amount` or `path`."""
+    """Run a sequence of faults from a file.
+
+    The file lists `steps`. Each step has the fields `fault`, `targets`, `at`, `for`, and `amount` or `path`.
+    """
     steps = storm.parse(_load(path), str(path))
     return play(target, lambda _: steps, **options)
 
@@ -88,7 +91,7 @@ def run(target: Target, /, path: Path, **options: Any) -> int:
     type=click.IntRange(0),
     default=0,
     show_default=True,
-    help="The seed of the random faults. The same seed causes the same faults.",
+    help="Seed of the random faults. The same seed results in the same faults.",
 )
 @click.option(
     "--minutes",
@@ -96,12 +99,12 @@ def run(target: Target, /, path: Path, **options: Any) -> int:
     default=1.0,
     show_default=True,
     metavar="N",
-    help="The duration of the faults, in minutes.",
+    help="Total duration in minutes.",
 )
 @storm_options
 @click.pass_obj
 def random(target: Target, /, seed: int, minutes: float, **options: Any) -> int:
-    """Run random faults on the ranks of the namespace."""
+    """Run random faults on the ranks in a namespace."""
     return play(target, lambda ranks: storm.draw(seed, minutes * 60, ranks), **options)
 
 

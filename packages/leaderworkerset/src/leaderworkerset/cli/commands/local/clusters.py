@@ -67,12 +67,10 @@ class Cluster(Struct, frozen=True, kw_only=True):
 
 
 @click.command("clusters")
-@click.option(
-    "-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Machine-readable output instead of a table."
-)
+@click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Output format. Defaults to a table.")
 @click.pass_obj
 def command(target: Target, form: str | None) -> None:
-    """List local clusters: name, state, age, nodes, pods, directory."""
+    """List local clusters with their state, age, nodes, pods and directory."""
     target.cluster_name(None)
     clusters = asyncio.run(read([place for place in places.all_places() if place.is_cluster]))
     if form:

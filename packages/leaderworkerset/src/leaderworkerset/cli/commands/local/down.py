@@ -17,12 +17,12 @@ from leaderworkerset.cli.views.progress import ProgressLine
 
 @click.command("down")
 @click.argument("name", required=False)
-@click.option("--all", "every", is_flag=True, help="Stop all clusters that `lws up` started.")
-@click.option("--delete", "deletes", is_flag=True, help="Also delete its objects, logs and volumes.")
+@click.option("--all", "every", is_flag=True, help="Stop all clusters started with `lws up`.")
+@click.option("--delete", "deletes", is_flag=True, help="Delete the objects, logs and volumes of the cluster.")
 @timeout_option("30s")
 @click.pass_obj
 def command(target: Target, name: str | None, every: bool, deletes: bool, timeout: float) -> None:  # noqa: FBT001 - click passes it
-    """Stop the embedded cluster NAME (default: default). Its objects stay, unless --delete is given."""
+    """Stop the embedded cluster NAME (default: default). Its objects are kept unless --delete is set."""
     if every and (name or target.local):
         raise UsageError("--all means every cluster: leave out the name")
     own = target.cluster_name(name)

@@ -78,21 +78,27 @@ class RunOptions(Struct, frozen=True, kw_only=True):
 @click.option(
     "--until",
     type=click.Choice(["ready", "done"]),
-    help="End when all groups are ready, or when every rank has exited with code 0 (such ranks are not restarted).",
+    help="Exit when all groups are ready (ready), or when all ranks have exited with code 0 (done). done does "
+    "not restart ranks that exited with code 0. Defaults to running until Ctrl-C.",
 )
-@click.option("--timeout", type=sharedoptions.limit, metavar="DURATION", help="The maximum time for --until.")
+@click.option(
+    "--timeout",
+    type=sharedoptions.limit,
+    metavar="DURATION",
+    help="Maximum time to wait for --until. Defaults to no limit.",
+)
 @click.option("--max-failures", type=click.IntRange(min=0), default=3, show_default=True, metavar="N",
-              help="With --until done: give up when a rank failed more often.")  # fmt: skip
-@sharedoptions.ready_for_option("With --until ready: ")
+              help="For --until done. Exit if a rank fails more often than this.")  # fmt: skip
+@sharedoptions.ready_for_option("For --until ready. ")
 @stuck_options
 @manifestoptions.skip_unserved(default=True)
 @cluster_options
 @click.pass_obj
 def command(target: Target, /, **options: Any) -> int:
-    """Run manifests on this machine: start a cluster, apply, watch, tear down at the end or on Ctrl-C.
+    """Run manifests on this machine in a temporary cluster, which is removed at the end or on Ctrl-C.
 
-    If a set is stuck, the cause is printed as by `lws explain`: once while it runs, and in the final error. `lws run
-    FILE` is `lws run -f FILE`.
+    If a set is stuck, the cause reported by `lws explain` is printed while running and in the final error. `lws run
+    FILE` is equivalent to `lws run -f FILE`.
     """
     if target.local or target.kubeconfig or target.context_name:
         to = f" {places.place(target.local).words}" if target.local else ""

@@ -42,8 +42,10 @@ class Start(Struct, frozen=True):
 
 @click.command("up")
 @click.argument("name", required=False)
-@click.option("-d", "--detach", is_flag=True, help="Run the cluster in the background. `lws down` stops it.")
-@click.option("--defaults", is_flag=True, help="Use the default options, not the options of the last `lws up`.")
+@click.option("-d", "--detach", is_flag=True, help="Run the cluster in the background. Use `lws down` to stop it.")
+@click.option(
+    "--defaults", is_flag=True, help="Use the default options instead of the options of the previous `lws up`."
+)
 @cluster_options
 @click.pass_context
 def command(
@@ -55,8 +57,8 @@ def command(
 ) -> None:
     """Start the embedded cluster NAME (default: default).
 
-    After a restart its objects still exist, and options that are not given are those of the last `lws up`. A running
-    cluster accepts further image mappings: `lws up --image NAME=DIR`.
+    Objects persist across restarts. Options that are not specified keep the values of the previous `lws up`. To add
+    image mappings to a running cluster, use `lws up --image NAME=DIR`.
     """
     require_localkube("up")
     place = places.place(ctx.obj.cluster_name(name))

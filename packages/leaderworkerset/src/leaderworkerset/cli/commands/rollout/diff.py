@@ -32,12 +32,16 @@ class DiffError(CommandError):
 @click.command("diff")
 @manifest_arguments
 @manifestoptions.skip_unserved(default=False)
-@click.option("--force-conflicts", is_flag=True, help="Assume that fields of other field managers are overwritten.")
+@click.option(
+    "--force-conflicts",
+    is_flag=True,
+    help="Compute the result as if conflicting fields of other field managers are overwritten.",
+)
 @click.pass_obj
 def command(target: Target, /, *, force_conflicts: bool, skip_unserved: bool, **options: Any) -> int:
-    """Show what applying manifests would change, with all defaults filled in by the API server; nothing is written.
+    """Diff the live objects against the manifests, including API server defaults. Objects are not modified.
 
-    Exit 0 if nothing would change, 1 if something would, 2 on errors.
+    Exit codes: 0 no differences, 1 differences, 2 error.
     """
     try:
         documents = ordered(manifestoptions.collect(options).load())

@@ -19,7 +19,7 @@ from leaderworkerset.steering.pasts import Entry
 @click.argument("second", type=click.IntRange(min=1), required=False, metavar="[B]]")
 @click.pass_obj
 def command(target: Target, name: str, first: int | None, second: int | None) -> None:
-    """Show what differs between revisions A and B; by default B is the current one, and A the previous one."""
+    """Show the differences between revisions A and B. B defaults to the current revision, and A to the previous one."""
     name = targets.whole(name, "rollout")
 
     async def act(session: Session) -> tuple[Entry, Entry]:

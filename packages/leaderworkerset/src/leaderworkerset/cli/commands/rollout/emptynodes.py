@@ -219,19 +219,19 @@ def _why(view: View, by_set: GroupsBySet) -> str:
 
 @click.command("drain")
 @click.argument("names", nargs=-1, required=True, metavar="NODE...")
-@click.option("--cancel", is_flag=True, help="Uncordon the nodes instead.")
-@dry_run_option("Show the groups to move and the remaining pods, and change nothing.")
+@click.option("--cancel", is_flag=True, help="Cancel the drain: mark the nodes as schedulable.")
+@dry_run_option("Show the groups to move and the remaining pods without persisting changes.")
 @timeout_option("30m")
 @click.pass_obj
 def command(target: Target, names: tuple[str, ...], *, cancel: bool, is_trial: bool, timeout: float) -> None:
-    """Cordon nodes, and wait until all groups have moved to other nodes.
+    """Cordon nodes and wait until all groups have moved to other nodes.
 
-    The manager moves groups as a whole, within the budget of their rollouts, where maintenance is enabled. Pods without
-    a group stay: `kubectl drain` evicts them. When the command ends early, the nodes stay cordoned, and groups continue
-    to move.
+    The manager moves each group as a whole, within the limits of its rollout strategy, if maintenance is enabled. Pods
+    that do not belong to a group are not evicted; use `kubectl drain` for them. If the command exits early, the nodes
+    remain cordoned and groups continue to move.
 
-    If the manager does not report within 10 s that it moves the remaining groups, the command ends with the reasons,
-    before --timeout.
+    If the manager does not report within 10 s that it is moving the remaining groups, the command exits with the
+    reasons before --timeout.
     """
     if cancel and is_trial:
         raise UsageError("--cancel cannot be combined with --dry-run")

@@ -21,13 +21,19 @@ HEADER = ("REVISION", "KEY", "AGE", "GROUPS", "CHANGE-CAUSE")
 
 @click.command("history")
 @click.argument("name", metavar="LWS", shell_complete=completing.names)
-@click.option("--revision", "number", type=click.IntRange(min=1), metavar="N", help="Show the template of revision N.")
-@click.option("-o", "--output", "form", type=click.Choice(["json"]), help="The output format instead of a table.")
+@click.option(
+    "--revision",
+    "number",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Show the details of revision N, including its template.",
+)
+@click.option("-o", "--output", "form", type=click.Choice(["json"]), help="Output format. Defaults to a table.")
 @click.pass_obj
 def command(target: Target, name: str, number: int | None, form: str | None) -> None:
-    """Show the revisions of a LeaderWorkerSet, the newest last: when and why each was made, and which groups run it.
+    """List the revisions of a LeaderWorkerSet with their creation time, change cause and groups.
 
-    The annotation kubernetes.io/change-cause contains the cause.
+    The change cause is read from the annotation kubernetes.io/change-cause. The latest revision is listed last.
     """
     name = targets.whole(name, "rollout")
 

@@ -184,21 +184,22 @@ def _tolerant(group: Group, nodes: frozenset[str]) -> Iterator[Rank]:
     "node",
     default="",
     metavar="NODE",
-    help="Move the group only if it has a pod on this node, and only off this node.",
+    help="Move the group only if one of its pods runs on this node, and only away from this node.",
 )
-@click.option("--force", "is_forced", is_flag=True, help="Move the group even if it fits on no other node.")
-@dry_run_option("Show the current and the new nodes of the group, and change nothing.")
+@click.option("--force", "is_forced", is_flag=True, help="Move the group even if it does not fit on other nodes.")
+@dry_run_option("Show the current and the new nodes of the group without persisting changes.")
 @timeout_option("10m")
 @click.pass_obj
 def command(target: Target, name: str, *, node: str, is_forced: bool, is_trial: bool, timeout: float) -> None:
-    """Move one group off its nodes: the manager recreates it elsewhere, within the budget and surge of the rollout.
+    """Move a group to other nodes. The manager recreates it within the maxUnavailable and maxSurge of the rollout.
 
-    Maintenance must be enabled in the manager. Until all pods of the group have nodes again, a taint keeps new pods off
-    its former nodes.
+    Maintenance must be enabled in the manager. The previous nodes are tainted until all pods of the group are
+    scheduled.
 
-    A group that fits on no other node is not moved, unless --force is set: an autoscaler may add a node.
+    A group that does not fit on other nodes is not moved. Use --force to move it anyway, for example if an autoscaler
+    adds nodes.
 
-    If the manager does not report within 10 s that the group has to leave, the command ends, before --timeout.
+    If the manager does not report within 10 s that it is moving the group, the command exits before --timeout.
     """
     selection = targets.parse(name)
     if selection.group is None or selection.rank is not None:

@@ -22,12 +22,12 @@ MANAGER = "lws-pause"
 
 @click.command("pause")
 @click.argument("name", metavar="LWS", shell_complete=completing.names)
-@dry_run_option("Validate the change on the API server, and change nothing.")
+@dry_run_option("Validate the change on the API server without persisting it.")
 @click.pass_obj
 def command(target: Target, name: str, *, is_trial: bool) -> None:
-    """Pause a rollout. Updated groups stay updated, and the others keep their revision.
+    """Pause a rollout. Updated groups are kept, and the other groups are not updated.
 
-    The partition is raised; the previous one is recorded until `lws rollout resume`.
+    The partition is raised. `lws rollout resume` restores the recorded previous value.
     """
     name = targets.whole(name, "rollout")
     say(target.run(lambda session: pause(session, name, is_trial=is_trial)))
@@ -35,10 +35,10 @@ def command(target: Target, name: str, *, is_trial: bool) -> None:
 
 @click.command("resume")
 @click.argument("name", metavar="LWS", shell_complete=completing.names)
-@dry_run_option("Validate the change on the API server, and change nothing.")
+@dry_run_option("Validate the change on the API server without persisting it.")
 @click.pass_obj
 def resume(target: Target, name: str, *, is_trial: bool) -> None:
-    """Continue a paused rollout: the partition gets its previous value."""
+    """Resume a paused rollout. The partition is restored to its previous value."""
     name = targets.whole(name, "rollout")
     say(target.run(lambda session: let_go(session, name, is_trial=is_trial)))
 

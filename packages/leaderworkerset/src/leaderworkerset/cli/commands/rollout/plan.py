@@ -41,16 +41,20 @@ class Outlook(Struct, frozen=True):
 @click.command("plan")
 @manifest_arguments
 @manifestoptions.skip_unserved(default=False)
-@click.option("--snapshot", metavar="FILE", help="Plan without a cluster, from objects saved before.")
-@click.option("--save-snapshot", metavar="FILE", help="Save the objects that the plan was made from.")
-@click.option("--force-conflicts", is_flag=True, help="Assume that fields of other field managers are overwritten.")
-@click.option("-o", "--output", "form", type=click.Choice(["json"]), help="The output format instead of text.")
+@click.option("--snapshot", metavar="FILE", help="Plan without a cluster, based on the saved objects in this file.")
+@click.option("--save-snapshot", metavar="FILE", help="Save the objects that the plan is based on to this file.")
+@click.option(
+    "--force-conflicts",
+    is_flag=True,
+    help="Compute the result as if conflicting fields of other field managers are overwritten.",
+)
+@click.option("-o", "--output", "form", type=click.Choice(["json"]), help="Output format. Defaults to text.")
 @click.pass_obj
 def command(target: Target, /, *, snapshot: str | None, save_snapshot: str | None, **options: Any) -> None:
-    """Show what applying manifests would do: what changes, which groups roll in which steps, and how long that takes.
+    """Preview what applying manifests would do: the changes, the groups updated in each step, and the duration.
 
-    A snapshot is what `kubectl get lws,sts,pods -o yaml` prints, or --save-snapshot saves. Nothing is written to the
-    cluster.
+    A snapshot is the output of `kubectl get lws,sts,pods -o yaml`, or a file written by --save-snapshot. The cluster is
+    not modified.
     """
     form, force, skip = (options.pop(name) for name in ("form", "force_conflicts", "skip_unserved"))
     documents = ordered(manifestoptions.collect(options).load())

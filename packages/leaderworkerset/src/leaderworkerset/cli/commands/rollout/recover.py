@@ -19,13 +19,13 @@ from leaderworkerset.views.wording import places
 
 @click.command("recover")
 @click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP]...", shell_complete=completing.names)
-@dry_run_option("Validate the change on the API server, and change nothing.")
+@dry_run_option("Validate the change on the API server without persisting it.")
 @click.pass_obj
 def command(target: Target, names: tuple[str, ...], *, is_trial: bool) -> None:
-    """Recreate groups that used up their restarts (maxGroupRestarts).
+    """Recreate groups that have reached the restart limit (maxGroupRestarts).
 
-    Without a group, this applies to all such groups of the LeaderWorkerSet. Their pods, which are kept with logs and
-    last states, are deleted: read them first, with `lws explain` and `lws logs`.
+    Without a group, all such groups of the LeaderWorkerSet are recreated. Their failed pods are deleted together with
+    their logs and statuses. To inspect them first, use `lws explain` and `lws logs`.
     """
     selections = [targets.parse(name) for name in names]
     if any(selection.rank is not None for selection in selections):

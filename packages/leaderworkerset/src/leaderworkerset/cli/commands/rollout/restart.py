@@ -19,16 +19,16 @@ from leaderworkerset.steering import patches
 
 @click.command("restart")
 @click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP[/RANK]]...", shell_complete=completing.names)
-@click.option("--force", is_flag=True, help="Restart all named groups at once, and ignore maxUnavailable.")
-@dry_run_option("Show the groups to replace and the steps, and change nothing.")
+@click.option("--force", is_flag=True, help="Restart all named groups at once, ignoring maxUnavailable.")
+@dry_run_option("Show the groups to replace and the steps without persisting changes.")
 @timeout_option("10m")
 @click.pass_obj
 def command(target: Target, names: tuple[str, ...], *, force: bool, is_trial: bool, timeout: float) -> None:
-    """Restart all groups of a LeaderWorkerSet, or the named groups or ranks.
+    """Restart all groups of a LeaderWorkerSet, or the specified groups or ranks.
 
-    Without a group, the template gets a new annotation and all groups roll, as with `kubectl rollout restart`. Named
-    groups are recreated now, at most maxUnavailable at once, and the command waits for them. If the restart policy
-    recreates groups, the restart of a rank recreates its whole group.
+    Without a group, the template is annotated and all groups are updated, as with `kubectl rollout restart`. Specified
+    groups are recreated immediately, at most maxUnavailable at a time, and the command waits for them. If the restart
+    policy recreates groups, restarting a rank recreates its entire group.
     """
     request = RestartRequest.parse(names)
 

@@ -45,7 +45,7 @@ REFRESH = 5.0
     "--timeout",
     type=sharedoptions.limit,
     metavar="DURATION",
-    help="Exit with code 124 if the rollout is not complete in time.",
+    help="Exit with code 124 if the rollout is not complete after this time. Defaults to no limit.",
 )
 @click.option(
     "--stuck-after",
@@ -53,24 +53,24 @@ REFRESH = 5.0
     default="10m",
     show_default=True,
     metavar="DURATION",
-    help="Exit 1 with the reason when no group changed for so long.",
+    help="Exit with code 1 and the reason if no group changes for this long.",
 )
 @sharedoptions.ready_for_option()
 @sharedoptions.node_patience_option
 @click.option(
-    "--watch/--no-watch", default=True, show_default=True, help="Follow the rollout, or print its progress once."
+    "--watch/--no-watch",
+    default=True,
+    show_default=True,
+    help="Watch the rollout until it is complete. --no-watch prints its progress once.",
 )
-@click.option(
-    "-o", "--output", "form", type=click.Choice(["json"]), help="Print the progress once, as machine-readable output."
-)
+@click.option("-o", "--output", "form", type=click.Choice(["json"]), help="Output format. Prints the progress once.")
 @click.pass_obj
 def command(target: Target, /, name: str, *, timeout: float | None, **options: Any) -> None:
-    """Follow a rollout until it is done: groups updated and ready, and the time left at the pace so far.
+    """Show the status of a rollout until it is complete, with the ready groups and the remaining time.
 
-    If it is stuck, the cause is printed as by `lws explain`: once while it waits, and in the final error.
+    If the rollout is stuck, the cause reported by `lws explain` is printed while waiting and in the final error.
 
-    Exit 0 when it is done, 1 when it is stuck or paused, 124 when it is not done in time. On a terminal the line
-    rewrites itself.
+    Exit codes: 0 complete, 1 stuck or paused, 124 timed out. On a terminal, the status line is updated in place.
     """
     name = targets.whole(name, "rollout")
 

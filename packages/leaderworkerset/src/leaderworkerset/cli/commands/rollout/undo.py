@@ -20,15 +20,15 @@ from leaderworkerset.steering import pasts, patches
     "number",
     type=click.IntRange(min=1),
     metavar="N",
-    help="The revision to return to. The default is the previous revision.",
+    help="Revision to roll back to. Defaults to the previous revision.",
 )
-@dry_run_option("Show the changed fields and groups, and change nothing.")
+@dry_run_option("Show the changed fields and groups without persisting changes.")
 @click.pass_obj
 def command(target: Target, name: str, number: int | None, *, is_trial: bool) -> None:
-    """Return to the template of an earlier revision; groups roll as for any change of the template.
+    """Roll back to a previous revision. Groups are updated as for any change of the template.
 
-    Only the fields in a revision are changed: leaderWorkerTemplate and networkConfig. A paused rollout must be resumed
-    first.
+    Only the fields stored in a revision are changed: leaderWorkerTemplate and networkConfig. A paused rollout must be
+    resumed first.
     """
     name = targets.whole(name, "rollout")
 
