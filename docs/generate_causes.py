@@ -40,7 +40,7 @@ out of memory (OOM) is LWS-E070, CrashLoopBackOff is LWS-E071, ImagePullBackOff 
 
 | verdict | means | exit code |
 |---|---|---|
-| healthy | every group is ready, and of the current revision | {healthy} |
+| healthy | every group is ready, and of the latest revision | {healthy} |
 | complete | it ran to completion | {complete} |
 | starting | never ready yet, and within its patience | {starting} |
 | progressing | not ready yet, without an error: it continues without you, or waits as the spec says | {progressing} |

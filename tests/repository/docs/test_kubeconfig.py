@@ -63,7 +63,7 @@ def test_ignored_fields_are_those_that_are_not_read() -> None:
 VALUES: dict[str, Any] = {"auth-provider": {"name": "gcp"}, "as-groups": ["a"], "as-user-extra": {"a": ["b"]}}
 
 
-@pytest.mark.parametrize("field", [field for field, what in rows().items() if what.startswith("refused: ")])
+@pytest.mark.parametrize("field", [field for field, what in rows().items() if what.startswith("rejected: ")])
 def test_refused_field_is_an_error_that_names_it(field: str, tmp_path: Path) -> None:
     name = field.rpartition(".")[2]
     config = {
