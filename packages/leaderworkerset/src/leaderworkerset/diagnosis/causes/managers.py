@@ -111,7 +111,7 @@ def _silent(
         steps=(
             *steps,
             f"{observed.commands.lws} doctor",
-            f"{observed.plain_kubectl} get deployments,pods -A -l control-plane=controller-manager",
+            f"{observed.plain_kubectl} get deployments,pods -A -l app.kubernetes.io/name=lws",
         ),
     )
 
