@@ -36,10 +36,12 @@ def test_make_refuses_an_older_python() -> None:
     assert f"sys.version_info < ({OLDEST.replace('.', ', ')})" in text_of("Makefile")
 
 
-def test_readme_names_tested_pythons_and_the_next_one() -> None:
+def test_first_steps_name_tested_pythons_and_the_next_one() -> None:
     first, *middle, last = TRIED
     following = f"3.{int(last.partition('.')[2]) + 1}"
-    found = re.search(r"They are tried on Python (.*?)\. On (\S+) YAML is read slowly", text_of("README.md"))
+    found = re.search(
+        r"The tests run on Python (.*?)\. On (\S+), reading YAML is slow", text_of("docs/how-to/first-steps.md")
+    )
     assert found is not None
     assert re.findall(r"(?<![\d.])3\.\d+(?![\d.]*\d)", re.sub(r"\(.*?\)", "", found[1])) == [first, *middle, last]
     assert found[2] == following

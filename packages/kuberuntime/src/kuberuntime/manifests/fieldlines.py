@@ -5,6 +5,7 @@ A value that an alias or a merge key repeats has the line of the alias.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -31,23 +32,26 @@ class _Open(Struct):
 
 @lru_cache(maxsize=8)
 def field_lines(text: str | bytes) -> list[Mapping[Path, int]]:
-    r"""Return the lines of the fields of each document; they count from 1 in the whole text.
+    r"""Return the lines of the fields of each document before the first error; they count from 1 in the whole text.
 
     >>> field_lines("a:\n- b: 1\n---\nc: 2\n")
     [{('a',): 1, ('a', 0): 2, ('a', 0, 'b'): 2}, {('c',): 4}]
+    >>> field_lines("a: 1\n---\nb: [\n---\n")
+    [{('a',): 1}, {('b',): 3}]
     """
     documents: list[Mapping[Path, int]] = []
     lines: dict[Path, int] = {}
     stack: list[_Open] = []
-    for event in yaml.parse(decoded(text), Loader=SafeLoader):
-        match event:
-            case yaml.DocumentStartEvent():
-                lines, stack = {}, []
-                documents.append(lines)
-            case yaml.CollectionEndEvent():
-                stack.pop()
-            case yaml.NodeEvent():
-                _take(event, stack, lines)
+    with suppress(yaml.YAMLError, UnicodeEncodeError):
+        for event in yaml.parse(decoded(text), Loader=SafeLoader):
+            match event:
+                case yaml.DocumentStartEvent():
+                    lines, stack = {}, []
+                    documents.append(lines)
+                case yaml.CollectionEndEvent():
+                    stack.pop()
+                case yaml.NodeEvent():
+                    _take(event, stack, lines)
     return documents
 
 

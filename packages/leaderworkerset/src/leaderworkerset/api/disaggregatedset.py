@@ -76,6 +76,17 @@ class PlacementType(StrEnum):
     EXCLUSIVE_TOPOLOGY = "ExclusiveTopology"
 
     @property
+    def excludes_sets(self) -> bool:
+        """Return whether a topology domain of a slice is closed to other sets as well."""
+        match self:
+            case PlacementType.EXCLUSIVE_TOPOLOGY:
+                return True
+            case PlacementType.EXCLUSIVE_SLICE | PlacementType.NONE:
+                return False
+            case _:
+                assert_never(self)
+
+    @property
     def is_exclusive(self) -> bool:
         """Return whether pods get affinity terms."""
         match self:

@@ -15,7 +15,7 @@ from kuberuntime.objects.meta import JSON, JSONObject
 from kuberuntime.objects.quantity import Quantity, QuantityError
 from leaderworkerset.api import disaggregatedset
 from leaderworkerset.api import labels as names
-from leaderworkerset.api.disaggregatedset import SLICE, PlacementType
+from leaderworkerset.api.disaggregatedset import SLICE
 from leaderworkerset.api.leaderworkerset import WITHOUT_LEADER
 from leaderworkerset.api.resources import DISAGGREGATED_SETS
 from leaderworkerset.core.disaggregatedset import roleset
@@ -89,8 +89,8 @@ def _slice_topologies(obj: JSONObject) -> dict[str, str]:
     built = roleset.build(manifest, {}, place, replicas=1, placement=whole.placement)
     affinity = _map(_pod(built["spec"]["leaderWorkerTemplate"]["workerTemplate"]).get("affinity"))
     keys = _keys(_list(_map(affinity.get("podAffinity")).get(REQUIRED))) - {HOSTNAME}
-    is_alone = whole.placement.type is PlacementType.EXCLUSIVE_TOPOLOGY
-    return dict.fromkeys(sorted(keys), SLICE if is_alone else "")
+    placement = whole.placement.type
+    return dict.fromkeys(sorted(keys), SLICE if placement and placement.excludes_sets else "")
 
 
 def _sets(node: JSON) -> Iterator[tuple[str, JSONObject]]:
