@@ -55,7 +55,7 @@ def test_commands_end_with_a_stopped_cluster(shell: Shell, attached: dict[str, R
     code, (line,) = told["exec"]
     assert (code, line[:43]) == (137, "web-0: the command was killed (exit code 13"), line
     code, (line,) = told["forward"]
-    assert (code, line[:71]) == (1, "error: port-forward has ended: its cluster does not answer any more: ca"), line
+    assert (code, line[:65]) == (1, "error: port-forward has ended: its cluster no longer responds: ca"), line
 
 
 def test_commands_end_with_a_killed_cluster(shell: Shell, attached: dict[str, Running]) -> None:
@@ -66,4 +66,4 @@ def test_commands_end_with_a_killed_cluster(shell: Shell, attached: dict[str, Ru
         assert told[name] == (1, [ENDED]), name
     assert told["exec"] == (1, ["error: the connection ended before the command did"])
     code, (line,) = told["forward"]
-    assert (code, line[:71]) == (1, "error: port-forward has ended: its cluster does not answer any more: ca"), line
+    assert (code, line[:65]) == (1, "error: port-forward has ended: its cluster no longer responds: ca"), line

@@ -28,19 +28,19 @@ ENGINES: Final = {
     ),
     "vLLM on a slice of TPUs": Form("vllm-tpu", 1, 4, "label cloud.google.com/gke-nodepool=domain-"),
     "SGLang on the host network": Form("sglang", 1, 2),
-    "TensorRT-LLM behind Triton": Form("triton", 1, 2, "role/triton-pods is skipped: requests are not authorized"),
+    "TensorRT-LLM behind Triton": Form("triton", 1, 2, "skipping role/triton-pods: requests are not authorized"),
     "llama.cpp with RPC servers": Form("llamacpp", 1, 3),
     "Ray, a head and workers": Form("ray", 1, 3),
     "JetStream with Pathways": Form("jetstream", 1, 5, "gke-tpu-topology=2x4"),
 }
 STACKS: Final = {
     "Dynamo": Form("dynamo-decode", 1, 2),
-    "llm-d": Form("wide-ep-decode", 1, 2, "inferencepool/deepseek is skipped: there is no traffic from outside"),
-    "AIBrix": Form("aibrix-model", 2, 2, "podautoscaler/aibrix-model is skipped: nobody sizes it by load"),
+    "llm-d": Form("wide-ep-decode", 1, 2, "skipping inferencepool/deepseek: there is no traffic from outside"),
+    "AIBrix": Form("aibrix-model", 2, 2, "skipping podautoscaler/aibrix-model: nobody sizes it by load"),
     "a HorizontalPodAutoscaler": Form("scaled", 1, 2),
-    "KEDA": Form("scaled-by-events", 1, 2, "scaledobject/scaled-by-events is skipped: nobody sizes it by load"),
-    "the Gateway API": Form("routed", 1, 2, "httproute/inference is skipped: there is no traffic from outside"),
-    "a ServiceMonitor": Form("watched", 1, 2, "servicemonitor/watched is skipped: nobody collects metrics"),
+    "KEDA": Form("scaled-by-events", 1, 2, "skipping scaledobject/scaled-by-events: nobody sizes it by load"),
+    "the Gateway API": Form("routed", 1, 2, "skipping httproute/inference: there is no traffic from outside"),
+    "a ServiceMonitor": Form("watched", 1, 2, "skipping servicemonitor/watched: nobody collects metrics"),
     "a DisaggregatedSet": Form(r"pd-0-\w+-prefill", 2, 1),
 }
 PLACES: Final = {

@@ -67,7 +67,7 @@ REHEARSED = {
     ),
     "refused-own-kinds.yaml": (
         "3 ranks in 1 group are ready",
-        ["role/engine is skipped: requests are not authorized", "rolebinding/engine is skipped"],
+        ["skipping role/engine: requests are not authorized", "skipping rolebinding/engine"],
     ),
     "web-autoscaler.yaml": ("2 ranks in 2 groups are ready", []),
     "web-policies.yaml": (

@@ -132,7 +132,7 @@ FAILURES: Final = (
         "the rank is beyond the group",
         "leader",
         Obstacle.WRONG_SIZE,
-        "LWS_WORKER_INDEX is 3, in a group of LWS_GROUP_SIZE 3",
+        "LWS_WORKER_INDEX (3) must be less than LWS_GROUP_SIZE (3)",
         "LWS_WORKER_INDEX=3",
     ),
     Failure("it is no group", "leader", Obstacle.NO_GROUP, "LWS_LEADER_ADDRESS is not set", "-u LWS_LEADER_ADDRESS"),

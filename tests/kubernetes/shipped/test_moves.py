@@ -142,7 +142,7 @@ async def one_waits(space: Space) -> None:
         await space.release("held-0")
         await space.until(lambda state: _is_ready(state, "held-0"))
         assert meta.uid(await space.get(PODS, "held-1")) == meta.uid(before)
-        assert "no group is there any more, 1 group moved" in await typed(space, "drain", node, "--timeout", "60s")
+        assert "no groups remain, 1 group moved" in await typed(space, "drain", node, "--timeout", "60s")
         await space.until(lambda state: _is_another(state, before))
     finally:
         await space.cordon(node, unschedulable=False)
@@ -240,7 +240,7 @@ async def drain(cluster: Cluster, directory: Path) -> None:
             for node in closed:  # a group would move twice if it came to one of them before that is closed
                 await space.cordon(node)
             await space.patch({"metadata": {"annotations": {labels.MOVE_OFF_CLOSED_NODES: "on"}}})
-            assert "no group is there any more" in await (await Drain.of(session, closed)).run(LIMIT * 2)
+            assert "no groups remain" in await (await Drain.of(session, closed)).run(LIMIT * 2)
             state = await space.settled()
             assert leaders_seen(space) == {label: 1 + (label in affected) for label in before}
             assert not state.notes("RecreateGroup")

@@ -85,7 +85,7 @@ def _of_set(observed: Observed, set_view: SetView) -> Diagnosis:
     """Return the diagnosis of a DisaggregatedSet itself; its LeaderWorkerSets have their own diagnoses."""
     selection = Selection(set_view.name)
     if set_view.is_settled and not meta.is_deleting(set_view.object):
-        text = f"{', '.join(map(str, set_view.roles))} ready, all of the newest revision"
+        text = f"{', '.join(map(str, set_view.roles))} ready, all at the latest revision"
         diagnosis = Diagnosis(
             target=str(selection), verdict=Verdict.HEALTHY, sentence=text, namespace=set_view.namespace
         )
@@ -198,7 +198,7 @@ def _took(view: View, end: datetime | None) -> str:
 
 def _ready_groups(view: View) -> str:
     surplus = sum(group.index >= view.desired for group in view.groups)
-    text = f"{min(view.ready, view.desired)} of {counted(view.desired, 'group')} ready, all of the newest revision"
+    text = f"{min(view.ready, view.desired)} of {counted(view.desired, 'group')} ready, all at the latest revision"
     text += f"; {surplus} more {'is' if surplus == 1 else 'are'} being removed" if surplus else ""
     partition = int(configuration(view).get("partition") or 0)
     return text + (f" (partition {partition})" if partition else "")

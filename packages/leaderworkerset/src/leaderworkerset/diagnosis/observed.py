@@ -174,7 +174,7 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
         """
         name = f"{self.view.name}/{group}"
         if self.commands.kubectl:
-            return f"its logs, if the manager records failures: {self.lws(f'history {name}')}"
+            return f"if failure recording is enabled, view the logs with: {self.lws(f'history {name}')}"
         return self.lws(f"logs {name}")
 
     def since(self, stamp: str | None) -> timedelta | None:

@@ -184,7 +184,7 @@ def _available(deployment: JSONObject | None, unreached: str) -> JSONObject:
 def _progressing(deployment: JSONObject | None, outcome: SyncOutcome) -> JSONObject:
     if deployment is not None and (outcome.rolls or not is_rolled_out(deployment)):
         return _condition(
-            OperatorCondition.PROGRESSING, "True", "RollingOut", "replicas of the newest template are starting"
+            OperatorCondition.PROGRESSING, "True", "RollingOut", "replicas of the latest template are starting"
         )
     return _condition(OperatorCondition.PROGRESSING, "False", AS_EXPECTED, outcome.note)
 

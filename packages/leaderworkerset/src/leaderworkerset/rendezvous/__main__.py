@@ -54,7 +54,7 @@ def read_group(environment: Mapping[str, str]) -> tuple[str, int, int]:
         raise NotMetError(Obstacle.NO_GROUP, "LWS_LEADER_ADDRESS is not set")
     size, rank = (_number(environment, name) for name in ("LWS_GROUP_SIZE", "LWS_WORKER_INDEX"))
     if rank >= size:
-        raise NotMetError(Obstacle.WRONG_SIZE, f"LWS_WORKER_INDEX is {rank}, in a group of LWS_GROUP_SIZE {size}")
+        raise NotMetError(Obstacle.WRONG_SIZE, f"LWS_WORKER_INDEX ({rank}) must be less than LWS_GROUP_SIZE ({size})")
     return address, size, rank
 
 

@@ -141,7 +141,7 @@ address=${LWS_LEADER_ADDRESS:-} size=${LWS_GROUP_SIZE:-} own=${LWS_WORKER_INDEX:
 [ -n "$address" ] || end 86 "LWS_LEADER_ADDRESS is not set" "$(advice_of 86)"
 is_number "$size" || end 86 "LWS_GROUP_SIZE is '$size', not a number" "$(advice_of 86)"
 is_number "$own" || end 86 "LWS_WORKER_INDEX is '$own', not a number" "$(advice_of 86)"
-[ "$own" -lt "$size" ] || end 84 "LWS_WORKER_INDEX is $own, in a group of LWS_GROUP_SIZE $size" "$(advice_of 84)"
+[ "$own" -lt "$size" ] || end 84 "LWS_WORKER_INDEX ($own) must be less than LWS_GROUP_SIZE ($size)" "$(advice_of 84)"
 [ "${expected:-$size}" -eq "$size" ] ||
     end 84 "the program expects $expected ranks (--size), LWS_GROUP_SIZE is $size" "$(advice_of 84)"
 has getent || has nslookup || end 87 "there is neither getent nor nslookup" "$(advice_of 87)"

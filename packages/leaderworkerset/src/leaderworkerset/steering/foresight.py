@@ -284,7 +284,7 @@ def _exhausted(plan: Foreseen) -> Iterator[str]:
 
 def _wave_text(wave: Wave) -> str:
     if not wave.groups:
-        return "groups that are not wanted any more go"
+        return "surplus groups are deleted"
     return f"group{'s' if len(wave.groups) > 1 else ''} {ranges(wave.groups)}"
 
 

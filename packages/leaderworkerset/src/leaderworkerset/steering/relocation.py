@@ -75,7 +75,7 @@ def relocate(lws: JSONObject, group: Group, closed: Collection[str], cluster: Cl
     if not nodes:
         return Relocation({}, "no other node exists")
     if not domains:
-        return Relocation({}, f"no other domain of {key} is without a group")
+        return Relocation({}, f"every other {key} domain already has a group")
     return Relocation({}, blocking([node for domain in domains for node in domain], used_by_rivals, needs))
 
 

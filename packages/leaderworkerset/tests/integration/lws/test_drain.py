@@ -65,9 +65,7 @@ async def test_node_without_groups_is_drained_immediately(space: Space) -> None:
     busy = await node_of(space, "web-0")
     free = next(name for name in ("node-0", "node-1") if name != busy)
     try:
-        assert "no group is there any more, 0 groups moved" in await (await Drain.of(session_of(space), [free])).run(
-            LIMIT
-        )
+        assert "no groups remain, 0 groups moved" in await (await Drain.of(session_of(space), [free])).run(LIMIT)
     finally:
         await space.cordon(free, unschedulable=False)
 

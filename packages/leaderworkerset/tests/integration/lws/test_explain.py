@@ -46,7 +46,7 @@ async def test_explain_reports_a_healthy_set_group_and_rank(space: Space) -> Non
     for target in ("web", "web/1", "web/1/1"):
         told = await diagnosis(space, target)
         assert (told.verdict, told.code) == (Verdict.HEALTHY, ""), told
-    assert (await diagnosis(space)).sentence == "2 of 2 groups ready, all of the newest revision"
+    assert (await diagnosis(space)).sentence == "2 of 2 groups ready, all at the latest revision"
 
 
 async def test_explain_covers_surge_groups_and_ranks_of_older_sizes(space: Space) -> None:
@@ -260,7 +260,7 @@ async def test_explain_names_a_manager_that_does_not_act(space: Space) -> None:
         told = await named(space, "LWS-E005", late=SILENCE)
     finally:
         await space.manager.start()
-    assert "no manager acts: the newest spec of web has not been acted on for" in told.sentence
+    assert "no manager acts: the latest spec of web has not been acted on for" in told.sentence
     assert await space.get(LEADERWORKERSETS, "web")
 
 

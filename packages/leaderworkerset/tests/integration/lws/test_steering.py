@@ -93,7 +93,7 @@ async def test_undo_returns_to_a_revision_that_is_kept(space: Space) -> None:
     assert image_of(state, "web-1") == "app:1"
     await space.until(_assert_one_revision)
     assert await numbers(space) == [(2, False), (3, True)]
-    assert await undo(session, "web", 3) == "web is of revision 3 already"
+    assert await undo(session, "web", 3) == "web already has revision 3"
     with pytest.raises(CommandError, match=r"web has no revision 9 \(there: 2, 3\)"):
         await undo(session, "web", 9)
 
@@ -114,7 +114,7 @@ async def test_dry_run_of_a_verb_shows_its_effect_and_writes_nothing(space: Spac
     assert "  spec.leaderWorkerTemplate.workerTemplate.spec.containers[main].image: app:2 -> app:1" in undone
     assert "a new revision: 3 groups of 2 pods would be created" in undone
     assert undone[-1] == "nothing was changed (dry run)"
-    assert await undo(session, "web", 2, is_trial=True) == "web is of revision 2 already: nothing was changed (dry run)"
+    assert await undo(session, "web", 2, is_trial=True) == "web already has revision 2: nothing was changed (dry run)"
 
     restarted = (await restart_all(session, "web", is_trial=True)).splitlines()
     assert any(line.strip().startswith("+") and patches.RESTARTED_AT in line for line in restarted)

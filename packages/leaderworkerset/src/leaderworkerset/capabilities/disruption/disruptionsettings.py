@@ -66,7 +66,7 @@ def warnings(annotations: Mapping[str, str]) -> Iterator[str]:
     text = annotations.get(labels.DISRUPTION_BUDGET, "")
     if is_valid(text) and decimals.natural(text.removesuffix("%")) == 0:
         name = f"metadata.annotations.{labels.DISRUPTION_BUDGET}"
-        yield f"{name}: with {text} no pod can be evicted: whoever drains a node of it waits until this is changed"
+        yield f"{name}: with {text}, no pod can be evicted, and node drains are blocked until this is changed"
 
 
 def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:

@@ -136,5 +136,5 @@ def _labels(lws: JSONObject, label: str) -> dict[str, str]:
 
 def may_be_evicted(obj: JSONObject, group: str) -> Event:
     """Return the event of a group whose disruption budget was opened because one of its nodes is being drained."""
-    note = f"Group {group} may be evicted: a node of it accepts no pods any more"
+    note = f"Group {group} can be evicted because one of its nodes is being drained"
     return Event("Normal", "GroupMayBeEvicted", "Update", note, decisionevents.reference(obj))

@@ -22,7 +22,7 @@ async def without_unserved(client: Client, documents: Sequence[Document]) -> tup
     for document in documents:
         why = idlegroups.reason(document.object["apiVersion"])
         if why and not brings_kind(documents, document) and not await _is_served(discovery, document):
-            skipped.append(f"{document.title} is skipped: {why}")
+            skipped.append(f"skipping {document.title}: {why}")
         else:
             kept.append(document)
     return kept, skipped

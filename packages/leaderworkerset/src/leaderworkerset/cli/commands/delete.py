@@ -113,7 +113,7 @@ async def _of_documents(
             objects.append(await _of_document(session, discovery, document))
         except UnknownKindError as error:
             if why := idlegroups.reason(document.object["apiVersion"]):  # skipped when it was applied, too
-                say(f"{document.title} is skipped: {why}", err=True)
+                say(f"skipping {document.title}: {why}", err=True)
                 continue
             unknown.append(document.message(str(error)))
     return objects, unknown

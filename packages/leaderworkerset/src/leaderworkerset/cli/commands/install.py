@@ -245,11 +245,11 @@ def missing_for_rollout(deployment: JSONObject, pods: Sequence[JSONObject]) -> s
     """Return what a Deployment lacks, with the reason of a pod or condition; empty if it is complete.
 
     >>> missing_for_rollout({"metadata": {"generation": 2}, "status": {"observedGeneration": 1}}, [])
-    'its controller has not seen the newest spec'
+    'its controller has not observed the latest spec'
     """
     status, desired = meta.status(deployment), int(meta.spec(deployment).get("replicas", 1))
     if int(status.get("observedGeneration") or 0) < meta.generation(deployment):
-        return "its controller has not seen the newest spec"
+        return "its controller has not observed the latest spec"
     updated, available, total = (
         int(status.get(name) or 0) for name in ("updatedReplicas", "availableReplicas", "replicas")
     )

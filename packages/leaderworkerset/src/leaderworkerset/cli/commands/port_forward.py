@@ -87,7 +87,7 @@ async def until_lost(client: Client, pod: JSONObject) -> str:
         except ConnectionFailedError as error:
             failures += 1
             if failures == PATIENCE:
-                return f"its cluster does not answer any more: {error}"
+                return f"its cluster no longer responds: {error}"
             continue
         except APIError:
             continue  # the server answers: its error may be temporary

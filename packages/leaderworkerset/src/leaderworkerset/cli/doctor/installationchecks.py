@@ -33,7 +33,7 @@ Read = JSONObject | None | Unread
 """An object, None if it does not exist."""
 
 UNTRUSTED: Final = (
-    "the API server does not trust the webhook: the caBundle of the configurations is of another authority"
+    "the API server does not trust the webhook: the caBundle of the configurations belongs to a different CA"
 )
 LATE: Final = "the webhook does not answer in time: see the manager's logs, and firewalls to its port 9443"
 PROBE_HINTS: Final = {
@@ -139,7 +139,7 @@ def _definitions(facts: Facts) -> Iterator[CheckResult]:
             fix = f"{'remove the definition that has these names, then ' if refused else ''}{_install(facts)}"
             yield CheckResult("LWS-D203", Level.ERROR, "definitions", text, fix)
         elif (difference := skew(existing, definition)) is not None:
-            text = f"{name} is of another version: {difference}"
+            text = f"{name} has a different version: {difference}"
             yield CheckResult("LWS-D204", Level.WARNING, "definitions", text, _install(facts))
         else:
             good += 1
@@ -205,7 +205,7 @@ def _webhooks(facts: Facts) -> Iterator[CheckResult]:
         fix = next((hint for words, hint in PROBE_HINTS.items() if words in facts.probe), "see the manager's logs")
         yield CheckResult("LWS-D305", Level.ERROR, "webhooks", facts.probe, fix)
     else:
-        text = f"a dry run was refused: {facts.probe}"
+        text = f"a dry run was rejected: {facts.probe}"
         fix = "use a user who may create LeaderWorkerSets"
         yield CheckResult("LWS-D306", Level.UNKNOWN, "webhooks", text, fix)
 

@@ -93,9 +93,9 @@ SUBJECT: Final = "restarts"
 RESTART: Final = "Restart"
 RESTART_ALL: Final = "RestartAllContainers"
 
-NOT_TOLERATED: Final = "which recreates the group each time"
+NOT_TOLERATED: Final = "which recreates the group on each restart"
 FIX: Final = (
-    f"annotation {labels.IN_PLACE_RESTARTS}: 120s (the time to be ready again), or restartPolicy: None"
+    f"annotation {labels.IN_PLACE_RESTARTS}: 120s (the maximum time until the group is ready again), or restartPolicy: None"
     " (docs/how-to/restart-in-place.md)"
 )
 FIX_ALONE: Final = f"action: {RESTART_ALL} with the annotation {labels.IN_PLACE_RESTARTS}, or restartPolicy: None"
@@ -103,7 +103,7 @@ FIX_UNUSED: Final = f"add a rule with action: {RESTART_ALL}, or remove the annot
 
 
 def contradictions(objects: Iterable[JSONObject]) -> Iterator[CheckResult]:
-    """Yield a warning for each contradiction, or that there is none."""
+    """Yield a warning for each contradiction, or an OK result."""
     results = [result for obj in objects for spec in _sets(obj) for result in _of_set(obj, spec)]
     yield from results or [
         CheckResult(CODE, Level.OK, SUBJECT, "no restart rule contradicts the restart policy of a group")

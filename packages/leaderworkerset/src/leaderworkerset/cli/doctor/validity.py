@@ -23,7 +23,7 @@ from leaderworkerset.kinds.managed import MANAGED
 
 CODE: Final = "LWS-D012"
 SUBJECT: Final = "validity"
-FIX: Final = "correct the field: an API server refuses the object"
+FIX: Final = "correct the field; the API server rejects the object"
 FIX_WARNED: Final = "correct the field: an API server accepts the object with this warning"
 FIX_UNCHECKED: Final = "lws apply --dry-run -f FILE asks a cluster"
 ANY: Final = Support(is_enabled=True, provider="kubernetes")

@@ -42,7 +42,7 @@ def counted(documents: Sequence[Document]) -> Counted:
         obj = document.object
         if channel := _channel(obj):
             templates[channel] = {f"{channel}/device": 1}
-            lines.append(f"{document.title} is skipped; each of its pods has 1 {channel}/device")
+            lines.append(f"skipping {document.title}: each of its pods gets 1 {channel}/device")
         if str(obj.get("apiVersion")).rpartition("/")[0] != GROUP:
             kept += [] if channel else [document]
             continue
@@ -52,9 +52,9 @@ def counted(documents: Sequence[Document]) -> Counted:
             lines.append(f"{document.title} is {_words(devices)} of each of its pods")
         elif obj["kind"] == "ResourceClaim":
             shared.add(_name(obj))
-            lines.append(f"{document.title} is skipped: a claim that pods share is not counted")
+            lines.append(f"skipping {document.title}: claims shared by pods are not simulated")
         else:
-            lines.append(f"{document.title} is skipped: devices are counted by their class")
+            lines.append(f"skipping {document.title}: individual devices are not simulated")
     changed = [
         replace(document, object=_rewritten(document.object, _Claims(document.place, templates, shared)))
         for document in kept

@@ -125,7 +125,7 @@ def _astray(group: GangGroup, expected: str) -> PolicyDecision | None:
         meta.spec(pod).get("nodeName") for pod in workers
     ):
         return None
-    note = f"Workers of leader pod {meta.name(leader)} are not of PodGroup {expected}; recreating the group"
+    note = f"Workers of leader pod {meta.name(leader)} do not belong to PodGroup {expected}; recreating the group"
     return PolicyDecision(holds=note, actions=(restartpolicy.recreate(group.live, note),))
 
 

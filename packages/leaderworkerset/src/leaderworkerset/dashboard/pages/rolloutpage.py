@@ -141,7 +141,7 @@ def _steps(plan: Foreseen | None) -> list[Piece]:
         cells.row(
             f"step/{number}",
             number,
-            ranges(wave.groups) or "groups that are not wanted any more go",
+            ranges(wave.groups) or "surplus groups are deleted",
             wave.available,
             wave.extra,
         )

@@ -102,9 +102,9 @@ def name_is_taken(observed: Observed) -> Finding | None:
 
 @cause(
     code="LWS-E028",
-    title="an object of the LeaderWorkerSet is refused",
+    title="an object of the LeaderWorkerSet is rejected",
     meaning=(
-        "The API server refuses a Service or a ControllerRevision that the LeaderWorkerSet needs, or another write or deletion of its manager. "
+        "The API server rejects a Service or a ControllerRevision that the LeaderWorkerSet needs, or another write or deletion of its manager. "
         "The sentence quotes the API server, or the condition `Progressing`."
     ),
     remedy="Remove the reason: a ResourceQuota, an admission policy or a webhook. If no event names it, read the log of the manager.",

@@ -27,7 +27,7 @@ EXPLAINED: Final = frozenset({"foregroundDeletion", "orphan", labels.GROUP_RESTA
 @cause(
     code="LWS-E050",
     title="the node does not exist",
-    meaning="Pods are bound to a node that does not exist any more.",
+    meaning="Pods are bound to a node that no longer exists.",
     person=Person.ADMINISTRATOR,
     remedy="They are removed after a while by the cluster; `kubectl delete pod --force` does it at once.",
 )
@@ -41,7 +41,7 @@ def node_is_gone(observed: Observed) -> Finding | None:
     rank = lost[0]
     return Finding(
         subject=ranks.subject(rank),
-        sentence=f"node {rank.node} of pod {rank.pod} does not exist any more{ranks.others(len(lost))}",
+        sentence=f"node {rank.node} of pod {rank.pod} no longer exists{ranks.others(len(lost))}",
         evidence=(f"{rank.pod}: spec.nodeName {rank.node}; there is no such Node",),
         steps=(
             "wait: the cluster deletes pods of such nodes after a while",
@@ -111,7 +111,7 @@ def held_by_finalizer(observed: Observed) -> Finding | None:
     title="a pod does not end",
     meaning="The grace period of a pod is over, and its node does not report the end of its processes.",
     person=Person.ADMINISTRATOR,
-    remedy="Repair the node. Force the deletion only if the processes certainly do not run any more.",
+    remedy="Repair the node. Force the deletion only if the processes have certainly stopped.",
 )
 def does_not_end(observed: Observed) -> Finding | None:
     """Find a pod that still exists long after its grace period."""
@@ -127,7 +127,7 @@ def does_not_end(observed: Observed) -> Finding | None:
                 ),
                 steps=(
                     f"{observed.commands.lws} nodes {rank.node}",
-                    "only if its processes certainly do not run any more: "
+                    "only if its processes have certainly stopped: "
                     + observed.kubectl(f"delete pod {rank.pod} --force --grace-period=0"),
                 ),
             )

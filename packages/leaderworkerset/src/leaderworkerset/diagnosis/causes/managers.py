@@ -59,7 +59,7 @@ def unacted(observed: Observed) -> Undone | None:
     observed_generation = meta.status(obj).get("observedGeneration", 0)
     length = f" for {duration(silence)}" if is_dated(obj) else ", and when it was scaled is not recorded"
     return Undone(
-        f"the newest spec of {observed.view.name} has not been acted on{length}",
+        f"the latest spec of {observed.view.name} has not been acted on{length}",
         f"metadata.generation {meta.generation(obj)}, status.observedGeneration {observed_generation}",
     )
 
@@ -174,7 +174,7 @@ def nobody_leads(observed: Observed) -> Finding | None:
 
 @cause(
     code="LWS-E005",
-    title="no manager acts on the newest spec",
+    title="no manager acts on the latest spec",
     meaning="The spec was changed a while ago, and nothing observed the change.",
     person=Person.ADMINISTRATOR,
     remedy="Check that a manager runs and leads, and read its logs. Without one, install it: `lws install`.",

@@ -106,7 +106,7 @@ DENIED_BY_WEBHOOK: Final = Cause(
 DENIED_BY_POLICY: Final = Cause(
     code="LWS-E010",
     title="an admission policy denies the pods",
-    meaning="A ValidatingAdmissionPolicy of the cluster refuses a pod.",
+    meaning="A ValidatingAdmissionPolicy of the cluster denies a pod.",
     person=Person.AUTHOR,
     remedy="Change the pod template as the message requires, or the policy.",
     find=Refused(
@@ -201,24 +201,24 @@ QUOTA_INCOMPLETE: Final = Cause(
 
 LIMIT_RANGE: Final = Cause(
     code="LWS-E022",
-    title="a LimitRange refuses the pods",
+    title="a LimitRange rejects the pods",
     meaning="A container or pod requests more or less than a LimitRange of the namespace allows.",
     remedy="Change the requests and limits in the pod template, or the LimitRange.",
     find=Refused(
         r"(?P<reason>(?:maximum|minimum|max limit to request ratio)\b.*? (?:usage|request ratio|ratio) per (?:Container|Pod|PersistentVolumeClaim).*)",
-        "a LimitRange of namespace {namespace} refuses pod {pod}{others}: {reason}",
+        "a LimitRange of namespace {namespace} rejects pod {pod}{others}: {reason}",
         ("{kubectl} describe limitrange",),
     ),
 )
 
 POD_SECURITY: Final = Cause(
     code="LWS-E023",
-    title="Pod Security refuses the pods",
+    title="Pod Security rejects the pods",
     meaning="The namespace enforces a Pod Security level that the pod template violates.",
     remedy="Set the named fields of securityContext in the pod template, or change the level of the namespace.",
     find=Refused(
         r"violates PodSecurity \"(?P<level>[^\"]+)\": (?P<reason>.*)",
-        "Pod Security level {level} of namespace {namespace} refuses pod {pod}{others}: {reason}",
+        "Pod Security level {level} of namespace {namespace} rejects pod {pod}{others}: {reason}",
         ("set securityContext in {template}", "{kubectl} get namespace {namespace} --show-labels"),
     ),
 )
@@ -284,7 +284,7 @@ NO_RUNTIME_CLASS: Final = Cause(
 INVALID_TEMPLATE: Final = Cause(
     code="LWS-E012",
     title="the template is not valid",
-    meaning="The API server refuses the StatefulSet or pod that is created from the template: a field has a value that is not allowed.",
+    meaning="The API server rejects the StatefulSet or pod that is created from the template: a field has a value that is not allowed.",
     remedy="Correct the named field of the pod template or of the claim templates.",
     find=Refused(
         r"is invalid: (?P<reason>.*)",
@@ -308,8 +308,8 @@ NOT_ALLOWED: Final = Cause(
 
 REFUSED: Final = Cause(
     code="LWS-E029",
-    title="the API server refuses the pods",
-    meaning="A pod or StatefulSet is refused for a reason without its own code. The sentence quotes the API server.",
+    title="the API server rejects the pods",
+    meaning="A pod or StatefulSet is rejected for a reason without its own code. The sentence quotes the API server.",
     person=Person.AUTHOR,
     remedy="Follow the message.",
     find=Refused(

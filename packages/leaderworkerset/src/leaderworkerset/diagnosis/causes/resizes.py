@@ -18,7 +18,7 @@ CONDITIONS: Final = (inplaceresources.PENDING, "PodResizeInProgress")
 @cause(
     code="LWS-E097",
     title="a pod is not resized",
-    meaning="CPU and memory change in place. The API server refuses the change, or the node of a pod has no room now (Deferred), never has room (Infeasible), or failed.",
+    meaning="CPU and memory change in place. The API server rejects the change, or the node of a pod has no room now (Deferred), never has room (Infeasible), or failed.",
     remedy="Make room on the node, apply other amounts, or let the groups be recreated.",
 )
 def not_resized(observed: Observed) -> Finding | None:
@@ -65,4 +65,4 @@ def _refused(observed: Observed, leader: Rank) -> str:
         for warning in sorted(warnings, key=lambda warning: warning.last)
         if warning.message.startswith("Cannot resize pod")
     ]
-    return words[-1] if words else "its resize was refused"
+    return words[-1] if words else "its resize was rejected"

@@ -140,7 +140,7 @@ def stays_between_two_steps(observed: Observed) -> Finding | None:
     return Finding(
         subject=Subject(kind="Deployment", name=view.name),
         sentence=f"the Deployment controller does not roll out {view.name}: it was scaled between two steps of the rollout",
-        evidence=(f"Deployment {view.name}: {view.desired} leaders are ready, none of the newest revision",),
+        evidence=(f"Deployment {view.name}: {view.desired} leaders are ready, none at the latest revision",),
         steps=(observed.lws(larger), f"then {observed.lws(f'scale {view.name} --replicas {view.desired}')}"),
     )
 

@@ -60,7 +60,7 @@ def scaler_is_taken(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E017",
     title="a part of a DisaggregatedSet cannot be created",
-    meaning="An object that the DisaggregatedSet needs is refused, or its name belongs to another owner. The sentence quotes the API server.",
+    meaning="An object that the DisaggregatedSet needs is rejected, or its name belongs to another owner. The sentence quotes the API server.",
     remedy="Remove the reason: a quota, an admission webhook, an invalid value, or an object of another owner with that name.",
 )
 def part_is_refused(observed: Observed) -> Finding | None:

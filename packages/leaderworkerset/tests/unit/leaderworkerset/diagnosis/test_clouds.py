@@ -29,7 +29,7 @@ def told(situation: Observed) -> Diagnosis:
 def test_refused_devices_are_named_after_the_pod_was_replaced() -> None:
     found = told(refused_by_kubelet("UnexpectedAdmissionError", DEVICES))
     assert (found.code, found.verdict) == ("LWS-E110", "progressing")
-    text = "the kubelet of node node-7 refused pod web-0 (UnexpectedAdmissionError): it requests 8 nvidia.com/gpu, and the kubelet has 6 available"
+    text = "the kubelet of node node-7 rejected pod web-0 (UnexpectedAdmissionError): it requests 8 nvidia.com/gpu, and the kubelet has 6 available"
     assert found.sentence == text
     assert "restart the device plugin of node node-7" in found.steps[0]
     assert told(refused_by_kubelet("UnexpectedAdmissionError", DEVICES, 3)).verdict == "stuck"
@@ -162,7 +162,7 @@ def test_end_by_an_autoscaler_is_named_with_the_recreation(reason: str, message:
     removed: JSONObject = normal(reason, message, component=component, name="web-0-1")
     removed["involvedObject"]["uid"] = "former"
     found = told(recreated([pod(made=5)], objects={CORE_EVENTS: [removed]}))
-    assert any(f"{component} ended web-0-1 with its node ({message})" in line for line in found.evidence), found
+    assert any(f"{component} removed the node of web-0-1 ({message})" in line for line in found.evidence), found
 
 
 def test_waiting_nodes_and_mounts_share_no_event() -> None:

@@ -47,7 +47,7 @@ def told(situation: Observed, target: str = "web") -> Diagnosis:
 
 def test_ready_set_of_the_newest_revision_is_healthy() -> None:
     found = told(observed([ready(), ready(0, 1)], of=lws(status=AVAILABLE)))
-    assert lines(found) == ["web is healthy: 1 of 1 group ready, all of the newest revision"]
+    assert lines(found) == ["web is healthy: 1 of 1 group ready, all at the latest revision"]
 
 
 def test_stored_values_that_creation_would_reject_are_named() -> None:
@@ -388,7 +388,7 @@ def test_resize_that_the_api_server_rejects_is_quoted() -> None:
         )
     )
     assert (found.code, found.evidence[0]) == ("LWS-E097", f"web-0: {said}")
-    assert told(observed([leader], of=lws(1, 1, status=UPDATING))).evidence[0] == "web-0: its resize was refused"
+    assert told(observed([leader], of=lws(1, 1, status=UPDATING))).evidence[0] == "web-0: its resize was rejected"
 
 
 def test_waiting_rollout_is_mentioned_next_to_the_cause() -> None:

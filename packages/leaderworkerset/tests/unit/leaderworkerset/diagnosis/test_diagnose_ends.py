@@ -321,7 +321,7 @@ def test_surplus_groups_are_reported_as_being_removed() -> None:
     status = {"readyReplicas": 3, "updatedReplicas": 3, "conditions": conditions(Available="True")}
     found = told(observed([ready(), ready(0, 1), *left], of=lws(1, status=status)))
     assert headline(found) == (
-        "web is healthy: 1 of 1 group ready, all of the newest revision; 2 more are being removed"
+        "web is healthy: 1 of 1 group ready, all at the latest revision; 2 more are being removed"
     )
 
 

@@ -31,7 +31,7 @@ def warned(message: str = REFUSED, **fields: object) -> dict[object, list[JSONOb
 
 def test_finished_set_is_healthy() -> None:
     found = told(of_set(parts=PARTS, status=DONE))
-    assert headline(found) == "web is healthy: prefill 2/2, decode 2/2 ready, all of the newest revision"
+    assert headline(found) == "web is healthy: prefill 2/2, decode 2/2 ready, all at the latest revision"
     assert found.owner == "web"
 
 

@@ -159,7 +159,7 @@ def test_exclusive_group_needs_a_domain_without_a_group() -> None:
     second = group_of(EXCLUSIVE, "b", "b", index=1)
     assert moved([*first, *second], racks, off={"a"}, lws=EXCLUSIVE).pods == {"c": 2}
     taken = moved([*first, *second], racks[:2], off={"a"}, lws=EXCLUSIVE)
-    assert taken.why_nowhere == f"no other domain of {RACK} is without a group"
+    assert taken.why_nowhere == f"every other {RACK} domain already has a group"
 
 
 def test_exclusive_group_does_not_span_domains() -> None:

@@ -231,7 +231,7 @@ def command(target: Target, /, directory: Path) -> None:
     a different name, are not recognized. Therefore the files are readable only by the current user.
     """
     if directory.exists() and any(directory.iterdir()):
-        raise UsageError(f"{directory} is not empty: name another directory with --dest-dir")
+        raise UsageError(f"{directory} is not empty; specify a different directory with --dest-dir")
     _make_private(directory)
     directory.chmod(stat.S_IRWXU)
     files = 0

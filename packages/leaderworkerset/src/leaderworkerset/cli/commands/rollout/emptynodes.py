@@ -113,7 +113,7 @@ class Drain(Struct):
         rest = (
             f"`{self.session.kubectl or 'kubectl'} drain {self._words} --ignore-daemonsets` ends what else runs there"
         )
-        return f"{self._named}: no group is there any more, {counted(len(self._seen), 'group')} moved in {took}; {rest}"
+        return f"{self._named}: no groups remain, {counted(len(self._seen), 'group')} moved in {took}; {rest}"
 
     async def _close(self, node: JSONObject) -> None:
         if await nodewrites.close(self.session, node, is_closed=True):

@@ -52,6 +52,6 @@ async def change(session: Session, name: str, number: int | None) -> Change:
     if entry is None:
         raise CommandError(f"{name} has no earlier revision: nothing was changed")
     if entry.is_current:
-        return Change(lws=obj, done=f"{name} is of revision {entry.number} already")
+        return Change(lws=obj, done=f"{name} already has revision {entry.number}")
     done = f"{name} rolled back to revision {entry.number}"
     return Change(lws=obj, done=done, patch=patches.restoring(obj, entry), kind="json")

@@ -31,7 +31,7 @@ REMEDIES: Final = (
     (r"max node group size reached", "raise the maximum size of a node group of {component}"),
     (
         r"exceed limits? for nodepool \"(?P<pool>[^\"]+)\"|would exceed limit",
-        "raise spec.limits of NodePool {pool}, or free nodes of it",
+        "raise spec.limits of NodePool {pool}, or free some of its nodes",
     ),
     (r"max total nodes|max cluster .* limit", "raise the limits of {component} for the whole cluster"),
     (r"(?i)ip space exhausted", "give the node pool a larger range of pod addresses"),
@@ -120,7 +120,7 @@ def _claims(observed: Observed, request: NodeRequest) -> tuple[str, ...]:
 def _claim_state(claim: JSONObject | None) -> str:
     """Return how far a NodeClaim is; its conditions become True one after the other."""
     if claim is None:
-        return "does not exist any more"
+        return "no longer exists"
     for kind in ("Launched", "Registered", "Initialized"):
         condition = meta.find_condition(claim, kind) or {}
         if condition.get("status") != "True":
@@ -133,7 +133,7 @@ REMOVALS: Final = frozenset({"ScaleDown", "Disrupted", "Evicted"})
 
 
 def removal(observed: Observed, pod: str) -> str:
-    """Return which autoscaler lately ended a pod of this name together with its node; empty if none did."""
+    """Return which autoscaler recently removed the node of a pod of this name; empty if none did."""
     events = [
         event
         for event in observed.warnings.of_any_type(observed.view.namespace, "Pod", pod)
@@ -142,8 +142,8 @@ def removal(observed: Observed, pod: str) -> str:
     newest = max(events, key=lambda event: event.last, default=None)
     if newest is None:
         return ""
-    text = f"{newest.component or 'an autoscaler'} ended {pod} with its node ({ranks.quote(newest.message)})"
-    return f"{text}; a disruption budget, or an annotation of its pods, keeps it from groups"
+    text = f"{newest.component or 'an autoscaler'} removed the node of {pod} ({ranks.quote(newest.message)})"
+    return f"{text}; use a PodDisruptionBudget or a pod annotation to prevent this"
 
 
 def noted(find: Find) -> Find:

@@ -88,9 +88,9 @@ OTHERWISE: Final = KubeletMessage(r"", "{message}", "{lws} nodes {node}")
 
 @cause(
     code="LWS-E110",
-    title="the kubelet refuses the pod",
+    title="the kubelet rejects the pod",
     meaning="The scheduler chose a node, and its kubelet does not accept the pod: too few devices, no NUMA node with room, labels that changed. "
-    "The pod is replaced at once, and may be refused again.",
+    "The pod is replaced at once, and may be rejected again.",
     person=Person.ADMINISTRATOR,
     remedy="Repair what the kubelet names. After three refusals in a row it counts as stuck.",
 )
@@ -108,7 +108,7 @@ def is_refused(observed: Observed) -> Finding | None:
         words |= {name: value or "" for name, value in (match.groupdict() if match else {}).items()}
         return Finding(
             subject=ranks.subject(rank),
-            sentence=f"the kubelet of node {node} refused pod {rank.pod} ({newest.reason}): {entry.meaning.format(**words)}",
+            sentence=f"the kubelet of node {node} rejected pod {rank.pod} ({newest.reason}): {entry.meaning.format(**words)}",
             evidence=(
                 f"{rank.pod}: {words['message']}",
                 f"{counted(len(refusals), 'refusal')} in {counted(int(RECENT.total_seconds()) // 60, 'minute')}",

@@ -30,7 +30,7 @@ REASONS: Final[Mapping[str, str]] = {
     "PreemptionByScheduler": "a pod of higher priority took its place",
     "NodeShutdown": "its node shut down",
     "Terminated": "its node shut down",
-    "UnexpectedAdmissionError": "its node refused it",
+    "UnexpectedAdmissionError": "its node rejected it",
     "NodeAffinity": "its node no longer has the required labels",
     "OutOfcpu": "its node had no cpu left",
     "OutOfmemory": "its node had no memory left",

@@ -24,7 +24,7 @@ SILENT = ConnectionFailedError("https://127.0.0.1:1 refused the connection")
         ([answer(200, POD | {"status": {"phase": "Failed"}})], "pod web-0 has ended"),
         (
             [THERE, SILENT, SILENT, THERE, SILENT, failure(403, "Forbidden"), SILENT, SILENT],
-            "its cluster does not answer any more: https://127.0.0.1:1 refused the connection",
+            "its cluster no longer responds: https://127.0.0.1:1 refused the connection",
         ),
     ],
     ids=["deleted", "replaced", "ended", "cluster stopped"],

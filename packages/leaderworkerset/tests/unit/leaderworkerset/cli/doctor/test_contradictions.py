@@ -33,7 +33,7 @@ def test_rule_that_recreates_the_group_is_a_warning(policy: str | None) -> None:
     assert (found.code, found.level) == ("LWS-D011", Level.WARNING)
     assert found.text == (
         "LeaderWorkerSet train: container watcher has a rule with action RestartAllContainers, which recreates the group"
-        f" each time (restartPolicy {policy or 'RecreateGroupOnPodRestart'})"
+        f" on each restart (restartPolicy {policy or 'RecreateGroupOnPodRestart'})"
     )
     assert labels.IN_PLACE_RESTARTS in found.fix
 

@@ -127,7 +127,7 @@ def test_healthy_cluster_has_nothing_to_fix() -> None:
         (configurations(configuration("")), "LWS-D303", Level.ERROR, "no caBundle"),
         (changed(probe=x509("x509: certificate has expired")), "LWS-D305", Level.ERROR, "has expired"),
         (changed(probe=x509("x509: certificate signed by unknown authority")), "LWS-D305", Level.ERROR, "x509"),
-        (changed(probe="forbidden: user"), "LWS-D306", Level.UNKNOWN, "refused"),
+        (changed(probe="forbidden: user"), "LWS-D306", Level.UNKNOWN, "rejected"),
         (changed(certificates=UNREAD), "LWS-D401", Level.UNKNOWN, "forbidden"),
         (changed(certificates=[Expiry("it", NOW)]), "LWS-D402", Level.ERROR, "has expired"),
         (changed(certificates=[Expiry("it", NOW + timedelta(days=3))]), "LWS-D403", Level.WARNING, "ends soon"),

@@ -25,7 +25,7 @@ WAITING = {"name": "manager", "state": {"waiting": {"reason": "ImagePullBackOff"
 @pytest.mark.parametrize(
     ("status", "missing"),
     [
-        ({"seen": 2, "replicas": 2}, "its controller has not seen the newest spec"),
+        ({"seen": 2, "replicas": 2}, "its controller has not observed the latest spec"),
         ({}, "0 of 2 new replicas available"),
         ({"updatedReplicas": 2, "availableReplicas": 1}, "1 of 2 new replicas available"),
         ({"updatedReplicas": 1, "availableReplicas": 2}, "1 of 2 new replicas available"),
