@@ -24,7 +24,7 @@ from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.health.verdict import AS_DESIRED, CALM, NEEDS_USER, URGENCY, Verdict, judge
 from leaderworkerset.views.selection import Selection, narrow
-from leaderworkerset.views.wording import counted, duration
+from leaderworkerset.views.wording import counted, duration, updated_groups
 
 SHORT: Final = timedelta(minutes=1)
 """The duration of a start that is not worth a note."""
@@ -130,7 +130,7 @@ def _by_cause(observed: Observed, selection: Selection, cause: Cause, finding: F
     context: tuple[str, ...] = ()
     has_kubectl = bool(observed.commands.kubectl)
     if view.is_updating and not cause.code.startswith("LWS-E08") and cause.verdict in NEEDS_USER:
-        context = (f"the rollout waits for it: {view.updated} of {counted(view.desired, 'group')} updated",)
+        context = (f"the rollout waits for it: {updated_groups(view.updated, view.desired, view.up_to_date)}",)
     since, duration_text = _history(observed, selection, verdict)
     return Diagnosis(
         target=str(selection),

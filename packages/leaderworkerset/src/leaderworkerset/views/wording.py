@@ -32,6 +32,16 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def updated_groups(updated: int, desired: int, with_surge: int) -> str:
+    """Return how many desired groups are updated; `status.updatedReplicas` (`with_surge`) also counts surge groups.
+
+    >>> updated_groups(2, 3, 2), updated_groups(2, 3, 3)
+    ('2 of 3 groups updated', '2 of 3 groups and 1 surge group updated')
+    """
+    surge = f" and {counted(with_surge - updated, 'surge group')}" if with_surge > updated else ""
+    return f"{updated} of {counted(desired, 'group')}{surge} updated"
+
+
 def listed(names: Sequence[str], most: int) -> str:
     """Return the first names, and the number of further ones.
 

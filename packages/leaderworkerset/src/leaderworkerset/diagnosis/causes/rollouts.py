@@ -17,7 +17,7 @@ from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.health.verdict import Verdict
 from leaderworkerset.views.masking import masked
-from leaderworkerset.views.wording import counted
+from leaderworkerset.views.wording import counted, updated_groups
 
 STANDING: Final = timedelta(minutes=1)
 """The time that the Deployment controller may take for the next step of a rollout."""
@@ -50,7 +50,7 @@ def held_by_partition(observed: Observed) -> Finding | None:
         return None
     return Finding(
         subject=own(observed),
-        sentence=f"partition {partition} holds the rollout: {view.updated} of {counted(view.desired, 'group')} updated",
+        sentence=f"partition {partition} holds the rollout: {updated_groups(view.updated, view.desired, view.up_to_date)}",
         evidence=(
             f"spec.rolloutStrategy.rollingUpdateConfiguration.partition: {partition}",
             f"status.updatedReplicas: {view.up_to_date}",
@@ -86,7 +86,7 @@ def blocked_by_group(observed: Observed) -> Finding | None:
     return Finding(
         subject=own(observed),
         sentence=f"the rollout waits for {word} {group_names} to be ready: no more than {allowed} may be unavailable",
-        evidence=(f"{view.updated} of {counted(view.desired, 'group')} updated",),
+        evidence=(updated_groups(view.updated, view.desired, view.up_to_date),),
         steps=(
             observed.lws(f"explain {view.name}/{waiting[0].name}"),
             "otherwise raise spec.rolloutStrategy.rollingUpdateConfiguration.maxUnavailable, and apply it",
@@ -158,7 +158,7 @@ def goes_on(observed: Observed) -> Finding | None:
     if view.is_ready or meta.is_deleting(view.object):
         return None
     if view.is_updating:
-        text = f"a rollout is under way: {view.updated} of {counted(view.desired, 'group')} updated"
+        text = f"a rollout is under way: {updated_groups(view.updated, view.desired, view.up_to_date)}"
     elif not observed.unready and not departures.is_moving(view):
         text = f"{view.ready} of {counted(view.desired, 'group')} ready by the status, and all pods are"
     else:

@@ -493,13 +493,13 @@ def test_rollout_with_a_partition_waits_for_a_broken_older_group() -> None:
     assert any("maxUnavailable" in step for step in found.steps)
 
 
-def test_surge_groups_do_not_count_as_updated_groups() -> None:
-    """The partition holds two of four; the surge group is in the status as well."""
+def test_surge_groups_are_counted_apart_from_updated_groups() -> None:
+    """The partition holds two of four; `status.updatedReplicas` also counts the surge group."""
     revision = {labels.TEMPLATE_REVISION_HASH: "new"}
     pods = [ready(0), ready(1), *(ready(index, metadata={"labels": revision}) for index in (2, 3, 4))]
     rolling = {"rollingUpdateConfiguration": {"partition": 2, "maxSurge": 1}}
     held = lws(4, 1, status=AVAILABLE | {"readyReplicas": 5, "updatedReplicas": 3}, rolloutStrategy=rolling)
-    assert "2 of 4 groups updated" in told(observed(pods, of=held)).sentence
+    assert "2 of 4 groups and 1 surge group updated" in told(observed(pods, of=held)).sentence
 
 
 @pytest.mark.parametrize(("replicas", "ranks"), [(3, (0, 1, 2)), (0, (0,))], ids=["up", "down"])
