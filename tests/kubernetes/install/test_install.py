@@ -197,7 +197,7 @@ def test_full_definition_has_descriptions(fresh: Administrator) -> None:
     fresh.lws("install", "--crd=full")
     fresh.await_kind()
     own = fresh.kubectl("explain", "lws.spec.leaderWorkerTemplate.size")
-    assert "How many pods a group has" in own
+    assert "The number of pods in a group" in own
     pods = fresh.kubectl("explain", "lws.spec.leaderWorkerTemplate.workerTemplate.spec.nodeSelector")
     assert "must be true for the pod to fit on a node" in pods
     assert words(fresh.lws("install", "--crd=full")) == {"unchanged"}
