@@ -23,7 +23,16 @@ import leaderworkerset
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox, pytest.mark.xdist_group("wheels")]
 
 PROJECTS = ("kuberuntime", "localkube", "leaderworkerset")
-SOURCES = ("packages", "deploy", "docs/how-to", "requirements", ".containerignore", ".gitignore", "pyproject.toml")
+SOURCES = (
+    "packages",
+    "deploy",
+    "docs/how-to",
+    "examples",
+    "requirements",
+    ".containerignore",
+    ".gitignore",
+    "pyproject.toml",
+)
 PAGES = ("CHANGELOG.md", "LICENSE", "README.md")
 WITHOUT_LOCALKUBE = ("kuberuntime", "leaderworkerset")
 
