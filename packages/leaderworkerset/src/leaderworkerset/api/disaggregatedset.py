@@ -13,13 +13,8 @@ import msgspec
 from kuberuntime.objects import meta
 from kuberuntime.objects.intstr import IntOrString
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
-from leaderworkerset.api.leaderworkerset import (
-    Condition,
-    DecodeError,
-    GroupReplacementPolicy,
-    PodTerminationPolicy,
-    field_error,
-)
+from leaderworkerset.api.leaderworkerset import Condition, DecodeError, field_error
+from leaderworkerset.api.policytypes import GroupReplacementPolicy, PodTerminationPolicy
 from leaderworkerset.api.structs import Base, Int32
 
 API_VERSION: Final = "disaggregatedset.x-k8s.io/v1"

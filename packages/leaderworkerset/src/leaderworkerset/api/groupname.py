@@ -15,7 +15,7 @@ from typing import Final
 from kuberuntime.objects import decimals, meta, ordinals
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
-from leaderworkerset.api.leaderworkerset import WITH_RANDOM_KEYS
+from leaderworkerset.api.policytypes import WITH_RANDOM_KEYS
 
 HOST_CHARACTERS: Final = 8
 """The characters of a random key that are part of host names."""

@@ -10,8 +10,8 @@ from functools import lru_cache
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.fieldtypes import TYPES
-from leaderworkerset.api.leaderworkerset import (
-    MAX_REPLICAS,
+from leaderworkerset.api.leaderworkerset import MAX_REPLICAS
+from leaderworkerset.api.policytypes import (
     GroupIdentity,
     GroupReplacementPolicy,
     PodTerminationPolicy,

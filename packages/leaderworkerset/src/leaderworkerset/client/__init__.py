@@ -14,7 +14,7 @@ ConnectionFailedError        the API server was not reached
 """
 
 from kuberuntime.errors import APIError, ConflictError, ConnectionFailedError, KubeError, NotFoundError
-from leaderworkerset.api.leaderworkerset import (
+from leaderworkerset.api.policytypes import (
     GroupIdentity,
     GroupReplacementPolicy,
     PodTerminationPolicy,

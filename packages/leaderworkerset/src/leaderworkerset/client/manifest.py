@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, Self
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels, leaderworkerset
-from leaderworkerset.api.leaderworkerset import (
+from leaderworkerset.api.policytypes import (
     GroupIdentity,
     GroupReplacementPolicy,
     PodTerminationPolicy,

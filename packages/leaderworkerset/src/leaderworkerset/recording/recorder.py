@@ -29,7 +29,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CORE_EVENTS, PODS, SECRETS
 from kuberuntime.turns import TurnLock, Turns
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.api.leaderworkerset import NOT_RECREATING
+from leaderworkerset.api.policytypes import NOT_RECREATING
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.recording import building
 from leaderworkerset.recording.building import Traces

@@ -18,7 +18,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.conditions import AVAILABLE, COMPLETE, UPDATE_IN_PROGRESS
 from leaderworkerset.api.groupname import GroupEnd
-from leaderworkerset.api.leaderworkerset import AWAITING_LEADER, AWAITS_LEADER
+from leaderworkerset.api.policytypes import AWAITING_LEADER, AWAITS_LEADER
 from leaderworkerset.api.progressnotes import Hang, Progress, hang_of, of_annotation
 from leaderworkerset.views import edge, printedview
 from leaderworkerset.views.admission import held_back

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from kuberuntime.objects import podstate
-from leaderworkerset.api.leaderworkerset import AWAITS_LEADER
+from leaderworkerset.api.policytypes import AWAITS_LEADER
 from leaderworkerset.views import deaths, recreations, wording
 from leaderworkerset.views.groups import MISSING, NOT_CREATED, Group, Rank, View
 

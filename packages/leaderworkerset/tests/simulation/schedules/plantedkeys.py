@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from kuberuntime.objects import meta
 from leaderworkerset.api import labels
-from leaderworkerset.api.leaderworkerset import GroupReplacementPolicy
+from leaderworkerset.api.policytypes import GroupReplacementPolicy
 from leaderworkerset.core.leaderworkerset import gatedleaders, groupfacts, hashleaders, revisions
 from leaderworkerset.core.policies import accelerators, identity
 

@@ -17,7 +17,8 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import STATEFULSETS
 from kuberuntime.plan import Delete
 from leaderworkerset.api import labels
-from leaderworkerset.api.leaderworkerset import WITH_PARALLEL_END, LeaderWorkerSet, PodTerminationPolicy
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.api.policytypes import WITH_PARALLEL_END, PodTerminationPolicy
 from leaderworkerset.core.policies.policy import NOTHING, LiveGroup, PolicyDecision
 
 FOREGROUND: Final = "foregroundDeletion"

@@ -12,7 +12,7 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.api import labels
-from leaderworkerset.api.leaderworkerset import RestartPolicy
+from leaderworkerset.api.policytypes import RestartPolicy
 from leaderworkerset.cli.doctor.findings import CheckResult, Level
 
 LONGEST: Final = 1 << 16

@@ -16,7 +16,7 @@ from kuberuntime.objects.quantity import Quantity, QuantityError
 from leaderworkerset.api import disaggregatedset
 from leaderworkerset.api import labels as names
 from leaderworkerset.api.disaggregatedset import SLICE
-from leaderworkerset.api.leaderworkerset import WITHOUT_LEADER
+from leaderworkerset.api.policytypes import WITHOUT_LEADER
 from leaderworkerset.api.resources import DISAGGREGATED_SETS
 from leaderworkerset.core.disaggregatedset import roleset
 from leaderworkerset.core.disaggregatedset.roleset import RolePlace

@@ -9,7 +9,7 @@ from typing import Final
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.api import schema
 from leaderworkerset.api.fieldtypes import TYPES
-from leaderworkerset.api.leaderworkerset import SubdomainPolicy
+from leaderworkerset.api.policytypes import SubdomainPolicy
 
 ROOT: Final = "LeaderWorkerSetSpec"
 ROLLOUT: Final = "rolloutStrategy.rollingUpdateConfiguration"

@@ -15,7 +15,8 @@ from kuberuntime.objects.intstr import IntOrString
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.disaggregatedset import DisaggregatedSet, Role, RoleRollingUpdate, decode
-from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, RolloutStrategyType
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.api.policytypes import RolloutStrategyType
 from leaderworkerset.core.admission import annotationvalues, namebudgets, schedulingfield, templatewarnings
 from leaderworkerset.core.admission.leaderworkerset import PERCENT_TEXT, default_leaderworkerset, identity_errors
 from leaderworkerset.core.admission.ratchet import new_errors

@@ -16,18 +16,15 @@ from kuberuntime.objects.field import FieldError, Kind, invalid, required
 from kuberuntime.objects.intstr import IntOrString
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
-from leaderworkerset.api.leaderworkerset import (
-    MAX_REPLICAS,
+from leaderworkerset.api.leaderworkerset import MAX_REPLICAS, LeaderWorkerSet, LeaderWorkerTemplate, SubGroupPolicy
+from leaderworkerset.api.policytypes import (
     WITH_BOUNDS,
     GroupIdentity,
     GroupReplacementPolicy,
-    LeaderWorkerSet,
-    LeaderWorkerTemplate,
     PodTerminationPolicy,
     RestartPolicy,
     RolloutStrategyType,
     SubdomainPolicy,
-    SubGroupPolicy,
 )
 from leaderworkerset.core.admission import namebudgets, schedulingfield
 from leaderworkerset.core.admission.ratchet import new_errors

@@ -13,7 +13,7 @@ from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from leaderworkerset.api import groupname
 from leaderworkerset.api.disaggregatedset import INITIAL_REPLICAS, REVISION, ROLE, SLICE
-from leaderworkerset.api.leaderworkerset import GroupReplacementPolicy
+from leaderworkerset.api.policytypes import GroupReplacementPolicy
 
 
 class RolePart(Struct, frozen=True, kw_only=True):

@@ -16,7 +16,7 @@ from typing import Final
 from kuberuntime.objects.gotypes.declarations import element_of, shape_of
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.api.fieldtypes import TYPES, round_trip
-from leaderworkerset.api.leaderworkerset import WITH_RANDOM_KEYS
+from leaderworkerset.api.policytypes import WITH_RANDOM_KEYS
 
 LENGTH: Final = 8
 TEMPLATE_TYPE: Final = "LeaderWorkerTemplate"

@@ -13,7 +13,8 @@ from kuberuntime.objects.field import FieldError, Kind, invalid
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.api import labels
-from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, StartupPolicy
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.api.policytypes import StartupPolicy
 from leaderworkerset.core.policies import exclusive
 from leaderworkerset.core.policies.gang import GangGroup
 

@@ -15,7 +15,8 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import DEPLOYMENTS
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.conditions import AVAILABLE, DEGRADED, PROGRESSING, UPDATE_IN_PROGRESS, ConditionOutcome
-from leaderworkerset.api.leaderworkerset import GroupIdentity, LeaderWorkerSet
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.api.policytypes import GroupIdentity
 from leaderworkerset.core.extensions import UPSTREAM, Extensions
 from leaderworkerset.core.leaderworkerset import gatedleaders, revisions, statefulsets, status
 from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts

@@ -23,8 +23,9 @@ from kuberuntime.objects.fnv import fnv1
 from kuberuntime.objects.gotypes.canonicaljson import canonical_json
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
-from leaderworkerset.api import groupname, labels, leaderworkerset
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.fieldtypes import round_trip
+from leaderworkerset.api.policytypes import SubdomainPolicy
 from leaderworkerset.core.leaderworkerset.edition import Edition
 
 HASH_ALPHABET: Final = str.maketrans("0123456789", "456789bcdf")
@@ -40,7 +41,7 @@ UNREVISED: Final = "maxGroupRestarts"
 """The field of `leaderWorkerTemplate` that makes no revision (N-API-3): a change of it starts no rollout."""
 
 REPLACE: Final = {"$patch": "replace"}
-SHARED: Final = {"subdomainPolicy": leaderworkerset.SubdomainPolicy.SHARED.value}
+SHARED: Final = {"subdomainPolicy": SubdomainPolicy.SHARED.value}
 
 
 IDENTITY: Final = (

@@ -11,7 +11,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import SERVICES
 from kuberuntime.plan import Accepted, Create
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.api.leaderworkerset import WITH_OWN_SERVICES
+from leaderworkerset.api.policytypes import WITH_OWN_SERVICES
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.policies.policy import NO_SERVICE, HeadlessService

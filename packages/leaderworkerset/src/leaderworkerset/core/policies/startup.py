@@ -2,7 +2,7 @@
 
 from kuberuntime.objects import meta
 from leaderworkerset.api import groupname
-from leaderworkerset.api.leaderworkerset import AWAITS_LEADER
+from leaderworkerset.api.policytypes import AWAITS_LEADER
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
 
 

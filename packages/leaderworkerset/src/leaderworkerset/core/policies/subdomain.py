@@ -5,7 +5,7 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.api.leaderworkerset import WITH_OWN_SERVICES
+from leaderworkerset.api.policytypes import WITH_OWN_SERVICES
 from leaderworkerset.core.policies.edits import with_spec
 from leaderworkerset.core.policies.policy import Member, Policy
 

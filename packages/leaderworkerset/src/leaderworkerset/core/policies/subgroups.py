@@ -9,7 +9,7 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.api.leaderworkerset import WITHOUT_LEADER, SubGroupPolicyType
+from leaderworkerset.api.policytypes import WITHOUT_LEADER, SubGroupPolicyType
 from leaderworkerset.core.policies.edits import non_empty, with_labels
 from leaderworkerset.core.policies.exclusive import with_exclusive_terms
 from leaderworkerset.core.policies.identity import group_hash

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from kuberuntime.objects import decimals, timestamps
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api.leaderworkerset import AWAITS_LEADER
+from leaderworkerset.api.policytypes import AWAITS_LEADER
 from leaderworkerset.diagnosis import exits, ranks
 from leaderworkerset.diagnosis.finding import Finding, cause
 from leaderworkerset.diagnosis.observed import Observed

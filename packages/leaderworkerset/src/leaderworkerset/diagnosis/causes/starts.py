@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.resources import SERVICES
 from leaderworkerset.api import labels
-from leaderworkerset.api.leaderworkerset import AWAITS_LEADER
+from leaderworkerset.api.policytypes import AWAITS_LEADER
 from leaderworkerset.core.leaderworkerset import services
 from leaderworkerset.diagnosis import exits, judging, ranks
 from leaderworkerset.diagnosis.causes.components import autoscalers

@@ -7,7 +7,7 @@ import pytest
 
 from leaderworkerset.api.crd import leaderworkerset_crd
 from leaderworkerset.api.fieldtypes import TYPES
-from leaderworkerset.api.leaderworkerset import RestartPolicy, StartupPolicy, SubdomainPolicy, SubGroupPolicyType
+from leaderworkerset.api.policytypes import RestartPolicy, StartupPolicy, SubdomainPolicy, SubGroupPolicyType
 from leaderworkerset.api.schema import LIST_KEYS, OPTIONAL, REQUIRED, RULES, schema_of
 
 CRD = leaderworkerset_crd()

@@ -5,8 +5,8 @@ from leaderworkerset.api.leaderworkerset import (
     LeaderWorkerTemplate,
     PersistentVolumeClaimRetentionPolicy,
     SubGroupPolicy,
-    SubGroupPolicyType,
 )
+from leaderworkerset.api.policytypes import SubGroupPolicyType
 from leaderworkerset.core.leaderworkerset import statefulsets
 
 CLAIM = {
