@@ -261,22 +261,21 @@ class Executor:
         """Perform a write, unless another writer takes it back again and again: then it waits."""
         target, content = target_of(action), content_of(action)
         wait = self._contention.wait(target, content, self._clock.monotonic())
-        if wait and not self._contention.reports(target):
-            raise PostponedError(f"{action.resource.kind} {target.key}: others take back a write", wait)
-        if wait and (fields := await self._contested(action, target)):
-            self._record(naming_events(action.on_contention, fields))
+        if wait and (not self._contention.reports(target) or await self._is_contested(action, target)):
             raise PostponedError(f"{action.resource.kind} {target.key}: others take back a write", wait)
         outcome = await self._send(action)
         self._contention.wrote(target, content, self._clock.monotonic())
         return outcome
 
-    async def _contested(self, action: Apply | Patch, target: Target) -> str:
-        """Return the fields of the stored object with other values, and their writers; empty if there are none."""
+    async def _is_contested(self, action: Apply | Patch, target: Target) -> bool:
+        """Return whether fields of the stored object have other values, and report these and their writers."""
         stored = next(iter(await self._same_name(action.resource, target.key)), None)
         fields = contested(action, stored) if stored else ""
-        if not fields:
+        if fields:
+            self._record(naming_events(action.on_contention, fields))
+        else:
             self._contention.settle(target)
-        return fields
+        return bool(fields)
 
     async def _same_name(self, resource: Resource, key: ObjectKey) -> Sequence[JSONObject]:
         """Return the existing object with this name; it is listed, as for a cache."""

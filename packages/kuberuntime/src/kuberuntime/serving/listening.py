@@ -24,6 +24,7 @@ from aiohttp.typedefs import Handler, Middleware
 from msgspec import Struct
 
 from kuberuntime import timeouts
+from kuberuntime.serving.protocollogs import LOG_SECONDS
 
 HANDSHAKE_SECONDS: Final = 10.0
 HEADER_SECONDS: Final = 20.0
@@ -39,9 +40,6 @@ AT_ONCE: Final = 16
 
 PAUSE_SECONDS: Final = 1.0
 """Seconds for which accepting pauses after the system refused a connection."""
-
-LOG_SECONDS: Final = 60.0
-"""The minimum seconds between two log lines about failures to accept."""
 
 CLOSING_SECONDS: Final = 1.0
 

@@ -6,7 +6,7 @@ from typing import Final
 from aiohttp.http_exceptions import HttpProcessingError
 
 LOG_SECONDS: Final = 60.0
-"""The minimum seconds between two log lines."""
+"""The minimum seconds between two log lines about malformed requests, or about failures to accept."""
 
 
 class OnceAWhile(logging.Filter):

@@ -81,12 +81,7 @@ class DisaggregatedSetDriver(Driver):
 
     def failed(self, key: ObjectKey) -> Actions:
         """Report in the status that the object could not be decided about."""
-        obj = self._sets.store.get(key)
-        return (
-            ()
-            if obj is None
-            else reconcilefailure.report(DISAGGREGATED_SETS, obj, reconcilefailure.NOT_DECIDED, self._clock.now())
-        )
+        return reconcilefailure.undecided(DISAGGREGATED_SETS, self._sets.store.get(key), self._clock.now())
 
     def observe(self, key: ObjectKey) -> ObservedDisaggregatedSet:
         """Collect the objects of one set from the caches."""

@@ -154,11 +154,8 @@ class LeaderWorkerSetDriver(Driver):
 
     def failed(self, key: ObjectKey) -> Actions:
         """Report in the status that the object could not be decided about."""
-        obj = self._informers.leaderworkersets.store.get(key)
-        return (
-            ()
-            if obj is None
-            else reconcilefailure.report(LEADERWORKERSETS, obj, reconcilefailure.NOT_DECIDED, self._clock.now())
+        return reconcilefailure.undecided(
+            LEADERWORKERSETS, self._informers.leaderworkersets.store.get(key), self._clock.now()
         )
 
     def written(self, key: ObjectKey, writes: Sequence[Write]) -> None:

@@ -38,6 +38,11 @@ def report(resource: Resource, obj: JSONObject, why: str, now: datetime) -> tupl
     return refused(resource, obj, meta.status(obj), now, why)
 
 
+def undecided(resource: Resource, obj: JSONObject | None, now: datetime) -> tuple[PutStatus, ...]:
+    """Return the write of the status of an object that could not be decided about; none if it no longer exists."""
+    return () if obj is None else report(resource, obj, NOT_DECIDED, now)
+
+
 def refused(
     resource: Resource, obj: JSONObject, counts: JSONObject, now: datetime, why: str = NOT_WRITTEN
 ) -> tuple[PutStatus, ...]:

@@ -24,9 +24,8 @@ def warnings(lws: LeaderWorkerSet) -> Iterator[str]:
     for name, text in lws.annotations.items():
         if not name.startswith(labels.PREFIX):
             continue
-        check = CHECKS.get(name)
-        why = check(lws, text) if check is not None else "" if name in KNOWN else NO_EFFECT
-        if why:
+        check = CHECKS.get(name, _anything if name in KNOWN else _nothing)
+        if why := check(lws, text):
             yield f"metadata.annotations.{name}: {why}"
 
 
@@ -47,6 +46,10 @@ def _node_label(_lws: LeaderWorkerSet, text: str) -> str:
 
 def _anything(_lws: LeaderWorkerSet, _text: str) -> str:
     return ""
+
+
+def _nothing(_lws: LeaderWorkerSet, _text: str) -> str:
+    return NO_EFFECT
 
 
 CHECKS: Final[Mapping[str, Check]] = {

@@ -52,9 +52,6 @@ class MemoryWatch:
         now = asyncio.get_running_loop().time
         pause = SHORTEST
         while True:
-            if not self._limited:
-                self._added.clear()
-                await self._added.wait()
             await asyncio.sleep(pause)
             begun = now()
             limits = {name: (limited, limit) for name, limited in self._limited.items() if (limit := limited.limit())}
@@ -62,16 +59,15 @@ class MemoryWatch:
                 await self._compare(limits)
                 pause = max(SHORTEST, (now() - begun) / SHARE)
             else:
-                pause = await self._until_added()
+                pause = SHORTEST
+                await self._until_added()
 
-    async def _until_added(self) -> float:
-        """Wait until a container is added, but not longer than `UNLIMITED`; return the next pause."""
+    async def _until_added(self) -> None:
+        """Wait until a container is added; if there are containers, not longer than `UNLIMITED`."""
         self._added.clear()
         with suppress(TimeoutError):
-            async with within(UNLIMITED):
+            async with within(UNLIMITED if self._limited else None):
                 await self._added.wait()
-                return SHORTEST
-        return 0.0
 
     async def _compare(self, limits: Mapping[str, tuple[Limited, int]]) -> None:
         used = await self._runner.used([limited.pid for limited, _ in limits.values()])
