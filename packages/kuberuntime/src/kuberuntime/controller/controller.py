@@ -18,7 +18,8 @@ from msgspec.structs import replace
 from kuberuntime.backoff import Backoff
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.controller.barrier import Barrier
-from kuberuntime.controller.executor import ExecutionError, Executor, PostponedError
+from kuberuntime.controller.executionerrors import ExecutionError, PostponedError
+from kuberuntime.controller.executor import Executor
 from kuberuntime.controller.workqueue import BACKOFF, SILENCE, Observer, WorkQueue, run_workers
 from kuberuntime.controller.writes import Write, summary
 from kuberuntime.errors import ConnectionFailedError

@@ -26,6 +26,7 @@ from msgspec.structs import replace
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
 from kuberuntime.controller.contention import Contention, Target, content_of, contested, target_of
+from kuberuntime.controller.executionerrors import ActionError, ExecutionError, PlanError, PostponedError, RequeueError
 from kuberuntime.controller.writes import Removed, Write, Written, describe
 from kuberuntime.errors import (
     AlreadyExistsError,
@@ -70,34 +71,6 @@ LOGGED: Final = 5
 """The maximum number of failures that are logged in addition to the raised one."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
-
-
-class ExecutionError(KubeError):
-    """A plan was not performed completely; `writes` are the writes before the failure."""
-
-    def __init__(self, message: str, writes: Sequence[Write] = ()) -> None:
-        super().__init__(message)
-        self.writes = tuple(writes)
-
-
-class ActionError(ExecutionError):
-    """An action failed."""
-
-
-class RequeueError(ExecutionError):
-    """A replacement was computed from an object that has changed since."""
-
-
-class PostponedError(ExecutionError):
-    """Others take back a write again and again: it waits for `seconds`."""
-
-    def __init__(self, message: str, seconds: float) -> None:
-        super().__init__(message)
-        self.seconds = seconds
-
-
-class PlanError(ExecutionError):
-    """The plan carries an error that no write can correct."""
 
 
 class _Outcome(Struct, frozen=True):

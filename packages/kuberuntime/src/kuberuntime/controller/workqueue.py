@@ -15,7 +15,7 @@ from typing import Final, Generic, Protocol, TypeAlias, TypeVar
 import structlog
 
 from kuberuntime.backoff import Backoff
-from kuberuntime.controller.executor import RequeueError
+from kuberuntime.controller.executionerrors import RequeueError
 from kuberuntime.errors import ConflictError, ConnectionFailedError, KubeError
 from kuberuntime.turns import Turns
 

@@ -12,7 +12,7 @@ from kuberuntime.cache.informer import Informer
 from kuberuntime.client.client import Client
 from kuberuntime.client.outage import Outage
 from kuberuntime.client.transport import Request, Response
-from kuberuntime.controller.executor import ExecutionError
+from kuberuntime.controller.executionerrors import ExecutionError
 from kuberuntime.controller.workqueue import WorkQueue, run_workers
 from kuberuntime.errors import ConnectionFailedError
 from kuberuntime.objects.meta import ObjectKey

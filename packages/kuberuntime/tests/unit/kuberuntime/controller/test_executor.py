@@ -10,7 +10,8 @@ from testkit.virtualtime import VirtualClock, run
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Response
-from kuberuntime.controller.executor import ActionError, ExecutionError, Executor, PlanError, RequeueError
+from kuberuntime.controller.executionerrors import ActionError, ExecutionError, PlanError, RequeueError
+from kuberuntime.controller.executor import Executor
 from kuberuntime.controller.writes import Removed, Write, Written
 from kuberuntime.errors import ConnectionFailedError
 from kuberuntime.objects.meta import JSON, UID, JSONObject, ObjectKey, ResourceVersion

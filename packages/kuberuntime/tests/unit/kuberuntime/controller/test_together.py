@@ -10,7 +10,8 @@ import structlog
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse
 from kuberuntime.clock import SystemClock
-from kuberuntime.controller.executor import AT_ONCE, ExecutionError, Executor, NoEvents, slow_start
+from kuberuntime.controller.executionerrors import ExecutionError
+from kuberuntime.controller.executor import AT_ONCE, Executor, NoEvents, slow_start
 from kuberuntime.controller.writes import Write, Written
 from kuberuntime.objects.meta import JSONObject, ObjectKey, ResourceVersion
 from kuberuntime.objects.resources import CONFIG_MAPS

@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 from testkit.virtualtime import run
 
-from kuberuntime.controller.executor import ExecutionError, RequeueError
+from kuberuntime.controller.executionerrors import ExecutionError, RequeueError
 from kuberuntime.controller.workqueue import WorkQueue, run_workers
 from kuberuntime.errors import ConflictError, KubeError
 
