@@ -25,6 +25,7 @@ from leaderworkerset.cli.commands.inspect import describe, nodes
 from leaderworkerset.cli.commands.rollout import diff, plan
 from leaderworkerset.cli.commands.scale import ScaleRequest, scale, scale_role
 from leaderworkerset.cli.errors import CommandError, UsageError
+from leaderworkerset.cli.logsrequest import LogsRequest
 from leaderworkerset.cli.reading import manifests
 from leaderworkerset.cli.reading.manifests import Document
 from leaderworkerset.cli.rollouts import subjects
@@ -282,7 +283,7 @@ async def test_role_of_a_disaggregated_set_is_scaled_by_name(space: Space) -> No
         await scale(session, whole.parts[0].view.name, ScaleRequest(1))
     with pytest.raises(UsageError, match="split is a DisaggregatedSet: name one of its LeaderWorkerSets"):
         await targets.pods_of(session, Selection("split", 0))
-    wanted = logs.LogsRequest(
+    wanted = LogsRequest(
         selections=(Selection("split"),),
         groups=frozenset(),
         ranks=frozenset({0}),

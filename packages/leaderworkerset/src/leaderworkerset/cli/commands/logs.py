@@ -1,19 +1,16 @@
 """`lws logs`: the logs of LeaderWorkerSets, groups or ranks, each line with its `group/rank`."""
 
 import asyncio
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import click
-from msgspec import Struct
 from msgspec.structs import replace
 
 from kuberuntime.errors import NotFoundError
-from kuberuntime.objects import meta, selectors
+from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, Resource
-from kuberuntime.objects.selectors import EVERYTHING, LabelSelector, SelectorError
 from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import LEADERWORKERSETS
@@ -22,15 +19,16 @@ from leaderworkerset.cli.cluster import places, recordedlogs, recordings
 from leaderworkerset.cli.cluster.recordedlogs import RankRequest, RecordedLog, is_specified
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, UsageError
+from leaderworkerset.cli.logsrequest import LogsRequest, compiled, group_name, labels_of
 from leaderworkerset.cli.sharedoptions import container_option, say_choice
 from leaderworkerset.cli.shell import completing
-from leaderworkerset.cli.views.loglines import WaitingNotes, matching, need_names, printer
+from leaderworkerset.cli.views.loglines import WaitingNotes
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.observation.podlogs import LogError, NotStartedError, PodLogOptions, Sink, read
-from leaderworkerset.views.groups import GroupName, name_of, order_of, place_of
+from leaderworkerset.observation.podlogs import LogError, NotStartedError, PodLogOptions, read
+from leaderworkerset.views.groups import order_of, place_of
 from leaderworkerset.views.outcome import is_over
 from leaderworkerset.views.podcontainers import container_status, containers, summed
-from leaderworkerset.views.selection import Filter, Selection
+from leaderworkerset.views.selection import Selection
 from leaderworkerset.views.wording import counted
 
 if TYPE_CHECKING:
@@ -47,42 +45,6 @@ RECORDED_WITHIN: Final = 10
 
 NO_EARLIER_RUN: Final = "previous terminated"
 """The beginning of a kubelet's message that a container has no previous run."""
-
-
-class LogsRequest(Struct, frozen=True, kw_only=True):
-    """The logs to print, and the filter of their lines: of named targets, or of pods with these labels."""
-
-    selections: tuple[Selection, ...]
-    groups: frozenset[GroupName]
-    ranks: frozenset[int]
-    pattern: re.Pattern[str] | None
-    most: int
-    options: PodLogOptions
-    labels: LabelSelector = EVERYTHING
-
-    @property
-    def is_one_rank(self) -> bool:
-        """Return whether one rank of one LeaderWorkerSet was named."""
-        return len(self.selections) == 1 and self.selections[0].rank is not None
-
-    def covering(self, selection: Selection) -> Filter:
-        """Return the filter for the pods of one target."""
-        return Filter(selection, self.groups, self.ranks, self.labels)
-
-    def sink(self) -> Sink:
-        """Return the sink for the lines."""
-        sink = printer(bare=self.is_one_rank, with_name=need_names(selection.name for selection in self.selections))
-        if self.pattern is None:
-            return sink
-        return matching(sink, self.pattern, stamped=self.options.timestamps)
-
-
-def group_name(text: str) -> GroupName:
-    """Read the name of a group."""
-    name = name_of(text)
-    if name is None:
-        raise click.BadParameter(f"{text!r} names no group: write its number, or the first characters of its key")
-    return name
 
 
 @click.command("logs")
@@ -159,22 +121,6 @@ def command(target: Target, /, names: tuple[str, ...], **options: Any) -> None:
         raise UsageError("--previous cannot be combined with --follow: a run that has ended has no new lines")
     if not of_ended_run(target, request):
         asyncio.run(follow(target, request) if request.options.follow else show(target, request))
-
-
-def labels_of(selector: str) -> LabelSelector:
-    """Read the labels of -l."""
-    try:
-        return selectors.parse_labels(selector)
-    except SelectorError as error:
-        raise UsageError(f"--selector: Invalid value: {selector!r}: {error}") from error
-
-
-def compiled(pattern: str | None) -> re.Pattern[str] | None:
-    """Read the pattern of --grep."""
-    try:
-        return None if pattern is None else re.compile(pattern)
-    except re.error as error:
-        raise UsageError(f"--grep: Invalid value: {pattern!r}: {error}") from error
 
 
 async def show(target: Target, request: LogsRequest) -> None:

@@ -9,8 +9,8 @@ from tests.builders import leaderworkerset_object
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.cli import targets
-from leaderworkerset.cli.commands.logs import group_name
 from leaderworkerset.cli.errors import UsageError
+from leaderworkerset.cli.logsrequest import group_name
 from leaderworkerset.steering import foresight, pace, restarts
 from leaderworkerset.views.changes import shared, subjects
 from leaderworkerset.views.document import document
