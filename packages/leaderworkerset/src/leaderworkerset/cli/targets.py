@@ -18,8 +18,9 @@ from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.cli import nearmisses
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.errors import CommandError, UsageError
-from leaderworkerset.views.groups import View, order_of, place_of, view
-from leaderworkerset.views.selection import Selection, narrow, read
+from leaderworkerset.observation import selectedpods
+from leaderworkerset.views.groups import View, place_of, view
+from leaderworkerset.views.selection import Filter, Selection, narrow, read
 from leaderworkerset.views.wording import counted, listed
 
 FEW_NAMES: Final = 4
@@ -232,8 +233,7 @@ async def views_of(session: Session, leaderworkersets: Sequence[JSONObject]) -> 
 async def pods_of(session: Session, selection: Selection) -> list[JSONObject]:
     """Return the selected pods, by group and rank; if there are none, the error says which groups and ranks exist."""
     lws = await find(session, selection.name)
-    listing = await session.client.list(PODS, namespace=session.namespace, label_selector=selection.label_selector())
-    pods = sorted(filter(selection.covers, listing.items), key=order_of)
+    pods = await selectedpods.read(session.client, session.namespace, Filter(selection))
     if not pods:
         replicas = meta.spec(lws).get("replicas", 1)
         size = meta.spec(lws)["leaderWorkerTemplate"].get("size", 1)

@@ -24,10 +24,11 @@ from leaderworkerset.client import inspection
 from leaderworkerset.client.inspection import CommandResult, Event, OpenChannels
 from leaderworkerset.client.manifest import Manifest
 from leaderworkerset.diagnosis.finding import Diagnosis
+from leaderworkerset.observation import selectedpods
 from leaderworkerset.observation.podlogs import LogError, PodLogOptions, read
 from leaderworkerset.steering import ownfields
 from leaderworkerset.views import missing
-from leaderworkerset.views.groups import View, order_of, place_of, view
+from leaderworkerset.views.groups import View, place_of, view
 from leaderworkerset.views.outcome import is_over
 from leaderworkerset.views.selection import Filter, Selection
 
@@ -247,9 +248,7 @@ class AsyncClient:
                     yield line
             return
         await self._open.get(LEADERWORKERSETS, self._key(name))
-        selector = pod_filter.selection.label_selector()
-        listing = await self._open.list(PODS, namespace=self._namespace, label_selector=selector)
-        for pod in sorted(filter(pod_filter.covers, listing.items), key=order_of):
+        for pod in await selectedpods.read(self._open, self._namespace, pod_filter):
             async for text in read(self._open, pod, log_options):
                 yield log_line(pod, text)
 

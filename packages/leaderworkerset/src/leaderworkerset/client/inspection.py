@@ -18,10 +18,11 @@ from kuberuntime.objects.resources import PODS
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.observed import Commands
+from leaderworkerset.observation import selectedpods
 from leaderworkerset.views import selection as selections
-from leaderworkerset.views.groups import order_of, view
+from leaderworkerset.views.groups import view
 from leaderworkerset.views.podcontainers import default_container
-from leaderworkerset.views.selection import Selection
+from leaderworkerset.views.selection import Filter, Selection
 
 if TYPE_CHECKING:
     from kuberuntime.client.channels import Channels
@@ -67,7 +68,7 @@ async def explain(client: Client, namespace: str, place: str) -> Diagnosis:
 
     selection = selected(place)
     lws = await client.get(LEADERWORKERSETS, ObjectKey(namespace, selection.name))
-    whole = view(lws, await _pods(client, namespace, Selection(selection.name)))
+    whole = view(lws, await selectedpods.read(client, namespace, Filter(Selection(selection.name))))
     if selection.group is not None and not any(map(selection.covers, whole.pods)):
         raise _without_pod(selection)
     diagnosis = await diagnosing.diagnose_one(Lists(client), whole, selection, Commands())
@@ -80,7 +81,7 @@ async def events(client: Client, namespace: str, place: str) -> list[Event]:
 
     selection = selected(place)
     lws = await client.get(LEADERWORKERSETS, ObjectKey(namespace, selection.name))
-    pods = await _pods(client, namespace, Selection(selection.name))
+    pods = await selectedpods.read(client, namespace, Filter(Selection(selection.name)))
     happened = await eventlog.read(client, lws, pods, selection)
     return [
         Event(
@@ -101,7 +102,8 @@ async def pod_at(client: Client, namespace: str, place: str) -> JSONObject:
     """Return the pod of a rank; without a rank the leader, without a group the first group."""
     selection = selected(place)
     await client.get(LEADERWORKERSETS, ObjectKey(namespace, selection.name))
-    pods = await _pods(client, namespace, Selection(selection.name, selection.group, selection.rank or 0))
+    leader_or_rank = Selection(selection.name, selection.group, selection.rank or 0)
+    pods = await selectedpods.read(client, namespace, Filter(leader_or_rank))
     if not pods:
         raise _without_pod(selection)
     return pods[0]
@@ -134,8 +136,3 @@ async def execute(
 
 def _without_pod(selection: Selection) -> NotFoundError:
     return NotFoundError({"code": 404, "reason": "NotFound", "message": f"{selection} has no pod"})
-
-
-async def _pods(client: Client, namespace: str, selection: Selection) -> list[JSONObject]:
-    listing = await client.list(PODS, namespace=namespace, label_selector=selection.label_selector())
-    return sorted(filter(selection.covers, listing.items), key=order_of)
