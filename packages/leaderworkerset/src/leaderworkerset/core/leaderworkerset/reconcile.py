@@ -167,25 +167,16 @@ def _compose(
         cleanup = _clean_up(facts, outdated, extensions.retire)
     is_news = assessment is not None and assessment.status != facts.lws.status
     report = statuswrites.report(facts, assessment) if assessment is not None and is_news else ()
-    if report and (leaders.actions or cleanup) and reconcilefailure.is_failing(facts.obj):
-        actions += [*service, *leaders.actions, *cleanup, *report]  # what failed may fail again
+    actions += _in_order(facts, service, report, leaders.actions, cleanup)
+    if leaders.error is not None:
+        on_failure = statuswrites.undecided(facts.obj, leaders.error, now)
     else:
-        first = (*service, *report)
-        is_both = first and leaders.actions
-        actions += [Finally(actions=first, after=leaders.actions)] if is_both else [*first, *leaders.actions]
-        actions += cleanup
-    on_refusal = statuswrites.fail(facts, assessment, now) if len(actions) > len(report) else ()
-    on_refusal = on_refusal if leaders.error is None else statuswrites.undecided(facts.obj, leaders.error, now)
+        on_failure = statuswrites.fail(facts, assessment, now) if len(actions) > len(report) else ()
     at_step = facts.living is not None and (leaders.rollout is None or leaders.rollout.at_step)
     again = AGAIN if leaders.applied and at_step else RECHECK_NAMESPACE if facts.observed.evidence else None
-    if conflict:
-        actions.append(
-            Emit(events=(decisionevents.failed_create(facts.obj, services.NOT_CREATED.format(error=conflict)),))
-        )
-    if leaders.error is not None:
-        actions.append(Emit(events=(decisionevents.unreadable(facts.obj, f"Cannot count groups: {leaders.error}"),)))
+    actions += _error_events(facts, conflict, leaders.error)
     error = f"LeaderWorkerSet {meta.key(facts.obj)}: {conflict}" if conflict else leaders.error
-    plan = Plan(tuple(actions), again, error, on_refusal)
+    plan = Plan(tuple(actions), again, error, on_failure)
     plan = plan.within(RECHECK_SERVICE) if facts.observed.unreachable else plan
     plan = plan.within(RECHECK_RENEWAL) if leaders.actions and leaders.rollout and leaders.rollout.renewal else plan
     return Decision(
@@ -196,6 +187,35 @@ def _compose(
         surplus=leaders.turn.surplus,
         applied=_compared(facts, leaders),
     )
+
+
+def _in_order(
+    facts: SetFacts,
+    service: Sequence[Action],
+    report: Sequence[Action],
+    leaders: Sequence[Action],
+    cleanup: Sequence[Action],
+) -> list[Action]:
+    """Return the actions after those for the leaders' keeper; the leaders also follow if the first ones fail.
+
+    After a failed reconcile the status is written last: what failed may fail again.
+    """
+    if report and (leaders or cleanup) and reconcilefailure.is_failing(facts.obj):
+        return [*service, *leaders, *cleanup, *report]
+    first = (*service, *report)
+    if first and leaders:
+        return [Finally(actions=first, after=tuple(leaders)), *cleanup]
+    return [*first, *leaders, *cleanup]
+
+
+def _error_events(facts: SetFacts, conflict: str, uncounted: str | None) -> list[Action]:
+    """Return the events of a Service of another owner, and of groups that cannot be counted."""
+    events = []
+    if conflict:
+        events.append(decisionevents.failed_create(facts.obj, services.NOT_CREATED.format(error=conflict)))
+    if uncounted is not None:
+        events.append(decisionevents.unreadable(facts.obj, f"Cannot count groups: {uncounted}"))
+    return [Emit(events=(event,)) for event in events]
 
 
 def _history_needed(facts: SetFacts, *, is_changed: bool) -> set[OnDemand]:
