@@ -71,7 +71,7 @@ fmt: dev ## format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix-only --quiet .
 
-check: dev ## format, lint, types, import contracts, generated files
+check: dev ## format, lint, types, import contracts, generated files, language, budgets
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -85,6 +85,7 @@ check: dev ## format, lint, types, import contracts, generated files
 	$(BIN)/python -m docs.generate_reference --check
 	$(BIN)/python -m docs.generate_pictures --check
 	$(BIN)/python -m docs.generate_index --check
+	$(BIN)/pytest -q tests/repository/test_language.py tests/repository/test_budgets.py
 
 bench: dev ## measure: start, memory, rest, the API server, what the manager writes, thousands of pods (seven minutes); draw all runs
 	$(BIN)/python -m bench.everything
