@@ -24,7 +24,7 @@ HERE: Final = Path(__file__).parent
 PAGE: Final = HERE / "explanation" / "choose.md"
 METRICS: Final = HERE / "reference" / "manager.md"
 BEGIN: Final = "<!-- Written by docs/generate_choose.py. Do not edit: make generate. -->\n"
-HEAD: Final = ("", "this one", "Go controller", "JobSet", "RoleBasedGroup", "Grove")
+HEAD: Final = ("", "this project", "Go controller", "JobSet", "RoleBasedGroup", "Grove")
 NUMBERS: Final = {4: "four", 5: "five", 6: "six", 7: "seven"}
 
 
@@ -53,7 +53,7 @@ def metrics() -> int:
 FEATURES: Final = (
     Feature("runs LeaderWorkerSet manifests", "yes", ("yes", "", "", "")),
     Feature(
-        "ends when the work is done",
+        "runs to completion",
         f"yes, {how_to('by annotation', 'progress')}",
         ("", "yes", "", ""),
         settings=(labels.RUN_TO_COMPLETION, labels.COMPLETION_DEADLINE, labels.TTL_AFTER_FINISHED),
@@ -66,32 +66,32 @@ FEATURES: Final = (
         fields=("LeaderWorkerSetSpec.scheduling",),
     ),
     Feature(
-        "placement by topology, in its own API",
+        "topology-aware placement in the API",
         "part: exclusive placement",
-        ("part: likewise", "part", "part", "yes, on three levels"),
+        ("part: exclusive placement", "part", "part", "yes, on three levels"),
         settings=(labels.EXCLUSIVE_TOPOLOGY, labels.SUBGROUP_EXCLUSIVE_TOPOLOGY),
     ),
     Feature("Kueue", "yes", ("yes", "yes", "", "")),
     Feature("`maxUnavailable`, `maxSurge`, partition", "yes", ("yes", "", "yes", "part: one at a time")),
     Feature(
-        "several roles that roll out together",
+        "coordinated rollout of several roles",
         DISAGGREGATED_SETS.kind,
-        ("DisaggregatedSet", "part", "yes, with a bound on skew", "alpha"),
+        ("DisaggregatedSet", "part", "yes, with a skew limit", "alpha"),
     ),
     Feature(
-        "image updated in place, without new pods",
+        "in-place image update",
         f"yes, {how_to('by annotation', 'update-in-place')}",
         ("", "", "yes, by default", ""),
         settings=(labels.IN_PLACE,),
     ),
     Feature(
-        "restart in place, without new pods",
+        "in-place restart",
         f"yes, {how_to('by annotation', 'restart-in-place')}, Kubernetes 1.36",
         ("", "yes", "part", ""),
         settings=(labels.IN_PLACE_RESTARTS,),
     ),
     Feature(
-        "back-off of restarts",
+        "restart back-off",
         "yes",
         ("", "", "yes", ""),
         settings=(
@@ -100,26 +100,26 @@ FEATURES: Final = (
         ),
     ),
     Feature(
-        "limits of restarts, or rules for failures",
+        "restart limits or failure policies",
         "limits",
-        ("limits, newest", "both", "yes", "part"),
+        ("limits, not released", "both", "yes", "part"),
         settings=(labels.MAX_GROUP_RESTARTS, labels.RESUME_GROUP_RESTARTS, labels.RECREATE_GROUP_AFTER_START),
         fields=("LeaderWorkerTemplate.maxGroupRestarts",),
     ),
-    Feature("claims of devices shared by a group", "", ("", "", "", "yes")),
-    Feature("autoscaling by group", "yes", ("yes", "", "yes", "yes, on three levels")),
+    Feature("device claims shared by a group", "", ("", "", "", "yes")),
+    Feature("autoscaling of groups", "yes", ("yes", "", "yes", "yes, on three levels")),
     Feature(
-        "undo of a rollout, as a command",
+        "command to undo a rollout",
         "yes",
         ("", "", "yes", ""),
         settings=(labels.REVISION_HISTORY_LIMIT,),
         command="rollout undo",
     ),
-    Feature("plan of a rollout before it is done", "yes", ("part: for developers", "", "", ""), command="plan"),
-    Feature("why is it not ready, in one answer", "yes", ("", "", "", ""), command="explain"),
-    Feature("metrics of its own", f"[{metrics()}](../reference/manager.md#metrics)", ("0", "2", "0", "0")),
-    Feature("without a cluster", "yes", ("", "", "", ""), command="run"),
-    Feature("published runs at scale", "[one machine](performance.md)", ("", "numbers in proposals", "", "every week")),
+    Feature("preview of a rollout", "yes", ("part: for developers", "", "", ""), command="plan"),
+    Feature("one diagnosis for an unready set", "yes", ("", "", "", ""), command="explain"),
+    Feature("custom metrics", f"[{metrics()}](../reference/manager.md#metrics)", ("0", "2", "0", "0")),
+    Feature("runs without a cluster", "yes", ("", "", "", ""), command="run"),
+    Feature("published scale tests", "[one machine](performance.md)", ("", "numbers in proposals", "", "every week")),
 )
 
 NOT_COMPARED: Final = frozenset(

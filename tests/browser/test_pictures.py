@@ -21,5 +21,5 @@ def test_documentation_has_every_picture_and_they_are_small() -> None:
     kept = {path.name: path.stat().st_size for path in pictures.FOLDER.glob("*.webp")}
     assert sorted(kept) == sorted(pictures.names())
     assert sum(kept.values()) <= pictures.MOST_BYTES
-    shown = set(re.findall(r"\(dashboard/([\w-]+\.webp)\)", Path("docs/how-to/dashboard-pictures.md").read_text()))
+    shown = set(re.findall(r"\(dashboard/([\w-]+\.webp)\)", Path("docs/how-to/dashboard.md").read_text()))
     assert shown == set(kept)

@@ -57,7 +57,6 @@ ELSEWHERE = {
     "docs/how-to/slow-control-planes.md": "needs a cluster; its numbers are compared in tests/repository/docs/test_operations.py",
     "docs/how-to/upgrade-with-olm.md": "needs a cluster: tests/kubernetes/lwsoperator/test_with_olm.py does what it says",
     "docs/how-to/run-on-your-gpus.md": "needs GPUs: tests/e2e/test_gpus.py does what it says with a driver that is played",
-    "docs/how-to/dashboard-pictures.md": "has no commands: tests/browser/test_pictures.py takes its pictures",
     "docs/how-to/drain.md": "needs a manager with further rights: tests/kubernetes/shipped/test_moves.py does what it says",
 }
 """The pages whose commands cannot run here, and why."""

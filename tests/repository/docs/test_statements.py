@@ -73,7 +73,7 @@ def test_documented_codes_of_doctor_exist() -> None:
     found = {int(code) for code in re.findall(r"LWS-D(\d+)", source)}
     ranges = [
         [int(number) for number in re.findall(r"D(\d+)", cell)]
-        for cell, _ in rows("docs/how-to/see-what-runs.md", "## Doctor")
+        for cell, _ in rows("docs/how-to/see-what-runs.md", "## Check the installation")
     ]
     assert {code for code in found if not any(one[0] <= code <= one[-1] for one in ranges)} == set()
     assert {end for one in ranges for end in one} <= found
