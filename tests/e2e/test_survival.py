@@ -162,12 +162,12 @@ def test_second_ctrl_c_ends_a_run_immediately(shell: Shell) -> None:
 def test_ctrl_c_ends_many_deaf_sets_together(shell: Shell) -> None:
     """Their grace periods of 30 seconds do not count, and the sets do not wait for each other."""
     deaf = shell_script("trap '' TERM; echo deaf; while :; do sleep 0.5; done", grace=30)
-    run = shell.start("run", "-f", write(shell, *(lws(f"deaf-{number}", deaf) for number in range(12))))
-    lines_with(run, "deaf", 12)
+    run = shell.start("run", "-f", write(shell, *(lws(f"deaf-{number}", deaf) for number in range(24))))
+    lines_with(run, "deaf", 24)
     os.kill(run.pid, signal.SIGINT)
     began = time.monotonic()
     _, notes = run.communicate(timeout=30)
-    assert time.monotonic() - began < 12  # five on an idle machine
+    assert time.monotonic() - began < 8  # four on an idle machine, less than five under load
     assert "stopping: ranks get 3 s to end, and are killed then" in notes
     assert run.returncode == 0
     shell.assert_nothing_is_left()

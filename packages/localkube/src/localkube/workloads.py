@@ -24,7 +24,7 @@ KUBELET: Final = "system:kubelet"
 
 FAULTS: Final = "system:faults"
 
-GRACE_AT_END: Final = timedelta(seconds=5)
+GRACE_AT_END: Final = timedelta(seconds=3)
 """The time between SIGTERM and SIGKILL when the cluster ends; less for pods with a shorter grace period."""
 
 NO_PODS: Final = Capabilities(namespaces=False, network="shared")

@@ -56,7 +56,7 @@ FOLLOWED: Final = {resource.kind: resource for resource in (LEADERWORKERSETS, DI
 """The kinds that a run follows."""
 
 LAST_WORDS: Final = 3.0
-"""Seconds after Ctrl-C in which all sets are deleted and their ranks exit; the cluster then ends in about two more."""
+"""Seconds after Ctrl-C in which all sets are deleted and their ranks exit; the cluster then ends in about one more."""
 
 LAST_LINES: Final = 2.0
 """Seconds that the logs of exited ranks may take to arrive before everything is stopped."""

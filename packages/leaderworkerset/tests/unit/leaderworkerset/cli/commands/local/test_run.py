@@ -13,6 +13,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli.commands.local.run import LAST_WORDS, Parts, last_words
 from leaderworkerset.cli.views.live import display
 from leaderworkerset.observation.following import following
+from localkube import workloads
 
 KEYS = tuple((LEADERWORKERSETS, ObjectKey("default", f"web-{index}")) for index in range(24))
 
@@ -41,3 +42,8 @@ def test_stop_deletes_all_sets_at_once_within_a_limit(seconds: float, taken: flo
         return asyncio.get_running_loop().time() - began
 
     assert run(scenario()) == pytest.approx(taken, abs=0.5)
+
+
+def test_ranks_are_killed_when_their_last_words_are_over() -> None:
+    """The cluster gives no time beyond what the note on Ctrl-C says, so a run ends within five seconds."""
+    assert workloads.GRACE_AT_END.total_seconds() <= LAST_WORDS <= 3
