@@ -88,6 +88,7 @@ class PodWorker:
         while True:
             self._require_sandbox()
             await self._containers.collect()
+            await self._containers.limit()
             await self._refresh_volumes()
             cell.follow_clock()
             decision = lifecycle.next_steps(cell.pod, cell.state, cell.now())

@@ -33,6 +33,7 @@ class ContainerRun:
         self.log = log
         self.is_launched = False
         self.pid = 0
+        self.cores = 0.0
         self.exit: Exit | None = None
         self.last_problem = ""
         self.excess = ""

@@ -122,6 +122,14 @@ class Containers:
             if run.is_launched and run.exit is not None:
                 await self._collect(run, run.exit)
 
+    async def limit(self) -> None:
+        """Give programs the processor time of their limits, which a resize may have changed."""
+        for run in self._cell.running:
+            cores = podspec.cpu_limit(self._cell.pod, run.name)
+            if run.launch.argv and cores != run.cores:
+                run.cores = cores
+                await self._runner.limit_cpu(run.pid, cores)
+
     async def _collect(self, run: ContainerRun, ending: Exit) -> None:
         await self._runner.signal(run.id, signal.SIGKILL, everything=True)
         self._cell.node.memory.discard(run.id)

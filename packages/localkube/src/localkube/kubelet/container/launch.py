@@ -4,7 +4,7 @@ In: the container, the values it refers to, the directories of its volumes. Out:
 container is invalid) or `UnrunnableError` (this machine does not have what it needs; with `stub` the stub server is
 launched).
 
-Limits of CPU are for the scheduler only; of memory see `node/memorywatch.py`. The fields `runAsUser`,
+Limits of CPU see `sandbox/cpugroups.py`, of memory `node/memorywatch.py`. The fields `runAsUser`,
 `runAsGroup`, `runAsNonRoot` and `readOnlyRootFilesystem` of the security context are honored or refused. Other fields
 are ignored: no process gets more rights than the user who runs the cluster.
 """

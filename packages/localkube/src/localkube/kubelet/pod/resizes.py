@@ -1,7 +1,7 @@
 """Resizes of running pods: the resources of containers, and why a pod does not get the requested resources. Pure.
 
-No cgroup is changed here. So a resize that fits the node as a whole takes effect at once, and is never
-deferred: the amounts only affect the placement of pods.
+A resize that fits the node as a whole takes effect at once, and is never deferred: the limits of running containers follow the
+spec, and requests only affect the placement of pods.
 """
 
 from collections.abc import Mapping

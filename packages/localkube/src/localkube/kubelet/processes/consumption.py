@@ -26,7 +26,7 @@ def read(pids: Collection[int], proc: str = "/proc") -> dict[int, Used]:
     processes = processtree.read(proc)
     usages = {}
     for pid in pids & processes.keys():
-        own = [processes[member] for member in _members(pid, processes)]
+        own = [processes[member] for member in members(pid, processes)]
         ticks = sum(process.own_ticks + process.ticks_of_children for process in own)
         usages[pid] = Used(ticks / TICKS, sum(process.pages for process in own) * PAGE)
     return usages
@@ -35,16 +35,16 @@ def read(pids: Collection[int], proc: str = "/proc") -> dict[int, Used]:
 def memory(pid: int, proc: str = "/proc") -> int:
     """Return the memory of the programs of a container in bytes; shared pages are divided among their processes."""
     processes = processtree.read(proc)
-    members = _members(pid, processes) if pid in processes else ()
+    own = members(pid, processes) if pid in processes else ()
     return sum(
         _proportional(Path(proc, str(member)), processes[member].pages * PAGE)
-        for member in members
+        for member in own
         if processes[member].name != KEEPER
     )
 
 
-def _members(pid: int, processes: Mapping[int, SeenProcess]) -> Iterator[int]:
-    """Yield all processes of the container with this program."""
+def members(pid: int, processes: Mapping[int, SeenProcess]) -> Iterator[int]:
+    """Yield all processes of the container with this program, which must be running."""
     parent = processes[pid].parent
     top = parent if parent in processes and processes[parent].name == KEEPER else pid
     yield top

@@ -100,6 +100,7 @@ class ModelRunner:
         self.processes: dict[str, Process] = {}
         self.sandboxes: dict[str, SandboxSpec] = {}
         self.addresses: dict[str, str] = {}
+        self.cores: dict[int, float] = {}
         self.signals: deque[tuple[str, int]] = deque(maxlen=SIGNALS)
         self.hung: set[str] = set()
         self.busy: Busyness = idle
@@ -204,6 +205,10 @@ class ModelRunner:
     async def memory(self, pid: int) -> int:  # noqa: ARG002 - the same for all
         """Return the memory of a modelled program."""
         return MODELLED_MEMORY
+
+    async def limit_cpu(self, pid: int, cores: float) -> None:
+        """Record the limit: the time of processors is not modelled."""
+        self.cores[pid] = cores
 
     async def remove_sandbox(self, sandbox_id: str) -> None:
         """End all remaining processes of a pod."""

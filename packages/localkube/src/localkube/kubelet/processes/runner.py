@@ -167,6 +167,10 @@ class ProcessRunner(Protocol):
         """Return the memory of a container in bytes; pages that processes share count once. It is slower than `used`."""
         ...
 
+    async def limit_cpu(self, pid: int, cores: float) -> None:
+        """Limit the processor time of a container, 0: no longer; nothing happens where the machine grants no limits."""
+        ...
+
     async def remove_sandbox(self, sandbox_id: str) -> None:
         """Kill its remaining processes, and release its network and mounts. A missing sandbox is not an error."""
         ...

@@ -32,7 +32,7 @@ from localkube.kubelet.processes.runner import (
     StartError,
     Used,
 )
-from localkube.kubelet.sandbox import plainnames
+from localkube.kubelet.sandbox import cpugroups, plainnames
 from localkube.kubelet.sandbox.addresses import (
     GATEWAY,
     LOOPBACK,
@@ -42,6 +42,7 @@ from localkube.kubelet.sandbox.addresses import (
     LoopbackBlock,
 )
 from localkube.kubelet.sandbox.channel import LauncherEndedError
+from localkube.kubelet.sandbox.cpugroups import CpuGroups
 from localkube.kubelet.sandbox.launcher.link import Message
 from localkube.kubelet.sandbox.launcherprocess import (
     Isolation,
@@ -64,7 +65,7 @@ AT_ONCE = 4
 LONGEST_TURN = 2.0
 """Seconds after which the next sandbox or container is started although the previous one is not complete."""
 
-NO_LIMITS = "CPU limits: they are not enforced here"
+NO_LIMITS = "CPU limits: they are not enforced here, as this user may not create a cgroup"
 
 
 class Deaths:
@@ -118,6 +119,7 @@ class SandboxRunner:
         self._changing = asyncio.Semaphore(AT_ONCE)
         self._deaths = Deaths()
         self._files = 0
+        self._cpu: CpuGroups | None = None
         self._sandboxes: dict[str, Sandbox] = {}
         self._on_exit: dict[str, Callable[[Exit], None]] = {}
         self._numbers = itertools.count(1)
@@ -127,10 +129,11 @@ class SandboxRunner:
         """Prepare the machine; return the granted capabilities."""
         await self.stop()
         self._files = raise_limit()
+        self._cpu = cpugroups.find()
         return await self._start(self._attempts())
 
     async def _start(self, attempts: Sequence[GroundAttempt]) -> Capabilities:
-        lost = [NO_LIMITS]
+        lost = [] if self._cpu else [NO_LIMITS]
         isolation, network, _ = self._granted = await self._launch(attempts, lost)
         if self._is_plain:
             self._wrapper = await asyncio.to_thread(plainnames.find_wrapper)
@@ -237,6 +240,11 @@ class SandboxRunner:
         """Return the memory of a container in bytes, from /proc."""
         return await asyncio.to_thread(consumption.memory, pid)
 
+    async def limit_cpu(self, pid: int, cores: float) -> None:
+        """Limit the processor time of a container, if this machine grants a cgroup."""
+        if self._cpu is not None:
+            await asyncio.to_thread(self._cpu.limit, pid, cores)
+
     async def remove_sandbox(self, sandbox_id: str) -> None:
         """Kill its remaining processes, and release its network and mounts. A missing sandbox is not an error."""
         async with self.turn():
@@ -249,6 +257,9 @@ class SandboxRunner:
         """Remove all sandboxes and end the runner."""
         self._granted = None
         await self._clear()
+        if self._cpu is not None:
+            await asyncio.to_thread(self._cpu.close)
+            self._cpu = None
         if self._files:
             restore_limit(self._files)
             self._files = 0

@@ -42,6 +42,12 @@ def memory_limit(pod: JSONObject, name: str) -> int:
     return quantity.parse(limits.get("memory", 0)).ceil()
 
 
+def cpu_limit(pod: JSONObject, name: str) -> float:
+    """Return the limit of a container in cores, 0 for none."""
+    limits = ((find_container(pod, name) or {}).get("resources") or {}).get("limits") or {}
+    return float(quantity.parse(limits.get("cpu", 0)).fraction())
+
+
 def is_sidecar(container: JSONObject, pod: JSONObject) -> bool:
     """Return whether an init container keeps running next to the regular ones."""
     return container.get("restartPolicy") == "Always" and any(

@@ -315,6 +315,18 @@ async def test_status_uses_the_clock_of_the_cluster(tmp_path: Path) -> None:
         assert meta.status(found)["startTime"] == START.strftime("%Y-%m-%dT00:00:30Z")
 
 
+async def test_cpu_limit_of_a_container_follows_a_resize(tmp_path: Path) -> None:
+    async with cluster(Machine(directory=tmp_path)) as it:
+        main = container(resources={"requests": {"cpu": "1"}, "limits": {"cpu": "1500m"}})
+        await it.create(pod(containers=[main]))
+        found = await it.ready()
+        (process,) = it.runner.processes.values()
+        assert it.runner.cores == {process.pid: 1.5}
+        resize = {"spec": {"containers": [{"name": "main", "resources": {"limits": {"cpu": "2"}}}]}}
+        await it.client.patch(PODS, meta.key(found), resize, kind="strategic", subresource="resize")
+        await it.until(lambda _: it.runner.cores == {process.pid: 2.0})
+
+
 async def test_held_completion_keeps_the_pod_running(tmp_path: Path) -> None:
     holding = Machine(directory=tmp_path, script=lambda _: crashing(code=0), hold_completed=True)
     async with cluster(holding) as it:

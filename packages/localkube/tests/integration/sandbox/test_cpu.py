@@ -1,0 +1,62 @@
+"""Processor time of containers: limited by cgroups, where this machine lets a process create some."""
+
+import asyncio
+import os
+import time
+from pathlib import Path
+
+import pytest
+from tests.integration.sandbox.harness import Machine, machine
+
+from localkube.kubelet.sandbox import cpugroups
+from localkube.kubelet.sandbox.sandboxrunner import NO_LIMITS
+
+BUSY = "while :; do :; done & while :; do :; done"
+"""Two busy processes: a limit is one of the container, and not of each process."""
+
+MEASURED = 2.0
+"""Seconds in which the time of a container is counted: many periods of the kernel."""
+
+
+async def cores(made: Machine, pid: int) -> float:
+    """Return how many processors a container has used for some time."""
+    before, begun = (await made.runner.used([pid]))[pid].seconds, time.monotonic()
+    await asyncio.sleep(MEASURED)
+    return ((await made.runner.used([pid]))[pid].seconds - before) / (time.monotonic() - begun)
+
+
+def groups() -> set[Path]:
+    """Return the groups of this process."""
+    mounts, own = (Path("/proc/self", name).read_text() for name in ("mountinfo", "cgroup"))
+    around = cpugroups.parents(mounts, own)
+    return {path for parent in around for path in parent.directory.glob(f"{cpugroups.PREFIX}{os.getpid()}-*")}
+
+
+@pytest.mark.sandbox
+async def test_container_gets_the_processor_time_of_its_limit(tmp_path: Path) -> None:
+    async with machine(tmp_path) as made:
+        if NO_LIMITS in made.capabilities.lost:
+            pytest.skip(f"this machine refuses cgroups: {NO_LIMITS}")
+        busy = await made.start(await made.pod("a"), "sh", "-c", BUSY)
+        await made.runner.limit_cpu(busy.pid, 0.2)
+        limited = await cores(made, busy.pid)
+        await made.runner.limit_cpu(busy.pid, 0)  # a resize may remove the limit
+        unlimited = await cores(made, busy.pid)
+        assert len(groups()) == 1
+    assert limited < 0.27 < unlimited
+    assert not groups()
+
+
+def test_groups_of_a_killed_cluster_are_removed() -> None:
+    running = cpugroups.find()
+    if running is None:
+        pytest.skip(f"this machine refuses cgroups: {NO_LIMITS}")
+    (own,) = groups()
+    left = own.with_name(f"{cpugroups.PREFIX}{2**22}-killed")  # no process of Linux has such a number
+    (left / "1").mkdir(parents=True)
+    other = cpugroups.find()
+    assert other is not None
+    assert (own.exists(), left.exists()) == (True, False)
+    for cluster in (running, other):
+        cluster.close()
+    assert not groups()
