@@ -80,13 +80,13 @@ FEATURES: Final = (
     ),
     Feature(
         "in-place image update",
-        f"yes, {how_to('by annotation', 'update-in-place')}",
+        f"yes, {how_to('by annotation', 'in-place')}",
         ("", "", "yes, by default", ""),
         settings=(labels.IN_PLACE,),
     ),
     Feature(
         "in-place restart",
-        f"yes, {how_to('by annotation', 'restart-in-place')}, Kubernetes 1.36",
+        f"yes, {how_to('by annotation', 'in-place')}, Kubernetes 1.36",
         ("", "yes", "part", ""),
         settings=(labels.IN_PLACE_RESTARTS,),
     ),

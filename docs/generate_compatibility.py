@@ -151,7 +151,7 @@ lws explain -A                                                               # a
 
 Back: remove [groupRestarts](../how-to/restarts.md#for-all-leaderworkersets-of-a-cluster) from the manager's configuration, which the Go manager
 rejects, and install the Go manager with its own manifests. `packages/leaderworkerset/tests/parity` tests both directions, also during rollouts, and
-no pod is restarted. For details, see [upgrade, and go back](../how-to/install.md#upgrade-and-go-back).
+no pod is restarted. For details, see [Upgrade and downgrade](../how-to/upgrade.md).
 
 ## Decisions
 

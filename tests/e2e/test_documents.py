@@ -31,13 +31,15 @@ PAGES = {
 
 ELSEWHERE = {
     "docs/how-to/install.md": "needs a cluster and a registry: what it installs is tested in tests/repository/deploy",
+    "docs/how-to/upgrade.md": "needs a cluster: tests/kubernetes/install/test_versions.py does what it says",
+    "docs/how-to/change-the-installer.md": "needs a cluster: tests/kubernetes/install/test_change_of_installer.py runs it",
+    "docs/how-to/uninstall.md": "needs a cluster: tests/kubernetes/install/test_install.py runs it",
     "docs/how-to/operator.md": "needs a cluster: each step is tested in tests/kubernetes/lwsoperator",
     "docs/how-to/helm.md": "needs Helm and a cluster: what it renders is tested in tests/kubernetes/programs",
     "docs/how-to/alerts.md": "needs a cluster with Prometheus; each alert is tested in tests/kubernetes/programs",
     "docs/how-to/autoscaling.md": "needs kubectl: tests/kubernetes/kubectl/test_pages.py runs it",
     "docs/how-to/extend.md": "has no commands",
     "docs/how-to/restarts.md": "speaks of kubectl: packages/leaderworkerset/tests/integration/lws: test_budget.py, test_restart_bounds.py do what it says",
-    "docs/how-to/maintenance.md": "needs a manager on a cluster: tests/kubernetes/shipped/test_disruption.py does what it says",
     "docs/how-to/places-and-ends.md": "packages/leaderworkerset/tests/integration/lws: test_ends.py, test_places.py and test_scaling.py do what it says",
     "docs/how-to/gang-scheduling.md": "needs a manager on a cluster; what it says is tested in tests/integration: gang, ganggate, kueue",
     "docs/how-to/groups-with-random-keys.md": "its keys differ each time: tests/e2e/test_keyed_groups.py does what it says",
@@ -48,16 +50,13 @@ ELSEWHERE = {
     "docs/how-to/verify.md": "needs a published release: builds and offline installations are tested in tests/e2e/test_wheels.py",
     "docs/how-to/operate.md": "needs a manager on a cluster",
     "docs/how-to/when-the-manager-is-away.md": "needs a manager on a cluster: packages/leaderworkerset/tests/integration/lws/test_deletion.py deletes without one",
-    "docs/how-to/restart-in-place.md": "has no commands: packages/leaderworkerset/tests/integration/lws/test_restart_in_place.py does what it says",
-    "docs/how-to/update-in-place.md": "needs a manager on a cluster: packages/leaderworkerset/tests/integration/lws/test_inplace.py does what it says",
+    "docs/how-to/in-place.md": "needs a manager on a cluster: test_inplace.py and test_restart_in_place.py in packages/leaderworkerset/tests/integration/lws do what it says",
     "docs/how-to/backup.md": "needs a cluster: tests/kubernetes/manager/test_etcd.py and tests/repository/docs/test_operations.py do what it says",
-    "docs/how-to/ipv6.md": "needs a cluster with IPv6; its facts are tested in tests/repository/docs/test_operations.py",
     "docs/how-to/ports.md": "needs a cluster and a firewall; its facts are tested in tests/repository/docs/test_operations.py",
     "docs/how-to/sizing.md": "needs a cluster; its numbers are compared in tests/repository/docs/test_operations.py",
-    "docs/how-to/slow-control-planes.md": "needs a cluster; its numbers are compared in tests/repository/docs/test_operations.py",
     "docs/how-to/upgrade-with-olm.md": "needs a cluster: tests/kubernetes/lwsoperator/test_with_olm.py does what it says",
     "docs/how-to/run-on-your-gpus.md": "needs GPUs: tests/e2e/test_gpus.py does what it says with a driver that is played",
-    "docs/how-to/drain.md": "needs a manager with further rights: tests/kubernetes/shipped/test_moves.py does what it says",
+    "docs/how-to/drain.md": "needs a manager with further rights: tests/kubernetes/shipped: test_moves.py and test_disruption.py do what it says",
 }
 """The pages whose commands cannot run here, and why."""
 

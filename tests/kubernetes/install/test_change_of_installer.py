@@ -51,7 +51,7 @@ KEPT = (
 
 def page() -> tuple[dict[str, str], dict[str, str], str]:
     """Return the commands that install and remove each installer, and the command that removes the operator."""
-    text = (ROOT / "docs/how-to/install.md").read_text().replace("deploy/", f"{ROOT}/deploy/")
+    text = (ROOT / "docs/how-to/change-the-installer.md").read_text().replace("deploy/", f"{ROOT}/deploy/")
     section = text.partition("## Change the installer")[2].partition("\n## ")[0]
     take, leave, remove = re.findall(r"^```bash\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
     lines, leaving = (

@@ -224,7 +224,7 @@ def test_installed_objects_are_complete_and_labeled(administrator: Administrator
 
 def test_commands_of_the_page_work(fresh: Administrator) -> None:
     """The nodes of this cluster pull no images."""
-    page = (ROOT / "docs/how-to/install.md").read_text()
+    page = "".join((ROOT / f"docs/how-to/{name}.md").read_text() for name in ("install", "uninstall"))
     blocks = "".join(re.findall(r"^```bash\n(.*?)^```$", page, re.MULTILINE | re.DOTALL))
     lines = [shlex.split(line, comments=True)[1:] for line in blocks.splitlines() if line.startswith("lws ")]
     fresh.install()

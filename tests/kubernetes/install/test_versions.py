@@ -98,5 +98,5 @@ def change(administrator: Administrator, older: Path, before: dict[str, Any]) ->
 
 def rollback() -> str:
     """Return the command of the page that reverts a release."""
-    section = (ROOT / "docs/how-to/install.md").read_text().partition("## Upgrade, and go back")[2]
+    section = (ROOT / "docs/how-to/upgrade.md").read_text().partition("## Downgrade")[2]
     return section[section.index("helm rollback") :].partition("`")[0]

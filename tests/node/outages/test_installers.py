@@ -117,7 +117,7 @@ def test_operator_takes_over(stays: Place, tmp_path: Path) -> None:
     source = {"kind": "Deployment", "fieldPath": f"{containers}.0.image"}
     replaced = [{"source": source, "targets": [target]}]
     folder = overlay(tmp_path, "deploy/operator", namespace=NAMESPACE, replacements=replaced)
-    take, leave, remove = commands("install.md", "## Change the installer")
+    take, leave, remove = commands("change-the-installer.md", "## Change the installer")
     run(*APPLY, "--kustomize", folder)
     run("wait", "--for=condition=established", "crd/leaderworkersetoperators.operator.openshift.io")
     run("rollout", "status", OPERATOR, IN, "--timeout=3m")

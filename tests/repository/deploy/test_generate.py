@@ -134,7 +134,7 @@ def test_only_short_definitions_fit_into_an_annotation() -> None:
 
 def test_deleting_the_release_deletes_namespace_and_definitions() -> None:
     """The file has both, and the guide warns about it (R-OP-49)."""
-    assert "`kubectl delete -f deploy/manifests.yaml`" in (DEPLOY.parent / "docs/how-to/install.md").read_text()
+    assert "`kubectl delete -f deploy/manifests.yaml`" in (DEPLOY.parent / "docs/how-to/uninstall.md").read_text()
     identities = {(obj["kind"], meta.name(obj)) for obj in load(DEPLOY / "manifests.yaml")}
     assert ("Namespace", "lws-system") in identities
     assert {name for kind, name in identities if kind == "CustomResourceDefinition"} == {

@@ -38,8 +38,8 @@ from leaderworkerset.webhooks.configurations import SECRET_NAME
 from localkube.kubelet.sandbox import addresses
 
 PORTS: Final = "docs/how-to/ports.md"
-TIMES: Final = "docs/how-to/slow-control-planes.md"
 SIZES: Final = "docs/how-to/sizing.md"
+TIMES: Final = SIZES
 BACKUP: Final = "docs/how-to/backup.md"
 UPGRADE: Final = "docs/how-to/upgrade-with-olm.md"
 INSTALLED: Final = [(resource, obj) for resource, obj in objects.build_all(MANAGED, InstallSettings())]
@@ -50,7 +50,7 @@ def installed(*resources: object) -> Iterator[JSONObject]:
 
 
 def test_manager_ports_equal_those_of_its_pods() -> None:
-    table = rows(PORTS, "# Ports for firewalls")
+    table = rows(PORTS, "## Ports")
     to_manager = {port for _, to, port, *_ in table if to == "pods of the manager"}
     ports = {workload.WEBHOOK_PORT, workload.METRICS_PORT, workload.PROBE_PORT}
     assert to_manager == {f"TCP {port}" for port in ports}
@@ -74,7 +74,7 @@ def test_services_and_policy_of_the_page_are_installed() -> None:
 
 
 def test_operator_port_equals_that_of_its_pod() -> None:
-    (port,) = [port for _, to, port, *_ in rows(PORTS, "# Ports for firewalls") if to == "pods of the operator"]
+    (port,) = [port for _, to, port, *_ in rows(PORTS, "## Ports") if to == "pods of the operator"]
     text = (ROOT / "deploy/operator/13_deployment_openshift-lws-operator.yaml").read_text()
     assert set(re.findall(r"(?:containerPort|port): (\d+)", text)) == {port.removeprefix("TCP ")}
 
@@ -84,7 +84,7 @@ def seconds(cell: str) -> float:
 
 
 def test_lease_times_equal_those_of_the_programs() -> None:
-    table = {name: tuple(map(seconds, cells)) for name, *cells in rows(TIMES, "## What the times mean")}
+    table = {name: tuple(map(seconds, cells)) for name, *cells in rows(TIMES, "### Lease times")}
     election = configuration.LeaderElection()
     single = {"status": {"controlPlaneTopology": openshift.SINGLE_REPLICA}}
     assert table == {
@@ -120,17 +120,17 @@ def test_lease_times_of_the_example_are_accepted() -> None:
 
 
 def test_other_times_equal_those_of_the_client() -> None:
-    table = {what: time for what, time, _ in rows(TIMES, "## Other times")}
+    table = {what: time for what, time, _ in rows(TIMES, "### Other timeouts")}
     assert table == {
-        "a webhook must answer within": "10 s",  # the default of Kubernetes: see below
-        "the manager gives up a connection attempt after": f"{http.CONNECT_SECONDS:g} s",
-        "the manager gives up a request after": f"{http.REQUEST_SECONDS:g} s",
-        "a watch is opened again after": f"{watching.TIMEOUT} s",
-        "a watch without changes or bookmarks is opened again after": f"{watching.SILENCE:g} s",
-        "`lws drain` and `lws move` wait for the manager to report that groups have to leave": (
+        "response of a webhook": "10 s",  # the default of Kubernetes: see below
+        "connection attempt of the manager": f"{http.CONNECT_SECONDS:g} s",
+        "request of the manager": f"{http.REQUEST_SECONDS:g} s",
+        "duration of a watch": f"{watching.TIMEOUT} s",
+        "watch without changes or bookmarks": f"{watching.SILENCE:g} s",
+        "`lws drain` and `lws move` wait for the manager to report groups": (
             f"{nodewrites.PATIENCE:g} s"
         ),
-        "the manager waits for a server that asks to wait (429) at most": (
+        "delay that a server requests with status 429, at most": (
             f"{client.LONGEST_WAIT:g} s, up to {client.RETRIES} times"
         ),
     }
@@ -156,7 +156,7 @@ def test_group_services_leave_the_ip_family_to_the_cluster() -> None:
 def test_embedded_cluster_has_only_ipv4_addresses() -> None:
     assert addresses.POD_NETWORK.version == 4
     assert ("the embedded cluster (`lws run`, `lws up`)", "IPv4 only") in map(
-        tuple, rows("docs/how-to/ipv6.md", "# IPv6 and dual stack")
+        tuple, rows(PORTS, "## IPv6 and dual stack")
     )
 
 
@@ -192,7 +192,7 @@ def raw(measurement: str, sets: int | None) -> dict[str, Any]:
 
 
 def test_sizes_equal_the_recorded_measurements() -> None:
-    table = {load: cells for load, *cells in rows(SIZES, "# Sizing")}
+    table = {load: cells for load, *cells in rows(SIZES, "## Sizing")}
     assert table.keys() == MEASURED.keys()
     for load, which in MEASURED.items():
         line = raw(*which)

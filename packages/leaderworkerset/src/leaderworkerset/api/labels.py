@@ -111,7 +111,7 @@ FORMER_NODES: Final = PREFIX + "former-nodes"
 FORMER_LEADER: Final = PREFIX + "former-leader"
 AVOIDED_NODE: Final = PREFIX + "avoided-node"
 
-# An annotation of our own: how many groups evictions may take away at once (docs/how-to/maintenance.md).
+# An annotation of our own: how many groups evictions may take away at once (docs/how-to/drain.md).
 DISRUPTION_BUDGET: Final = PREFIX + "disruption-budget"
 
 # Annotations of our own: that autoscalers leave a group alone while it starts, and the pods that are marked for that.

@@ -51,12 +51,12 @@ SETTINGS: Final = (
     Setting(
         labels.IN_PLACE_RESTARTS,
         "time in which a pod that restarts in place has to be ready",
-        "how-to/restart-in-place.md",
+        "how-to/in-place.md",
     ),
     Setting(labels.REVISION_HISTORY_LIMIT, "number of old revisions that are kept", "how-to/roll-out-and-back.md"),
-    Setting(labels.IN_PLACE, "whether groups are updated in place", "how-to/update-in-place.md"),
-    Setting(labels.DISRUPTION_BUDGET, "how many groups may be evicted at once", "how-to/maintenance.md"),
-    Setting(labels.DO_NOT_DISRUPT, "when autoscalers leave a group alone", "how-to/maintenance.md"),
+    Setting(labels.IN_PLACE, "whether groups are updated in place", "how-to/in-place.md"),
+    Setting(labels.DISRUPTION_BUDGET, "how many groups may be evicted at once", "how-to/drain.md"),
+    Setting(labels.DO_NOT_DISRUPT, "when autoscalers leave a group alone", "how-to/drain.md"),
     Setting(labels.MOVE_OFF_CLOSED_NODES, "whether groups leave nodes that are closed", "how-to/drain.md"),
     Setting(labels.GANG_SCHEDULER, "gang scheduler of the groups", "how-to/gang-scheduling.md"),
     Setting(

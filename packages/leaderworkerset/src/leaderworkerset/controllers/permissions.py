@@ -38,7 +38,7 @@ POD: Final = (
 )
 
 RESIZE: Final = (Permission(resources.PODS, ("patch",), "resize"),)
-"""Permissions for updates in place that change CPU and memory (docs/how-to/update-in-place.md)."""
+"""Permissions for updates in place that change CPU and memory (docs/how-to/in-place.md)."""
 
 GANG_GATE: Final = (Permission(resources.PODS, ("patch",)),)
 

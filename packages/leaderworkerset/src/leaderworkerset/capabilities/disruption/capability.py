@@ -9,7 +9,7 @@ from leaderworkerset.capabilities.disruption import disruptionsettings
 
 CAPABILITY: Final = Capability(
     name=names.DISRUPTION,
-    page="how-to/maintenance.md",
+    page="how-to/drain.md",
     settings=(labels.DISRUPTION_BUDGET, labels.DO_NOT_DISRUPT),
     errors=(disruptionsettings.errors,),
     warnings=(disruptionsettings.warnings,),

@@ -13,7 +13,7 @@ COMPUTE_AMOUNTS: Final = tuple(f"{kind}.{name}" for kind in ("limits", "requests
 
 CAPABILITY: Final = Capability(
     name="update-in-place",
-    page="how-to/update-in-place.md",
+    page="how-to/in-place.md",
     settings=(labels.IN_PLACE,),
     pod_marks=(
         labels.IN_PLACE_REVISION,

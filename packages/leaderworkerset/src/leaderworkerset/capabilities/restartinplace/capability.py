@@ -8,7 +8,7 @@ from leaderworkerset.capabilities.restartinplace import allcontainers
 
 CAPABILITY: Final = Capability(
     name="restart-in-place",
-    page="how-to/restart-in-place.md",
+    page="how-to/in-place.md",
     settings=(labels.IN_PLACE_RESTARTS,),
     wakes_groups=True,
     pod_marks=(labels.RESTARTED_IN_PLACE,),

@@ -96,7 +96,7 @@ RESTART_ALL: Final = "RestartAllContainers"
 NOT_TOLERATED: Final = "which recreates the group on each restart"
 FIX: Final = (
     f"annotation {labels.IN_PLACE_RESTARTS}: 120s (the maximum time until the group is ready again), or restartPolicy: None"
-    " (docs/how-to/restart-in-place.md)"
+    " (docs/how-to/in-place.md)"
 )
 FIX_ALONE: Final = f"action: {RESTART_ALL} with the annotation {labels.IN_PLACE_RESTARTS}, or restartPolicy: None"
 FIX_UNUSED: Final = f"add a rule with action: {RESTART_ALL}, or remove the annotation"
