@@ -127,9 +127,7 @@ def test_other_times_equal_those_of_the_client() -> None:
         "request of the manager": f"{http.REQUEST_SECONDS:g} s",
         "duration of a watch": f"{watching.TIMEOUT} s",
         "watch without changes or bookmarks": f"{watching.SILENCE:g} s",
-        "`lws drain` and `lws move` wait for the manager to report groups": (
-            f"{nodewrites.PATIENCE:g} s"
-        ),
+        "`lws drain` and `lws move` wait for the manager to report groups": (f"{nodewrites.PATIENCE:g} s"),
         "delay that a server requests with status 429, at most": (
             f"{client.LONGEST_WAIT:g} s, up to {client.RETRIES} times"
         ),
