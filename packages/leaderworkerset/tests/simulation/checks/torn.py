@@ -113,10 +113,16 @@ class Torn:
         if not status.get("readyReplicas") or status["readyReplicas"] != status.get("replicas"):
             return []
         writes = [one["time"] for one in lws["metadata"].get("managedFields", ()) if one.get("subresource") == "status"]
-        pairs = [(one, DRIFT) for one in sorted(writes)[-1:] if not self._are_clocks_known_to_differ(lws)]
+        counted = status["readyReplicas"] >= self._leaders(lws) and not self._are_clocks_known_to_differ(lws)
+        pairs = [(one, DRIFT) for one in sorted(writes)[-1:] if counted]
         if available.get("status") == "True":
             pairs.append((available["lastTransitionTime"], GRANTED))
         return [(since, timestamps.render(timestamps.parse(since) + granted)) for since, granted in pairs]
+
+    def _leaders(self, lws: JSONObject) -> int:
+        """Count the leaders of a LeaderWorkerSet; `status.replicas` does not count one that has just been recreated."""
+        marks = {labels.NAME: meta.name(lws), labels.WORKER_INDEX: "0"}
+        return sum(marks.items() <= meta.labels(pod).items() for pod in self._all(PODS.group_resource))
 
     def _are_clocks_known_to_differ(self, lws: JSONObject) -> bool:
         """Return whether a StatefulSet seems older than its leader."""

@@ -2,21 +2,21 @@
 
 While a manager runs, it writes the status as soon as a worker is deleted. So at the last transition of `Available` to
 True all groups were whole, and when the status was last written, as many as it counts. If fewer groups are unchanged
-since then, other groups have lost workers. If a worker is missing when a manager first observes the group, or was created
-later than that time, its predecessor was deleted unseen.
+since then, other groups have lost workers: at most as many as are missing from the count. If a worker is missing when a
+manager first observes the group, or was created later than that time, its predecessor was deleted unseen.
 
 In: a LeaderWorkerSet and its groups, as a manager first observes them. Out: the deleted workers, in their last state, as
 if their deletion had been observed.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import MAXYEAR, timedelta
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from kuberuntime.objects import decimals, meta, timestamps
-from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.meta import UID, JSONObject
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.conditions import AVAILABLE
 
@@ -41,10 +41,14 @@ class LastStatus(Struct, frozen=True, kw_only=True):
 
 
 class WholeTime(Struct, frozen=True):
-    """A time `at` which groups were whole; a worker that was created after `latest` did not exist then."""
+    """A time `at` which groups were whole; a worker that was created after `latest` did not exist then.
+
+    `leaders` are the leaders of these groups; None means all groups that are older.
+    """
 
     at: str
     latest: str
+    leaders: frozenset[UID] | None = None
 
 
 class SeenGroup(Struct, frozen=True):
@@ -70,10 +74,28 @@ def moments(last: LastStatus, groups: Iterable[SeenGroup]) -> Sequence[WholeTime
     known = list(groups)
     whole, written = _moment(last.whole_since, SKEW), _moment(last.written, _drift(known))
     if written is not None:
-        unchanged = sum(_is_as_before(group, written) for group in known)
-        if unchanged >= last.ready or any(map(_is_older_than_leader, known)):
-            written = None
+        written = None if any(map(_is_older_than_leader, known)) else _narrow(written, last.ready, known)
     return [moment for moment in (whole, written) if moment is not None]
+
+
+def _narrow(moment: WholeTime, ready: int, groups: Sequence[SeenGroup]) -> WholeTime | None:
+    """Return the moment for the groups that must have lost workers; None if there are none.
+
+    A status counts groups, and does not name them. If more groups have younger workers than are missing from the count,
+    the first ones are those that probably were whole: with older workers, then with the oldest StatefulSet.
+    """
+    missing = max(ready - sum(_is_as_before(group, moment) for group in groups), 0)
+    candidates = sorted(_candidates(groups, moment))
+    leaders = frozenset(leader for *_, leader in candidates[:missing])
+    return structs.replace(moment, leaders=leaders) if leaders else None
+
+
+def _candidates(groups: Iterable[SeenGroup], moment: WholeTime) -> Iterator[tuple[bool, str, UID]]:
+    """Yield of each group with lost workers whether all are lost, the creation of its StatefulSet, and its leader."""
+    for group in groups:
+        if group.statefulset is not None and (names := lost(moment, group.statefulset, group.pods)):
+            is_new = len(names) == meta.spec(group.statefulset).get("replicas")
+            yield is_new, meta.created(group.statefulset), meta.uid(group.leader)
 
 
 def _moment(at: str, granted: timedelta) -> WholeTime | None:
@@ -131,12 +153,18 @@ def may_be_new(lws: JSONObject, leader: JSONObject) -> bool:
 
 def lost(moment: WholeTime, statefulset: JSONObject, pods: Iterable[JSONObject]) -> Sequence[JSONObject]:
     """Return the workers of a group that were deleted after a moment; none if its StatefulSet is not older."""
-    if meta.created(statefulset) >= moment.at:
+    if meta.created(statefulset) >= moment.at or not _concerns(moment, statefulset):
         return ()
     kept = {meta.name(pod) for pod in pods if meta.created(pod) <= moment.latest}
     ordinals = range(1, (meta.spec(statefulset).get("replicas") or 0) + 1)
     names = [f"{meta.name(statefulset)}-{ordinal}" for ordinal in ordinals]
     return [_last_state(name, statefulset, moment.at) for name in names if name not in kept]
+
+
+def _concerns(moment: WholeTime, statefulset: JSONObject) -> bool:
+    """Return whether the group of a StatefulSet was whole at a moment, according to its leaders."""
+    owner = meta.controller_of(statefulset) or {}
+    return moment.leaders is None or owner.get("uid") in moment.leaders
 
 
 def _last_state(name: str, statefulset: JSONObject, whole: str) -> JSONObject:

@@ -121,18 +121,28 @@ def observed(index: int, *, workers: Sequence[str] = (WHOLE,), ready: bool = Tru
     return unseen.SeenGroup(leader, statefulset if size > 1 else None, [leader, *pods])
 
 
+def lost_groups(ready: int, *groups: unseen.SeenGroup) -> list[str]:
+    """Return the leaders of the groups that lost workers since a status that counts so many ready groups."""
+    moments = unseen.moments(unseen.LastStatus(ready=ready, whole_since="", written=WHOLE), groups)
+    return [
+        meta.name(group.leader)
+        for group in groups
+        if group.statefulset and any(unseen.lost(moment, group.statefulset, group.pods) for moment in moments)
+    ]
+
+
 @pytest.mark.parametrize(
     ("ready", "other", "expected"),
     [
         (1, observed(1), []),
         (2, observed(1), []),
         (1, observed(1, workers=[]), []),
-        (2, observed(1, workers=[]), [WRITTEN]),
+        (2, observed(1, workers=[]), ["web-1"]),
         (2, observed(1, workers=[SOON]), []),
-        (2, observed(1, workers=[LONG_AFTER]), [WRITTEN]),
-        (2, observed(1, ready=False), [WRITTEN]),
+        (2, observed(1, workers=[LONG_AFTER]), ["web-1"]),
+        (2, observed(1, ready=False), []),
         (2, observed(1, workers=[], size=1), []),
-        (2, observed(1, workers=[], size=2), [WRITTEN]),
+        (2, observed(1, workers=[], size=2), ["web-1"]),
     ],
     ids=[
         "more ready now", "as before", "waits for its first worker", "worker is missing", "worker is hardly younger", "worker is younger",
@@ -140,16 +150,30 @@ def observed(index: int, *, workers: Sequence[str] = (WHOLE,), ready: bool = Tru
     ],
 )  # fmt: skip
 def test_fewer_groups_as_before_than_ready_have_lost_workers(
-    ready: int, other: unseen.SeenGroup, expected: list[unseen.WholeTime]
+    ready: int, other: unseen.SeenGroup, expected: list[str]
 ) -> None:
-    last = unseen.LastStatus(ready=ready, whole_since="", written=WHOLE)
-    assert unseen.moments(last, [observed(0), other]) == expected
+    assert lost_groups(ready, observed(0), other) == expected
+
+
+@pytest.mark.parametrize(
+    ("ready", "expected"),
+    [(0, []), (1, ["web-1"]), (2, ["web-0", "web-1"]), (3, ["web-0", "web-1", "web-2"])],
+)
+def test_only_as_many_groups_as_are_missing_lost_workers(ready: int, expected: list[str]) -> None:
+    """A group with an older worker comes first, then the group with the oldest StatefulSet: others may have started."""
+    groups = observed(0, workers=[LONG_AFTER]), observed(1), observed(2, workers=[LONG_AFTER])
+    for seen, (created, workers) in zip(groups, (("10", 1), ("45", 2), ("30", 1)), strict=True):
+        assert seen.statefulset is not None
+        seen.statefulset["metadata"]["creationTimestamp"] = f"2026-03-01T11:{created}:00Z"
+        seen.statefulset["spec"]["replicas"] = workers
+    assert lost_groups(ready, *groups) == expected
 
 
 def test_transition_and_last_write_are_two_moments() -> None:
     last = unseen.LastStatus(ready=1, whole_since=WHOLE, written=LONG_AFTER)
-    expected = [CLOCK, unseen.WholeTime(LONG_AFTER, "2026-03-01T12:01:03Z")]
-    assert unseen.moments(last, []) == expected
+    leaders = frozenset({meta.uid(observed(0).leader)})
+    expected = [CLOCK, unseen.WholeTime(LONG_AFTER, "2026-03-01T12:01:03Z", leaders)]
+    assert unseen.moments(last, [observed(0, workers=[])]) == expected
     assert unseen.moments(unseen.LastStatus(ready=1, whole_since="", written=""), []) == []
 
 
@@ -170,4 +194,5 @@ def test_times_that_cannot_be_read_show_nothing(text: str) -> None:
 )
 def test_first_workers_show_how_much_clocks_differ(created: str, latest: str) -> None:
     last = unseen.LastStatus(ready=3, whole_since="", written=WHOLE)
-    assert unseen.moments(last, [observed(0, workers=[created])]) == [unseen.WholeTime(WHOLE, latest)]
+    moments = unseen.moments(last, [observed(0, workers=[created]), observed(1, workers=[])])
+    assert [(moment.at, moment.latest) for moment in moments] == [(WHOLE, latest)]
