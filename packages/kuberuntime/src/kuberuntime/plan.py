@@ -141,10 +141,14 @@ class Patch(Effect, frozen=True, kw_only=True):
 
 
 class Put(Effect, frozen=True, kw_only=True):
-    """Replace an object, or a subresource, at the version it carries; after a conflict the key is planned again."""
+    """Replace an object, or a subresource, at the version it carries; after a conflict the key is planned again.
+
+    `on_contention` is as in `Apply`.
+    """
 
     object: JSONObject
     subresource: str = ""
+    on_contention: tuple[Event, ...] = ()
 
 
 class PutStatus(Effect, frozen=True, kw_only=True):

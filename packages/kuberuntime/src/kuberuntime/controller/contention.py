@@ -5,16 +5,16 @@ written again. Other values, as in a rollout, never wait. The memory is bounded,
 """
 
 from collections import OrderedDict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey
 from kuberuntime.objects.resources import Resource
-from kuberuntime.plan import Apply, Patch, at
+from kuberuntime.plan import Apply, Patch, Put
 
 LIMIT: Final = 10
 """The number of equal writes within `WINDOW` after which they are slowed down."""
@@ -30,8 +30,13 @@ MOST: Final = 4096
 SHOWN: Final = 3
 """The maximum number of fields that a message names."""
 
-GUARDS: Final = frozenset({"uid", "resourceVersion", "name", "namespace"})
-"""The fields of `metadata` in a write that name the object, and are not written."""
+GUARDS: Final = frozenset(
+    {"uid", "resourceVersion", "name", "namespace", "generation", "creationTimestamp", "managedFields"}
+)
+"""The fields of `metadata` in a write that name the object or are set by API servers, and are not written."""
+
+Contestable: TypeAlias = Apply | Patch | Put
+"""The writes that are slowed down."""
 
 
 class Target(NamedTuple):
@@ -98,36 +103,63 @@ class Contention:
             self._writes.popitem(last=False)
 
 
-def written(action: Apply | Patch) -> JSONObject:
-    """Return the written fields without the identity of the object."""
-    body = action.object if isinstance(action, Apply) else action.patch
+def written(action: Contestable) -> JSONObject:
+    """Return the written fields without the identity of the object, and without a status that came with it."""
+    body = action.patch if isinstance(action, Patch) else action.object
     metadata = {name: value for name, value in meta.metadata(body).items() if name not in GUARDS}
-    return body | {"metadata": metadata}
+    kept = {name: value for name, value in body.items() if name != "status" or isinstance(action, Patch)}
+    return kept | {"metadata": metadata}
 
 
-def target_of(action: Apply | Patch) -> Target:
-    """Return the fields that an action writes; those of an apply are all of its manager."""
-    if isinstance(action, Apply):
-        return Target(action.resource, meta.key(action.object), (action.manager,))
-    return Target(action.resource, action.key, tuple(".".join(path) for path, _ in _leaves(written(action))))
+def target_of(action: Contestable) -> Target:
+    """Return the fields that an action writes: of an apply all of its manager, of a replacement all."""
+    match action:
+        case Apply():
+            return Target(action.resource, meta.key(action.object), (action.manager,))
+        case Put():
+            return Target(action.resource, meta.key(action.object), (action.subresource,))
+        case Patch():
+            return Target(action.resource, action.key, tuple(_text(path) for path, _ in _leaves(written(action))))
 
 
-def content_of(action: Apply | Patch) -> int:
+def content_of(action: Contestable) -> int:
     """Return the hash of the written values, within this process."""
     return hash(msgspec.json.encode(written(action)))
 
 
-def _leaves(value: JSONObject, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], JSON]]:
-    """Yield the paths and values of fields; lists are omitted, since the API server completes and reorders them."""
-    for name, inner in value.items():
+def _leaves(value: JSON, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], JSON]]:
+    """Yield the paths and values of fields.
+
+    The items of a list with names are fields. Other lists are omitted, since the API server completes and reorders them.
+    """
+    for name, inner in _members(value):
         path = (*above, name)
-        if isinstance(inner, dict):
+        if isinstance(inner, dict | list):
             yield from _leaves(inner, path)
-        elif inner is not None and not isinstance(inner, list):
+        elif inner is not None:
             yield path, inner
 
 
-def contested(action: Apply | Patch, stored: JSONObject) -> str:
+def _members(value: JSON) -> Iterable[tuple[str, JSON]]:
+    """Return the fields of an object, or the items of a list by their names; none if they have no names."""
+    if isinstance(value, dict):
+        return value.items()
+    if not isinstance(value, list) or not all(isinstance(item, dict) and item.get("name") for item in value):
+        return ()
+    return [(f"[name={item['name']}]", item) for item in value]
+
+
+def _at(value: JSON, path: Iterable[str]) -> JSON:
+    for name in path:
+        value = dict(_members(value)).get(name)
+    return value
+
+
+def _text(path: Iterable[str]) -> str:
+    return ".".join(path).replace(".[", "[")
+
+
+def contested(action: Contestable, stored: JSONObject) -> str:
     """Return a sentence about the written fields that have other values, and their writers; empty if there are none.
 
     >>> from kuberuntime.objects.resources import PODS
@@ -138,9 +170,9 @@ def contested(action: Apply | Patch, stored: JSONObject) -> str:
     """
     manager = action.manager if isinstance(action, Apply) else ""
     entries = meta.metadata(stored).get("managedFields") or []
-    paths = [path for path, value in _leaves(written(action)) if at(stored, path) != value]
+    paths = [path for path, value in _leaves(written(action)) if _at(stored, path) != value]
     return "; ".join(
-        f"{'.'.join(path)} is written by {manager or 'this process'} and by {_writers(entries, path, manager)}"
+        f"{_text(path)} is written by {manager or 'this process'} and by {_writers(entries, path, manager)}"
         for path in paths[:SHOWN]
     )
 
@@ -157,5 +189,6 @@ def _writers(entries: Sequence[JSONObject], path: tuple[str, ...], manager: str)
 def _owns(entry: JSONObject, path: tuple[str, ...]) -> bool:
     fields: JSON = entry.get("fieldsV1")
     for name in path:
-        fields = fields.get(f"f:{name}") if isinstance(fields, dict) else None
+        key = f'k:{{"name":"{name[6:-1]}"}}' if name.startswith("[name=") else f"f:{name}"
+        fields = fields.get(key) if isinstance(fields, dict) else None
     return fields is not None

@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
-from kuberuntime.controller.contention import Contention, Target, content_of, contested, target_of
+from kuberuntime.controller.contention import Contention, Contestable, Target, content_of, contested, target_of
 from kuberuntime.controller.executionerrors import ActionError, ExecutionError, PlanError, PostponedError, RequeueError
 from kuberuntime.controller.writes import Removed, Write, Written, describe
 from kuberuntime.errors import (
@@ -179,7 +179,7 @@ class Executor:
     async def _write(self, action: WriteAction, writes: list[Write]) -> None:
         started = self._clock.monotonic()
         try:
-            if isinstance(action, Apply | Patch) and action.on_contention:
+            if isinstance(action, Contestable) and action.on_contention:
                 outcome = await self._uncontested(action)
             else:
                 outcome = await self._send(action)
@@ -230,7 +230,7 @@ class Executor:
                     raise AlreadyExistsError(error.status | {"message": message}) from error
             raise
 
-    async def _uncontested(self, action: Apply | Patch) -> _Outcome:
+    async def _uncontested(self, action: Contestable) -> _Outcome:
         """Perform a write, unless another writer takes it back again and again: then it waits."""
         target, content = target_of(action), content_of(action)
         wait = self._contention.wait(target, content, self._clock.monotonic())
@@ -240,11 +240,12 @@ class Executor:
         self._contention.wrote(target, content, self._clock.monotonic())
         return outcome
 
-    async def _is_contested(self, action: Apply | Patch, target: Target) -> bool:
+    async def _is_contested(self, action: Contestable, target: Target) -> bool:
         """Return whether fields of the stored object have other values, and report these and their writers."""
         stored = next(iter(await self._same_name(action.resource, target.key)), None)
         fields = contested(action, stored) if stored else ""
         if fields:
+            log.warning("others take back a write", kind=action.resource.kind, object=str(target.key), fields=fields)
             self._record(naming_events(action.on_contention, fields))
         else:
             self._contention.settle(target)

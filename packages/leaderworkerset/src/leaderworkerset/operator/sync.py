@@ -36,6 +36,7 @@ from kuberuntime.plan import (
     identified_patch,
 )
 from leaderworkerset.api import metadata
+from leaderworkerset.core import decisionevents
 from leaderworkerset.install.installsettings import CERTIFICATES, ISSUERS, SERVICE_MONITORS
 from leaderworkerset.install.objects import Declared
 from leaderworkerset.operator import desired, openshift, operand, operatorstatus
@@ -286,7 +287,9 @@ def _writes(difference: Difference, place: OperatorPlace) -> list[Action]:
     failure = (_event("Warning", f"{kind.kind}{verb.removesuffix('d')}Failed", note, place),)
     success = (_event("Normal", f"{kind.kind}{verb}", f"{verb} {name} because {why}", place),)
     if live is not None and not difference.anew:
-        return [Put(resource=kind, object=obj, on_success=success, on_failure=failure)]
+        slow = f"{{error}}: {name} is written every 30 s"
+        contended = (_event("Warning", decisionevents.CONTENTION, slow, place),)
+        return [Put(resource=kind, object=obj, on_success=success, on_failure=failure, on_contention=contended)]
     apply = Apply(resource=kind, object=obj, manager=FIELD_MANAGER, on_success=success, on_failure=failure)
     return [apply] if live is None else [_delete(kind, live, place), apply]
 

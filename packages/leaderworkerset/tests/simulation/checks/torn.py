@@ -120,7 +120,7 @@ class Torn:
         return [(since, timestamps.render(timestamps.parse(since) + granted)) for since, granted in pairs]
 
     def _leaders(self, lws: JSONObject) -> int:
-        """Count the leaders of a LeaderWorkerSet; `status.replicas` does not count one that has just been recreated."""
+        """Count the leaders of a LeaderWorkerSet; `status.replicas` does not count a leader that has just been recreated."""
         marks = {labels.NAME: meta.name(lws), labels.WORKER_INDEX: "0"}
         return sum(marks.items() <= meta.labels(pod).items() for pod in self._all(PODS.group_resource))
 

@@ -18,7 +18,7 @@ from kuberuntime.controller.contention import (
 )
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import STATEFULSETS
-from kuberuntime.plan import Apply, Patch
+from kuberuntime.plan import Apply, Patch, Put
 
 WEB = Target(STATEFULSETS, ObjectKey("default", "web"), ("lws",))
 
@@ -139,7 +139,7 @@ def test_writers_of_a_contested_field_are_named(managed: list[tuple[str, str, bo
         for name, how, owns in managed
     ]
     metadata: JSONObject = {"name": "web", "labels": {"role": "other", "app": "web"}, "managedFields": entries}
-    stored = {"metadata": metadata, "spec": {"list": [1, 2]}}
+    stored = {"metadata": metadata, "spec": {"list": [1, 2], "ports": [{"port": 1}]}}
     desired = {"metadata": {"name": "web", "labels": {"role": "leader", "app": "web"}}, "spec": {"list": [1]}}
     apply = Apply(resource=STATEFULSETS, object=desired, manager="lws")
 
@@ -148,3 +148,34 @@ def test_writers_of_a_contested_field_are_named(managed: list[tuple[str, str, bo
         contested(Apply(resource=STATEFULSETS, object=stored | {"metadata": {"name": "web"}}, manager="lws"), stored)
         == ""
     )
+
+
+@pytest.mark.parametrize(
+    ("items", "expected"),
+    [
+        ([{"name": "main", "image": "app:1"}], ""),
+        ([{"name": "new", "image": "x"}, {"name": "main", "image": "app:1"}], ""),
+        ([{"name": "main", "image": "app:2"}], "spec.items[name=main].image is written by lws and by kyverno (Update)"),
+        ([], ("spec.items[name=main].name is written by lws and by a writer that removes it; "
+             "spec.items[name=main].image is written by lws and by kyverno (Update)")),
+    ],
+    ids=["as written", "in another order", "another value", "removed"],
+)  # fmt: skip
+def test_items_of_named_lists_are_fields(items: list[JSONObject], expected: str) -> None:
+    fields: JSONObject = {"f:spec": {"f:items": {'k:{"name":"main"}': {"f:image": {}}}}}
+    entry = {"manager": "kyverno", "operation": "Update", "fieldsV1": fields}
+    stored = {"metadata": {"managedFields": [entry]}, "spec": {"items": items}}
+    desired = {"metadata": {"name": "web"}, "spec": {"items": [{"name": "main", "image": "app:1"}]}}
+    assert contested(Apply(resource=STATEFULSETS, object=desired, manager="lws"), stored) == expected
+
+
+def test_replacement_is_the_same_at_any_version() -> None:
+    """A status that comes with the object, and the fields that API servers set, are not written."""
+    first, second = (
+        Put(
+            resource=STATEFULSETS,
+            object={"metadata": {"name": "web", "generation": number}, "spec": {"a": 1}, "status": {"b": number}},
+        )
+        for number in (1, 2)
+    )
+    assert (target_of(first), content_of(first)) == (target_of(second), content_of(second))

@@ -82,7 +82,7 @@ def _narrow(moment: WholeTime, ready: int, groups: Sequence[SeenGroup]) -> Whole
     """Return the moment for the groups that must have lost workers; None if there are none.
 
     A status counts groups, and does not name them. If more groups have younger workers than are missing from the count,
-    the first ones are those that probably were whole: with older workers, then with the oldest StatefulSet.
+    the groups that probably were whole come first. They have older workers, or the oldest StatefulSet.
     """
     missing = max(ready - sum(_is_as_before(group, moment) for group in groups), 0)
     candidates = sorted(_candidates(groups, moment))

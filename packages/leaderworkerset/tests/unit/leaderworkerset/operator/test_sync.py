@@ -1,5 +1,6 @@
 """The reconciliation of the object `cluster`: plans by the existing objects."""
 
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -19,8 +20,9 @@ from tests.unit.leaderworkerset.operator.clusters import (
     status_of,
 )
 
+from kuberuntime.controller.contention import content_of, contested, target_of
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import (
     CLUSTER_ROLES,
     CONFIG_MAPS,
@@ -134,6 +136,31 @@ def test_drift_is_reverted(kind: Resource, name: str, change: dict[str, Any]) ->
     (action,) = [one for one in actions(again) if isinstance(one, Apply | Put)]
     reasons = [event.reason for event in (*action.on_success, *action.on_failure)]
     assert reasons == [f"{kind.kind}Updated", f"{kind.kind}UpdateFailed"]
+
+
+def test_drift_that_another_writer_repeats_is_slowed_down() -> None:
+    """The replacement counts as the same whatever the version of the object, and names the other writer (LWS-E120)."""
+    found = cluster()
+    live = dict(installed(found))
+    key = next(key for one, key in live if one == DEPLOYMENTS)
+    drifted = deepcopy(live[DEPLOYMENTS, key])
+    (container,) = drifted["spec"]["template"]["spec"]["containers"]
+    container["image"] = "mirror.example/lws"
+    fields: JSONObject = {"f:image": {}}
+    for name in (f'k:{{"name":"{container["name"]}"}}', "f:containers", "f:spec", "f:template", "f:spec"):
+        fields = {name: fields}
+    entry = {"manager": "argocd", "operation": "Update", "fieldsV1": fields}
+    puts = []
+    for version in (1, 2):
+        drifted["metadata"] |= {"generation": version, "resourceVersion": str(version), "managedFields": [entry]}
+        live[DEPLOYMENTS, key] = deepcopy(drifted)
+        puts += [one for one in actions(plan(observed(found, live))) if isinstance(one, Put)]
+    first, second = puts
+    assert (target_of(first), content_of(first)) == (target_of(second), content_of(second))
+    assert contested(second, drifted) == (
+        f"spec.template.spec.containers[name={container['name']}].image is written by this process and by argocd (Update)"
+    )
+    assert [(event.type, event.reason) for event in second.on_contention] == [("Warning", "FieldContention")]
 
 
 def test_recreated_object_owns_everything_by_its_new_uid() -> None:
