@@ -1,15 +1,16 @@
 """A month of maintenance for managers in `bench.scale`: nodes are emptied one after another under groups of four.
 
-A group is whole while its leader and the workers that were first created for it live. The numbers are the seconds in which
+Pods need a second to end. A group is whole while its leader and the workers that were first created for it live. The numbers are the seconds in which
 not all groups are whole, the sum of these over groups, and how many groups were recreated.
 """
 
 import argparse
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
 from bench.phases import Bench
 from tests.integration.clusters import objects
@@ -21,12 +22,23 @@ from kuberuntime.objects.resources import NODES, PODS, Resource
 from leaderworkerset.api import groupname
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
+
+def _template(image: str = "app:1") -> JSONObject:
+    """Return a template of pods that need a second to end."""
+    return {"metadata": {"annotations": {objects.END_DELAY_ANNOTATION: "1s"}}} | objects.pod_template(image)
+
+
 GROUPS: Final = 4
 SIZE: Final = 4
 STEPS: Final = 8
 """Nodes that are emptied."""
 POLL: Final = 0.05
+ABSENCE: Final = 2.0
+"""Seconds between the death of a manager and the start of the next one."""
+TEMPLATES: Final = {"leaderTemplate": _template(), "workerTemplate": _template()}
 TAINTS: Final = [{"key": "maintenance", "effect": "NoExecute"}]
+Way: TypeAlias = Callable[[Bench, str, Sequence[JSONObject]], Awaitable[None]]
+"""A function that empties a node with these pods."""
 SURGE: Final = {"maxUnavailable": 0, "maxSurge": 1}
 
 
@@ -66,34 +78,46 @@ class Wholeness:
         )
 
 
+@dataclass(frozen=True)
+class Scenario:
+    """A way to empty nodes, and what happens meanwhile: a rollout, an autoscaler, deaths of the manager."""
+
+    way: Way
+    rolls: bool = False
+    scales: bool = False
+    kills: frozenset[int] = frozenset()
+    """The steps in which the manager is killed; another one starts after `ABSENCE`."""
+
+
 async def month(bench: Bench, _: argparse.Namespace) -> None:
-    """Empty nodes by evictions and by taints, and by evictions in the middle of a rollout with surge."""
-    for way in ("drained", "tainted", "drained in a rollout"):
-        name = way.replace(" ", "-")
-        await bench.create(name, GROUPS, SIZE, rollout=SURGE)
+    """Play all scenarios, one after another."""
+    for title, scenario in SCENARIOS.items():
+        name = title.translate(str.maketrans("", "", ",")).replace(" ", "-")
+        await bench.create(name, GROUPS, SIZE, rollout=SURGE, template=TEMPLATES)
         await bench.whole(name, GROUPS)
-        async with bench.phase(f"month: nodes {way}", nodes=STEPS) as line:
-            line.update(await _empty(bench, name, way))
-        await bench.space.scale(name, 0)
+        async with bench.phase(f"month: {title}", nodes=STEPS) as line:
+            line.update(await _play(bench, name, scenario))
+        await bench.space.client.delete(LEADERWORKERSETS, ObjectKey(bench.space.namespace, name))
         await bench.pods(0)
 
 
-async def _empty(bench: Bench, name: str, way: str) -> dict[str, float]:
-    whole = Wholeness()
+async def _play(bench: Bench, name: str, scenario: Scenario) -> dict[str, float]:
+    whole, key = Wholeness(), ObjectKey(bench.space.namespace, name)
     whole.observe(await _pods(bench))
     before = len(whole.leaders)
     for number in range(STEPS):
-        if way.endswith("rollout") and number == 2:
-            patch = {"spec": {"leaderWorkerTemplate": {"workerTemplate": objects.pod_template("app:2")}}}
-            key = ObjectKey(bench.space.namespace, name)
+        if scenario.rolls and number == 2:
+            patch = {"spec": {"leaderWorkerTemplate": {"workerTemplate": _template("app:2")}}}
             await bench.space.client.patch(LEADERWORKERSETS, key, patch, kind="merge")
         pods = await _pods(bench)
         node = str(meta.spec(pods[number % len(pods)])["nodeName"])
-        change: JSONObject = {"taints": TAINTS} if way == "tainted" else {"unschedulable": True}
-        await bench.space.client.patch(NODES, ObjectKey("", node), {"spec": change}, kind="merge")
         lost = [pod for pod in pods if meta.spec(pod).get("nodeName") == node]
-        if way != "tainted":
-            await asyncio.gather(*(_evict(bench, pod) for pod in lost))
+        whole.observe(pods)
+        await scenario.way(bench, node, lost)
+        if number in scenario.kills:
+            await bench.restart(ABSENCE)
+        if scenario.scales:
+            await bench.space.scale(name, GROUPS + 1 + number % 2)
         await _recovered(bench, whole, {meta.uid(pod) for pod in lost})
         opened = {"spec": {"taints": None, "unschedulable": None}}
         await bench.space.client.patch(NODES, ObjectKey("", node), opened, kind="merge")
@@ -103,6 +127,46 @@ async def _empty(bench: Bench, name: str, way: str) -> dict[str, float]:
         "group_seconds": round(whole.group_seconds, 2),
         "recreated": recreated,
     }
+
+
+async def _drain(bench: Bench, node: str, pods: Sequence[JSONObject]) -> None:
+    await _change_node(bench, node, {"unschedulable": True})
+    await asyncio.gather(*(_evict(bench, pod) for pod in pods))
+
+
+async def _taint(bench: Bench, node: str, _: Sequence[JSONObject]) -> None:
+    await _change_node(bench, node, {"taints": TAINTS})
+
+
+async def _preempt(bench: Bench, node: str, pods: Sequence[JSONObject]) -> None:
+    """Delete the pods as the scheduler does for pods of a higher priority."""
+    await _delete_explained(bench, node, pods, "PreemptionByScheduler")
+
+
+async def _lose(bench: Bench, node: str, pods: Sequence[JSONObject]) -> None:
+    """Delete the pods without grace, as the garbage collector of pods does after their node."""
+    await _delete_explained(bench, node, pods, "DeletionByPodGC", grace_period=0)
+
+
+async def _delete(bench: Bench, _: str, pods: Sequence[JSONObject]) -> None:
+    """Delete one pod by hand."""
+    await bench.space.client.delete(PODS, meta.key(pods[0]))
+
+
+async def _delete_explained(
+    bench: Bench, node: str, pods: Sequence[JSONObject], reason: str, grace_period: int | None = None
+) -> None:
+    await _change_node(bench, node, {"unschedulable": True})
+    target = {"type": "DisruptionTarget", "status": "True", "reason": reason}
+    for pod in pods:
+        with suppress(NotFoundError):  # it has ended with its group
+            change: JSONObject = {"status": {"conditions": [*meta.status(pod)["conditions"], target]}}
+            await bench.space.client.patch(PODS, meta.key(pod), change, kind="merge", subresource="status")
+            await bench.space.client.delete(PODS, meta.key(pod), grace_period=grace_period)
+
+
+async def _change_node(bench: Bench, node: str, spec: JSONObject) -> None:
+    await bench.space.client.patch(NODES, ObjectKey("", node), {"spec": spec}, kind="merge")
 
 
 async def _recovered(bench: Bench, whole: Wholeness, lost: set[str]) -> None:
@@ -126,7 +190,18 @@ async def _evict(bench: Bench, pod: JSONObject) -> None:
         "kind": "Eviction",
         "metadata": {"name": key.name, "namespace": key.namespace},
     }
-    try:
+    with suppress(NotFoundError):  # it has ended with its group
         await bench.space.client.create(Resource("", "v1", f"pods/{key.name}/eviction", "Eviction"), eviction)
-    except NotFoundError:  # it has ended with its group
-        return
+
+
+SCENARIOS: Final = {
+    "nodes drained": Scenario(_drain),
+    "nodes tainted": Scenario(_taint),
+    "pods preempted": Scenario(_preempt),
+    "nodes lost": Scenario(_lose),
+    "pods deleted by hand": Scenario(_delete),
+    "nodes drained in a rollout with surge": Scenario(_drain, rolls=True),
+    "nodes tainted in a rollout with surge": Scenario(_taint, rolls=True),
+    "nodes drained, with an autoscaler": Scenario(_drain, scales=True),
+    "nodes drained, the manager killed twice": Scenario(_drain, kills=frozenset({2, 5})),
+}

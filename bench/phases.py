@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -41,11 +41,24 @@ class Bench:
     process: int
     webhooks: int
     lines: list[Line]
+    replace: Callable[[float], Awaitable[int]]
+    """Kills the manager, starts it again after so many seconds, and returns its process."""
+    spent: float = 0.0
+    """The processor time of killed processes."""
+
+    def cpu_seconds(self) -> float:
+        """Return the processor time of the manager."""
+        return self.spent + cpu_seconds(self.process)
+
+    async def restart(self, absence: float) -> None:
+        """Kill the manager, and start it again later."""
+        self.spent = self.cpu_seconds()
+        self.process = await self.replace(absence)
 
     @asynccontextmanager
     async def phase(self, measurement: str, **facts: Any) -> AsyncIterator[Line]:
         """Measure the work inside the context, which may add numbers to the line."""
-        mark, cpu, start = self.world.audit.mark(), cpu_seconds(self.process), time.monotonic()
+        mark, cpu, start = self.world.audit.mark(), self.cpu_seconds(), time.monotonic()
         accepted = self.world.balancer.accepted
         more: Line = {}
         yield more
@@ -53,7 +66,7 @@ class Bench:
         writes = self.world.writes(mark)
         line = {
             "seconds": round(seconds, 2),
-            "cpu_seconds": round(cpu_seconds(self.process) - cpu, 2),
+            "cpu_seconds": round(self.cpu_seconds() - cpu, 2),
             "writes": sum(writes.values()),
             "event_writes": sum(count for write, count in writes.items() if "events" in write),
             "status_writes": sum(count for write, count in writes.items() if write.endswith("/status")),

@@ -11,7 +11,8 @@
     slow      20 groups of 2 rolled a quarter at a time, whose pods take 20 s to start: its time as a share of four waves
     reviews   300 admissions of pods a second, for 20 s: P50 and P99 of the answers
     start     the seconds in which a manager starts with 100 sets, and takes over from an ending manager
-    month     8 nodes emptied one after another under 4 groups of 4: by evictions, by taints, in a rollout with surge
+    month     8 nodes emptied one after another under 4 groups of 4: drained, tainted, preempted, lost, in a rollout with surge,
+              with an autoscaler, with a manager that is killed twice, and without leases
     many      2,000 LeaderWorkerSets of 5 pods (`--many`): seconds, and the manager's memory, also per LeaderWorkerSet
 
 Each line has seconds, and of the manager's process its processor time, resident memory and, by the API server's audit
@@ -27,11 +28,11 @@ import asyncio
 import json
 import sys
 import tempfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeAlias
 
 import structlog
 from bench.forms import FORMS
@@ -65,35 +66,62 @@ retries share ten a second. After a rollout of hundreds of groups, a retry waits
 """
 
 
-Running: TypeAlias = tuple[int, int]
-"""The process of a manager, and the port of its webhooks."""
+@dataclass(frozen=True)
+class Running:
+    """The process of a manager, the port of its webhooks, and what kills it and starts it after so many seconds."""
+
+    process: int
+    webhooks: int
+    replace: Callable[[float], Awaitable[int]]
 
 
 @asynccontextmanager
-async def ours(world: World, name: str) -> AsyncIterator[Running]:
+async def ours(world: World, name: str, *, elects: bool) -> AsyncIterator[Running]:
     """Run a manager of this project that leads."""
-    replica = await world.start(name, leaderElection=USUAL_ELECTION)
-    await world.await_master(replica)
-    yield replica.process.pid, replica.webhooks
+    replica = await world.start(name, leaderElection=USUAL_ELECTION if elects else {"leaderElect": False})
+    if elects:
+        await world.await_master(replica)
+
+    async def replace(absence: float) -> int:
+        replica.kill()
+        await asyncio.sleep(absence)
+        replica.start()
+        await replica.await_ready()
+        return replica.process.pid
+
+    yield Running(replica.process.pid, replica.webhooks, replace)
 
 
 @asynccontextmanager
-async def theirs(world: World, name: str) -> AsyncIterator[Running]:
-    """Run the Go manager."""
+async def theirs(world: World, name: str, *, elects: bool) -> AsyncIterator[Running]:
+    """Run the Go manager, without a lease."""
+    del elects
     kubeconfig, port = await prepare(world, name)
     await call_all_webhooks(world.client)
-    async with go_manager(kubeconfig, world.directory, port) as process:
-        yield process.pid, port
+    async with AsyncExitStack() as stack:
+        process = await stack.enter_async_context(go_manager(kubeconfig, world.directory, port))
+
+        async def replace(absence: float) -> int:
+            process.kill()
+            await asyncio.sleep(absence)
+            return (await stack.enter_async_context(go_manager(kubeconfig, world.directory, port))).pid
+
+        yield Running(process.pid, port, replace)
 
 
 @asynccontextmanager
-async def bare(world: World, name: str) -> AsyncIterator[Running]:
-    """Run the manager that does the minimum (`bench/bare.py`)."""
+async def bare(world: World, name: str, *, elects: bool) -> AsyncIterator[Running]:
+    """Run the manager that does the minimum (`bench/bare.py`), without a lease."""
+    del elects
     kubeconfig, port = await prepare(world, name)
     words = (str(kubeconfig), str(world.directory / CERTIFICATES), str(port))
     process = await asyncio.create_subprocess_exec(sys.executable, "-m", "bench.bare", *words)
+
+    async def replace(_: float) -> int:
+        raise NotImplementedError("this manager is not killed")
+
     try:
-        yield process.pid, port
+        yield Running(process.pid, port, replace)
         assert process.returncode is None, process.returncode
     finally:
         with suppress(ProcessLookupError):
@@ -160,9 +188,12 @@ async def measure(plane: Plane, directory: Path, options: argparse.Namespace) ->
                     await add_nodes(world, options.nodes)
                     space = Space(world.client, f"{form}-{manager}-{run}")
                     await space.open()
-                    async with MANAGERS[manager](world, f"{form}-{manager}-{run}") as (process, port):
+                    # A killed manager would wait for its own lease, and the Go manager runs without one.
+                    elects = form != "month"
+                    async with MANAGERS[manager](world, f"{form}-{manager}-{run}", elects=elects) as running:
                         await asyncio.sleep(SETTLE)
-                        bench = Bench(world, space, manager, run, process, port, lines)
+                        process, port = running.process, running.webhooks
+                        bench = Bench(world, space, manager, run, process, port, lines, running.replace)
                         await FORMS[form](bench, options)
                         await clear(bench)
     return lines

@@ -8,6 +8,7 @@ If a port is given, it serves the webhooks there, with the certificate in `direc
 
 import asyncio
 import os
+import signal
 import subprocess
 import urllib.request
 from collections.abc import AsyncIterator
@@ -35,7 +36,10 @@ CONFIGURATION: Final = {
 async def go_manager(
     kubeconfig: Path, directory: Path, webhooks: int | None = None
 ) -> AsyncIterator["subprocess.Popen[bytes]"]:
-    """Run it until the context is left, which is given its process; raise StartError when it does not come up."""
+    """Run it until the context is left, which is given its process; raise StartError when it does not come up.
+
+    The caller may kill it.
+    """
     program = build.LWS.find()
     assert program is not None, build.LWS.missing
     (port,) = free_ports(1)
@@ -47,7 +51,7 @@ async def go_manager(
     try:
         await _await_ready(process, port, directory / "go.log")
         yield process
-        assert process.poll() is None, _end_of(directory / "go.log")
+        assert process.poll() in (None, -signal.SIGKILL), _end_of(directory / "go.log")
     finally:
         await asyncio.to_thread(stop, process)
 

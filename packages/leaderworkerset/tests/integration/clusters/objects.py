@@ -14,6 +14,8 @@ GATE: Final = "tests.example.com/released"
 
 START_DELAY_ANNOTATION: Final = "tests.example.com/start-delay"
 
+END_DELAY_ANNOTATION: Final = "tests.example.com/end-delay"
+
 
 def slow_template(seconds: int) -> JSONObject:
     """Return a pod template whose image takes the given time to pull."""
