@@ -19,6 +19,7 @@ import msgspec
 from docs import codenames, generatedpage
 
 from kuberuntime.objects.duration import Duration
+from kuberuntime.standardstreams import PIPE_CLOSED
 from leaderworkerset.api import descriptions, disaggregatedset_crd
 from leaderworkerset.api.conditions import AVAILABLE, CONDITIONS, PROGRESSING
 from leaderworkerset.api.crd import leaderworkerset_crd
@@ -368,7 +369,7 @@ def exit_codes() -> Iterator[tuple[str, str, str]]:
     yield "`lws`", str(errors.USAGE), "Invalid arguments. Nothing was changed."
     yield "`lws`", str(errors.TIMED_OUT), "Timeout."
     yield "`lws`", str(errors.INTERRUPTED), "Interrupted (Ctrl-C)."
-    yield "`lws`", str(errors.PIPE_CLOSED), "The reader closed the pipe."
+    yield "`lws`", str(PIPE_CLOSED), "The reader closed the pipe."
     yield "`lws diff`", "0, 1, 2", "No difference, a difference, an error."
     yield "`lws exec`", "any", "The exit code of the command in the container."
     for exit_code in sorted(set(EXIT_CODES.values())):

@@ -19,10 +19,10 @@ from kuberuntime.objects import timestamps
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CORE_EVENTS, PODS, STATEFULSETS
 from leaderworkerset.api import labels
+from leaderworkerset.api.episode import Episode
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.dashboard.pages.header import ClusterIdentity
 from leaderworkerset.dashboard.pages.timeline import READING
-from leaderworkerset.recording.episode import Episode
 
 FOLDER: Final = Path("docs/how-to/dashboard")
 PAGES: Final = {

@@ -16,9 +16,9 @@ from tests.unit.leaderworkerset.cli.views.test_episodetable import FULL
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.serving.bindaddresses import Address
 from kuberuntime.serving.serving import Listener
+from leaderworkerset.api.episode import Episode
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.dashboard.staticfiles import folder
-from leaderworkerset.recording.episode import Episode
 
 pytestmark = pytest.mark.slow
 

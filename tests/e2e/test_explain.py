@@ -12,7 +12,7 @@ import pytest
 from tests.e2e.harness import LWS, SLEEP, Cluster, is_whole, lws, shell_script, template
 
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.cli.errors import PIPE_CLOSED
+from kuberuntime.standardstreams import PIPE_CLOSED
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 

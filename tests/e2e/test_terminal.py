@@ -10,7 +10,7 @@ import yaml
 from tests.e2e.harness import LWS, SLEEP, Cluster, Shell, first_note, line_with, lines_with, lws, ranks, shell_script
 from tests.e2e.terminals import ANSI, terminal
 
-from leaderworkerset.cli.errors import PIPE_CLOSED
+from kuberuntime.standardstreams import PIPE_CLOSED
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 

@@ -21,7 +21,6 @@ ROLES_OF_FOLDERS: Final = {
         "pod": "as disaggregatedset",
         "reconcile": "the decision about one object of a kind: leaderworkerset, pod, the disruption budgets of a set",
         "spec": "the type by which the registry knows what a folder holds: a controller, a webhook",
-        "wording": "the sentences and phrases about what a folder knows: views, recording",
     },
 }
 """For each package, the names of modules that occur in several of its folders, and their common role."""

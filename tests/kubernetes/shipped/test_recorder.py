@@ -22,9 +22,9 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONFIG_MAPS, PODS
 from leaderworkerset.api import labels
+from leaderworkerset.api.episode import Episode, Outcome
 from leaderworkerset.api.progressnotes import of_annotation
 from leaderworkerset.cli.cluster import recordings
-from leaderworkerset.recording.episode import Episode, Outcome
 
 pytestmark = pytest.mark.slow
 

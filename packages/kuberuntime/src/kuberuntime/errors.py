@@ -166,3 +166,10 @@ def from_response(code: int, body: bytes) -> APIError:
         text = body[:EXCERPT].decode(errors="replace").strip()
         status = {"kind": "Status", "message": f"the server answered {code}: {text}" if text else ""}
     return from_status({"code": code} | status)
+
+
+def leaves(error: Exception) -> list[Exception]:
+    """Return the errors of a group and of its nested groups."""
+    if isinstance(error, ExceptionGroup):
+        return [leaf for exception in error.exceptions for leaf in leaves(exception)]
+    return [error]

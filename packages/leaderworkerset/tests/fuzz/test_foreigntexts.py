@@ -26,7 +26,7 @@ from tests.fuzz.test_dashboard import ask
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
 from kuberuntime.clock import SystemClock
-from kuberuntime.errors import KubeError
+from kuberuntime.errors import KubeError, leaves
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CORE_EVENTS, NODES, PODS
 from leaderworkerset.api import labels
@@ -269,8 +269,8 @@ def command_fault(target: Target, words: Sequence[str]) -> str:
     error = result.exception
     if error is not None and not isinstance(error, SystemExit):
         expected = (errors.CommandError, KubeError, OSError, click.ClickException, click.exceptions.Exit)
-        leaves = errors.leaves(error) if isinstance(error, Exception) else [error]
-        if not all(isinstance(leaf, expected) for leaf in leaves):
+        raised = leaves(error) if isinstance(error, Exception) else [error]
+        if not all(isinstance(leaf, expected) for leaf in raised):
             return f"raised {error!r}"
     if taken > LONGEST:
         return f"took {taken:.1f} s"

@@ -1,6 +1,10 @@
 """Timestamps in the format of the API: RFC 3339 with whole seconds, UTC."""
 
 from datetime import UTC, datetime
+from typing import Final
+
+BEGINNING: Final = datetime.min.replace(tzinfo=UTC)
+"""A time before all others, for objects without a time."""
 
 
 def render(moment: datetime) -> str:
@@ -34,3 +38,8 @@ def read(text: str) -> datetime | None:
     except ValueError:
         return None
     return moment if moment.tzinfo else None
+
+
+def moment(text: str | None) -> datetime:
+    """Read an untrusted timestamp; `BEGINNING` if there is none."""
+    return read(text or "") or BEGINNING

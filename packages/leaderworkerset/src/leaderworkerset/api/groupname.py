@@ -8,20 +8,27 @@
 In: a pod after admission. Objects of a group are found by one of these names, never by an index.
 """
 
+import re
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypeAlias
 
 from kuberuntime.objects import decimals, meta, ordinals
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.api.policytypes import WITH_RANDOM_KEYS
 
+GroupName: TypeAlias = int | str
+"""The name of a group: its index, or the characters of its random key that are part of its host names."""
+
 HOST_CHARACTERS: Final = 8
 """The characters of a random key that are part of host names."""
 
 KEY_CHARACTERS: Final = 40
 """The characters of a random key, more than any index has."""
+
+KEY: Final = re.compile(r"[0-9a-f]{8,40}")
+"""The pattern of a random key, or of its prefix that names the group; no index has as many digits."""
 
 GROUP_LABELS: Final = (labels.GROUP_INDEX, labels.GROUP_KEY)
 """The labels of a group's pods, in addition to the name of their LeaderWorkerSet."""
@@ -91,6 +98,23 @@ def is_leader(pod: JSONObject) -> bool:
 def rank(pod: JSONObject) -> int | None:
     """Return the rank of a pod in its group by its label, None if the label is not a number."""
     return decimals.natural(meta.labels(pod).get(labels.WORKER_INDEX, ""))
+
+
+def place_of(pod: JSONObject) -> tuple[GroupName, int] | None:
+    """Return the group and rank of a pod by its labels, None if it has none."""
+    group, number = name_of(label(pod)), rank(pod)
+    return None if group is None or number is None else (group, number)
+
+
+def name_of(text: str) -> GroupName | None:
+    """Return the name of the group with this label, None if the label names none.
+
+    >>> name_of("12"), name_of("95e88034e460983f51a9952fe128729fbc0663b5"), name_of("95e88034"), name_of("a")
+    (12, '95e88034', '95e88034', None)
+    """
+    if len(text) >= HOST_CHARACTERS and KEY.fullmatch(text):
+        return text[:HOST_CHARACTERS]
+    return decimals.natural(text)
 
 
 def leader_of(pod: JSONObject) -> str:

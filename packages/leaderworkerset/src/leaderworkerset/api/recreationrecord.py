@@ -5,6 +5,7 @@ pod. Its content is in annotations. Other users may be allowed to write Controll
 counts as absent.
 """
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
@@ -20,6 +21,11 @@ SUFFIX: Final = "-recreations"
 """The suffix of a record's name, after the name of the leader pod."""
 
 UNKNOWN: Final = UID("")
+
+RECORDED: Final = re.compile(
+    r"(?P<container>\S+): exit code (?P<code>[0-9]{1,10})(?:, (?P<reason>\w+)(?=[:,]|$))?(?:: |, last line: )?(?P<line>.*)"
+)
+"""The description of an ended container in a record of recreations (`core.restarts.failure`)."""
 
 
 class RecreationState(StrEnum):

@@ -13,7 +13,10 @@ from typing import Any, NoReturn
 import click
 
 import leaderworkerset
-from leaderworkerset.cli import errors, nearmisses, streams
+from kuberuntime import standardstreams
+from kuberuntime.errors import leaves
+from kuberuntime.standardstreams import PIPE_CLOSED
+from leaderworkerset.cli import errors, nearmisses
 from leaderworkerset.cli.commandtable import COMMANDS, SECTIONS, Needs
 from leaderworkerset.cli.shell.hoisting import LOCAL, hoist
 from leaderworkerset.cli.shell.lazygroup import LazyGroup
@@ -54,7 +57,7 @@ def lws(ctx: click.Context, /, **options: Any) -> None:
 
 def main(words: list[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code."""
-    streams.prepare()
+    standardstreams.prepare()
     if "_LWS_COMPLETE" in os.environ:
         from leaderworkerset.cli.shell import quickcompletion
 
@@ -62,8 +65,8 @@ def main(words: list[str] | None = None) -> NoReturn:
     try:
         code = run(sys.argv[1:] if words is None else words)
     except BrokenPipeError:  # nobody reads the error message
-        code = errors.PIPE_CLOSED
-    streams.leave(code)
+        code = PIPE_CLOSED
+    standardstreams.leave(code)
 
 
 def run(words: list[str]) -> int:
@@ -74,8 +77,8 @@ def run(words: list[str]) -> int:
         return end.exit_code
     except (click.Abort, KeyboardInterrupt):
         return errors.INTERRUPTED
-    except streams.UnreadError:
-        return errors.PIPE_CLOSED
+    except standardstreams.UnreadError:
+        return PIPE_CLOSED
     except Exception as error:  # noqa: BLE001 - the edge of the program: unexpected errors are raised again
         code = report(error)
         if note := misplaced_name(words):
@@ -110,18 +113,18 @@ def report(error: Exception) -> int:
         error.show(output)
         click.echo(output.getvalue().replace("Error: ", "error: ", 1), err=True, nl=False)  # as for all other errors
         return errors.USAGE if isinstance(error, click.UsageError) else errors.FAILED
-    leaves = errors.leaves(error)
-    if not all(isinstance(leaf, errors.CommandError | KubeError | OSError) for leaf in leaves):
+    raised = leaves(error)
+    if not all(isinstance(leaf, errors.CommandError | KubeError | OSError) for leaf in raised):
         raise error
-    if any(isinstance(leaf, OSError) for leaf in leaves) and (broken := streams.drop_output()) is not None:
+    if any(isinstance(leaf, OSError) for leaf in raised) and (broken := standardstreams.drop_output()) is not None:
         if isinstance(broken, BrokenPipeError):  # as for `lws get | head -1`: no message
-            return errors.PIPE_CLOSED
-        leaves = [broken]
-    elif any(isinstance(leaf, BrokenPipeError) for leaf in leaves) and streams.is_unread():
-        return errors.PIPE_CLOSED
-    for text in dict.fromkeys(map(errors.describe, leaves)):
+            return PIPE_CLOSED
+        raised = [broken]
+    elif any(isinstance(leaf, BrokenPipeError) for leaf in raised) and standardstreams.is_unread():
+        return PIPE_CLOSED
+    for text in dict.fromkeys(map(errors.describe, raised)):
         terminal.say(f"error: {text}", err=True)
-    codes = [leaf.exit_code for leaf in leaves if isinstance(leaf, errors.CommandError)]
+    codes = [leaf.exit_code for leaf in raised if isinstance(leaf, errors.CommandError)]
     return codes[0] if codes else errors.FAILED
 
 

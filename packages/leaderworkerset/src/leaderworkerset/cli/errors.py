@@ -4,8 +4,6 @@ FAILED = 1
 USAGE = 2
 TIMED_OUT = 124
 INTERRUPTED = 130
-PIPE_CLOSED = 141
-"""The exit code in shells of a program that SIGPIPE ended, such as kubectl and coreutils."""
 
 
 class CommandError(Exception):
@@ -24,13 +22,6 @@ class TimedOutError(CommandError):
     """The awaited condition was not reached in time; the text says what was missing."""
 
     exit_code = TIMED_OUT
-
-
-def leaves(error: Exception) -> list[Exception]:
-    """Return the errors of a group and of its nested groups."""
-    if isinstance(error, ExceptionGroup):
-        return [leaf for exception in error.exceptions for leaf in leaves(exception)]
-    return [error]
 
 
 def describe(error: Exception) -> str:

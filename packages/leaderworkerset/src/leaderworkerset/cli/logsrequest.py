@@ -7,10 +7,10 @@ from msgspec import Struct
 
 from kuberuntime.objects import selectors
 from kuberuntime.objects.selectors import EVERYTHING, LabelSelector, SelectorError
+from leaderworkerset.api.groupname import GroupName, name_of
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.views.loglines import matching, need_names, printer
 from leaderworkerset.observation.podlogs import PodLogOptions, Sink
-from leaderworkerset.views.groups import GroupName, name_of
 from leaderworkerset.views.selection import Filter, Selection
 
 

@@ -14,12 +14,13 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, Resource
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.disaggregatedset import SET_NAME
+from leaderworkerset.api.groupname import place_of
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.cli import nearmisses
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.observation import selectedpods
-from leaderworkerset.views.groups import View, place_of, view
+from leaderworkerset.views.groups import View, view
 from leaderworkerset.views.selection import Filter, Selection, narrow, read
 from leaderworkerset.views.wording import counted, listed
 

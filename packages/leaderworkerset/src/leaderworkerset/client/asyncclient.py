@@ -19,6 +19,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
+from leaderworkerset.api.groupname import place_of
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.client import inspection
 from leaderworkerset.client.inspection import CommandResult, Event, OpenChannels
@@ -28,7 +29,7 @@ from leaderworkerset.observation import selectedpods
 from leaderworkerset.observation.podlogs import LogError, PodLogOptions, read
 from leaderworkerset.steering import ownfields
 from leaderworkerset.views import missing
-from leaderworkerset.views.groups import View, place_of, view
+from leaderworkerset.views.groups import View, view
 from leaderworkerset.views.outcome import is_over
 from leaderworkerset.views.selection import Filter, Selection
 

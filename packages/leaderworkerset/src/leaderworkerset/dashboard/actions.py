@@ -9,8 +9,8 @@ from enum import StrEnum
 from typing import Final, Protocol
 
 from kuberuntime.objects import decimals
+from leaderworkerset.api.groupname import name_of
 from leaderworkerset.dashboard.address import NAME
-from leaderworkerset.views.groups import name_of
 
 MOST_GROUPS: Final = 100_000
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from kuberuntime.objects import decimals
 from kuberuntime.objects.meta import ObjectKey
-from leaderworkerset.views.groups import name_of
+from leaderworkerset.api.groupname import name_of
 
 CODE: Final = re.compile(r"LWS-E[0-9]{3}")
 NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")

@@ -5,6 +5,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from kuberuntime.objects import foreigntext
+from kuberuntime.texts import edge
 from leaderworkerset.dashboard import staticfiles
 from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.hub import PAGES
@@ -13,7 +14,6 @@ from leaderworkerset.dashboard.pages import cells, htmldocument, ranktable
 from leaderworkerset.dashboard.pages.page import PageFacts
 from leaderworkerset.dashboard.picture import Picture
 from leaderworkerset.dashboard.pieces import Rendering
-from leaderworkerset.views import edge
 
 
 def exported(picture: Picture, address: Address, facts: PageFacts) -> str:

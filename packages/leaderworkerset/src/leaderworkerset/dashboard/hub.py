@@ -18,6 +18,8 @@ from kuberuntime.client.requests import Selection as Query
 from kuberuntime.errors import KubeError
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import Resource
+from kuberuntime.texts import edge
+from leaderworkerset.api.episode import Episode
 from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.channel import Channel
 from leaderworkerset.dashboard.livemodel import LiveModel
@@ -34,8 +36,6 @@ from leaderworkerset.dashboard.pages import (
 )
 from leaderworkerset.dashboard.pages.page import Page, PageFacts
 from leaderworkerset.observation.lists import Lists, TooManyError
-from leaderworkerset.recording.episode import Episode
-from leaderworkerset.views import edge
 
 PAGES: Final[Mapping[PageKind, Page]] = {
     PageKind.NOW: nowpage.PAGE,

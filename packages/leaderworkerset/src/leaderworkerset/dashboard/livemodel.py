@@ -19,6 +19,8 @@ from kuberuntime.client.requests import Selection as Query
 from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.errors import ForbiddenError, KubeError
 from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.texts import edge
+from leaderworkerset.api.episode import Episode
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.dashboard.cardorder import CardOrder, arrange
 from leaderworkerset.dashboard.picture import Picture, place_of
@@ -28,8 +30,6 @@ from leaderworkerset.diagnosis.observed import Commands
 from leaderworkerset.observation import surveying
 from leaderworkerset.observation.following import AllSets, Followed, Relistable, following
 from leaderworkerset.observation.lists import Lists
-from leaderworkerset.recording.episode import Episode
-from leaderworkerset.views import edge
 from leaderworkerset.views.disaggregation import SetView, set_view
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.selection import Selection

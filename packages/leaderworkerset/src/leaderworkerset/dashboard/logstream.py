@@ -19,10 +19,10 @@ from kuberuntime.objects import errorlines, foreigntext, meta
 from kuberuntime.objects.errorlines import Strength
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.api import labels
+from leaderworkerset.api.groupname import name_of, place_of
 from leaderworkerset.dashboard.livemodel import LiveModel
 from leaderworkerset.observation.logfollowing import LogFollower, Streams
 from leaderworkerset.observation.podlogs import PodLogOptions
-from leaderworkerset.views.groups import name_of, place_of
 
 MOST_STREAMS: Final = 64
 """The maximum of ranks whose logs one page follows."""

@@ -13,6 +13,7 @@ from msgspec import Struct, field
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.texts import edge
 from leaderworkerset.dashboard.cardorder import CardOrder, Place
 from leaderworkerset.diagnosis import departures
 from leaderworkerset.diagnosis.catalogue import NO_CAUSE
@@ -20,7 +21,7 @@ from leaderworkerset.diagnosis.diagnose import diagnose, of_whole, worst
 from leaderworkerset.diagnosis.facts import verdict_of
 from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.observed import Commands, Observed
-from leaderworkerset.views import edge, reasons
+from leaderworkerset.views import reasons
 from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.groups import MISSING, Group, Rank, View
 from leaderworkerset.views.health.crashes import is_failing

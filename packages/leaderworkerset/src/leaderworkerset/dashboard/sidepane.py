@@ -14,6 +14,7 @@ from kuberuntime.errors import KubeError
 from kuberuntime.objects import errorlines
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import CORE_EVENTS, POD_METRICS
+from leaderworkerset.api.occurrences import Happening
 from leaderworkerset.dashboard import firsterror, offers
 from leaderworkerset.dashboard.actions import Verb
 from leaderworkerset.dashboard.address import Address, PageKind
@@ -30,7 +31,7 @@ from leaderworkerset.observation.lists import Lists
 from leaderworkerset.observation.podlogs import PodLogOptions, judged, read
 from leaderworkerset.observation.recordedruns import with_episodes
 from leaderworkerset.views import changes, devices, reasons
-from leaderworkerset.views.events.eventhistory import Happening, History
+from leaderworkerset.views.events.eventhistory import History
 from leaderworkerset.views.groups import Group, Rank, View
 from leaderworkerset.views.selection import Selection
 from leaderworkerset.views.wording import counted

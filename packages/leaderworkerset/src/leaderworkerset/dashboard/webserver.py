@@ -24,6 +24,7 @@ from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.serving.bindaddresses import Address as BindAddress
 from kuberuntime.serving.listening import bounds
 from kuberuntime.serving.serving import Listener
+from leaderworkerset.api.groupname import name_of
 from leaderworkerset.dashboard import (
     actions,
     address,
@@ -51,7 +52,6 @@ from leaderworkerset.dashboard.pages.htmldocument import Serving
 from leaderworkerset.dashboard.visitors import LONGEST_TOKEN, Host, Visitors
 from leaderworkerset.diagnosis.catalogue import BY_CODE
 from leaderworkerset.observation.following import Followed
-from leaderworkerset.views.groups import name_of
 from leaderworkerset.views.selection import Selection
 
 LOOPBACK: Final = "127.0.0.1"

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS
+from kuberuntime.texts import edge
 from leaderworkerset.api.conditions import COMPLETE
 from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.diagnosis import evictions, facts, memorylimits, ranks, storedvalues
@@ -19,7 +20,7 @@ from leaderworkerset.diagnosis.causes.unattended import own
 from leaderworkerset.diagnosis.facts import is_as_desired
 from leaderworkerset.diagnosis.finding import Cause, Diagnosis, Finding
 from leaderworkerset.diagnosis.observed import KUBECTL, Observed
-from leaderworkerset.views import edge, outcome
+from leaderworkerset.views import outcome
 from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.health.verdict import AS_DESIRED, CALM, NEEDS_USER, URGENCY, Verdict, judge

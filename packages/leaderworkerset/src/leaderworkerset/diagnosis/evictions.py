@@ -9,11 +9,12 @@ from collections.abc import Iterable
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.groupname import GroupName, name_of
 from leaderworkerset.api.leaderworkerset import decode
 from leaderworkerset.capabilities.disruption import disruptionsettings as settings
 from leaderworkerset.capabilities.disruption import groupbudget
 from leaderworkerset.capabilities.disruption.disruptionsettings import DisruptionSettings
-from leaderworkerset.views.groups import GroupName, View, name_of
+from leaderworkerset.views.groups import View
 from leaderworkerset.views.wording import counted, listed
 
 NAMED = 5

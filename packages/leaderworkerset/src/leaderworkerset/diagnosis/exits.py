@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from kuberuntime.objects import meta
+from kuberuntime.objects.deaths import Death
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.rendezvous.obstacles import Obstacle
-from leaderworkerset.views.deaths import Death
 from leaderworkerset.views.groups import Rank
 
 NO_MEMORY: Final = "OOMKilled"

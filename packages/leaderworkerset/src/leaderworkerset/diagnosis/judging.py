@@ -6,11 +6,11 @@ from typing import Final
 from msgspec.structs import replace
 
 from kuberuntime.objects import errorlines, meta, podstate
+from kuberuntime.objects.deaths import Death
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.texts.masking import Mask
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.finding import Diagnosis, RecordedRun
-from leaderworkerset.views.deaths import Death
-from leaderworkerset.views.masking import Mask
 
 QUOTED: Final = 5
 """The number of last lines that are quoted, below the first error."""

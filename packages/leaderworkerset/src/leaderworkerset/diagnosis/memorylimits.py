@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from kuberuntime.objects import meta
+from kuberuntime.texts.masking import masked
 from leaderworkerset.diagnosis.observed import Observed
-from leaderworkerset.views.masking import masked
 
 CONDITION: Final = "MemoryLimitExceeded"
 """The condition with which the embedded kubelet reports such a container."""

@@ -11,15 +11,16 @@ from msgspec import Struct, field
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS, NODES, STATEFULSETS, Resource
+from kuberuntime.texts.masking import masked
 from leaderworkerset.api import runsettings
 from leaderworkerset.api.disaggregatedset import ROLE, SET_NAME
+from leaderworkerset.api.groupname import GroupName
 from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.events.scaleups import NODE_PATIENCE
 from leaderworkerset.views.events.warningevents import Warnings
-from leaderworkerset.views.groups import MISSING, Group, GroupName, Rank, View
+from leaderworkerset.views.groups import MISSING, Group, Rank, View
 from leaderworkerset.views.health import rankstarts
 from leaderworkerset.views.health.memory import Startup
-from leaderworkerset.views.masking import masked
 from leaderworkerset.views.outcome import has_finished
 
 SERVED_BY_KUEUE: Final = "kueue.x-k8s.io"

@@ -6,11 +6,11 @@ from typing import Any, Final, TypeAlias
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.texts.masking import masked
 from leaderworkerset.diagnosis.finding import Subject
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views import wording
 from leaderworkerset.views.groups import Rank, View
-from leaderworkerset.views.masking import masked
 from leaderworkerset.views.wording import counted
 
 Stage: TypeAlias = Callable[[Rank], bool]

@@ -6,8 +6,9 @@ from kuberuntime.client.client import Client
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS
+from leaderworkerset.api.occurrences import Happening
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.views.events.eventhistory import Happening, History
+from leaderworkerset.views.events.eventhistory import History
 from leaderworkerset.views.selection import Selection
 
 

@@ -9,9 +9,10 @@ from kuberuntime import timeouts
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Query
 from kuberuntime.errors import APIError, BadRequestError, KubeError, NotFoundError
-from kuberuntime.objects import errorlines, lostlogs, meta, podstate
+from kuberuntime.objects import errorlines, meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
+from kuberuntime.texts import lostlogs
 from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.judging import with_log
 from leaderworkerset.observation import podsecrets

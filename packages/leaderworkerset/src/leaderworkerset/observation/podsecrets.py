@@ -15,8 +15,8 @@ from kuberuntime.errors import KubeError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import SECRETS
-from leaderworkerset.views import masking
-from leaderworkerset.views.masking import Mask
+from kuberuntime.texts import masking
+from kuberuntime.texts.masking import Mask
 
 MOST: Final = 8
 """The maximum number of Secrets that are read for one quotation."""

@@ -10,10 +10,10 @@ from kuberuntime import timeouts
 from kuberuntime.client.client import Client
 from kuberuntime.errors import APIError
 from kuberuntime.objects import errorlines
+from leaderworkerset.api.episode import Episode
 from leaderworkerset.diagnosis.finding import Diagnosis, RecordedRun
 from leaderworkerset.diagnosis.judging import with_lines
 from leaderworkerset.recording import configmapstore
-from leaderworkerset.recording.episode import Episode
 
 PATIENCE = 5.0
 """Seconds that the API server may take to return the episodes."""

@@ -30,7 +30,6 @@ from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.core.restarts import retention
 from leaderworkerset.install.objects import Declared
-from leaderworkerset.observation import admissionprobe
 from leaderworkerset.operator import operand, operatorstatus, sync
 from leaderworkerset.operator.desired import operator_verbosity
 from leaderworkerset.operator.openshift import API_SERVERS, CLUSTER, INFRASTRUCTURES
@@ -39,6 +38,7 @@ from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS, SINGLETO
 from leaderworkerset.operator.restoration import Difference, Live, content, is_frozen, merged
 from leaderworkerset.operator.sync import ObservedOperand
 from leaderworkerset.operator.verbosity import Verbosity
+from leaderworkerset.webhooks import admissionprobe
 from leaderworkerset.webhooks.configurations import SECRET_NAME
 
 SOON: Final = 10.0

@@ -7,21 +7,20 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct, field
 
-from kuberuntime.objects import errorlines, meta, podstate, timestamps
+from kuberuntime.objects import deaths, errorlines, meta, podstate, timestamps
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import groupname, labels, recreationrecord
-from leaderworkerset.api.recreationrecord import RecreationState
+from kuberuntime.texts import edge, fieldchanges
+from kuberuntime.texts.fieldchanges import FieldChange
+from kuberuntime.texts.masking import Mask
+from leaderworkerset.api import episode, groupname, labels, recreationrecord
+from leaderworkerset.api.episode import ContainerEnd, Episode, Happened, Outcome, RankEnd, Revision, RunEnd
+from leaderworkerset.api.groupname import name_of, place_of
+from leaderworkerset.api.occurrences import happening
+from leaderworkerset.api.recreationrecord import RECORDED, RecreationState
+from leaderworkerset.core.leaderworkerset import previousrevisions
+from leaderworkerset.core.leaderworkerset.previousrevisions import revision_content
 from leaderworkerset.core.leaderworkerset.revisions import UnreadableRevisionError
 from leaderworkerset.core.restarts import failure
-from leaderworkerset.recording import episode
-from leaderworkerset.recording.episode import ContainerEnd, Episode, Happened, Outcome, RankEnd, Revision, RunEnd
-from leaderworkerset.steering import fieldchanges, pasts
-from leaderworkerset.steering.fieldchanges import FieldChange
-from leaderworkerset.views import deaths, edge
-from leaderworkerset.views.events import eventhistory
-from leaderworkerset.views.groups import name_of, place_of, view
-from leaderworkerset.views.masking import Mask
-from leaderworkerset.views.recreations import RECORDED
 
 Logs: TypeAlias = Mapping[tuple[str, str], Sequence[str]]
 """The end of each kept run's log, the oldest first, by the pod's UID and the container's name."""
@@ -195,7 +194,7 @@ def _events(traces: Traces, mask: Mask) -> list[Happened]:
     """Return the events of the pods and of the LeaderWorkerSet, the newest last."""
     uids = {meta.uid(pod) for pod in traces.pods} | ({meta.uid(traces.lws)} if traces.lws else set())
     own = [event for event in traces.events if (event.get("involvedObject") or {}).get("uid") in uids]
-    occurrences = sorted(map(eventhistory.happening, own), key=lambda occurrence: occurrence.last)
+    occurrences = sorted(map(happening, own), key=lambda occurrence: occurrence.last)
     return [
         Happened(
             time=timestamps.render(occurrence.last),
@@ -218,7 +217,7 @@ def _masked(change: FieldChange, mask: Mask) -> FieldChange:
 def _revision(traces: Traces, mask: Mask) -> Revision | None:
     """Return the revision of the group's pods, with the fields that differ from the previous revision."""
     key = next((key for pod in traces.pods if (key := groupname.revision(pod))), "")
-    entries = pasts.entries(view(traces.lws, ()), traces.revisions) if traces.lws else []
+    entries = previousrevisions.entries(traces.lws, traces.revisions) if traces.lws else []
     own = next((entry for entry in entries if entry.key == key), None)
     if own is None:
         return None
@@ -226,7 +225,7 @@ def _revision(traces: Traces, mask: Mask) -> Revision | None:
     changes: list[str] = []
     if before is not None:
         try:
-            old, new = ({"spec": pasts.content(entry)} for entry in (before, own))
+            old, new = ({"spec": revision_content(entry)} for entry in (before, own))
         except UnreadableRevisionError as error:
             changes = [f"not known: {error}"]
         else:

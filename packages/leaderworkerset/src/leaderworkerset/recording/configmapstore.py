@@ -23,7 +23,7 @@ from kuberuntime.objects import decimals, meta, timestamps
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONFIG_MAPS
 from leaderworkerset.api import labels
-from leaderworkerset.recording.episode import LINES, Episode, RankEnd
+from leaderworkerset.api.episode import LINES, Episode, RankEnd
 from leaderworkerset.recording.shelf import FILE, NAME, Place, Shelf
 
 PREFIX: Final = "lws-episode-"

@@ -15,10 +15,11 @@ import structlog
 from kuberuntime import timeouts
 from kuberuntime.client.client import Client
 from kuberuntime.errors import KubeError
-from kuberuntime.objects import lostlogs, meta, podstate
+from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
-from leaderworkerset.recording import episode
+from kuberuntime.texts import lostlogs
+from leaderworkerset.api import episode
 from leaderworkerset.recording.building import Logs
 from leaderworkerset.recording.requestturns import RequestTurns
 

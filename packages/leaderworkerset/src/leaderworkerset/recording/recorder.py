@@ -24,20 +24,20 @@ from kuberuntime.client.client import PAGE, Client
 from kuberuntime.client.requests import Selection
 from kuberuntime.clock import Clock
 from kuberuntime.errors import KubeError
-from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects import deaths, meta, timestamps
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CORE_EVENTS, PODS, SECRETS
+from kuberuntime.texts import masking
+from kuberuntime.texts.masking import Mask
 from kuberuntime.turns import TurnLock, Turns
 from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.episode import Episode
 from leaderworkerset.api.policytypes import NOT_RECREATING
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.recording import building
 from leaderworkerset.recording.building import Traces
-from leaderworkerset.recording.episode import Episode
 from leaderworkerset.recording.logsource import FileLogs, LogSource, ReadFiles
 from leaderworkerset.recording.progressfollower import ProgressFollower
-from leaderworkerset.views import deaths, masking
-from leaderworkerset.views.masking import Mask
 
 SETTLING: Final = 0.2
 """Seconds to wait for further failures: ranks often fail together, and are one episode."""

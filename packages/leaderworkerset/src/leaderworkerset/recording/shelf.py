@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from leaderworkerset.recording.episode import Episode
+from leaderworkerset.api.episode import Episode
 
 FILE: Final = re.compile(r"(?P<number>\d{1,9})-(?P<identity>[\w-]{1,100})\.json")
 NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,252}")

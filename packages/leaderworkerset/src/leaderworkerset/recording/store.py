@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from kuberuntime.objects import decimals
-from leaderworkerset.recording.episode import Episode
+from leaderworkerset.api.episode import Episode
 from leaderworkerset.recording.shelf import FILE, Place, Shelf
 
 OF_A_SET: Final = 4 * 1024 * 1024

@@ -14,6 +14,7 @@ import msgspec
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.ordinals import ranges
+from kuberuntime.texts.fieldchanges import FieldChange, change_lines, field_changes, verdict
 from leaderworkerset.api import groupname, leaderworkerset
 from leaderworkerset.capabilities import deciding
 from leaderworkerset.capabilities.inplace import inplace
@@ -21,7 +22,6 @@ from leaderworkerset.capabilities.inplace.inplace import InPlace
 from leaderworkerset.core.leaderworkerset import budget, outdatedleaders, revisions
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.outdatedleaders import Current
-from leaderworkerset.steering.fieldchanges import FieldChange, change_lines, field_changes, verdict
 from leaderworkerset.steering.forecast import Forecast, Wave, World, forecast
 from leaderworkerset.steering.patches import is_paused
 from leaderworkerset.views.document import VERSION

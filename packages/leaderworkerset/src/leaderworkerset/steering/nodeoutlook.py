@@ -14,10 +14,11 @@ from msgspec import Struct
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, leaderworkerset
+from leaderworkerset.api.groupname import GroupName
 from leaderworkerset.capabilities.moves import moves
 from leaderworkerset.core.leaderworkerset import budget
 from leaderworkerset.steering.foresight import startups
-from leaderworkerset.views.groups import Group, GroupName, View
+from leaderworkerset.views.groups import Group, View
 from leaderworkerset.views.wording import counted, duration
 
 MIRROR: Final = "kubernetes.io/config.mirror"

@@ -13,10 +13,10 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname
 from leaderworkerset.api.conditions import UPDATE_IN_PROGRESS
-from leaderworkerset.api.groupname import GroupEnd
+from leaderworkerset.api.groupname import GroupEnd, GroupName
 from leaderworkerset.steering.patches import is_paused, partition
 from leaderworkerset.views.document import VERSION
-from leaderworkerset.views.groups import GroupName, View
+from leaderworkerset.views.groups import View
 from leaderworkerset.views.reasons import reasons
 from leaderworkerset.views.wording import counted, duration, groups_named
 

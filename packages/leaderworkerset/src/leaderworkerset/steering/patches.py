@@ -11,8 +11,7 @@ from kuberuntime.objects import decimals, meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.core.leaderworkerset import outdatedleaders, revisions
-from leaderworkerset.steering import pasts
-from leaderworkerset.steering.pasts import Entry
+from leaderworkerset.core.leaderworkerset.previousrevisions import Entry, revision_content
 from leaderworkerset.views.groups import View
 
 RESTARTED_AT: Final = "kubectl.kubernetes.io/restartedAt"
@@ -30,7 +29,7 @@ def is_paused(lws: JSONObject) -> bool:
 
 def restoring(lws: JSONObject, entry: Entry) -> list[JSONObject]:
     """Return the JSON patch that restores the content of a revision, and the change cause recorded with it."""
-    saved = pasts.content(entry)
+    saved = revision_content(entry)
     fields = [
         {"op": "add", "path": f"/spec/{name}", "value": saved[name]} for name in revisions.COVERED if name in saved
     ]

@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from kuberuntime.objects import meta
+from leaderworkerset.api.groupname import GroupName
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.policies import failures
-from leaderworkerset.views.groups import Group, GroupName, Rank, View
+from leaderworkerset.views.groups import Group, Rank, View
 
 
 class Turn(Struct, frozen=True):

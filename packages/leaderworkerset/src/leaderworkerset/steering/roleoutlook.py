@@ -13,12 +13,12 @@ from msgspec import Struct
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.texts import fieldchanges
+from kuberuntime.texts.fieldchanges import FieldChange
 from leaderworkerset.api import disaggregatedset
 from leaderworkerset.api.disaggregatedset import DisaggregatedSet
 from leaderworkerset.core.disaggregatedset import planner, rolehash, roletargets
 from leaderworkerset.core.disaggregatedset.planner import PlannerStep, RoleState
-from leaderworkerset.steering import fieldchanges
-from leaderworkerset.steering.fieldchanges import FieldChange
 from leaderworkerset.steering.foresight import WAVES_SHOWN
 from leaderworkerset.views.document import VERSION
 from leaderworkerset.views.wording import counted

@@ -11,7 +11,8 @@ from msgspec import Struct
 
 from kuberuntime.objects import meta
 from leaderworkerset.api import groupname
-from leaderworkerset.views.groups import Group, GroupName, View
+from leaderworkerset.api.groupname import GroupName
+from leaderworkerset.views.groups import Group, View
 from leaderworkerset.views.wording import counted, groups_named
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.views.masking import masked
+from kuberuntime.texts.masking import masked
 from leaderworkerset.views.wording import duration
 
 DEVICES: Final = "localkube.internal/devices"

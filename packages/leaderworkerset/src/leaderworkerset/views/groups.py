@@ -3,31 +3,28 @@
 In: the objects of one LeaderWorkerSet as the API has them. Out: frozen values. Pure.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import islice
-from typing import Final, TypeAlias
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from kuberuntime.objects import decimals, meta, podstate
+from kuberuntime.objects.deaths import Death
 from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.texts import edge
+from kuberuntime.texts.masking import masked
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.conditions import AVAILABLE, COMPLETE, UPDATE_IN_PROGRESS
-from leaderworkerset.api.groupname import GroupEnd
+from leaderworkerset.api.groupname import GroupEnd, GroupName, place_of
 from leaderworkerset.api.policytypes import AWAITING_LEADER, AWAITS_LEADER
 from leaderworkerset.api.progressnotes import Hang, Progress, hang_of, of_annotation
-from leaderworkerset.views import edge, printedview
+from leaderworkerset.views import printedview
 from leaderworkerset.views.admission import held_back
-from leaderworkerset.views.deaths import Death
 from leaderworkerset.views.health.memory import Crashes, Recreations, Startup
-from leaderworkerset.views.masking import masked
-
-GroupName: TypeAlias = int | str
-"""The name of a group: its index, or the characters of its random key that are part of its host names."""
 
 MISSING: Final = "Missing"
 """The state of a rank without a pod."""
@@ -37,9 +34,6 @@ COMPLETED: Final = "Completed"
 
 LISTED: Final = 10_000
 """The maximum number of listed ranks of one group, and of all groups without any pod."""
-
-KEY: Final = re.compile(r"[0-9a-f]{8,40}")
-"""The pattern of a random key, or of its prefix that names the group; no index has as many digits."""
 
 UNREADABLE: Final = "Unreadable"
 """The state of a rank whose pod cannot be shown."""
@@ -270,23 +264,6 @@ def _view(lws: JSONObject, pods: Iterable[JSONObject], describe: Callable[[JSONO
         object=lws,
         more=shortage - listed_count,
     )
-
-
-def place_of(pod: JSONObject) -> tuple[GroupName, int] | None:
-    """Return the group and rank of a pod by its labels, None if it has none."""
-    group, rank = name_of(groupname.label(pod)), groupname.rank(pod)
-    return None if group is None or rank is None else (group, rank)
-
-
-def name_of(label: str) -> GroupName | None:
-    """Return the name of the group with this label, None if the label names none.
-
-    >>> name_of("12"), name_of("95e88034e460983f51a9952fe128729fbc0663b5"), name_of("95e88034"), name_of("a")
-    (12, '95e88034', '95e88034', None)
-    """
-    if len(label) >= groupname.HOST_CHARACTERS and KEY.fullmatch(label):
-        return label[: groupname.HOST_CHARACTERS]
-    return decimals.natural(label)
 
 
 def order_of(pod: JSONObject) -> tuple[int, str, int]:

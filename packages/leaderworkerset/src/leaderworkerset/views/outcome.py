@@ -7,12 +7,12 @@ from msgspec import Struct, field
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.texts.masking import Mask
 from leaderworkerset.api import runsettings
 from leaderworkerset.api.conditions import COMPLETE, FAILED
 from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.views import reasons, wording
 from leaderworkerset.views.groups import Group, Rank, View
-from leaderworkerset.views.masking import Mask
 from leaderworkerset.views.wording import counted, groups_named, listed
 
 PLACES: Final = 8

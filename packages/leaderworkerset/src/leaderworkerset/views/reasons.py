@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
-from kuberuntime.objects import podstate
+from kuberuntime.objects import deaths, podstate
 from leaderworkerset.api.policytypes import AWAITS_LEADER
-from leaderworkerset.views import deaths, recreations, wording
+from leaderworkerset.views import recreations, wording
 from leaderworkerset.views.groups import MISSING, NOT_CREATED, Group, Rank, View
 
 PASSING: Final = frozenset({MISSING, "Pending", "ContainerCreating", "PodInitializing", "Running", "Completed"})

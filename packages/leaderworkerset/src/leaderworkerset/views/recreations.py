@@ -3,25 +3,18 @@
 Pure.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Final
 
 from kuberuntime.objects import decimals, meta, ordinals, podstate
+from kuberuntime.objects.deaths import REMEMBERED, Death
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.texts.masking import masked
 from leaderworkerset.api import groupname, labels, recreationrecord, restartnotes
-from leaderworkerset.api.recreationrecord import Origin, RecreationState
-from leaderworkerset.views.deaths import Death
+from leaderworkerset.api.recreationrecord import RECORDED, Origin, RecreationState
 from leaderworkerset.views.groups import Group, View
-from leaderworkerset.views.health.memory import REMEMBERED, Recreations
-from leaderworkerset.views.masking import masked
+from leaderworkerset.views.health.memory import Recreations
 from leaderworkerset.views.wording import counted, duration
-
-RECORDED: Final = re.compile(
-    r"(?P<container>\S+): exit code (?P<code>[0-9]{1,10})(?:, (?P<reason>\w+)(?=[:,]|$))?(?:: |, last line: )?(?P<line>.*)"
-)
-"""The description of an ended container in a record of recreations (`core.restarts.failure`)."""
 
 
 def read(record: JSONObject, leader: JSONObject | None) -> Recreations | None:

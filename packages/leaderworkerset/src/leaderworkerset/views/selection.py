@@ -7,7 +7,8 @@ from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.selectors import EVERYTHING, LabelSelector
 from leaderworkerset.api import labels
-from leaderworkerset.views.groups import GroupName, View, name_of, place_of
+from leaderworkerset.api.groupname import GroupName, name_of, place_of
+from leaderworkerset.views.groups import View
 from leaderworkerset.views.reasons import is_fine
 
 

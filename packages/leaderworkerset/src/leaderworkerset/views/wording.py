@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from kuberuntime.objects import ordinals
-from leaderworkerset.views.groups import MISSING, NOT_CREATED, GroupName, Rank
+from leaderworkerset.api.groupname import GroupName
+from leaderworkerset.views.groups import MISSING, NOT_CREATED, Rank
 
 PLAIN_STATES: Final = {MISSING: NOT_CREATED, "Completed": "completed"}
 """States that `kubectl get pods` does not print, or that look like errors although they are normal."""

@@ -12,13 +12,13 @@ from tests.integration.clusters.state import State, assert_pods, revision_of
 from tests.integration.lws.test_commands import apply, session_of
 
 from kuberuntime import timeouts
+from kuberuntime.errors import leaves
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.capabilities.history import revisionhistory
-from leaderworkerset.cli import errors
 from leaderworkerset.cli.applying import applier
 from leaderworkerset.cli.commands.rollout import diff, plan
 from leaderworkerset.cli.commands.rollout.pausing import let_go, pause
@@ -31,7 +31,8 @@ from leaderworkerset.cli.rollouts import subjects
 from leaderworkerset.cli.rollouts.restarting import Restart, RestartRequest
 from leaderworkerset.cli.sets.causes import Causes, StuckError
 from leaderworkerset.cli.watchwarnings import following
-from leaderworkerset.steering import pasts, patches
+from leaderworkerset.core.leaderworkerset.previousrevisions import revision_content
+from leaderworkerset.steering import patches
 
 ODD = ["echo", "<a> & 'b' \u2028 \u00e9"]
 """Text that Go's JSON encoder escapes: a revision is adopted without a change of its data."""
@@ -57,7 +58,7 @@ def raises_one(kind: type[CommandError], match: str) -> Iterator[None]:
     """Expect the error of a task that follows objects, which is raised in a group."""
     with pytest.raises(ExceptionGroup) as caught:
         yield
-    (found,) = errors.leaves(caught.value)
+    (found,) = leaves(caught.value)
     assert isinstance(found, kind)
     assert re.search(match, str(found)), found
 
@@ -85,7 +86,7 @@ async def test_undo_returns_to_a_revision_that_is_kept(space: Space) -> None:
     assert await numbers(space) == [(1, False), (2, True)]
     old, new = await subjects.past(session, "web")
     assert (old.groups, new.groups) == ((), (0, 1))
-    assert "app:1" in str(pasts.content(old))
+    assert "app:1" in str(revision_content(old))
 
     assert await undo(session, "web") == "web rolled back to revision 1"
     assert await follower(space).follow(60) == "web: the rollout is done: 2 groups updated and ready"

@@ -20,15 +20,17 @@ import kuberuntime.objects
 import leaderworkerset
 from kuberuntime.objects import errorchains, errorlines, foreigntext, podstate
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.texts import masking
+from kuberuntime.texts.masking import Mask, masked
 from leaderworkerset.api import progressnotes
+from leaderworkerset.api.occurrences import happening
+from leaderworkerset.api.recreationrecord import RECORDED
 from leaderworkerset.cli.reading import fieldplaces, unrendered
 from leaderworkerset.core.restarts import failure
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.patterns import Told
-from leaderworkerset.views import jsonpath, masking, recreations
-from leaderworkerset.views.events import eventhistory
+from leaderworkerset.views import jsonpath
 from leaderworkerset.views.groups import rank_of
-from leaderworkerset.views.masking import Mask, masked
 
 LENGTH = 32 * 1024
 LIMIT = 1.0
@@ -88,7 +90,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "rank": lambda text: rank_of(pod(text)),
     "death": lambda text: podstate.death({"exitCode": 1, "message": text}),
     "failure": lambda text: failure.describe(pod(text)),
-    "event": lambda text: eventhistory.happening({"message": text, "reason": text, "involvedObject": {"kind": text, "name": text}}),
+    "event": lambda text: happening({"message": text, "reason": text, "involvedObject": {"kind": text, "name": text}}),
     "progress line": lambda text: progressnotes.of_line(f"{progressnotes.MARK}{text}"),
     "progress annotation": progressnotes.of_annotation,
     "hang": progressnotes.hang_of,
@@ -96,7 +98,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "hang with further fields": lambda text: progressnotes.hang_of(f'{{"x":{text[: progressnotes.LONGEST_HANG - 10]}'),
     "fields of a message": lambda text: fieldplaces.located(f"spec[0].{text}", {"spec": [{}]}, lambda _: 1),
     "template actions of an object": lambda text: unrendered.in_object({"a": text, "b": f"{{{{{text}"}),
-    "record": recreations.RECORDED.fullmatch,
+    "record": RECORDED.fullmatch,
     "JSONPath": jsonpath.parse,
     "JSONPath on a deep value": deep,
 }  # fmt: skip
@@ -133,7 +135,7 @@ OTHERS = (
 """Modules whose patterns read manifests and words of the user who runs the command; `test_parsers.py` has durations."""
 
 SHORTER = {
-    "leaderworkerset.views.masking.BEFORE": masking.LONGEST_NAME,
+    "kuberuntime.texts.masking.BEFORE": masking.LONGEST_NAME,
     "kuberuntime.objects.errorchains": errorchains.READ,
     "kuberuntime.objects.errorlines": errorchains.READ,
 }
@@ -143,7 +145,7 @@ SHORTER = {
 def test_patterns_are_found() -> None:
     names = {name for name, _ in patterns()}
     assert len(names) > 35
-    assert "leaderworkerset.views.masking.BEFORE" in names
+    assert "kuberuntime.texts.masking.BEFORE" in names
 
 
 @pytest.mark.slow

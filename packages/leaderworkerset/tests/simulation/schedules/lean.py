@@ -25,8 +25,8 @@ from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
 from kuberuntime.controller.executor import Executor, NoEvents
 from kuberuntime.controller.manager import Manager
+from kuberuntime.errors import leaves
 from kuberuntime.objects.resources import NODES as NODE_KIND
-from leaderworkerset.cli.errors import leaves
 from leaderworkerset.core.gang.gangs import SCHEDULING, served_name
 from leaderworkerset.core.gang.native import KUBERNETES
 from leaderworkerset.kinds.managed import managed

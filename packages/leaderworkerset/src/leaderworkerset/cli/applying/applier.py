@@ -13,6 +13,7 @@ from kuberuntime.errors import AlreadyExistsError, APIError, ConflictError, NotF
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
+from kuberuntime.texts.masking import masked
 from leaderworkerset.api.leaderworkerset import decode
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.capabilities import deciding
@@ -26,7 +27,6 @@ from leaderworkerset.cli.reading.serviceselectors import unselected
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.core.policies.gang import NoGang, Support
 from leaderworkerset.steering import snapshots
-from leaderworkerset.views.masking import masked
 
 MANAGER = "lws-cli"
 """The field manager of applied manifests; the controllers' own is `lws`."""

@@ -8,11 +8,11 @@ from kuberuntime.errors import APIError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
+from leaderworkerset.api.episode import ContainerEnd, Episode, RankEnd
+from leaderworkerset.api.groupname import GroupName
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli.cluster import recordings
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.recording.episode import ContainerEnd, Episode, RankEnd
-from leaderworkerset.views.groups import GroupName
 from leaderworkerset.views.selection import Selection
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from kuberuntime.client.client import Client
+from leaderworkerset.api.episode import Episode
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import ClusterDirectory
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.recording import configmapstore, store
-from leaderworkerset.recording.episode import Episode
 from leaderworkerset.recording.shelf import Place
 from leaderworkerset.views.selection import Selection
 

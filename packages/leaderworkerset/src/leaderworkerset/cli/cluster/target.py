@@ -133,7 +133,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
         A session that `outlives` its cluster reads the kubeconfig again when the server does not answer, or refuses it.
         """
-        from leaderworkerset.cli.process import lightaiohttp
+        from kuberuntime import lightaiohttp
 
         lightaiohttp.load()
         from kuberuntime.access import kubeconfig

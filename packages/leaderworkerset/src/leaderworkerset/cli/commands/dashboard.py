@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.serving.signals import until_stopped
 from leaderworkerset import __version__
+from leaderworkerset.api.episode import Episode
 from leaderworkerset.api.resources import DISAGGREGATED_SETS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster import recordings
@@ -23,7 +24,6 @@ from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.sets.diagnoses import commands_of
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.recording.episode import Episode
 from leaderworkerset.views.selection import Selection
 
 if TYPE_CHECKING:  # they import what `--help` does not need

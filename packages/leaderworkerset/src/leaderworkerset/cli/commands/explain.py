@@ -12,6 +12,7 @@ from kuberuntime.objects import meta, selectors
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, SERVICES
 from leaderworkerset.api import labels
+from leaderworkerset.api.episode import Episode
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import sharedoptions, targets
 from leaderworkerset.cli.cluster import recordings
@@ -26,7 +27,6 @@ from leaderworkerset.diagnosis.diagnose import worst
 from leaderworkerset.diagnosis.document import document, headline, lines, overview
 from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.observation.recordedruns import with_episodes
-from leaderworkerset.recording.episode import Episode
 from leaderworkerset.views.health.verdict import AS_DESIRED, Verdict
 from leaderworkerset.views.selection import Selection
 

@@ -22,6 +22,7 @@ from kuberuntime.objects import meta, names, podstate
 from kuberuntime.objects.field import aggregate
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import DEPLOYMENTS, PODS
+from kuberuntime.texts.masking import masked
 from leaderworkerset.api import metadata
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
@@ -38,8 +39,7 @@ from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager.config import configurationfile
 from leaderworkerset.manager.config.configuration import ConfigurationError
 from leaderworkerset.manager.config.configurationfile import opted_in
-from leaderworkerset.observation import admissionprobe
-from leaderworkerset.views.masking import masked
+from leaderworkerset.webhooks import admissionprobe
 
 FLAVOURS: Final = ("slim", "full")
 POD_FIELDS: Final = ("affinity", "imagePullSecrets", "nodeSelector", "priorityClassName", "resources", "tolerations")

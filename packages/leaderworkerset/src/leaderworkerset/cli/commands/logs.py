@@ -13,6 +13,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, Resource
 from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import SET_NAME
+from leaderworkerset.api.groupname import place_of
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import sharedoptions, targets
 from leaderworkerset.cli.cluster import places, recordedlogs, recordings
@@ -25,7 +26,7 @@ from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.loglines import WaitingNotes
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.observation.podlogs import LogError, NotStartedError, PodLogOptions, read
-from leaderworkerset.views.groups import order_of, place_of
+from leaderworkerset.views.groups import order_of
 from leaderworkerset.views.outcome import is_over
 from leaderworkerset.views.podcontainers import container_status, containers, summed
 from leaderworkerset.views.selection import Selection

@@ -1,7 +1,7 @@
 """`lws manager`: run the controllers and webhooks for a Kubernetes cluster (contract section 12).
 
 The flags are the Go manager's, in Go's syntax, so click does not parse them; invalid flags exit with code 2.
-`cli/process/managing.py` runs the manager.
+`manager/managerprogram.py` runs the manager.
 """
 
 from collections.abc import Sequence
@@ -10,8 +10,7 @@ import click
 
 from leaderworkerset.cli import gocommand
 from leaderworkerset.cli.gocommand import GoCommand
-from leaderworkerset.cli.process import managing
-from leaderworkerset.manager import buildinfo, managerflags
+from leaderworkerset.manager import managerflags, managerprogram
 
 
 @click.command("manager", cls=GoCommand, flags=lambda: managerflags.FLAGS)
@@ -21,7 +20,4 @@ def command(ctx: click.Context, words: Sequence[str]) -> int:
     values = gocommand.read(ctx, words, managerflags.FLAGS)
     if values is None:
         return 0
-    if values.get("version"):
-        click.echo(buildinfo.describe())
-        return 0
-    return managing.run(values, values.get("kubeconfig") or (ctx.obj.kubeconfig if ctx.obj else None) or "")
+    return managerprogram.run(values, values.get("kubeconfig") or (ctx.obj.kubeconfig if ctx.obj else None) or "")

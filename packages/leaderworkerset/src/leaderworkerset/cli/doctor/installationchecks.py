@@ -13,8 +13,8 @@ from leaderworkerset.cli.doctor.findings import CheckResult, Level, Unread
 from leaderworkerset.core.gang import native
 from leaderworkerset.core.gang.gate import BUILT_IN_NAME as BUILT_IN
 from leaderworkerset.diagnosis.causes import featuregates
-from leaderworkerset.observation import admissionprobe
 from leaderworkerset.views.wording import listed
+from leaderworkerset.webhooks import admissionprobe
 from leaderworkerset.webhooks.configurations import MUTATING_NAME, VALIDATING_NAME
 
 SOON: Final = timedelta(days=14)

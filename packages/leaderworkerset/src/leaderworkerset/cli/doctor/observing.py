@@ -38,8 +38,7 @@ from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.manager import kubernetesversions
 from leaderworkerset.manager.config import configurationfile
 from leaderworkerset.manager.config.configuration import ConfigurationError
-from leaderworkerset.observation import admissionprobe
-from leaderworkerset.webhooks import certificates
+from leaderworkerset.webhooks import admissionprobe, certificates
 from leaderworkerset.webhooks.configurations import MUTATING_NAME, SECRET_NAME, VALIDATING_NAME
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from kuberuntime import timeouts
 from kuberuntime.objects.meta import ObjectKey
+from leaderworkerset.api.groupname import GroupName
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.errors import CommandError, TimedOutError
@@ -19,7 +20,7 @@ from leaderworkerset.cli.watchwarnings import following
 from leaderworkerset.observation.following import SetInformers
 from leaderworkerset.steering import scaledown
 from leaderworkerset.steering.scaledown import ScaleDown
-from leaderworkerset.views.groups import GroupName, View
+from leaderworkerset.views.groups import View
 from leaderworkerset.views.wording import counted, groups_named
 
 

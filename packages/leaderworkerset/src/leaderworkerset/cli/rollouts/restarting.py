@@ -10,6 +10,7 @@ from kuberuntime.errors import ConflictError, NotFoundError
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import leaderworkerset
+from leaderworkerset.api.groupname import GroupName
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
@@ -20,7 +21,7 @@ from leaderworkerset.core.leaderworkerset import budget
 from leaderworkerset.observation.following import SetInformers
 from leaderworkerset.steering import restarts
 from leaderworkerset.steering.restarts import Turn
-from leaderworkerset.views.groups import Group, GroupName, View
+from leaderworkerset.views.groups import Group, View
 from leaderworkerset.views.reasons import reasons
 from leaderworkerset.views.selection import Selection
 from leaderworkerset.views.wording import counted, places

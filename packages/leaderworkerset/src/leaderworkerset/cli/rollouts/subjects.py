@@ -15,13 +15,14 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, POD
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.capabilities.history import revisionhistory
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.controllers.indexes import OF_STATEFULSETS
+from leaderworkerset.core.leaderworkerset.previousrevisions import Entry, find_entry
 from leaderworkerset.steering import foresight, ownfields, pasts
 from leaderworkerset.steering.foresight import Situation
-from leaderworkerset.steering.pasts import Entry
 from leaderworkerset.views.groups import View
 
 MANAGER = ownfields.ROLLOUT
@@ -75,7 +76,7 @@ async def entries(session: Session, view: View) -> list[Entry]:
     """Return the revisions of a LeaderWorkerSet, the oldest first."""
     revisions: list[JSONObject] = []
     own = f"{labels.NAME}={view.name},{labels.TEMPLATE_REVISION_HASH},!{OF_STATEFULSETS}"
-    for selector in (own, pasts.selector(view.name)):
+    for selector in (own, revisionhistory.selector(view.name)):
         listing = await session.client.list(CONTROLLER_REVISIONS, namespace=view.namespace, label_selector=selector)
         revisions += listing.items
     return pasts.entries(view, revisions)
@@ -88,7 +89,7 @@ async def past(session: Session, name: str) -> list[Entry]:
 
 def entry_of(session: Session, name: str, history: list[Entry], number: int) -> Entry:
     """Return the revision with the number; an error lists the existing ones."""
-    entry = pasts.find(history, number)
+    entry = find_entry(history, number)
     if entry is None:
         numbers = ", ".join(str(entry.number) for entry in history) or "none"
         raise CommandError(

@@ -7,10 +7,10 @@ from typing import Final
 from msgspec.structs import replace
 
 from kuberuntime import timeouts
-from kuberuntime.errors import KubeError
+from kuberuntime.errors import KubeError, leaves
 from kuberuntime.objects import meta
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import errors, targets
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.process import collection
@@ -136,6 +136,6 @@ async def _in_time(diagnoses: Coroutine[None, None, list[Diagnosis]]) -> list[Di
         async with timeouts.within(REASON_SECONDS):
             return await diagnoses
     except (TimeoutError, KubeError, CommandError, ExceptionGroup) as error:  # a group: lists are read concurrently
-        if all(isinstance(leaf, TimeoutError | KubeError | CommandError) for leaf in errors.leaves(error)):
+        if all(isinstance(leaf, TimeoutError | KubeError | CommandError) for leaf in leaves(error)):
             return None
         raise

@@ -66,7 +66,7 @@ def _names(lists: "_Lists", start: str) -> list[str]:
         )
         paths = [f"/apis/{group}/namespaces/{quote(lists.namespace)}/{kind}" for group, kind in groups]
         return matching({meta.name(obj) for path in paths for obj in lists.read(path)}, start)
-    from leaderworkerset.views.groups import name_of, place_of
+    from leaderworkerset.api.groupname import name_of, place_of
     from leaderworkerset.views.selection import Selection
 
     group = name_of(rest[0]) if len(rest) > 1 else None

@@ -80,9 +80,9 @@ def where(words: Sequence[str], root: click.Command) -> dict[str, str]:
 async def _names(session: "Session", incomplete: str) -> list[str]:
     from kuberuntime.objects import meta
     from kuberuntime.objects.resources import PODS
+    from leaderworkerset.api.groupname import name_of, place_of
     from leaderworkerset.api.resources import LEADERWORKERSETS
     from leaderworkerset.cli import targets
-    from leaderworkerset.views.groups import name_of, place_of
     from leaderworkerset.views.selection import Selection
 
     name, *rest = incomplete.split("/")

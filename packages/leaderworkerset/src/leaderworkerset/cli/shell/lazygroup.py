@@ -7,9 +7,10 @@ from typing import Any, Final
 import click
 from click.shell_completion import CompletionItem
 
-from leaderworkerset.cli import nearmisses, streams
+from kuberuntime import lightlogging, standardstreams
+from leaderworkerset.cli import nearmisses
 from leaderworkerset.cli.commandtable import Command, Needs
-from leaderworkerset.cli.process import collection, lightlogging
+from leaderworkerset.cli.process import collection
 from leaderworkerset.cli.shell import hostplatform
 
 CHANGES: Final = "change the manifest and `lws apply` it, or use kubectl"
@@ -73,12 +74,12 @@ class LazyGroup(click.Group):
 
     def make_context(self, *words: Any, **options: Any) -> click.Context:
         """Parse the words; this also prints help."""
-        with streams.read_by_somebody():
+        with standardstreams.read_by_somebody():
             return super().make_context(*words, **options)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
-        with streams.read_by_somebody():
+        with standardstreams.read_by_somebody():
             return super().invoke(ctx)
 
     def resolve_command(

@@ -19,6 +19,7 @@ from kuberuntime.clock import SystemClock
 from kuberuntime.errors import KubeError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.texts.masking import masked
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.errors import CommandError
@@ -29,7 +30,6 @@ from leaderworkerset.cli.storms.witness import rank_of
 from leaderworkerset.cli.watchwarnings import following
 from leaderworkerset.observation.following import AllSets, Following
 from leaderworkerset.views.groups import View
-from leaderworkerset.views.masking import masked
 
 PATH: Final = "/localkube/faults"
 BETWEEN_PROBES: Final = 0.2

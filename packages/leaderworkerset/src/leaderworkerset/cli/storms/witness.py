@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
-from leaderworkerset.views.groups import place_of
+from leaderworkerset.api.groupname import place_of
 
 Happened = Literal["failed", "ending", "gone", "made", "ready"]
 """`ending`: the deletion of the pod began. `gone`: the pod is deleted."""

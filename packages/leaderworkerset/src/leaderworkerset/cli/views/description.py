@@ -8,14 +8,14 @@ from msgspec import Struct
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.texts.masking import masked
 from leaderworkerset.api import groupname
+from leaderworkerset.api.occurrences import Happening
 from leaderworkerset.api.usersettings import SETTINGS
 from leaderworkerset.cli.views import happenings, output, specfacts, tables
 from leaderworkerset.views import outcome, recreations, wording
 from leaderworkerset.views.disaggregation import PartView, SetView, Shown
-from leaderworkerset.views.events.eventhistory import Happening
 from leaderworkerset.views.groups import Group, Rank, View
-from leaderworkerset.views.masking import masked
 from leaderworkerset.views.reasons import reasons
 from leaderworkerset.views.selection import Selection
 from leaderworkerset.views.wording import counted

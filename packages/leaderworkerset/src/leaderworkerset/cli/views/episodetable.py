@@ -5,9 +5,9 @@ from datetime import datetime
 from typing import Final
 
 from kuberuntime.objects import errorlines
+from leaderworkerset.api.episode import Episode
 from leaderworkerset.cli.views import output
-from leaderworkerset.recording.episode import Episode
-from leaderworkerset.recording.wording import circumstances, ends, logs, sentence
+from leaderworkerset.views.episodewording import circumstances, ends, logs, sentence
 from leaderworkerset.views.wording import age
 
 HEADER: Final = ("EPISODE", "AGE", "OUTCOME", "FIRST", "FAILURE")

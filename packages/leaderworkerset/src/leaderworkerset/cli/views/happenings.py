@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
+from leaderworkerset.api.occurrences import Happening
 from leaderworkerset.cli.views import output
 from leaderworkerset.views import wording
-from leaderworkerset.views.events.eventhistory import Happening
 
 HEADER: Final = ("AGE", "TYPE", "REASON", "OBJECT", "COUNT", "MESSAGE")
 

@@ -9,11 +9,12 @@ import click
 
 from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.groupname import GroupName
 from leaderworkerset.cli.views import livetable
 from leaderworkerset.cli.views.loglines import need_names, prefixed
 from leaderworkerset.cli.views.terminal import Painter, escaped, is_colored, say
 from leaderworkerset.views.folding import FEW_GROUPS, FEW_SETS
-from leaderworkerset.views.groups import Group, GroupName, View
+from leaderworkerset.views.groups import Group, View
 from leaderworkerset.views.health.memory import Recreations
 from leaderworkerset.views.reasons import first_problem, summary
 

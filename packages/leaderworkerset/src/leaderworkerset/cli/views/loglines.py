@@ -10,9 +10,9 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import ROLE
+from leaderworkerset.api.groupname import place_of
 from leaderworkerset.cli.views.terminal import Painter, say
 from leaderworkerset.observation.podlogs import Sink
-from leaderworkerset.views.groups import place_of
 from leaderworkerset.views.podcontainers import waiting
 
 

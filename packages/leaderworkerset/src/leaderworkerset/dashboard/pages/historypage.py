@@ -4,14 +4,14 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
+from leaderworkerset.api.episode import Episode
 from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.markup import Safe, joined, tag
 from leaderworkerset.dashboard.pages import cells
 from leaderworkerset.dashboard.pages.page import Page, PageFacts
 from leaderworkerset.dashboard.picture import Picture
 from leaderworkerset.dashboard.pieces import Piece, Rendering, region
-from leaderworkerset.recording import wording
-from leaderworkerset.recording.episode import Episode
+from leaderworkerset.views import episodewording
 
 EPISODES: Final = ("episode", "time", "outcome", "first rank", "failure", "compare")
 RANKS: Final = ("rank", "pod", "node", "container", "restarts", "ends")
@@ -61,7 +61,7 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
             "episode-events": [],
         }
     words = [*_words(picture, record), _choices(address, record, facts)]
-    logs = (_log(number, title, lines) for number, (title, lines) in enumerate(wording.logs(record)))
+    logs = (_log(number, title, lines) for number, (title, lines) in enumerate(episodewording.logs(record)))
     return rendering | {
         "head": [_title(address, *words)],
         "rows": list(_ranks(record)),
@@ -74,7 +74,7 @@ def text(picture: Picture, address: Address, facts: PageFacts) -> Iterator[str]:
     """Yield the lines of the page as text."""
     if not address.episode:
         records = _newest(facts)
-        yield from (f"{record.place}: {wording.sentence(record, picture.now)}" for record in records)
+        yield from (f"{record.place}: {episodewording.sentence(record, picture.now)}" for record in records)
         yield from [] if records else [_none(facts)]
         return
     for episode in filter(None, (address.episode, address.other)):
@@ -83,9 +83,9 @@ def text(picture: Picture, address: Address, facts: PageFacts) -> Iterator[str]:
 
 
 def _lines(picture: Picture, record: Episode) -> Iterator[str]:
-    yield f"{record.place}: {wording.sentence(record, picture.now)}"
-    yield from wording.circumstances(record)
-    for title, lines in wording.logs(record):
+    yield f"{record.place}: {episodewording.sentence(record, picture.now)}"
+    yield from episodewording.circumstances(record)
+    for title, lines in episodewording.logs(record):
         yield from ("", title, *(f"  {line}" for line in lines))
 
 
@@ -98,7 +98,10 @@ def _find(episode: str, facts: PageFacts) -> Episode | None:
 
 
 def _words(picture: Picture, record: Episode) -> list[Safe]:
-    return [tag("p", wording.sentence(record, picture.now)), tag("pre", "\n".join(wording.circumstances(record)))]
+    return [
+        tag("p", episodewording.sentence(record, picture.now)),
+        tag("pre", "\n".join(episodewording.circumstances(record))),
+    ]
 
 
 def _pair(picture: Picture, address: Address, facts: PageFacts) -> Iterator[Piece]:
@@ -110,12 +113,13 @@ def _pair(picture: Picture, address: Address, facts: PageFacts) -> Iterator[Piec
             yield Piece(key, tag("section", title, tag("p", _absent(address, facts, episode)), id=key))
             continue
         ends = [
-            f"rank {rank.rank} {container.name}: {wording.ends(container.ends)}"
+            f"rank {rank.rank} {container.name}: {episodewording.ends(container.ends)}"
             for rank in record.ranks
             for container in rank.containers
         ]
         logs = [
-            joined(tag("h3", name), tag("pre", "\n".join(lines), tabindex=0)) for name, lines in wording.logs(record)
+            joined(tag("h3", name), tag("pre", "\n".join(lines), tabindex=0))
+            for name, lines in episodewording.logs(record)
         ]
         yield Piece(
             key,
@@ -167,7 +171,7 @@ def _row(address: Address, record: Episode, before: Episode | None) -> Piece:
     compare = (
         "" if before is None else _compare(address, record, before, f"with {_shown(f'{before.group}/{before.number}')}")
     )
-    outcome = wording.WORDS[record.outcome]
+    outcome = record.outcome.words
     return cells.row(f"e/{place}", link, record.time, outcome, first, record.failure, compare, find=record.failure)
 
 
@@ -182,7 +186,7 @@ def _ranks(record: Episode) -> Iterator[Piece]:
                 rank.node,
                 container.name,
                 container.restarts,
-                wording.ends(container.ends),
+                episodewording.ends(container.ends),
             )
 
 

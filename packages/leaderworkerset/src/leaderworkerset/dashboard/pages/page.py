@@ -8,11 +8,11 @@ from msgspec import Struct, field
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
+from leaderworkerset.api.episode import Episode
 from leaderworkerset.dashboard.address import Address
 from leaderworkerset.dashboard.markup import Safe
 from leaderworkerset.dashboard.picture import Picture
 from leaderworkerset.dashboard.pieces import Rendering
-from leaderworkerset.recording.episode import Episode
 
 BETWEEN_READINGS: Final = 2.0
 """Seconds for which the lists of a page are used again."""

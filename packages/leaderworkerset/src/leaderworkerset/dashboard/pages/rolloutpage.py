@@ -10,7 +10,15 @@ from kuberuntime.client.requests import only
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.ordinals import ranges
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, STATEFULSETS
+from kuberuntime.texts.fieldchanges import FIELDS_SHOWN, FieldChange, field_changes
+from kuberuntime.texts.masking import Mask
 from leaderworkerset.api import groupname, labels
+from leaderworkerset.core.leaderworkerset.previousrevisions import (
+    Entry,
+    current_entry,
+    previous_entry,
+    revision_content,
+)
 from leaderworkerset.core.leaderworkerset.revisions import UnreadableRevisionError
 from leaderworkerset.dashboard import offers
 from leaderworkerset.dashboard.address import Address, PageKind
@@ -20,11 +28,9 @@ from leaderworkerset.dashboard.pages.page import Page, PageFacts
 from leaderworkerset.dashboard.picture import Picture
 from leaderworkerset.dashboard.pieces import Piece, Rendering, region
 from leaderworkerset.steering import foresight, pace, pasts
-from leaderworkerset.steering.fieldchanges import FIELDS_SHOWN, FieldChange, field_changes
 from leaderworkerset.steering.foresight import Foreseen, Situation
 from leaderworkerset.steering.pace import RolloutProgress
 from leaderworkerset.views.groups import Group, View
-from leaderworkerset.views.masking import Mask
 from leaderworkerset.views.reasons import first_problem
 from leaderworkerset.views.wording import counted
 
@@ -78,7 +84,7 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
     diagnosis = picture.told(view).told
     return {
         "trouble": cells.trouble(picture),
-        "head": [_head(view, progress, plan, has_past=pasts.before(_entries(view, facts)) is not None)],
+        "head": [_head(view, progress, plan, has_past=previous_entry(_entries(view, facts)) is not None)],
         "progress": [_picture(view, leaders, progress)],
         "cause": [] if progress.is_complete else [cells.cause_piece("cause-text", diagnosis)],
         "change": [_change(view, facts)],
@@ -181,12 +187,12 @@ def _picture(view: View, leaders: JSONObject | None, progress: RolloutProgress) 
 def _change(view: View, facts: PageFacts) -> Piece:
     """Return the fields that differ from the previous revision, without values of variables."""
     entries = _entries(view, facts)
-    current, before = pasts.current(entries), pasts.before(entries)
+    current, before = current_entry(entries), previous_entry(entries)
     if current is None or before is None:
         words = "There is no earlier revision." if facts.knows(CONTROLLER_REVISIONS) else "Revisions could not be read."
         return Piece("change-text", tag("p", words, id="change-text"))
     try:
-        old, new = ({"spec": pasts.content(entry)} for entry in (before, current))
+        old, new = ({"spec": revision_content(entry)} for entry in (before, current))
     except UnreadableRevisionError as error:
         return Piece("change-text", tag("p", f"not known: {error}", id="change-text"))
     lines = [_field(change) for change in islice(field_changes(old, new), FIELDS_SHOWN + 1)]
@@ -197,7 +203,7 @@ def _change(view: View, facts: PageFacts) -> Piece:
     return Piece("change-text", tag("div", title, fields, id="change-text"))
 
 
-def _entries(view: View, facts: PageFacts) -> list[pasts.Entry]:
+def _entries(view: View, facts: PageFacts) -> list[Entry]:
     return pasts.entries(view, facts.get(CONTROLLER_REVISIONS))
 
 

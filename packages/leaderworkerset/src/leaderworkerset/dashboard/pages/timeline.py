@@ -17,16 +17,16 @@ from kuberuntime.client.requests import Selection as Query
 from kuberuntime.objects import timestamps
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CORE_EVENTS
+from leaderworkerset.api.episode import Episode
 from leaderworkerset.api.leaderworkerset import KIND
+from leaderworkerset.api.occurrences import Happening
 from leaderworkerset.core import decisionevents
 from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.markup import Safe, joined, tag
 from leaderworkerset.dashboard.pages.page import PageFacts
 from leaderworkerset.dashboard.picture import Picture
 from leaderworkerset.dashboard.pieces import Piece
-from leaderworkerset.recording import wording
-from leaderworkerset.recording.episode import Episode
-from leaderworkerset.views.events.eventhistory import Happening, History
+from leaderworkerset.views.events.eventhistory import History
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.wording import counted
 
@@ -116,7 +116,7 @@ def _of_episodes(view: View, episodes: Sequence[Episode]) -> Iterator[Moment]:
         place = f"{episode.group}/{episode.number}"
         moment = timestamps.read(episode.time)
         if moment is not None:
-            words = f"group {episode.group} {wording.WORDS[episode.outcome]}: {episode.failure or episode.failed_pod}"
+            words = f"group {episode.group} {episode.outcome.words}: {episode.failure or episode.failed_pod}"
             yield Moment(
                 moment,
                 Lane.FAILURES,

@@ -10,7 +10,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from kuberuntime.objects import meta, podstate
+from kuberuntime.objects import deaths, meta, podstate
+from kuberuntime.objects.deaths import Death
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.diagnosis import exits, judging, ranks
 from leaderworkerset.diagnosis.causes.kubelets import probekills
@@ -19,8 +20,7 @@ from leaderworkerset.diagnosis.finding import Cause, Finding, Person, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import Told
 from leaderworkerset.diagnosis.ranks import is_placed
-from leaderworkerset.views import deaths, recreations
-from leaderworkerset.views.deaths import Death
+from leaderworkerset.views import recreations
 from leaderworkerset.views.groups import Group, Rank
 from leaderworkerset.views.health.verdict import Verdict
 from leaderworkerset.views.outcome import FailedContainer

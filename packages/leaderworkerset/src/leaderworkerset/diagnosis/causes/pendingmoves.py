@@ -4,6 +4,7 @@ from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import NODES
+from kuberuntime.texts.masking import masked
 from leaderworkerset.api.conditions import MOVE_IN_PROGRESS
 from leaderworkerset.diagnosis import departures
 from leaderworkerset.diagnosis.causes.rollouts import allowed_unavailable
@@ -12,7 +13,6 @@ from leaderworkerset.diagnosis.finding import Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views.groups import Group, View
 from leaderworkerset.views.health.verdict import Verdict
-from leaderworkerset.views.masking import masked
 from leaderworkerset.views.wording import counted, groups_named, listed
 
 NAMED: Final = 5

@@ -4,13 +4,13 @@ from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.texts.masking import masked
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.capabilities.inplace import inplaceresources, updating
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.finding import Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views.groups import Rank
-from leaderworkerset.views.masking import masked
 
 CONDITIONS: Final = (inplaceresources.PENDING, "PodResizeInProgress")
 

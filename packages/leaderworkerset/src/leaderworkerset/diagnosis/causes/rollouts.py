@@ -6,6 +6,7 @@ from typing import Final
 from kuberuntime.objects import intstr, meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
+from kuberuntime.texts.masking import masked
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.capabilities.inplace import inplace
 from leaderworkerset.capabilities.inplace.inplace import InPlace
@@ -16,7 +17,6 @@ from leaderworkerset.diagnosis.finding import Finding, Subject, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.health.verdict import Verdict
-from leaderworkerset.views.masking import masked
 from leaderworkerset.views.wording import counted, updated_groups
 
 STANDING: Final = timedelta(minutes=1)

@@ -6,6 +6,7 @@ from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.texts.masking import masked
 from leaderworkerset.api.disaggregatedset import ScalingMode, has_scaler
 from leaderworkerset.api.resources import ROLE_SCALERS
 from leaderworkerset.core import reconcilefailure
@@ -16,7 +17,6 @@ from leaderworkerset.diagnosis.ranks import quote
 from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.events.warningevents import LONGEST_SILENCE
 from leaderworkerset.views.health.verdict import Verdict
-from leaderworkerset.views.masking import masked
 from leaderworkerset.views.wording import counted
 
 REFUSED: Final = re.compile(r"Failed to (create|adopt) (\S+) (\S+): (.*)", re.DOTALL)

@@ -9,45 +9,22 @@ event.
 import re
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
-from functools import partial
 from itertools import islice
-from typing import Final, TypeAlias
-
-from msgspec import Struct
+from typing import Final
 
 from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname
 from leaderworkerset.api.disaggregatedset import KIND as SET_KIND
+from leaderworkerset.api.groupname import name_of, place_of
 from leaderworkerset.api.leaderworkerset import KIND
-from leaderworkerset.views import edge
-from leaderworkerset.views.events.warningevents import BEGINNING, last_seen
-from leaderworkerset.views.groups import GroupName, name_of, place_of
-from leaderworkerset.views.masking import masked
+from leaderworkerset.api.occurrences import Happening, Place, happening
 from leaderworkerset.views.selection import Selection
-
-Place: TypeAlias = tuple[GroupName | None, int | None]
-"""The group and rank of an event; an event without both is about the LeaderWorkerSet."""
 
 NUMBER, KEY = r"\d+", r"[0-9a-f]{8}"
 RANK: Final = r"(?:-(?P<rank>\d+))?"
 GENERATED: Final = r"(?:-[a-z0-9]{1,10}){0,2}"
 """The generated suffix in names of ReplicaSets, and of the leaders of groups with random keys."""
-
-
-class Happening(Struct, frozen=True, kw_only=True):
-    """One event as it is displayed; `ident` stays the same while only its count grows."""
-
-    ident: str
-    last: datetime
-    count: int
-    is_warning: bool
-    reason: str
-    object: str
-    message: str
-    place: Place
-    reporter: str
-    stored: JSONObject
 
 
 class History:
@@ -104,43 +81,6 @@ class History:
         if kind == "Pod":
             return None if group is None else (group, rank or 0)
         return (group, rank)
-
-
-def happening(event: JSONObject, place: Place = (None, None)) -> Happening:
-    """Read an event whose place is known; the message of an unreadable event is its error."""
-    return edge.attempt(partial(_happening, event, place), partial(_unreadable, event, place))
-
-
-def _unreadable(event: JSONObject, place: Place, error: str) -> Happening:
-    return Happening(
-        ident=meta.uid(event) or meta.name(event),
-        last=BEGINNING,
-        count=1,
-        is_warning=True,
-        reason="Unreadable",
-        object=f"event/{meta.name(event)}",
-        message=error,
-        place=place,
-        reporter="",
-        stored=event,
-    )
-
-
-def _happening(event: JSONObject, place: Place) -> Happening:
-    about = event.get("involvedObject") or {}
-    series = event.get("series") or {}
-    return Happening(
-        ident=meta.uid(event) or meta.name(event),
-        last=last_seen(event),
-        count=int(series.get("count") or event.get("count") or 1),
-        is_warning=event.get("type") == "Warning",
-        reason=str(event.get("reason") or ""),
-        object=f"{str(about.get('kind', '')).lower()}/{about.get('name', '')}",
-        message=" ".join(masked(str(event.get("message") or "")).split()),
-        place=place,
-        reporter=event.get("reportingComponent") or (event.get("source") or {}).get("component") or "",
-        stored=event,
-    )
 
 
 def of_set(obj: JSONObject, parts: Sequence[History], events: Iterable[JSONObject]) -> list[Happening]:

@@ -7,23 +7,25 @@ autoscaler adds a node, and an image is being pulled.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kuberuntime.objects import foreigntext, meta, podstate, timestamps
+from kuberuntime.objects import deaths, foreigntext, meta, podstate, timestamps
+from kuberuntime.objects.deaths import REMEMBERED
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.texts import edge
+from kuberuntime.texts.masking import masked
 from leaderworkerset.api import runsettings
-from leaderworkerset.views import deaths, edge, recreations
+from leaderworkerset.api.occurrences import last_seen
+from leaderworkerset.views import recreations
 from leaderworkerset.views.events import pulls, scaleups
 from leaderworkerset.views.events.eventrecord import WarningEvent
 from leaderworkerset.views.groups import NOT_CREATED, Group, Rank, View
 from leaderworkerset.views.health import crashes, rankstarts
-from leaderworkerset.views.health.memory import REMEMBERED
-from leaderworkerset.views.masking import masked
 
 LONGEST_SILENCE: Final = timedelta(minutes=20)
 """The time after which a failure counts as over: the StatefulSet controller retries at least every 1000 seconds."""
@@ -35,8 +37,6 @@ EVICTED: Final = "Evicted"
 NODE_NOT_READY: Final = "NodeNotReady"
 OF_RUNS: Final = frozenset({"BackOff", "RecreateGroup"})
 """Event reasons that the states of containers, or the record of recreations, explain better."""
-
-BEGINNING: Final = datetime.min.replace(tzinfo=UTC)
 
 
 class Warnings:
@@ -137,7 +137,7 @@ def _with_node(event: WarningEvent, rank: Rank) -> WarningEvent:
 def _started(rank: Rank) -> datetime:
     statuses = meta.status(rank.object or {}).get("containerStatuses") or []
     running = [(status.get("state") or {}).get("running") or {} for status in statuses]
-    return max((_moment(state.get("startedAt")) for state in running), default=BEGINNING)
+    return max((timestamps.moment(state.get("startedAt")) for state in running), default=timestamps.BEGINNING)
 
 
 def _of_missing(view: View, group: Group, rank: Rank, warnings: Warnings) -> list[WarningEvent]:
@@ -149,9 +149,9 @@ def _of_missing(view: View, group: Group, rank: Rank, warnings: Warnings) -> lis
     if rank.index and (leader is None or leader.object is None):
         return []  # its StatefulSet is created after the leader
     owner = leader.pod if rank.index and leader else view.name
-    since = _moment(leader.created if rank.index and leader else view.created)
+    since = timestamps.moment(leader.created if rank.index and leader else view.created)
     siblings = group.ranks if rank.index else [other.leader for other in view.groups if other.leader]
-    newest = max((_moment(sibling.created) for sibling in siblings), default=BEGINNING)
+    newest = max((timestamps.moment(sibling.created) for sibling in siblings), default=timestamps.BEGINNING)
     events = [event for event in warnings.about(view.namespace, "StatefulSet", owner) if event.last >= since]
     own = [event for event in events if f"Pod {rank.pod} " in event.message]
     if own:
@@ -185,17 +185,6 @@ def _read(event: JSONObject) -> WarningEvent:
         host=(event.get("source") or {}).get("host") or "",
         is_warning=event.get("type") == "Warning",
     )
-
-
-def last_seen(event: JSONObject) -> datetime:
-    """Return when an event (v1) happened last; the minimum of datetime if it has no time."""
-    series = event.get("series") or {}
-    return max(map(_moment, (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"))))
-
-
-def _moment(stamp: str | None) -> datetime:
-    """Read a time of the API; the minimum of datetime if there is none."""
-    return timestamps.read(stamp or "") or BEGINNING
 
 
 class Evidence(Struct, frozen=True, kw_only=True):

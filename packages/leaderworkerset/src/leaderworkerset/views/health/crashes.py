@@ -12,10 +12,10 @@ from typing import Final
 from msgspec import Struct
 
 from kuberuntime.objects import meta, podstate, timestamps
+from kuberuntime.objects.deaths import REMEMBERED, run_length
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.views.deaths import run_length
 from leaderworkerset.views.groups import COMPLETED, Group, Rank, View
-from leaderworkerset.views.health.memory import REMEMBERED, Crashes, Recreations
+from leaderworkerset.views.health.memory import Crashes, Recreations
 
 DISRUPTED: Final = re.compile(
     r"deleted(: (EvictionByEvictionAPI|DeletionByTaintManager|DeletionByPodGC|PreemptionByScheduler|NodeLost|NodeShutdown"

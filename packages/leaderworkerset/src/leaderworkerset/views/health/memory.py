@@ -1,30 +1,10 @@
 """The memory of a view: the failures of a group, and the start of a rank. Pure values, without objects."""
 
 from datetime import datetime, timedelta
-from typing import Final
 
 from msgspec import Struct
 
-SETTLED: Final = timedelta(minutes=1)
-"""The minimum time for which a group must be ready after a failure, before it counts as healthy again."""
-
-REMEMBERED: Final = timedelta(minutes=10)
-"""The time for which a failure is relevant for a group that is not ready, as in the manager's back-off.
-
-A run that lasted longer does not belong to a crash loop.
-"""
-
-TICK: Final = timedelta(seconds=1)
-"""The resolution of times of the API."""
-
-
-def proof(longest_run: timedelta, least: timedelta = SETTLED) -> timedelta:
-    """Return how long a group must be ready after a failure to be healthy: longer than its longest run.
-
-    >>> proof(timedelta(seconds=2)), proof(timedelta(minutes=3)), proof(timedelta(hours=3))
-    (datetime.timedelta(seconds=60), datetime.timedelta(seconds=181), datetime.timedelta(seconds=60))
-    """
-    return max(least, longest_run + TICK if longest_run < REMEMBERED else least)
+from kuberuntime.objects.deaths import REMEMBERED, SETTLED, proof
 
 
 class Recreations(Struct, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ import click
 import pytest
 
 from kuberuntime.errors import ConnectionFailedError
+from kuberuntime.standardstreams import PIPE_CLOSED
 from leaderworkerset.cli import app, errors, targets
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.local.clusteroptions import ClusterOptions, cluster_options, collect, parse_image
@@ -142,7 +143,7 @@ def test_closed_output_ends_a_command_quietly(words: list[str], unread: str, tmp
     environment = os.environ | {"LWS_STATE_HOME": str(tmp_path)}
     result = subprocess.run(command, **pipes, env=environment, text=True, check=False, timeout=60)  # type: ignore[call-overload]
     os.close(writing)
-    assert result.returncode == errors.PIPE_CLOSED
+    assert result.returncode == PIPE_CLOSED
     assert (result.stdout or "", result.stderr or "") == ("", "")
 
 
@@ -160,7 +161,7 @@ def test_closed_output_in_a_task_ends_the_command_quietly(unbuffered: str) -> No
     command = [sys.executable, "-c", script]
     result = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, env=environment, check=False, timeout=60)
     os.close(writing)
-    assert (result.returncode, result.stderr) == (errors.PIPE_CLOSED, b"")
+    assert (result.returncode, result.stderr) == (PIPE_CLOSED, b"")
 
 
 def test_broken_connection_is_an_error(capfd: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,7 @@ from tests.unit.leaderworkerset.cli.views.test_episodetable import FULL
 
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import CORE_EVENTS, NAMESPACES, NODES, PODS
+from leaderworkerset.api.episode import Episode
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.browserstreams import MOST_STREAMS, MOST_TOPICS
@@ -25,7 +26,6 @@ from leaderworkerset.dashboard.pages.header import ClusterIdentity
 from leaderworkerset.dashboard.pages.page import BETWEEN_READINGS
 from leaderworkerset.dashboard.staticfiles import files, folder
 from leaderworkerset.diagnosis.observed import Commands
-from leaderworkerset.recording.episode import Episode
 
 pytestmark = pytest.mark.slow
 

@@ -7,13 +7,13 @@ from tests.explanations.builders import NOW, container, ended, observed, placed,
 from tests.explanations.failinglogs import FailingLog, programs
 
 from kuberuntime.objects import errorlines, meta, podstate
+from kuberuntime.texts.masking import Mask
 from leaderworkerset.cli.views import episodetable
 from leaderworkerset.diagnosis import document, judging
 from leaderworkerset.diagnosis.diagnose import diagnose
 from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.recording.building import Logs, Traces, build
-from leaderworkerset.views.masking import Mask
 from leaderworkerset.views.selection import Selection
 
 PROGRAMS = [*programs()]

@@ -3,12 +3,13 @@
 import pytest
 from tests.explanations.builders import NOW, ago, container, ended, lws, observed, placed, ready, recreated
 
+from kuberuntime.objects import deaths
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.cli.views import description, output
 from leaderworkerset.cli.views.description import Described
 from leaderworkerset.diagnosis.diagnose import diagnose
-from leaderworkerset.views import deaths, outcome
+from leaderworkerset.views import outcome
 from leaderworkerset.views.selection import Selection
 
 BY_THE_POD = ended(137, 12, "RestartingAllContainers", "all containers of the pod restart")

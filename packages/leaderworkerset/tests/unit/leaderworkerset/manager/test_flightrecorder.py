@@ -20,6 +20,7 @@ from kuberuntime.objects.duration import Duration
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels, progressnotes
+from leaderworkerset.api.episode import Episode, Outcome
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.capabilities import names
 from leaderworkerset.cli.cluster import recordings
@@ -27,7 +28,6 @@ from leaderworkerset.kinds.managed import MANAGED, managed
 from leaderworkerset.manager.config.configuration import RecorderSettings
 from leaderworkerset.manager.controllers import Controllers
 from leaderworkerset.manager.flightrecorder import FlightRecorder
-from leaderworkerset.recording.episode import Episode, Outcome
 from leaderworkerset.recording.permissions import RECORDING
 from localkube.podaccess import LogOptions
 

@@ -7,8 +7,8 @@ from testkit.inprocess import api
 from kuberuntime.client.client import Client
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import SECRETS
+from kuberuntime.texts.masking import MASK
 from leaderworkerset.observation import podsecrets
-from leaderworkerset.views.masking import MASK
 
 POD: JSONObject = {
     "metadata": {"name": "web-0", "namespace": "default"},

@@ -4,8 +4,8 @@ import pytest
 from tests.explanations.builders import recreated
 from tests.unit.leaderworkerset.diagnosis.test_diagnose import told
 
+from leaderworkerset.api.episode import ContainerEnd, Episode, Outcome, RankEnd, RunEnd
 from leaderworkerset.observation.recordedruns import with_episodes
-from leaderworkerset.recording.episode import ContainerEnd, Episode, Outcome, RankEnd, RunEnd
 
 ERROR = "ValueError: no free KV cache blocks"
 OTHER = "OSError: no such model"

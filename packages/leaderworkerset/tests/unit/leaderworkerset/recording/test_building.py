@@ -7,13 +7,12 @@ import pytest
 from tests import builders
 
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import labels
+from kuberuntime.texts.masking import Mask
+from leaderworkerset.api import episode, labels
+from leaderworkerset.api.episode import Outcome
 from leaderworkerset.api.recreationrecord import RecreationState
-from leaderworkerset.recording import episode
 from leaderworkerset.recording.building import Traces, build
-from leaderworkerset.recording.episode import Outcome
-from leaderworkerset.recording.wording import sentence
-from leaderworkerset.views.masking import Mask
+from leaderworkerset.views.episodewording import sentence
 
 NOW = datetime(2026, 11, 25, 9, 0, tzinfo=UTC)
 

@@ -21,9 +21,9 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONFIG_MAPS, NAMESPACES
 from leaderworkerset.api import labels
+from leaderworkerset.api.episode import Episode, Outcome
 from leaderworkerset.recording import configmapstore
 from leaderworkerset.recording.configmapstore import KEY, LARGEST, PREFIX, ConfigMapStore, place_of, stored, unpacked
-from leaderworkerset.recording.episode import Episode, Outcome
 from leaderworkerset.recording.shelf import Shelf
 
 pytestmark = pytest.mark.slow

@@ -18,11 +18,11 @@ from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, PODS, SECRETS
 from leaderworkerset.api import labels, recreationrecord
+from leaderworkerset.api.episode import Episode, Outcome
 from leaderworkerset.api.recreationrecord import Failure, Recreation, RecreationState
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.recording import logsource, recorder, store
-from leaderworkerset.recording.episode import Episode, Outcome
 from leaderworkerset.recording.store import Store
 
 pytestmark = pytest.mark.slow

@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from leaderworkerset.api.episode import ContainerEnd, Episode, Outcome, RankEnd
 from leaderworkerset.recording import store
-from leaderworkerset.recording.episode import ContainerEnd, Episode, Outcome, RankEnd
 from leaderworkerset.recording.store import Store
 
 pytestmark = pytest.mark.slow
@@ -115,7 +115,7 @@ WRITER = """
 import sys
 from pathlib import Path
 import msgspec
-from leaderworkerset.recording.episode import Episode
+from leaderworkerset.api.episode import Episode
 from leaderworkerset.recording.store import Store
 kept = Store(Path(sys.argv[1]), of_a_set=300_000)
 episode = msgspec.json.decode(sys.argv[3], type=Episode)

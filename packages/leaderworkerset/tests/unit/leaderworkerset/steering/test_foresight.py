@@ -9,9 +9,10 @@ from msgspec.structs import replace
 from tests import builders
 
 from kuberuntime.objects import meta
+from kuberuntime.texts import fieldchanges
 from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import revisions
-from leaderworkerset.steering import fieldchanges, foresight, snapshots
+from leaderworkerset.steering import foresight, snapshots
 from leaderworkerset.steering.foresight import Situation
 
 OLD = builders.leaderworkerset_object(image="app:1", replicas=3, size=1)

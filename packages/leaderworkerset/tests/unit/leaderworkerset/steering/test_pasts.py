@@ -8,8 +8,14 @@ from tests import builders
 from kuberuntime.objects import meta
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.core.leaderworkerset import revisions
+from leaderworkerset.core.leaderworkerset.previousrevisions import (
+    Entry,
+    current_entry,
+    find_entry,
+    previous_entry,
+    revision_content,
+)
 from leaderworkerset.steering import pasts
-from leaderworkerset.steering.pasts import Entry
 from leaderworkerset.views.groups import view
 
 NEW = builders.leaderworkerset_object(image="app:2", size=1)
@@ -31,10 +37,10 @@ def test_revisions_are_listed_by_number_with_their_groups() -> None:
     found = listed(builders.revision(NEW, number=4), retired(builders.revision(OLD, number=2)))
 
     assert [(entry.number, entry.groups, entry.is_current) for entry in found] == [(2, (0,), False), (4, (1,), True)]
-    assert pasts.current(found) is found[1]
-    assert pasts.before(found) is found[0]
-    assert pasts.find(found, 2) is found[0]
-    assert pasts.find(found, 3) is None
+    assert current_entry(found) is found[1]
+    assert previous_entry(found) is found[0]
+    assert find_entry(found, 2) is found[0]
+    assert find_entry(found, 3) is None
 
 
 def test_current_revision_hides_its_history_entry() -> None:
@@ -50,12 +56,12 @@ def test_foreign_revisions_and_records_are_omitted() -> None:
 
 
 def test_empty_history_has_no_current_or_previous_revision() -> None:
-    assert (pasts.current([]), pasts.before([])) == (None, None)
+    assert (current_entry([]), previous_entry([])) == (None, None)
 
 
 def test_content_has_the_restored_fields() -> None:
     entry = listed(builders.revision(NEW))[0]
-    content = pasts.content(entry)
+    content = revision_content(entry)
     assert set(content) == {"leaderWorkerTemplate", "networkConfig"}
     assert content["leaderWorkerTemplate"]["workerTemplate"]["spec"]["containers"][0]["image"] == "app:2"
     assert "null" not in str(content)
@@ -65,7 +71,7 @@ def test_content_has_the_restored_fields() -> None:
 def test_revision_without_a_template_is_an_error() -> None:
     (entry,) = listed(builders.revision(NEW) | {"data": {}})
     with pytest.raises(revisions.UnreadableRevisionError, match=r"holds no spec\.leaderWorkerTemplate"):
-        pasts.content(entry)
+        revision_content(entry)
 
 
 def test_document_has_stable_keys() -> None:

@@ -8,6 +8,8 @@ from msgspec.structs import replace
 from tests import builders
 
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.texts.masking import Mask
+from leaderworkerset.api.occurrences import happening
 from leaderworkerset.cli.views import description, tables
 from leaderworkerset.cli.views.description import Described
 from leaderworkerset.dashboard import exporting
@@ -21,11 +23,10 @@ from leaderworkerset.recording import building
 from leaderworkerset.recording.building import Traces
 from leaderworkerset.views import reasons
 from leaderworkerset.views.document import document
-from leaderworkerset.views.events import eventhistory, warningevents
+from leaderworkerset.views.events import warningevents
 from leaderworkerset.views.events.warningevents import Evidence
 from leaderworkerset.views.groups import UNREADABLE, View, view
 from leaderworkerset.views.health.verdict import Verdict
-from leaderworkerset.views.masking import Mask
 from leaderworkerset.views.selection import Selection
 
 ERROR = "cannot be shown: "
@@ -101,7 +102,7 @@ def test_diagnosis_that_fails_is_not_known() -> None:
 
 def test_event_that_cannot_be_shown_has_its_error() -> None:
     event: JSONObject = {"metadata": {"name": "e"}, "involvedObject": {"kind": "Pod"}, "message": "m", "count": "many"}
-    assert eventhistory.happening(event).message.startswith(ERROR)
+    assert happening(event).message.startswith(ERROR)
 
 
 def test_event_that_cannot_be_read_leaves_the_other_evidence() -> None:

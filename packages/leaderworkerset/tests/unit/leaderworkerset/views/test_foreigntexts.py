@@ -70,7 +70,7 @@ def test_every_reading_of_a_foreign_text_is_cleaned() -> None:
         for line, field in readings(ast.parse(path.read_text(encoding="utf-8")))
         if str(path.relative_to(SOURCES)) not in OTHERS
     }
-    assert not places, "pass the text through leaderworkerset.views.masking.masked"
+    assert not places, "pass the text through kuberuntime.texts.masking.masked"
 
 
 def test_reading_without_cleaning_is_found() -> None:

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
+from kuberuntime.texts.masking import MASK, Mask, known
+from leaderworkerset.api.occurrences import happening
 from leaderworkerset.diagnosis import ranks
-from leaderworkerset.views.events import eventhistory
-from leaderworkerset.views.masking import MASK, Mask, known
 
 
 @pytest.mark.parametrize(
@@ -374,5 +374,5 @@ def test_failures_and_events_are_masked() -> None:
         "message": "Readiness probe failed: redis://:hunter2@db",
         "involvedObject": {"kind": "Pod", "name": "web-0"},
     }
-    assert "hunter2" not in eventhistory.happening(event).message
+    assert "hunter2" not in happening(event).message
     assert "hunter2" not in ranks.quote("connecting with\n--password hunter2")

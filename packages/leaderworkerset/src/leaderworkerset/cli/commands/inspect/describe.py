@@ -8,6 +8,7 @@ import click
 from kuberuntime.clock import SystemClock
 from kuberuntime.errors import ForbiddenError
 from kuberuntime.objects.resources import CORE_EVENTS
+from leaderworkerset.api.occurrences import Happening
 from leaderworkerset.api.resources import DISAGGREGATED_SETS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
@@ -20,7 +21,6 @@ from leaderworkerset.observation.lists import Lists
 from leaderworkerset.observation.podlogs import last_lines
 from leaderworkerset.views.disaggregation import SetView, Shown, leaderworkersets, set_view
 from leaderworkerset.views.events import eventhistory
-from leaderworkerset.views.events.eventhistory import Happening
 from leaderworkerset.views.outcome import failures
 from leaderworkerset.views.selection import Selection, narrow
 

@@ -12,6 +12,7 @@ from kuberuntime.clock import SystemClock
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import CORE_EVENTS, PODS
 from leaderworkerset.api import labels
+from leaderworkerset.api.occurrences import Happening
 from leaderworkerset.cli import sharedoptions, targets
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import UsageError
@@ -20,7 +21,7 @@ from leaderworkerset.cli.views import formats, happenings, output
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.observation import eventlog
 from leaderworkerset.views.events import eventhistory
-from leaderworkerset.views.events.eventhistory import Happening, History
+from leaderworkerset.views.events.eventhistory import History
 from leaderworkerset.views.selection import Selection
 
 DOCUMENTS = (None, "json", "yaml")

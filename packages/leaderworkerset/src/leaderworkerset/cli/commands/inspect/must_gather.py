@@ -13,9 +13,11 @@ import msgspec
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request
 from kuberuntime.errors import APIError, KubeError, NotFoundError
-from kuberuntime.objects import lostlogs, meta, podstate, resources
+from kuberuntime.objects import meta, podstate, resources
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, SECRETS, Resource
+from kuberuntime.texts import lostlogs
+from kuberuntime.texts.masking import Mask, masked
 from leaderworkerset.api import labels
 from leaderworkerset.cli.cluster import recordings
 from leaderworkerset.cli.cluster.target import Session, Target
@@ -24,7 +26,6 @@ from leaderworkerset.install import rendering
 from leaderworkerset.install.installsettings import CERTIFICATES, ISSUERS, NAMESPACE, SERVICE_MONITORS
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS
-from leaderworkerset.views.masking import Mask, masked
 from leaderworkerset.webhooks import certificates
 from leaderworkerset.webhooks.certificates import CertificateError
 

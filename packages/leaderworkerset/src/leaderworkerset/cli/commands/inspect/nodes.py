@@ -9,6 +9,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.quantity import ZERO
 from kuberuntime.objects.resources import NODES, PODS
+from kuberuntime.texts.masking import masked
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.views import formats, output
@@ -18,7 +19,6 @@ from leaderworkerset.diagnosis.causes.closednodes import taint_text
 from leaderworkerset.diagnosis.causes.scheduling import amount_text
 from leaderworkerset.diagnosis.nodeamounts import FIRST, ByNode, allocatable, asked, by_node, held, share
 from leaderworkerset.views import devices
-from leaderworkerset.views.masking import masked
 
 
 @click.command("nodes")

@@ -8,6 +8,7 @@ import msgspec
 
 from kuberuntime.clock import SystemClock
 from kuberuntime.objects import decimals
+from leaderworkerset.api.episode import Episode
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster import recordings
 from leaderworkerset.cli.cluster.target import Target
@@ -15,7 +16,6 @@ from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import episodetable, output
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.recording.episode import Episode
 from leaderworkerset.views.document import VERSION
 from leaderworkerset.views.selection import Selection
 

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kuberuntime import timeouts
+from kuberuntime import lightaiohttp, timeouts
 from kuberuntime.client.client import Client
 from kuberuntime.clock import SystemClock
 from kuberuntime.errors import KubeError
@@ -29,7 +29,6 @@ from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import INTERRUPTED, CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.local import keptoptions
 from leaderworkerset.cli.local.clusteroptions import AUTO, ClusterOptions, cluster_options, collect, require_localkube
-from leaderworkerset.cli.process import lightaiohttp
 from leaderworkerset.cli.reading import manifestoptions
 from leaderworkerset.cli.reading.manifestoptions import manifest_arguments
 from leaderworkerset.cli.reading.manifests import Document, ordered

@@ -14,12 +14,13 @@ from click.core import ParameterSource
 from msgspec import Struct
 from msgspec.structs import fields, replace
 
+from kuberuntime import lightaiohttp
+from kuberuntime.errors import leaves
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import ClusterDirectory
-from leaderworkerset.cli.errors import CommandError, UsageError, describe, leaves
+from leaderworkerset.cli.errors import CommandError, UsageError, describe
 from leaderworkerset.cli.local import clusterlog, keptoptions, mappedimages
 from leaderworkerset.cli.local.clusteroptions import AUTO, ClusterOptions, cluster_options, collect, require_localkube
-from leaderworkerset.cli.process import lightaiohttp
 from leaderworkerset.cli.views.progress import ProgressLine
 
 READY_DESCRIPTOR = "LWS_READY_FD"

@@ -9,8 +9,12 @@ from leaderworkerset.cli.rollouts import subjects
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import diffs
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.steering import pasts
-from leaderworkerset.steering.pasts import Entry
+from leaderworkerset.core.leaderworkerset.previousrevisions import (
+    Entry,
+    current_entry,
+    previous_entry,
+    revision_content,
+)
 
 
 @click.command("diff")
@@ -24,14 +28,14 @@ def command(target: Target, name: str, first: int | None, second: int | None) ->
 
     async def act(session: Session) -> tuple[Entry, Entry]:
         entries = await subjects.past(session, name)
-        old = pasts.before(entries) if first is None else subjects.entry_of(session, name, entries, first)
-        new = pasts.current(entries) if second is None else subjects.entry_of(session, name, entries, second)
+        old = previous_entry(entries) if first is None else subjects.entry_of(session, name, entries, first)
+        new = current_entry(entries) if second is None else subjects.entry_of(session, name, entries, second)
         if old is None or new is None:
             raise CommandError(f"{name} has only one revision: there is nothing to compare it with")
         return old, new
 
     old, new = target.run(act)
     lines = diffs.unified(
-        pasts.content(old), pasts.content(new), (f"{name} revision {old.number}", f"{name} revision {new.number}")
+        revision_content(old), revision_content(new), (f"{name} revision {old.number}", f"{name} revision {new.number}")
     )
     say(*(lines or [f"revisions {old.number} and {new.number} of {name} have the same content"]))

@@ -16,6 +16,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.conditions import MOVE_IN_PROGRESS
+from leaderworkerset.api.groupname import GroupName, place_of
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.capabilities.moves import closing
 from leaderworkerset.capabilities.moves.maintenancesettings import ON
@@ -30,7 +31,7 @@ from leaderworkerset.cli.watchwarnings import following
 from leaderworkerset.diagnosis import departures
 from leaderworkerset.steering import nodeoutlook
 from leaderworkerset.steering.relocation import stranded
-from leaderworkerset.views.groups import GroupName, View, place_of
+from leaderworkerset.views.groups import View
 from leaderworkerset.views.wording import counted, duration, groups_named
 
 GroupsBySet: TypeAlias = Mapping[ObjectKey, frozenset[GroupName]]

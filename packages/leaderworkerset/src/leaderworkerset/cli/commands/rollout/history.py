@@ -12,8 +12,8 @@ from leaderworkerset.cli.rollouts import subjects
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import output
 from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.core.leaderworkerset.previousrevisions import Entry, revision_content
 from leaderworkerset.steering import pasts
-from leaderworkerset.steering.pasts import Entry
 from leaderworkerset.views.wording import age, places
 
 HEADER = ("REVISION", "KEY", "AGE", "GROUPS", "CHANGE-CAUSE")
@@ -45,7 +45,7 @@ def command(target: Target, name: str, number: int | None, form: str | None) -> 
     if form:
         click.echo(output.as_json(pasts.document(name, entries)))
     elif number is not None:
-        say(output.as_yaml(pasts.content(entries[0])))
+        say(output.as_yaml(revision_content(entries[0])))
     else:
         say(*table(entries, SystemClock().now()))
 

@@ -10,7 +10,8 @@ from leaderworkerset.cli.rollouts.changing import Change
 from leaderworkerset.cli.sharedoptions import dry_run_option
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.steering import pasts, patches
+from leaderworkerset.core.leaderworkerset.previousrevisions import previous_entry
+from leaderworkerset.steering import patches
 
 
 @click.command("undo")
@@ -48,7 +49,7 @@ async def change(session: Session, name: str, number: int | None) -> Change:
             f"the rollout of {name} is paused: nothing was changed; resume it first: `{session.lws} rollout resume {name}`"
         )
     entries = await subjects.entries(session, await targets.view_of(session, obj))
-    entry = pasts.before(entries) if number is None else subjects.entry_of(session, name, entries, number)
+    entry = previous_entry(entries) if number is None else subjects.entry_of(session, name, entries, number)
     if entry is None:
         raise CommandError(f"{name} has no earlier revision: nothing was changed")
     if entry.is_current:

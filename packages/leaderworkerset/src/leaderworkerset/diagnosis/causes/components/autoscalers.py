@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
+from kuberuntime.texts.masking import masked
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.finding import Find, Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
@@ -22,7 +23,6 @@ from leaderworkerset.diagnosis.ranks import is_unscheduled
 from leaderworkerset.views.events.scaleups import NODE_PATIENCE, NodeRequest, added_text, node_request
 from leaderworkerset.views.groups import Rank
 from leaderworkerset.views.health.verdict import Verdict
-from leaderworkerset.views.masking import masked
 from leaderworkerset.views.wording import counted, duration
 
 NODE_CLAIMS: Final = Resource("karpenter.sh", "v1", "nodeclaims", "NodeClaim", namespaced=False)

@@ -3,13 +3,13 @@
 from typing import Final
 
 from kuberuntime.objects import meta, podstate
+from kuberuntime.objects.deaths import Death
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.diagnosis import exits, ranks
 from leaderworkerset.diagnosis.causes.starts import warming
 from leaderworkerset.diagnosis.finding import Finding, Person, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.ranks import is_placed_or_recorded
-from leaderworkerset.views.deaths import Death
 from leaderworkerset.views.groups import Rank
 from leaderworkerset.views.health.verdict import Verdict
 

@@ -13,12 +13,12 @@ from typing import Final
 from msgspec import Struct
 
 from kuberuntime.objects import meta
+from kuberuntime.objects.deaths import REMEMBERED
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.finding import Finding, Person, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views import recreations
 from leaderworkerset.views.groups import Group, Rank
-from leaderworkerset.views.health.memory import REMEMBERED
 from leaderworkerset.views.health.verdict import Verdict
 from leaderworkerset.views.wording import duration
 

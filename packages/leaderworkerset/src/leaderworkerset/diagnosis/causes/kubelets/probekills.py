@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.deaths import REMEMBERED
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.diagnosis import exits, ranks
 from leaderworkerset.diagnosis.causes.starts import warming
@@ -21,7 +22,6 @@ from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.ranks import is_placed
 from leaderworkerset.views.events.eventrecord import WarningEvent
 from leaderworkerset.views.groups import Rank
-from leaderworkerset.views.health.memory import REMEMBERED
 from leaderworkerset.views.health.verdict import Verdict
 from leaderworkerset.views.wording import counted
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from leaderworkerset.api.episode import ContainerEnd, Episode, Outcome, RankEnd, RunEnd
 from leaderworkerset.cli.cluster.recordedlogs import RankRequest, newest
-from leaderworkerset.recording.episode import ContainerEnd, Episode, Outcome, RankEnd, RunEnd
 from leaderworkerset.views.selection import Selection
 
 

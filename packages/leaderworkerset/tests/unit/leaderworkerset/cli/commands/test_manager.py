@@ -9,10 +9,9 @@ import pytest
 import structlog
 from testkit.repository import ROOT
 
-from kuberuntime.errors import ConfigError
-from leaderworkerset.cli import app, errors
-from leaderworkerset.cli.process import clusterprocess, managing
-from leaderworkerset.manager import buildinfo
+from kuberuntime.errors import ConfigError, leaves
+from leaderworkerset.cli import app
+from leaderworkerset.manager import buildinfo, clusterprocess, managerprogram
 
 ENTRY: Final = ROOT / "deploy" / "manager"
 
@@ -104,14 +103,14 @@ def test_unknown_flag_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> No
 def test_namespace_is_read_from_the_service_account(tmp_path: Path) -> None:
     """The namespace is read from the service account (R-MGR-3)."""
     file = tmp_path / "namespace"
-    assert clusterprocess.namespace(file, managing.NAMESPACE) == "lws-system"
+    assert clusterprocess.namespace(file, managerprogram.NAMESPACE) == "lws-system"
     file.write_text("elsewhere\n")
-    assert clusterprocess.namespace(file, managing.NAMESPACE) == "elsewhere"
+    assert clusterprocess.namespace(file, managerprogram.NAMESPACE) == "elsewhere"
 
 
 def test_errors_of_a_group_are_reported_separately() -> None:
     group = ExceptionGroup("a", [ExceptionGroup("b", [ConfigError("x")]), OSError("y")])
-    assert [str(error) for error in errors.leaves(group)] == ["x", "y"]
+    assert [str(error) for error in leaves(group)] == ["x", "y"]
 
 
 @pytest.mark.slow

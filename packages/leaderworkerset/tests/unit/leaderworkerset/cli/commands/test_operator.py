@@ -6,11 +6,10 @@ import pytest
 import structlog
 
 from leaderworkerset.cli import app
-from leaderworkerset.cli.commands.operator import flags
-from leaderworkerset.cli.process import clusterprocess
-from leaderworkerset.manager import goflags
+from leaderworkerset.manager import clusterprocess, goflags
 from leaderworkerset.operator import operatorprocess
 from leaderworkerset.operator.operatornames import OPERATOR
+from leaderworkerset.operator.operatorprogram import flags
 from leaderworkerset.operator.verbosity import Verbosity
 
 

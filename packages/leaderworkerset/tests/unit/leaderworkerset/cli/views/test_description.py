@@ -9,10 +9,10 @@ from tests.builders import leaderworkerset_object
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
+from leaderworkerset.api.occurrences import Happening
 from leaderworkerset.cli.views import description, happenings
 from leaderworkerset.cli.views.description import RECENT, Described
 from leaderworkerset.views import groups
-from leaderworkerset.views.events.eventhistory import Happening
 from leaderworkerset.views.outcome import failures
 from leaderworkerset.views.selection import Selection, narrow
 

@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime
 
+from leaderworkerset.api.episode import ContainerEnd, Episode, Happened, Outcome, RankEnd, Revision, RunEnd
 from leaderworkerset.cli.views import episodetable
-from leaderworkerset.recording.episode import ContainerEnd, Episode, Happened, Outcome, RankEnd, Revision, RunEnd
 
 NOW = datetime(2026, 11, 25, 9, 1, tzinfo=UTC)
 

@@ -8,10 +8,10 @@ from tests import builders
 from tests.disaggregated import disaggregatedset_object, role
 from tests.unit.leaderworkerset.views.test_disaggregation import part
 
+from leaderworkerset.api.occurrences import Happening
 from leaderworkerset.cli.views import description
 from leaderworkerset.cli.views.description import Described
 from leaderworkerset.views.disaggregation import set_view
-from leaderworkerset.views.events.eventhistory import Happening
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.selection import Selection
 

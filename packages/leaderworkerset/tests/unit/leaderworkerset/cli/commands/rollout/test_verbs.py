@@ -12,7 +12,7 @@ from leaderworkerset.cli.commandtable import COMMANDS
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.rollouts.restarting import RestartRequest
 from leaderworkerset.cli.views import diffs
-from leaderworkerset.steering.pasts import Entry
+from leaderworkerset.core.leaderworkerset.previousrevisions import Entry
 
 
 def entry(number: int, *, groups: tuple[int, ...] = (), cause: str = "", current: bool = False) -> Entry:

@@ -8,7 +8,7 @@ from testkit.fakes import ScriptedTransport, answer, failure
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Response
 from kuberuntime.errors import ConnectionFailedError
-from leaderworkerset.observation import admissionprobe
+from leaderworkerset.webhooks import admissionprobe
 
 pytestmark = pytest.mark.virtual_time
 

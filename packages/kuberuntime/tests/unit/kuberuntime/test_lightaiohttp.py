@@ -7,7 +7,7 @@ import pytest
 
 LOADED = """
 import ssl
-from leaderworkerset.cli.process import lightaiohttp
+from kuberuntime import lightaiohttp
 original = ssl.SSLContext.set_default_verify_paths
 lightaiohttp.load()
 from aiohttp import connector

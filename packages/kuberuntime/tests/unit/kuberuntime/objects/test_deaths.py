@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from leaderworkerset.views.deaths import Death, in_order
+from kuberuntime.objects.deaths import Death, in_order
 
 
 def death(pod: str, restarts: int, **end: Any) -> Death:

@@ -4,7 +4,7 @@ Pure. Times are RFC 3339 texts. All free text of programs and users is masked.
 """
 
 from enum import StrEnum
-from typing import Final
+from typing import Final, assert_never
 
 import msgspec
 
@@ -26,6 +26,19 @@ class Outcome(StrEnum):
     RECREATED = "recreated"
     EXHAUSTED = "exhausted"
     """The group was given up: no restart was left."""
+
+    @property
+    def words(self) -> str:
+        """Return what happened to the group, in the past tense."""
+        match self:
+            case Outcome.FAILED:
+                return "failed"
+            case Outcome.RECREATED:
+                return "was recreated"
+            case Outcome.EXHAUSTED:
+                return "was given up"
+            case _:
+                assert_never(self)
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

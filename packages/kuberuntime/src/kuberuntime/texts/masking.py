@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from kuberuntime.objects import foreigntext, meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.views.secretforms import (
+from kuberuntime.texts.secretforms import (
     FORMS,
     HARMLESS,
     HARMLESS_EXCEPT,

@@ -1,4 +1,4 @@
-"""The standard streams of the command: opened at its start, safe for any text, and without errors when closed early.
+"""The standard streams of a program: opened at its start, safe for any text, and without errors when closed early.
 
 SIGPIPE would end a program that writes into a pipe without a reader, and shells give it 141. This program also writes
 to sockets, and must stop clusters. So an error ends the command like any other, with the same exit code.
@@ -11,9 +11,10 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NoReturn, TextIO
+from typing import Final, NoReturn, TextIO
 
-from leaderworkerset.cli import errors
+PIPE_CLOSED: Final = 141
+"""The exit code in shells of a program that SIGPIPE ended, such as kubectl and coreutils."""
 
 
 class UnreadError(Exception):
@@ -70,7 +71,7 @@ def is_unread() -> bool:
 def close(code: int) -> int:
     """Flush the output, and return the exit code: another one if nobody reads it any more."""
     broken = [error for error in (_flush(sys.stdout), _flush(sys.stderr)) if isinstance(error, BrokenPipeError)]
-    return errors.PIPE_CLOSED if broken else code
+    return PIPE_CLOSED if broken else code
 
 
 def _flush(stream: TextIO) -> OSError | None:
@@ -88,7 +89,7 @@ def _flush(stream: TextIO) -> OSError | None:
 def leave(code: int) -> NoReturn:
     """Call the exit handlers, flush the streams, and end the process with the code.
 
-    To free its modules object by object would take a tenth of the processor time of `lws run`; the kernel frees the memory.
+    To free its modules object by object would take a tenth of the processor time of a short command; the kernel frees the memory.
     If a thread still runs that Python would wait for, `SystemExit` is raised, so that Python waits.
     """
     if any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from leaderworkerset.views.masking import MASK, Mask
+from kuberuntime.texts.masking import MASK, Mask
 
 VALUE = "s3cretQ9x7"
 """Stands where the secret is; `31415926` is a secret number."""

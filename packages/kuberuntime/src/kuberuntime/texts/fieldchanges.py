@@ -13,7 +13,6 @@ import msgspec
 
 from kuberuntime.objects import patch
 from kuberuntime.objects.meta import JSON, JSONObject
-from leaderworkerset.views.wording import counted
 
 FIELDS_SHOWN: Final = 30
 """The maximum number of lines for fields; documents for programs have all of them."""
@@ -64,14 +63,18 @@ def change_lines(changes: Sequence[FieldChange]) -> Iterator[str]:
     for change in changes[:FIELDS_SHOWN]:
         yield from (f"  {line}" for line in change.lines())
     if len(changes) > FIELDS_SHOWN:
-        yield f"  and {counted(len(changes) - FIELDS_SHOWN, 'more field')}"
+        yield f"  and {_counted(len(changes) - FIELDS_SHOWN, 'more field')}"
 
 
 def verdict(changes: Sequence[FieldChange], *, is_new: bool) -> str:
     """Return what happens to the object, in a few words."""
     if is_new:
         return "created"
-    return f"{counted(len(changes), 'field')} would change" if changes else "unchanged"
+    return f"{_counted(len(changes), 'field')} would change" if changes else "unchanged"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _part(obj: JSONObject, part: str) -> JSON:
@@ -122,7 +125,7 @@ def _changed_lines(old: str, new: str) -> Iterator[str]:
     changed = [f"{line[0]} {line[1:]}" for line in islice(compared, 2, None) if not line.startswith("@@")]
     yield from changed[:LINES_SHOWN]
     if len(changed) > LINES_SHOWN:
-        yield f"and {counted(len(changed) - LINES_SHOWN, 'more line')}"
+        yield f"and {_counted(len(changed) - LINES_SHOWN, 'more line')}"
     yield from ends
 
 

@@ -2,12 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Final
 
-from leaderworkerset.recording.episode import ContainerEnd, Episode, Outcome, RankEnd, RunEnd
+from leaderworkerset.api.episode import ContainerEnd, Episode, RankEnd, RunEnd
 from leaderworkerset.views.wording import age, counted
-
-WORDS: Final = {Outcome.FAILED: "failed", Outcome.RECREATED: "was recreated", Outcome.EXHAUSTED: "was given up"}
 
 
 def sentence(episode: Episode, now: datetime) -> str:
@@ -16,7 +13,7 @@ def sentence(episode: Episode, now: datetime) -> str:
     unknown = ", which rank failed first is not known" if several else ""
     first = unknown if episode.first_rank is None else f", rank {episode.first_rank} failed first"
     failure = f": {episode.failure}" if episode.failure else ""
-    return f"group {episode.group} {WORDS[episode.outcome]} {age(episode.time, now)} ago{first} (pod {episode.failed_pod or '-'}{failure})"
+    return f"group {episode.group} {episode.outcome.words} {age(episode.time, now)} ago{first} (pod {episode.failed_pod or '-'}{failure})"
 
 
 def circumstances(episode: Episode) -> Iterator[str]:

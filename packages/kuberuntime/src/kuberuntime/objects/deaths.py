@@ -7,15 +7,36 @@ shortest run.
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from msgspec import Struct
 
 from kuberuntime.objects import meta, podstate, timestamps
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.views.health.memory import proof
 
 T = TypeVar("T")
+
+
+SETTLED: Final = timedelta(minutes=1)
+"""The minimum time for which a group must be ready after a failure, before it counts as healthy again."""
+
+REMEMBERED: Final = timedelta(minutes=10)
+"""The time for which a failure is relevant for a group that is not ready, as in the manager's back-off.
+
+A run that lasted longer does not belong to a crash loop.
+"""
+
+TICK: Final = timedelta(seconds=1)
+"""The resolution of times of the API."""
+
+
+def proof(longest_run: timedelta, least: timedelta = SETTLED) -> timedelta:
+    """Return how long a group must be ready after a failure to be healthy: longer than its longest run.
+
+    >>> proof(timedelta(seconds=2)), proof(timedelta(minutes=3)), proof(timedelta(hours=3))
+    (datetime.timedelta(seconds=60), datetime.timedelta(seconds=181), datetime.timedelta(seconds=60))
+    """
+    return max(least, longest_run + TICK if longest_run < REMEMBERED else least)
 
 
 class Death(Struct, frozen=True):

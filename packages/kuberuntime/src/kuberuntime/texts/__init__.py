@@ -1,0 +1,1 @@
+"""Text for users: that of tenants and programs, cleaned and masked, and the differences of objects. Pure."""

@@ -1,0 +1,77 @@
+"""Reads an event (v1) of the API server as one value, which can be shown and stored. Pure."""
+
+from datetime import datetime
+from functools import partial
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.timestamps import BEGINNING
+from kuberuntime.texts import edge
+from kuberuntime.texts.masking import masked
+from leaderworkerset.api.groupname import GroupName
+
+Place: TypeAlias = tuple[GroupName | None, int | None]
+"""The group and rank of an event; an event without both is about the LeaderWorkerSet."""
+
+
+class Happening(Struct, frozen=True, kw_only=True):
+    """One event as it is displayed; `ident` stays the same while only its count grows."""
+
+    ident: str
+    last: datetime
+    count: int
+    is_warning: bool
+    reason: str
+    object: str
+    message: str
+    place: Place
+    reporter: str
+    stored: JSONObject
+
+
+def last_seen(event: JSONObject) -> datetime:
+    """Return when an event (v1) happened last; the minimum of datetime if it has no time."""
+    series = event.get("series") or {}
+    return max(
+        map(timestamps.moment, (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime")))
+    )
+
+
+def happening(event: JSONObject, place: Place = (None, None)) -> Happening:
+    """Read an event whose place is known; the message of an unreadable event is its error."""
+    return edge.attempt(partial(_happening, event, place), partial(_unreadable, event, place))
+
+
+def _unreadable(event: JSONObject, place: Place, error: str) -> Happening:
+    return Happening(
+        ident=meta.uid(event) or meta.name(event),
+        last=BEGINNING,
+        count=1,
+        is_warning=True,
+        reason="Unreadable",
+        object=f"event/{meta.name(event)}",
+        message=error,
+        place=place,
+        reporter="",
+        stored=event,
+    )
+
+
+def _happening(event: JSONObject, place: Place) -> Happening:
+    about = event.get("involvedObject") or {}
+    series = event.get("series") or {}
+    return Happening(
+        ident=meta.uid(event) or meta.name(event),
+        last=last_seen(event),
+        count=int(series.get("count") or event.get("count") or 1),
+        is_warning=event.get("type") == "Warning",
+        reason=str(event.get("reason") or ""),
+        object=f"{str(about.get('kind', '')).lower()}/{about.get('name', '')}",
+        message=" ".join(masked(str(event.get("message") or "")).split()),
+        place=place,
+        reporter=event.get("reportingComponent") or (event.get("source") or {}).get("component") or "",
+        stored=event,
+    )

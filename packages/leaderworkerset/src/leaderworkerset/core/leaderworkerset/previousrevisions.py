@@ -1,0 +1,98 @@
+"""The revisions of a LeaderWorkerSet, including its history, and the groups of each.
+
+In: the LeaderWorkerSet, its ControllerRevisions of both kinds, its groups. Out: entries by number, the current one
+last.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.api.groupname import GroupName
+from leaderworkerset.core.leaderworkerset import revisions
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """One revision: its number and key, its time and change cause, and the names of its groups."""
+
+    number: int
+    key: str
+    created: str
+    cause: str
+    groups: tuple[GroupName, ...]
+    is_current: bool
+    revision: JSONObject
+
+
+def entries(
+    lws: JSONObject, objects: Iterable[JSONObject], groups: Iterable[tuple[str, GroupName]] = ()
+) -> list[Entry]:
+    """Return the revisions of a LeaderWorkerSet, the oldest first; the newest of several with one key.
+
+    `groups` has the revision key and the name of each group. The current revision is the newest that is not history: the
+    controllers give it the highest number.
+    """
+    own = [
+        revision
+        for revision in objects
+        if (meta.controller_of(revision) or {}).get("uid", meta.uid(lws)) == meta.uid(lws)
+    ]
+    by_key = {key: revision for revision in sorted(own, key=_rank) if (key := revisions.key_of(revision))}
+    running: dict[str, list[GroupName]] = {}
+    for key, name in groups:
+        running.setdefault(key, []).append(name)
+    living = [revision for revision in by_key.values() if not _is_history(revision)]
+    current = max(living, key=revisions.number_of, default=None)
+    return [
+        Entry(
+            number=revisions.number_of(revision),
+            key=key,
+            created=meta.created(revision),
+            cause=revisions.change_cause(revision),
+            groups=tuple(running.get(key, ())),
+            is_current=revision is current,
+            revision=revision,
+        )
+        for key, revision in sorted(by_key.items(), key=lambda item: revisions.number_of(item[1]))
+    ]
+
+
+def find_entry(history: Sequence[Entry], number: int) -> Entry | None:
+    """Return the entry with the number."""
+    return next((entry for entry in history if entry.number == number), None)
+
+
+def current_entry(history: Sequence[Entry]) -> Entry | None:
+    """Return the entry from which new groups are created."""
+    return next((entry for entry in history if entry.is_current), None)
+
+
+def previous_entry(history: Sequence[Entry]) -> Entry | None:
+    """Return the newest entry that is not the current one."""
+    return next((entry for entry in reversed(history) if not entry.is_current), None)
+
+
+def revision_content(entry: Entry) -> JSONObject:
+    """Return the fields of `spec` in the revision; raise `UnreadableRevisionError` if it has no template."""
+    spec: JSONObject = _without_nulls(revisions.restore({"spec": {}}, entry.revision)["spec"])
+    return spec
+
+
+def _is_history(revision: JSONObject) -> bool:
+    return labels.HISTORY_OF in meta.labels(revision)
+
+
+def _rank(revision: JSONObject) -> tuple[bool, int]:
+    """Return the sort key: of one key, the revision in use comes last, then the newest."""
+    return not _is_history(revision), revisions.number_of(revision)
+
+
+def _without_nulls(value: Any) -> Any:
+    """Remove values that Go writes as null, which an API server would refuse in some places."""
+    if isinstance(value, dict):
+        return {name: _without_nulls(inner) for name, inner in value.items() if inner is not None}
+    return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value

@@ -1,0 +1,46 @@
+"""Code that processes of a cluster share: their flags, their namespace, and the log of fatal errors."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import structlog
+
+from kuberuntime.errors import KubeError, leaves
+from leaderworkerset.manager import goflags
+from leaderworkerset.manager.goflags import Flag, FlagError, HelpRequestedError
+
+FAILED: Final = 1
+USAGE: Final = 2
+INTERRUPTED: Final = 130
+"""The exit codes of a process that cannot start or continue, of one with invalid flags, and of one that Ctrl-C ended."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+def given(program: str, summary: str, words: Sequence[str], flags: Sequence[Flag]) -> Mapping[str, Any] | int:
+    """Return the given flags; if help was requested or a flag is invalid, print it and return the exit code."""
+    try:
+        return goflags.parse(words, flags)
+    except HelpRequestedError:
+        sys.stdout.write(f"Usage: {program} [flags]\n\n  {summary}\n\nFlags:\n{goflags.usage(flags)}\n")
+        return 0
+    except FlagError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return USAGE
+
+
+def namespace(file: Path, otherwise: str) -> str:
+    """Return the namespace in which this process of the manager runs (R-MGR-3)."""
+    try:
+        return file.read_text().strip() or otherwise
+    except OSError:
+        return otherwise
+
+
+def log_errors(title: str, error: Exception) -> None:
+    """Log every error that ended a process; unexpected errors with their stack trace."""
+    for leaf in leaves(error):
+        stack = None if isinstance(leaf, KubeError | OSError) else leaf
+        log.error(title, logger="setup", error=str(leaf), exc_info=stack)

@@ -1,0 +1,91 @@
+"""Runs the operator with parsed flags: for `lws operator`, and for the entry point of its image (R-OP-9).
+
+The flags are those of the Go operator, in Go's syntax. Errors are logged: exit code 1 for an operator that cannot
+continue, 2 for invalid flags.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NoReturn
+
+import structlog
+
+from kuberuntime import standardstreams
+from kuberuntime.access import incluster
+from kuberuntime.errors import KubeError
+from leaderworkerset.install import installsettings as installed
+from leaderworkerset.manager import clusterprocess, managerlog
+from leaderworkerset.manager.clusterprocess import FAILED, INTERRUPTED
+from leaderworkerset.manager.goflags import Flag
+from leaderworkerset.manager.managerflags import choice
+from leaderworkerset.manager.managerlog import LogSettings
+from leaderworkerset.operator.operatornames import IMAGE_VARIABLE, OPERATOR
+from leaderworkerset.operator.verbosity import Verbosity
+
+LISTEN: Final = "0.0.0.0:8443"
+SUMMARY: Final = "Run the operator, which installs the manager as specified by the LeaderWorkerSetOperator `cluster`."
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+def flags() -> tuple[Flag, ...]:
+    """Return the flags; `--terminate-on-files` collects its values."""
+    return (
+        Flag("kubeconfig", str, "Path to a kubeconfig file. Defaults to the service account of the pod."),
+        Flag(
+            "namespace",
+            str,
+            f"Namespace of the operator and the operand. Defaults to the namespace of the pod, or {OPERATOR}.",
+        ),
+        Flag("listen", str, "Address of the probe and metrics endpoints (HTTPS).", LISTEN),
+        Flag("terminate-on-files", _collecting(), "Exit when this file changes. May be repeated."),
+        Flag("zap-encoder", choice("console", "json"), "Log encoding. One of: console, json.", "json"),
+        Flag("v", int, "Log verbosity, until the object `cluster` sets it.", "2"),
+    )
+
+
+def _collecting() -> Callable[[str], tuple[str, ...]]:
+    texts: list[str] = []
+
+    def collect(text: str) -> tuple[str, ...]:
+        texts.append(text)
+        return tuple(texts)
+
+    return collect
+
+
+def main(words: Sequence[str]) -> NoReturn:
+    """Run the operator of an image, and end the process with its exit code."""
+    standardstreams.prepare()
+    values = clusterprocess.given("lws-operator operator", SUMMARY, words, flags())
+    if isinstance(values, int):
+        standardstreams.leave(values)
+    try:
+        code = run(values)
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    standardstreams.leave(code)
+
+
+def run(values: Mapping[str, Any]) -> int:
+    """Run the operator until it is asked to stop; return the exit code."""
+    verbosity = Verbosity(values.get("v", 2))
+    managerlog.configure(LogSettings(encoder=values.get("zap-encoder", "json"), level="debug"))
+    verbosity.install()
+    from leaderworkerset.operator import operatorprocess
+
+    settings = operatorprocess.OperatorProcessSettings(
+        namespace=values.get("namespace")
+        or clusterprocess.namespace(incluster.SERVICE_ACCOUNT / "namespace", OPERATOR),
+        image=os.environ.get(IMAGE_VARIABLE) or installed.IMAGE,
+        kubeconfig=values.get("kubeconfig", ""),
+        listen=values.get("listen", LISTEN),
+        terminate_on=values.get("terminate-on-files", ()),
+    )
+    try:
+        asyncio.run(operatorprocess.run_until_stopped(settings, verbosity))
+    except (KubeError, OSError, ExceptionGroup) as error:
+        clusterprocess.log_errors("problem running operator", error)
+        return FAILED
+    return 0
