@@ -1,1 +1,1 @@
-"""Text for users: that of tenants and programs, cleaned and masked, and the differences of objects. Pure."""
+"""Text for users: cleaned and masked text of tenants and programs, and differences of objects. Pure."""

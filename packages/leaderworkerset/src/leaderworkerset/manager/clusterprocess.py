@@ -14,7 +14,7 @@ from leaderworkerset.manager.goflags import Flag, FlagError, HelpRequestedError
 FAILED: Final = 1
 USAGE: Final = 2
 INTERRUPTED: Final = 130
-"""The exit codes of a process that cannot start or continue, of one with invalid flags, and of one that Ctrl-C ended."""
+"""The exit codes of a failed process, of a process with invalid flags, and of a process that Ctrl-C ended."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
