@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from kuberuntime import randomness
 from localkube.kubelet.processes import consumption, processtree
 
 CONTROLLER: Final = "cpu"
@@ -49,7 +50,7 @@ class CpuGroups:
     def __init__(self, parent: Parent) -> None:
         """Create the group of this process; raise OSError if the kernel refuses it."""
         self._version = parent.version
-        self._top = parent.directory / f"{PREFIX}{os.getpid()}-{os.urandom(4).hex()}"
+        self._top = parent.directory / f"{PREFIX}{os.getpid()}-{randomness.uid()}"
         self._lock = threading.Lock()
         _clear(parent.directory)
         try:
