@@ -42,6 +42,7 @@ ELSEWHERE = {
     "docs/how-to/restarts.md": "speaks of kubectl: packages/leaderworkerset/tests/integration/lws: test_budget.py, test_restart_bounds.py do what it says",
     "docs/how-to/places-and-ends.md": "packages/leaderworkerset/tests/integration/lws: test_ends.py, test_places.py and test_scaling.py do what it says",
     "docs/how-to/gang-scheduling.md": "needs a manager on a cluster; what it says is tested in tests/integration: gang, ganggate, kueue",
+    "docs/how-to/kueue.md": "has no commands: tests/kubernetes/kueuemanager does what it says",
     "docs/how-to/groups-with-random-keys.md": "its keys differ each time: tests/e2e/test_keyed_groups.py does what it says",
     "docs/how-to/share-a-cluster.md": "has no commands: its objects are applied in tests/kubernetes/manager/test_hostile.py",
     "docs/how-to/progress.md": "its sets hang for minutes: tests/e2e/test_progress.py and packages/leaderworkerset/tests/integration/lws/test_completion.py do what it says",
