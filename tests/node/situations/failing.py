@@ -10,7 +10,6 @@ from tests.node.situations.situation import CRASHING, STARTING, Situation, codes
 from kuberuntime.objects.meta import JSONObject
 
 NO_FILE: Final = {"exec": {"command": ["test", "-f", "/tmp/up"]}, "periodSeconds": 2, "timeoutSeconds": 20}
-UNRECORDED: Final = "the recorded failure has the exit code of the container, and not that the kubelet ended it"
 CRASH: Final = codes(71, 80, 81)
 """A crash before its recreation, while it waits, and after it."""
 
@@ -50,10 +49,9 @@ FAILING: Final[Mapping[str, Situation]] = {
     ),
     "liveness": Situation(
         main(of_rank_1("touch /tmp/up; sleep 8; rm /tmp/up"), livenessProbe={**NO_FILE, "failureThreshold": 2}),
-        codes(72),
+        codes(72, 80, 81),
         ("liveness",),
         CRASHING,
-        known=UNRECORDED,
     ),
     "crash-after-probes": Situation(
         main(
@@ -70,10 +68,9 @@ FAILING: Final[Mapping[str, Situation]] = {
     ),
     "startup-probe": Situation(
         main(WAIT, startupProbe={**NO_FILE, "failureThreshold": 3}),
-        codes(72),
+        codes(72, 80, 81),
         ("startup",),
         CRASHING | {"stuck"},
-        known=UNRECORDED,
     ),
     "readiness-probe": Situation(
         main(WAIT, readinessProbe=NO_FILE),
@@ -99,10 +96,9 @@ FAILING: Final[Mapping[str, Situation]] = {
     ),
     "hook-fails": Situation(
         main(WAIT, lifecycle={"postStart": {"exec": {"command": ["sh", "-c", "sleep 1; exit 4"]}}}),
-        codes(115),
+        codes(115, 80, 81),
         ("postStart",),
         CRASHING | {"stuck"},
-        known=UNRECORDED,
         never=("exited with code 0",),
     ),
     "evicted": Situation(

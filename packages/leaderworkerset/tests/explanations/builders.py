@@ -192,6 +192,7 @@ def recreated(
                 labels.RECREATE_AFTER: ago(-due).replace("Z", "+00:00"),
                 labels.RECREATION_STATE: state,
                 labels.FAILED_POD: "web-0-1",
+                labels.FAILED_POD_UID: "former",
                 labels.FAILURE: failure,
             },
         }

@@ -18,6 +18,7 @@ from typing import Any, Final
 from kuberuntime.objects import foreigntext, meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.texts.secretforms import (
+    ERRORS,
     FORMS,
     HARMLESS,
     HARMLESS_EXCEPT,
@@ -119,7 +120,8 @@ class Mask:
                 continue
             group = "bare" if match["bare"] else "quoted"
             value, begin = match[group], match.end()
-            if not (_is_plain(head[0], value) or value.startswith(MASK) or value.endswith(MASK)):
+            is_known = value.startswith(MASK) or value.endswith(MASK) or ERRORS.match(text, match.start(group))
+            if not (is_known or _is_plain(head[0], value)):
                 pieces += (text[at : match.start(group)], MASK)
                 at = match.end(group)
         self.count += len(pieces) // 2

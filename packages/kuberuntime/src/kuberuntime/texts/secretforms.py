@@ -35,6 +35,14 @@ PLAIN: Final = re.compile(
 )
 """Values that are not secret under any name: numbers, as in `token=17`, references, and words of errors."""
 
+ERRORS: Final = re.compile(
+    r"(?:permission denied|(?:no such|not a|is a) (?:file or )?directory|no such file|file exists|operation not permitted"
+    r"|read-only file system|input/output error|no space left on device|device or resource busy|stale file handle"
+    r"|connection refused|exec format error|i/o timeout|bad file descriptor|too many \w{1,20})\b",
+    re.IGNORECASE,
+)
+"""Errors of operating systems, which follow the names of files such as `/etc/passwd`."""
+
 _QUOTE: Final = r"\\{0,7}[\"']"
 _QUOTED: Final = (
     rf"(?:\w{{0,20}}\()?[bru]{{0,2}}(?P<quote>{_QUOTE})(?P<quoted>[^\n]{{1,4096}}?)(?:(?<!\\)(?P=quote)|(?=\n|\Z))"

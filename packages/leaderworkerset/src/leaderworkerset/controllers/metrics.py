@@ -162,7 +162,8 @@ class StatusCollector(Collector):
 class RecreationCollector(Collector):
     """Builds the metrics of groups that fail repeatedly, from their records, on collection.
 
-    A LeaderWorkerSet that is deleted or has no failed groups has no such metric.
+    A LeaderWorkerSet that is deleted or whose groups never failed has no such metric. After a rollout it has zeros, because
+    alerts use the last value of a missing metric for minutes.
     """
 
     def __init__(self, informers: indexes.Informers) -> None:
@@ -184,12 +185,12 @@ class RecreationCollector(Collector):
         for lws in self._leaderworkersets.list():
             key = meta.key(lws)
             records = self._records.by_index(indexes.RECORDS, str(key))
-            current = [recreation for record in records if (recreation := self._current(record)) is not None]
-            if not current:
+            if not records:
                 continue
+            current = [recreation for record in records if (recreation := self._current(record)) is not None]
             for state in (RecreationState.WAITING, RecreationState.EXHAUSTED):
                 failing.add_metric((*key, state.value), sum(recreation.state is state for recreation in current))
-            in_a_row.add_metric(key, max(recreation.count for recreation in current))
+            in_a_row.add_metric(key, max((recreation.count for recreation in current), default=0))
         return (failing, in_a_row)
 
     def _current(self, record: JSONObject) -> Recreation | None:

@@ -10,7 +10,7 @@ from kuberuntime.texts.masking import masked
 from leaderworkerset.diagnosis.finding import Subject
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views import wording
-from leaderworkerset.views.groups import Rank, View
+from leaderworkerset.views.groups import Group, Rank, View
 from leaderworkerset.views.wording import counted
 
 Stage: TypeAlias = Callable[[Rank], bool]
@@ -45,6 +45,17 @@ def is_placed(rank: Rank) -> bool:
 def is_placed_or_recorded(rank: Rank) -> bool:
     """Return whether the pod has a node, or the record of recreations describes the end of the previous pod."""
     return is_placed(rank) or any(run.is_recorded for run in rank.deaths)
+
+
+def members(observed: Observed) -> Iterator[tuple[Group, Rank]]:
+    """Yield the selected ranks; a ready rank may have failed before, and will fail again."""
+    for group in observed.view.groups:
+        yield from ((group, rank) for rank in group.ranks if observed.rank in (None, rank.index))
+
+
+def unsettled(observed: Observed) -> Iterator[tuple[Group, Rank]]:
+    """Yield the selected ranks that are not ready, or failed recently."""
+    return ((group, rank) for group, rank in members(observed) if not rank.is_ready or rank.deaths)
 
 
 def subject(rank: Rank) -> Subject:

@@ -53,11 +53,16 @@ class Relistable(Followed, Protocol):
 
 
 class Supplement:
-    """Objects that explain others: followed from the first request on, if the user may list them."""
+    """Objects that explain others: followed from the first request on, if the user may list them.
 
-    def __init__(self, client: Client, selection: Selection) -> None:
+    With `is_needed` they are followed at once, and a wait begins when they are known, or known to be forbidden.
+    """
+
+    def __init__(self, client: Client, selection: Selection, *, is_needed: bool = False) -> None:
         self._informer = Informer(client, selection)
-        self._requested = asyncio.Event()
+        self._requested, self._refused, self._is_needed = asyncio.Event(), asyncio.Event(), is_needed
+        if is_needed:
+            self._requested.set()
 
     def ask(self) -> list[JSONObject]:
         """Return the currently known objects; the first call starts to follow them."""
@@ -73,7 +78,14 @@ class Supplement:
         self._informer.relist(then)
 
     async def wait_synced(self) -> None:
-        """Return at once: no command waits for a supplement."""
+        """Wait until needed objects are known or refused; return at once if they are not needed."""
+        if self._is_needed:
+            answers = [asyncio.ensure_future(self._informer.wait_synced()), asyncio.ensure_future(self._refused.wait())]
+            try:
+                await asyncio.wait(answers, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for answer in answers:
+                    answer.cancel()
 
     async def run(self) -> None:
         """Follow the objects once they are requested, if the user has the permission; retry while that is unknown."""
@@ -82,8 +94,10 @@ class Supplement:
             try:
                 await self._informer.run(gives_up=True)
             except ForbiddenError:
+                self._refused.set()
                 return
             except UnauthorizedError:  # a token that has expired meanwhile; who it is about is followed elsewhere
+                self._refused.set()
                 await asyncio.sleep(AGAIN)
 
 
@@ -93,7 +107,8 @@ class Explanations:
     def __init__(self, client: Client, namespace: str, name: str = "", clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
         self._events = Supplement(client, lists.events_in(namespace))
-        self._records = Supplement(client, lists.records_of(namespace, name))
+        # without its record, a group that failed looks healthy between two failures
+        self._records = Supplement(client, lists.records_of(namespace, name), is_needed=True)
 
     @property
     def all(self) -> tuple[Relistable, ...]:

@@ -1,6 +1,6 @@
 """Builds an episode from the observation of a group: last state of its pods, record, logs, events, revisions. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Final, TypeAlias
@@ -12,11 +12,12 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.texts import edge, fieldchanges
 from kuberuntime.texts.fieldchanges import FieldChange
 from kuberuntime.texts.masking import Mask
-from leaderworkerset.api import episode, groupname, labels, recreationrecord
+from leaderworkerset.api import episode, groupname, kubeletkills, labels, recreationrecord
 from leaderworkerset.api.episode import ContainerEnd, Episode, Happened, Outcome, RankEnd, Revision, RunEnd
 from leaderworkerset.api.groupname import name_of, place_of
+from leaderworkerset.api.kubeletkills import Kill
 from leaderworkerset.api.occurrences import happening
-from leaderworkerset.api.recreationrecord import RECORDED, RecreationState
+from leaderworkerset.api.recreationrecord import RECORDED, Recreation, RecreationState
 from leaderworkerset.core.leaderworkerset import previousrevisions
 from leaderworkerset.core.leaderworkerset.previousrevisions import revision_content
 from leaderworkerset.core.leaderworkerset.revisions import UnreadableRevisionError
@@ -67,7 +68,7 @@ def build(traces: Traces, mask: Mask) -> Episode:
         time=timestamps.render(traces.now),
         first_rank=first,
         failed_pod=meta.name(failed) if failed else record.failure.pod if record else "",
-        failure=mask.text(failure_text),
+        failure=mask.text(_with_kill(failure_text, traces, failed, record)),
         recreations=record.count if record else 0,
         recreate_after=record.due.isoformat() if record else "",
         revision=edge.attempt(partial(_revision, traces, mask), lambda _: None),
@@ -76,6 +77,21 @@ def build(traces: Traces, mask: Mask) -> Episode:
         notes=traces.notes,
         masked=mask.count,  # last: everything above was masked
     )
+
+
+def _with_kill(text: str, traces: Traces, failed: JSONObject, record: Recreation | None) -> str:
+    """Return the description of a failed container, first why its kubelet killed it, if it did."""
+    ended = RECORDED.fullmatch(text)
+    uid = meta.uid(failed) if failed else record.failure.uid if record else ""
+    kill = kubeletkills.of_run(_kills(traces.events), uid, ended["container"]) if ended else None
+    return f"{kill}; {text}" if kill else text
+
+
+def _kills(events: Iterable[JSONObject]) -> Iterator[Kill]:
+    for event in events:
+        about, own = event.get("involvedObject") or {}, happening(event)
+        if kill := kubeletkills.of_event(str(about.get("uid") or ""), own.reason, own.message, own.last):
+            yield kill
 
 
 def _first_failed(pods: Sequence[JSONObject], recorded_name: str) -> tuple[int | None, JSONObject]:

@@ -103,7 +103,7 @@ def _recreations(recreation: Recreations) -> JSONObject:
         "due": recreation.due.isoformat(),
         "waiting": recreation.is_waiting,
         "exhausted": recreation.is_exhausted,
-        "failure": recreation.failure,
+        "failure": recreation.reason,
     }
 
 

@@ -105,7 +105,7 @@ def sentence(recreation: Recreations, now: datetime) -> str:
     """
     attempts = f"recreated {counted(recreation.done, 'time')}"
     cause = f"pod {recreation.failed_pod} failed"
-    reason = f" ({recreation.failure})" if recreation.failure else ""
+    reason = f" ({recreation.reason})" if recreation.reason else ""
     if recreation.is_exhausted:
         return f"{attempts}; {cause} again{reason}: no restart is left, the pods are kept for diagnosis"
     if not recreation.is_waiting:

@@ -127,6 +127,10 @@ unzip -p model1.zip
 token_type_ids: [0, 1]
 bos_token_id=128000
 mapped token 128000 to 17
+exec: "/etc/passwd": permission denied: unknown
+open /run/secrets/token: no such file or directory
+chdir to cwd ("/etc/passwd") set in config.json failed: not a directory
+/etc/passwd: Not a directory
 """.strip().splitlines()
 
 

@@ -5,7 +5,6 @@ is not certain. A group that failed again after its recreation is stuck for the 
 it starts again and no pod shows the reason, until it is ready.
 """
 
-from collections.abc import Iterator
 from typing import Final
 
 from msgspec.structs import replace
@@ -32,18 +31,12 @@ RETRIED: Final = "CrashLoopBackOff"
 
 def ended_runs(observed: Observed) -> list[Death]:
     """Return the relevant ended runs; the run that explains the others comes first."""
-    return deaths.in_order(run for _, rank in _members(observed) for run in rank.deaths)
-
-
-def _members(observed: Observed) -> Iterator[tuple[Group, Rank]]:
-    """Yield the selected ranks; a ready rank may have failed before, and will fail again."""
-    for group in observed.view.groups:
-        yield from ((group, rank) for rank in group.ranks if observed.rank in (None, rank.index))
+    return deaths.in_order(run for _, rank in ranks.members(observed) for run in rank.deaths)
 
 
 def place_of_run(observed: Observed, run: Death) -> tuple[Group, Rank]:
     """Return the group and the rank of an ended run."""
-    return next((group, rank) for group, rank in _members(observed) if run in rank.deaths)
+    return next((group, rank) for group, rank in ranks.members(observed) if run in rank.deaths)
 
 
 def failed_runs(observed: Observed) -> list[Death]:

@@ -160,7 +160,8 @@ def _advice(observed: Observed, group: Group, recreation: Recreations) -> tuple[
     run, rank = recreations.recorded_run(observed.view, recreation), _failed_rank(group, recreation)
     if run is None or rank is None:
         return (observed.lws(f"events {observed.view.name}/{group.name}"),)
-    return (*exits.advice(observed, rank, run), exits.log_command(observed, rank, run))
+    meaning = () if recreation.killed else exits.advice(observed, rank, run)  # its exit code answered a signal
+    return (*meaning, exits.log_command(observed, rank, run))
 
 
 def _recorded(observed: Observed, recreation: Recreations) -> tuple[RecordedRun | None, Recreations]:
@@ -297,13 +298,20 @@ def loads(observed: Observed) -> Finding | None:
 
 
 def _starting(observed: Observed, waiting: Sequence[Rank]) -> Finding:
-    states = sorted({wording.state(rank) for rank in waiting})
+    starting = [rank for rank in waiting if not ranks.is_terminating(rank)]
+    texts = [_phase(starting, f"starting: {', '.join(sorted({wording.state(rank) for rank in starting}))}")]
+    texts.append(_phase([rank for rank in waiting if ranks.is_terminating(rank)], "ending, to be replaced"))
     return Finding(
         subject=ranks.subject(waiting[0]),
-        sentence=f"{counted(len(waiting), 'rank')} {'is' if len(waiting) == 1 else 'are'} starting: {', '.join(states)}",
+        sentence="; ".join(filter(None, texts)),
         evidence=ranks.states(waiting),
         steps=(observed.lws(f"wait {observed.view.name}"),),
     )
+
+
+def _phase(members: Sequence[Rank], what: str) -> str:
+    """Return what some ranks do, as a sentence; empty if there are none."""
+    return f"{counted(len(members), 'rank')} {'is' if len(members) == 1 else 'are'} {what}" if members else ""
 
 
 def _is_young(observed: Observed, rank: Rank, awaited: str) -> bool:

@@ -19,8 +19,10 @@ from kuberuntime.objects.deaths import REMEMBERED
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.texts import edge
 from kuberuntime.texts.masking import masked
-from leaderworkerset.api import runsettings
+from leaderworkerset.api import kubeletkills, runsettings
+from leaderworkerset.api.kubeletkills import Kill
 from leaderworkerset.api.occurrences import last_seen
+from leaderworkerset.api.recreationrecord import RECORDED
 from leaderworkerset.views import recreations
 from leaderworkerset.views.events import pulls, scaleups
 from leaderworkerset.views.events.eventrecord import WarningEvent
@@ -62,6 +64,12 @@ class Warnings:
     def of_any_type(self, namespace: str, kind: str, name: str) -> Sequence[WarningEvent]:
         """Return the events of any type about an object of that name, whatever its UID."""
         return self._all.get((namespace, kind, name), ())
+
+    def kills(self, namespace: str, pod: str) -> list[Kill]:
+        """Return the containers of pods of that name that a kubelet killed, the newest first."""
+        events = self.of_any_type(namespace, "Pod", pod)
+        found = (kubeletkills.of_event(event.uid, event.reason, event.message, event.last) for event in events)
+        return sorted(filter(None, found), key=lambda kill: kill.last, reverse=True)
 
     def of_pod(self, namespace: str, rank: Rank) -> list[WarningEvent]:
         """Return the events of any type about the present pod of a rank."""
@@ -223,7 +231,8 @@ def _explained(view: View, warnings: Warnings, records: Records, now: datetime) 
     def explain(group: Group) -> Group:
         evictions = _evictions(view, group, warnings, now)
         record = recreations.of_leader(records, view, group)
-        return _group(view, _remembered(group, record, evictions, ends=ends), warnings, last, now)
+        known = _with_kill(view, _remembered(group, record, evictions, ends=ends), warnings)
+        return _group(view, known, warnings, last, now)
 
     groups = (edge.attempt(partial(explain, group), partial(_unexplained, group)) for group in view.groups)
     return replace(view, groups=tuple(groups))
@@ -239,6 +248,17 @@ def _remembered(group: Group, record: JSONObject | None, evictions: Sequence[dat
     leader = group.leader.object if group.leader else None
     known = replace(group, recreations=recreations.read(record, leader) if record is not None else None)
     return replace(known, crashes=crashes.of_group(known, ends=ends, evictions=evictions))
+
+
+def _with_kill(view: View, group: Group, warnings: Warnings) -> Group:
+    """Return a group whose recreation says why a kubelet killed the container of the failed pod, if it did."""
+    recreation = group.recreations
+    ended = RECORDED.fullmatch(recreation.failure) if recreation else None
+    if recreation is None or ended is None:
+        return group
+    kills = warnings.kills(view.namespace, recreation.failed_pod)
+    kill = kubeletkills.of_run(kills, recreation.failed_uid, ended["container"])
+    return replace(group, recreations=replace(recreation, killed=str(kill))) if kill else group
 
 
 def _evictions(view: View, group: Group, warnings: Warnings, now: datetime) -> list[datetime]:

@@ -11,7 +11,8 @@ class Recreations(Struct, frozen=True, kw_only=True):
     """The recreations of a group in a row: the number of the last one, and the pod whose failure caused it.
 
     While `is_waiting`, the last recreation is pending until `due`. If `is_exhausted`, it will not take place. `failure`
-    describes the pod's failure. The pod may be of a group that this one replaces, but has the same rank.
+    describes the pod's failure, and `killed` why a kubelet killed its container. The pod may be of a group that this one
+    replaces, but has the same rank.
     """
 
     count: int
@@ -23,6 +24,12 @@ class Recreations(Struct, frozen=True, kw_only=True):
     failed_uid: str = ""
     failed_rank: int | None = None
     longest_run: timedelta | None = None
+    killed: str = ""
+
+    @property
+    def reason(self) -> str:
+        """Return what is known of the failure, first why a kubelet killed the container; empty if nothing is."""
+        return "; ".join(filter(None, (self.killed, self.failure)))
 
     @property
     def done(self) -> int:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests import builders
 from tests.builders import leaderworkerset_object
 from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
 
@@ -129,6 +130,10 @@ async def test_failing_groups_have_metrics_only_while_they_exist() -> None:
         assert failing() == {"waiting": 0, "exhausted": 1}
         assert samples(metrics)['lws_leaderworkersets{condition="Degraded"}'] == 1
         assert samples(metrics)[f"lws_group_recreations_in_a_row{{{place}}}"] == 3
+        await cluster.edit(leaderWorkerTemplate={"workerTemplate": builders.pod_template("app:2")})
+        await cluster.settle(60)
+        assert failing() == {"waiting": 0, "exhausted": 0}
+        assert samples(metrics)[f"lws_group_recreations_in_a_row{{{place}}}"] == 0
         await cluster.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"))
         await cluster.settle()
         assert failing() == {}

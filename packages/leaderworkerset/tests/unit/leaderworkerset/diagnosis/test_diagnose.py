@@ -45,6 +45,9 @@ def told(situation: Observed, target: str = "web") -> Diagnosis:
     return diagnose(situation, Selection(name, *map(int, numbers)))
 
 
+ENDING = placed(made=5, metadata={"deletionTimestamp": ago(-29), "deletionGracePeriodSeconds": 30})
+
+
 def test_ready_set_of_the_newest_revision_is_healthy() -> None:
     found = told(observed([ready(), ready(0, 1)], of=lws(status=AVAILABLE)))
     assert lines(found) == ["web is healthy: 1 of 1 group ready, all at the latest revision"]
@@ -166,6 +169,19 @@ def test_terminating_statefulset_is_not_a_controller_problem() -> None:
     (left,) = SCENARIOS["LWS-E014"].objects[STATEFULSETS]
     ending = left | {"metadata": left["metadata"] | {"name": "web-0", "deletionTimestamp": ago(1)}}
     assert told(observed([pod(made=5), pod(0, 1, made=5)], {STATEFULSETS: [ending]})).code == "LWS-E091"
+
+
+@pytest.mark.parametrize(
+    ("pods", "sentence"),
+    [
+        ([ENDING], "1 rank is ending, to be replaced"),
+        ([ENDING, pod(0, 1, made=5)], "1 rank is starting: Pending; 1 rank is ending, to be replaced"),
+        ([pod(made=5), pod(0, 1, made=5)], "2 ranks are starting: Pending"),
+    ],
+)
+def test_rank_that_ends_is_not_called_starting(pods: list[JSONObject], sentence: str) -> None:
+    found = told(observed(pods, of=lws(1, len(pods))))
+    assert (found.code, found.sentence) == ("LWS-E091", sentence)
 
 
 def test_finished_workload_must_be_deleted() -> None:

@@ -233,11 +233,14 @@ def test_probe_is_the_cause_only_if_the_run_was_killed(
     assert expected in found.sentence
 
 
-@pytest.mark.parametrize(("code", "cause"), [(3, "LWS-E071"), (137, "LWS-E072")])
-def test_probe_that_killed_a_former_pod_is_no_cause_of_a_crash(code: int, cause: str) -> None:
-    former = event("Pod", "web-0-1", "Killing", KILLED, uid="former", seconds=40)
+@pytest.mark.parametrize(
+    ("uid", "code", "cause"),
+    [("an earlier one", 3, "LWS-E071"), ("former", 137, "LWS-E072"), ("former", 0, "LWS-E072")],
+)
+def test_recorded_failure_is_a_probe_only_if_it_killed_that_pod(uid: str, code: int, cause: str) -> None:
+    kill = event("Pod", "web-0-1", "Killing", KILLED, uid=uid, seconds=40)
     failure = f"main: exit code {code}, Error: no such model"
-    found = told(recreated([pod(made=1), pod(0, 1, made=1)], failure=failure, objects={CORE_EVENTS: [former]}))
+    found = told(recreated([pod(made=1), pod(0, 1, made=1)], failure=failure, objects={CORE_EVENTS: [kill]}))
     assert found.code == cause
 
 
@@ -340,8 +343,8 @@ INITS = {"workerTemplate": {"spec": {"initContainers": [{"name": "download"}]}}}
 )
 def test_group_record_explains_its_failure(failure: str, code: str) -> None:
     probes = [
-        event("Pod", "web-0-1", "Unhealthy", "Liveness probe failed: refused", uid="of the run before"),
-        event("Pod", "web-0-1", "Killing", KILLED, uid="of the run before"),
+        event("Pod", "web-0-1", "Unhealthy", "Liveness probe failed: refused", uid="former"),
+        event("Pod", "web-0-1", "Killing", KILLED, uid="former"),
     ]
     objects = {CORE_EVENTS: probes if code == "LWS-E072" else []}
     pods = [pod(made=1), pod(0, 1, made=1)]

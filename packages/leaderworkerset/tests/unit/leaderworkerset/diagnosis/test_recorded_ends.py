@@ -84,6 +84,35 @@ def test_hook_of_an_earlier_pod_does_not_explain_a_later_failure() -> None:
     assert found.code == "LWS-E071"
 
 
+KILLS = {
+    "liveness probe": ("Killing", "Container main failed liveness probe, will be restarted", "LWS-E072"),
+    "startup probe": ("Killing", "Container main failed startup probe, will be restarted", "LWS-E072"),
+    "postStart hook": ("FailedPostStartHook", "PostStartHook failed", "LWS-E115"),
+}
+
+
+@pytest.mark.parametrize("killed", KILLS)
+@pytest.mark.parametrize("times", [1, 2])
+def test_ready_group_remembers_the_kill_of_the_kubelet(killed: str, times: int) -> None:
+    """The first recreation is progress; after the second one the group crashes."""
+    reason, message, code = KILLS[killed]
+    former = failed_pod(container(restarts=1, last=ended(0, reason="Completed")))
+    events = [event("Pod", "web-0", reason, message, uid="former", seconds=20)]
+    pods = [ready(0, 0, made=5), ready(0, 1, made=5)]
+    for member in pods:
+        member["status"]["containerStatuses"][0]["state"]["running"]["startedAt"] = ago(5)
+    objects = {CONTROLLER_REVISIONS: [record(former, former, times)], CORE_EVENTS: events}
+    found = told(observed(pods, objects))
+    assert (found.code, found.verdict) == (
+        ("LWS-E081", Verdict.PROGRESSING) if times == 1 else (code, Verdict.CRASHING)
+    )
+    assert killed in found.sentence
+    assert not any("exit code" in step for step in found.steps)
+    if times == 1:
+        reason = f"(the {killed} failed, so the kubelet killed the container; main: exit code 0, Completed)"
+        assert reason in found.sentence
+
+
 @pytest.mark.parametrize("phase", PHASES)
 def test_injected_container_keeps_its_cause_after_a_recreation(phase: str) -> None:
     former = failed_pod(container("istio-proxy", restarts=1, last=ended(1), waiting={"reason": "CrashLoopBackOff"}))

@@ -35,6 +35,17 @@ async def test_forbidden_supplementary_watch_is_omitted() -> None:
     assert (supplement.ask(), len(events.requests)) == ([], 1)
 
 
+@pytest.mark.parametrize("status", [None, 401, 403], ids=["known", "unauthorized", "forbidden"])
+async def test_wait_begins_when_needed_objects_are_known_or_refused(status: int | None) -> None:
+    records = SmallServer()
+    records.put("web-0-recreations")
+    if status is not None:
+        records.refuse = lambda _: failure(status, "Refused", "cannot watch records")
+    supplement = Supplement(Client(records), Selection(PODS), is_needed=True)
+    async with following(supplement):
+        assert len(supplement.ask()) == (status is None)
+
+
 @pytest.mark.parametrize(
     ("took", "since", "expected"),
     [

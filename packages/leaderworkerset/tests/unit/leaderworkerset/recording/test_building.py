@@ -129,6 +129,27 @@ def test_evicted_pod_is_described_by_the_kubelets_message(states: JSONObject) ->
     assert (found.failed_pod, found.failure) == ("web-0-1", "deleted: Evicted: Pod exceeds 10Mi of storage.")
 
 
+@pytest.mark.parametrize(
+    ("uid", "container", "text"),
+    [
+        ("uid-1", "app", "the liveness probe failed, so the kubelet killed the container; app: exit code 0, Completed"),
+        ("uid-1", "other", "app: exit code 0, Completed"),
+        ("of an earlier pod", "app", "app: exit code 0, Completed"),
+    ],
+)
+def test_failure_names_the_kill_of_that_run(uid: str, container: str, text: str) -> None:
+    own = {labels.FAILURE: "app: exit code 0, Completed", labels.FAILED_POD_UID: "uid-1"}
+    kill = {
+        "reason": "Killing",
+        "message": f"Container {container} failed liveness probe, will be restarted",
+        "involvedObject": {"kind": "Pod", "name": "web-0-1", "uid": uid},
+        "lastTimestamp": "2026-11-25T08:59:00Z",
+    }
+    failed = pod(1, restartCount=1, lastState=ended(0, 2, "Completed"))
+    assert build(traces(failed, record=record(**own), events=[kill, {}]), Mask()).failure == text
+    assert build(traces(pod(0), record=record(**own), events=[kill]), Mask()).failure == text
+
+
 def test_stored_number_of_recreations_is_bounded() -> None:
     found = build(traces(pod(0), record=record(**{labels.RECREATIONS: "9" * 5000})), Mask())
     assert found.recreations == 0

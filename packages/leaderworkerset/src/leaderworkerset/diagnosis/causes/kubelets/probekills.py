@@ -5,28 +5,27 @@ counts: that it killed this run of the container, or a former run in the same wa
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.deaths import REMEMBERED
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.diagnosis import exits, ranks
+from leaderworkerset.api import kubeletkills
+from leaderworkerset.api.kubeletkills import Kill
+from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.causes.starts import warming
 from leaderworkerset.diagnosis.finding import Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.ranks import is_placed
-from leaderworkerset.views.events.eventrecord import WarningEvent
-from leaderworkerset.views.groups import Rank
+from leaderworkerset.views.groups import Group, Rank
 from leaderworkerset.views.health.verdict import Verdict
 from leaderworkerset.views.wording import counted
 
-KILLED: Final = re.compile(r"Container (?P<container>\S{1,253}) failed (?P<kind>liveness|startup) probe")
-"""The kubelet's message when it kills a container; its event has the reason Killing."""
+STARTUP: Final = "startup probe"
 
 REFUSED: Final = re.compile(r"(?i)[\w\]]:([0-9]{1,5})(?![\w\]]|:[\w:]).*connection refused")
 LISTENS: Final = re.compile(r"; (the pod listens on (?:no port|[0-9, ]+))")
@@ -35,14 +34,6 @@ ROUNDED: Final = timedelta(seconds=1)
 """The precision of times in statuses and events."""
 
 WITHOUT_OUTPUT: Final = re.compile(r"(?:failed|errored):?\s*$")
-
-
-class Kill(Struct, frozen=True):
-    """A container that the kubelet killed: the name of the container, the kind of the probe, and the event."""
-
-    container: str
-    kind: str
-    event: WarningEvent
 
 
 @cause(
@@ -54,24 +45,9 @@ class Kill(Struct, frozen=True):
 )
 def killed_by_probe(observed: Observed) -> Finding | None:
     """Find a container that the kubelet killed because its liveness or startup probe failed."""
-    recorded = {
-        rank.pod: run
-        for group in observed.view.groups
-        for rank in group.ranks
-        for run in rank.deaths
-        if run.is_recorded
-    }
-    for rank in (rank for group in observed.view.groups for rank in group.ranks):
-        if not is_placed(rank) and rank.pod not in recorded:
-            continue
-        if observed.rank not in (None, rank.index) or (rank.is_ready and not rank.deaths):
-            continue
-        code = recorded[rank.pod].end.get("exitCode") if rank.pod in recorded else None
-        for kill in _kills(observed, rank):
-            if _is_of_present_pod(rank, kill) or _fails_again(
-                observed, rank, kill, was_stopped=code in exits.BY_OTHERS
-            ):
-                return _finding(observed, rank, kill)
+    for group, rank in ranks.unsettled(observed):
+        if kill := _kill(observed, group, rank):
+            return _finding(observed, rank, kill)
     return _unstarted(observed)
 
 
@@ -79,23 +55,34 @@ def _unstarted(observed: Observed) -> Finding | None:
     """Find a startup probe that fails for the first run of a container, which may still be starting."""
     for rank in (rank for rank in observed.at(is_placed) if not rank.deaths):
         texts = ranks.messages(observed, rank, "Unhealthy")
-        text = next((text for text in texts if text.lower().startswith("startup probe")), "")
-        if text:
-            return replace(_finding_of_text(observed, rank, "startup", text), verdict=warming(observed, rank))
+        if text := _probe_text(texts, STARTUP):
+            return replace(_finding_of_text(observed, rank, STARTUP, text), verdict=warming(observed, rank))
     return None
 
 
-def _kills(observed: Observed, rank: Rank) -> Iterator[Kill]:
-    """Yield the containers of pods of this name that the kubelet killed because of a probe, the newest first."""
-    events = observed.warnings.of_any_type(observed.view.namespace, "Pod", rank.pod)
-    for event in sorted(events, key=lambda event: event.last, reverse=True):
-        if event.reason == "Killing" and (match := KILLED.match(event.message)):
-            yield Kill(match["container"], match["kind"], event)
+def _kill(observed: Observed, group: Group, rank: Rank) -> Kill | None:
+    """Return the kill by a probe that explains the recorded failure of a group, or a container of the present pod."""
+    recorded = _recorded(observed, group, rank)
+    if recorded is not None or not is_placed(rank):
+        return recorded
+    by_probes = (kill for kill in observed.warnings.kills(observed.view.namespace, rank.pod) if kill.is_by_probe)
+    return next(
+        (kill for kill in by_probes if _is_of_present_pod(rank, kill) or _fails_again(observed, rank, kill)), None
+    )
+
+
+def _recorded(observed: Observed, group: Group, rank: Rank) -> Kill | None:
+    run = next((run for run in rank.deaths if run.is_recorded), None)
+    if run is None or group.recreations is None:
+        return None
+    kills = observed.warnings.kills(observed.view.namespace, run.pod)
+    kill = kubeletkills.of_run(kills, group.recreations.failed_uid, run.container)
+    return kill if kill and kill.is_by_probe else None
 
 
 def _is_of_present_pod(rank: Rank, kill: Kill) -> bool:
     """Return whether the kubelet killed the last ended run of the container, or is killing the present one."""
-    if kill.event.uid != rank.uid:
+    if kill.uid != rank.uid:
         return False
     status = next((status for status in ranks.statuses(rank) if status.get("name") == kill.container), {})
     state = status.get("state") or {}
@@ -105,31 +92,35 @@ def _is_of_present_pod(rank: Rank, kill: Kill) -> bool:
 
 def _is_within(kill: Kill, run: JSONObject) -> bool:
     started, finished = (timestamps.read(str(run.get(key) or "")) for key in ("startedAt", "finishedAt"))
-    is_late_enough = started is None or kill.event.last + ROUNDED >= started
-    return bool(run) and is_late_enough and (finished is None or kill.event.last <= finished + ROUNDED)
+    is_late_enough = started is None or kill.last + ROUNDED >= started
+    return bool(run) and is_late_enough and (finished is None or kill.last <= finished + ROUNDED)
 
 
-def _fails_again(observed: Observed, rank: Rank, kill: Kill, *, was_stopped: bool) -> bool:
-    """Return whether a former pod was killed recently, for which its group was recreated, or the probe fails again."""
-    if kill.event.uid == rank.uid or observed.now - kill.event.last >= REMEMBERED:
+def _fails_again(observed: Observed, rank: Rank, kill: Kill) -> bool:
+    """Return whether a former pod was killed recently, and the same probe of the present pod fails."""
+    if kill.uid == rank.uid or observed.now - kill.last >= REMEMBERED:
         return False
-    own = ranks.messages(observed, rank, "Unhealthy")
-    return was_stopped or any(text.lower().startswith(f"{kill.kind} probe") for text in own)
+    return bool(_probe_text(ranks.messages(observed, rank, "Unhealthy"), kill.what))
+
+
+def _probe_text(texts: Iterable[str], probe: str) -> str:
+    """Return the first message about a probe, such as `liveness probe`; empty if there is none."""
+    return next((text for text in texts if text.lower().startswith(probe)), "")
 
 
 def _finding(observed: Observed, rank: Rank, kill: Kill) -> Finding:
     texts = ranks.messages(observed, rank, "Unhealthy", of_any=True)
-    text = next((text for text in texts if text.lower().startswith(f"{kill.kind} probe")), kill.event.message)
-    finding = _finding_of_text(observed, rank, kill.kind, text)
-    return replace(finding, evidence=(*finding.evidence, f"event Killing: {ranks.quote(kill.event.message)}"))
+    text = _probe_text(texts, kill.what) or kill.message
+    finding = _finding_of_text(observed, rank, kill.what, text)
+    return replace(finding, evidence=(*finding.evidence, f"event Killing: {ranks.quote(kill.message)}"))
 
 
-def _finding_of_text(observed: Observed, rank: Rank, kind: str, text: str) -> Finding:
+def _finding_of_text(observed: Observed, rank: Rank, probe: str, text: str) -> Finding:
     output = " (no output)" if WITHOUT_OUTPUT.search(text) else ""
     place = f"{observed.view.name}/{rank.place}"
     return Finding(
         subject=ranks.subject(rank),
-        sentence=f"the {kind} probe of pod {rank.pod} fails: {ranks.quote(LISTENS.sub('', text))}{output}{refused_port(rank, text)}",
+        sentence=f"the {probe} of pod {rank.pod} fails: {ranks.quote(LISTENS.sub('', text))}{output}{refused_port(rank, text)}",
         evidence=(f"{rank.pod}: {counted(rank.restarts, 'restart')}, state {rank.state}",),
         steps=(
             observed.lws(f"logs {place}"),
