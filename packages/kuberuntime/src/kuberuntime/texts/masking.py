@@ -18,13 +18,14 @@ from typing import Any, Final
 from kuberuntime.objects import foreigntext, meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.texts.secretforms import (
-    ERRORS,
     FORMS,
     HARMLESS,
     HARMLESS_EXCEPT,
     LIKELY,
     NAMED,
     NAMED_VALUES,
+    OF_PATHS,
+    PATH,
     PHRASE,
     PLAIN,
     NamedValue,
@@ -41,6 +42,7 @@ LONGEST_COUNT: Final = 8
 LONGEST_NAME: Final = 60
 """The characters that are read before a word such as `token`, for the rest of its name."""
 
+LONGEST_PATH: Final = 256
 
 WORD: Final = re.compile(PHRASE, re.IGNORECASE)
 CHOSEN: Final = re.compile(LIKELY)
@@ -120,8 +122,8 @@ class Mask:
                 continue
             group = "bare" if match["bare"] else "quoted"
             value, begin = match[group], match.end()
-            is_known = value.startswith(MASK) or value.endswith(MASK) or ERRORS.match(text, match.start(group))
-            if not (is_known or _is_plain(head[0], value)):
+            is_masked = value.startswith(MASK) or value.endswith(MASK)
+            if not (is_masked or _is_plain(head[0], value) or _is_about_path(text, head, value)):
                 pieces += (text[at : match.start(group)], MASK)
                 at = match.end(group)
         self.count += len(pieces) // 2
@@ -130,6 +132,12 @@ class Mask:
 
 def _is_harmless(name: str) -> bool:
     return bool(HARMLESS.search(name)) and not HARMLESS_EXCEPT.search(name)
+
+
+def _is_about_path(text: str, head: re.Match[str], value: str) -> bool:
+    """Return whether a name is the end of a path, and the words after it, apart from it, are about that file."""
+    before = text[max(0, head.start() - LONGEST_PATH) : head.start()]
+    return head[0][-1].isspace() and bool(OF_PATHS.fullmatch(value)) and bool(PATH.search(before))
 
 
 def _is_plain(name: str, value: str) -> bool:

@@ -35,13 +35,11 @@ PLAIN: Final = re.compile(
 )
 """Values that are not secret under any name: numbers, as in `token=17`, references, and words of errors."""
 
-ERRORS: Final = re.compile(
-    r"(?:permission denied|(?:no such|not a|is a) (?:file or )?directory|no such file|file exists|operation not permitted"
-    r"|read-only file system|input/output error|no space left on device|device or resource busy|stale file handle"
-    r"|connection refused|exec format error|i/o timeout|bad file descriptor|too many \w{1,20})\b",
-    re.IGNORECASE,
-)
-"""Errors of operating systems, which follow the names of files such as `/etc/passwd`."""
+PATH: Final = re.compile(r"(?:\A|[\s\"'=(])/[\w./-]{0,256}\Z")
+"""The end of a text before a name that is the last part of an absolute path, as in `/etc/passwd`."""
+
+OF_PATHS: Final = re.compile(r"[a-z/-]+")
+"""What messages say after a path and a colon: `permission denied`, `no such file`, `mount …`."""
 
 _QUOTE: Final = r"\\{0,7}[\"']"
 _QUOTED: Final = (

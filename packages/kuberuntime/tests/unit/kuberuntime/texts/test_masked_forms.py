@@ -8,6 +8,9 @@ VALUE = "s3cretQ9x7"
 """Stands where the secret is; `31415926` is a secret number."""
 
 FORMS = r"""
+/run/secrets/db_password: VALUE
+/run/secrets/db_password:VALUE
+{"/run/secrets/token": "VALUE"}
 ["--token","VALUE"]
 ['--hf-token','VALUE']
 ["--token", "VALUE"]
@@ -128,6 +131,7 @@ token_type_ids: [0, 1]
 bos_token_id=128000
 mapped token 128000 to 17
 exec: "/etc/passwd": permission denied: unknown
+error mounting "/var/lib/kept" to rootfs at "/etc/passwd": mount /var/lib/kept:/etc/passwd: not a directory
 open /run/secrets/token: no such file or directory
 chdir to cwd ("/etc/passwd") set in config.json failed: not a directory
 /etc/passwd: Not a directory

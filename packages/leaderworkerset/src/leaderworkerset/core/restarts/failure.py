@@ -30,12 +30,13 @@ def describe(pod: JSONObject) -> Failure:
 
 
 def _run_lengths(pod: JSONObject) -> Iterator[int]:
-    """Yield the seconds of the ended runs of restarted containers; a time may be null."""
+    """Yield the seconds of the ended runs of containers that restarted or whose pod was evicted; a time may be null."""
+    was_evicted = meta.status(pod).get("phase") == "Failed" and bool(meta.status(pod).get("reason"))
     for container in podstate.container_statuses(pod):
         for state in ("lastState", "state"):
             run = (container.get(state) or {}).get("terminated") or {}
             began, ended = (timestamps.read(str(run.get(key) or "")) for key in ("startedAt", "finishedAt"))
-            if began is not None and ended is not None and container.get("restartCount"):
+            if began is not None and ended is not None and (container.get("restartCount") or was_evicted):
                 yield max(int((ended - began).total_seconds()), 0)
 
 

@@ -23,6 +23,10 @@ DISRUPTED: Final = re.compile(
 )
 """The recorded failures that another component caused: a user, a drain, the scheduler, a lost node."""
 
+EVICTED: Final = re.compile(r"deleted: Evicted\b")
+NOTICED: Final = timedelta(seconds=20)
+"""The time until a kubelet notices that a pod uses more than its limits: it looks every ten seconds, at sums that may be older."""
+
 
 class _Run(Struct, frozen=True):
     """A run of a container that ended although it should continue; `lasted` is None if that is unknown."""
@@ -47,7 +51,7 @@ def of_group(group: Group, *, ends: bool = False, evictions: Sequence[datetime] 
     times = [*evictions, *(run.ended for run in runs)] + ([record.due] if record else [])
     lengths = [run.lasted for run in runs if run.lasted is not None]
     lengths += [later - earlier for earlier, later in pairwise(evictions)]
-    lengths += [record.longest_run] if record is not None and record.longest_run is not None else []
+    lengths += [] if record is None else _recorded_lengths(record)
     return Crashes(
         count=max([len(evictions), *(run.number for run in runs)] + ([record.count] if record else [])),
         first=min(times),
@@ -57,6 +61,13 @@ def of_group(group: Group, *, ends: bool = False, evictions: Sequence[datetime] 
         is_ready=group.is_ready,
         is_condemned=record is not None and group.is_condemned,
     )
+
+
+def _recorded_lengths(record: Recreations) -> list[timedelta]:
+    """Return the longest recorded run; a kubelet that evicted a pod may notice later the next time."""
+    if EVICTED.match(record.failure):
+        return [(record.longest_run or timedelta()) + NOTICED]
+    return [] if record.longest_run is None else [record.longest_run]
 
 
 def is_calm(view: View, now: datetime) -> bool:

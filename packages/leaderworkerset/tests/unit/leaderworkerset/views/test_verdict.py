@@ -128,6 +128,14 @@ def test_eviction_by_the_kubelet_is_a_failure_of_the_group() -> None:
     assert recreated([ready(), ready(0, 1)], failure="deleted: Evicted").view.groups[0].crashes is not None
 
 
+@pytest.mark.parametrize(("since", "is_over"), [(19, False), (21, True)])
+def test_evicted_group_must_stay_until_the_kubelet_looks_again(since: float, is_over: bool) -> None:
+    pods = [placed(0, rank, ready=True, status=running(since=since), made=since) for rank in range(2)]
+    crashes = recreated(pods, failure="deleted: Evicted: used 60Mi").view.groups[0].crashes
+    assert crashes is not None
+    assert crashes.are_over(NOW, timedelta(seconds=10)) is is_over
+
+
 def unready(changed: float, started: float = 100, made: float = 110, **spec: Any) -> JSONObject:
     condition = {"type": "Ready", "status": "False", "lastTransitionTime": ago(changed)}
     status = running(since=started) | {"conditions": [condition]}

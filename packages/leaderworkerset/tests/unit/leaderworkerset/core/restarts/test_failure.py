@@ -73,6 +73,13 @@ def test_eviction_is_described_before_ends_of_containers() -> None:
     assert failure.describe(pod).what == f"deleted: Evicted: {STORAGE.strip()}"
 
 
+def test_run_of_an_evicted_pod_has_a_length() -> None:
+    times = {"startedAt": "2026-01-01T00:00:00Z", "finishedAt": "2026-01-01T00:00:12Z"}
+    ended: JSONObject = {"containerStatuses": [container("state", restarts=0, exitCode=137, **times)]}
+    assert failure.describe(with_status(phase="Failed", reason="Evicted", **ended)).longest_run == 12
+    assert failure.describe(with_status(**ended)).longest_run is None
+
+
 def test_closed_disruption_condition_is_not_described() -> None:
     conditions = [{"type": "DisruptionTarget", "status": "False", "reason": "PreemptionByScheduler"}]
     assert failure.describe(with_status(DELETED, conditions=conditions)).what == "deleted"
