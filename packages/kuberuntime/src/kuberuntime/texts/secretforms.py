@@ -39,7 +39,7 @@ PATH: Final = re.compile(r"(?:\A|[\s\"'=(])/[\w./-]{0,256}\Z")
 """The end of a text before a name that is the last part of an absolute path, as in `/etc/passwd`."""
 
 OF_PATHS: Final = re.compile(r"[a-z/-]+")
-"""What messages say after a path and a colon: `permission denied`, `no such file`, `mount …`."""
+"""A word of a message about a file, after its path: `permission`, `no`, `mount`."""
 
 _QUOTE: Final = r"\\{0,7}[\"']"
 _QUOTED: Final = (

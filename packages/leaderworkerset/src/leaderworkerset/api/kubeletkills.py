@@ -46,8 +46,8 @@ def of_event(uid: str, reason: str, message: str, last: datetime) -> Kill | None
     if reason == KILLING and (match := PROBE.match(message)):
         return Kill(match["container"], f"{match['kind']} probe", uid, message, last)
     if reason == HOOK_FAILED:
-        named = HOOK.search(message[:READ])
-        return Kill(named["container"] if named else "", "postStart hook", uid, message, last)
+        match = HOOK.search(message[:READ])
+        return Kill(match["container"] if match else "", "postStart hook", uid, message, last)
     return None
 
 

@@ -68,8 +68,8 @@ class Warnings:
     def kills(self, namespace: str, pod: str) -> list[Kill]:
         """Return the containers of pods of that name that a kubelet killed, the newest first."""
         events = self.of_any_type(namespace, "Pod", pod)
-        found = (kubeletkills.of_event(event.uid, event.reason, event.message, event.last) for event in events)
-        return sorted(filter(None, found), key=lambda kill: kill.last, reverse=True)
+        candidates = (kubeletkills.of_event(event.uid, event.reason, event.message, event.last) for event in events)
+        return sorted(filter(None, candidates), key=lambda kill: kill.last, reverse=True)
 
     def of_pod(self, namespace: str, rank: Rank) -> list[WarningEvent]:
         """Return the events of any type about the present pod of a rank."""
