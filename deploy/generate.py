@@ -58,10 +58,10 @@ from leaderworkerset.controllers.permissions import ALL_OF_DISRUPTION, MAINTENAN
 from leaderworkerset.install import rbac, rendering
 from leaderworkerset.install.installsettings import MOUNTED_CERTIFICATES, NAMESPACE, InstallSettings
 from leaderworkerset.install.objects import build_all
+from leaderworkerset.install.operatornames import OPERATOR
 from leaderworkerset.kinds.managed import MANAGED, managed
 from leaderworkerset.operator.operand import OperatorPlace
 from leaderworkerset.operator.operatorcrd import operator_crd
-from leaderworkerset.operator.operatornames import OPERATOR
 from leaderworkerset.operator.operatorprocess import registry
 from leaderworkerset.operator.verbosity import Verbosity
 from leaderworkerset.recording.permissions import RECORDING

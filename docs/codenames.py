@@ -90,7 +90,7 @@ def _constants(tree: ast.Module) -> dict[str, str]:
 
 def keys() -> set[str]:
     """Return every label, annotation, gate, finalizer and taint that the product names in its API modules."""
-    files = ("api/labels.py", "api/disaggregatedset.py", "operator/operatornames.py")
+    files = ("api/labels.py", "api/disaggregatedset.py", "install/operatornames.py")
     values = {value for file in files for value in constants(PRODUCT / file).values()}
     versions = {value for value in values if re.search(r"/v\d\w*$", value)}
     return {value for value in values - versions if KEY.fullmatch(value)}

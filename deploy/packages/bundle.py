@@ -21,9 +21,9 @@ from leaderworkerset.api.metadata import OLDEST_KUBERNETES
 from leaderworkerset.install import objects
 from leaderworkerset.install.installsettings import PROMETHEUS_RULES, SERVICE_MONITORS
 from leaderworkerset.install.objects import Declared
+from leaderworkerset.install.operatornames import OPERATOR, OPERATORS
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.operator.operatorcrd import operator_crd
-from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS
 
 FORMER: Final = "1.0.0"
 """The version of every bundle up to release 0.2.0, regardless of the release (docs/adr/0032-what-a-release-says.md)."""

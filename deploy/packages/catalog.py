@@ -9,7 +9,7 @@ from deploy.packages.bundle import Package
 import leaderworkerset
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.operator.operatornames import OPERATORS
+from leaderworkerset.install.operatornames import OPERATORS
 
 IMAGE: Final = f"localhost/leaderworkerset-catalog:v{leaderworkerset.__version__}"
 """The name of the catalog's image."""

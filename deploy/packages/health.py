@@ -13,7 +13,7 @@ from kuberuntime.objects.resources import CONFIG_MAPS, Resource
 from leaderworkerset.api.conditions import CONDITIONS, ObjectHealth
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
 from leaderworkerset.core.disaggregatedset import rolescalers, setstatus
-from leaderworkerset.operator.operatornames import OPERATORS
+from leaderworkerset.install.operatornames import OPERATORS
 from leaderworkerset.operator.operatorstatus import OperatorCondition
 
 

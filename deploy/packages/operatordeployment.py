@@ -29,12 +29,12 @@ from kuberuntime.serving import permissions as kube
 from leaderworkerset.install import installsettings
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import POD_SECURITY_LABEL, Declared, build_all
+from leaderworkerset.install.operatornames import IMAGE_VARIABLE, LEASE, OPERATOR, OPERATORS, SINGLETON
 from leaderworkerset.install.workload import CONTAINER_SECURITY, POD_SECURITY
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.operator.openshift import CLUSTER, INFRASTRUCTURES
 from leaderworkerset.operator.operand import PROMETHEUS
 from leaderworkerset.operator.operatorcrd import operator_crd
-from leaderworkerset.operator.operatornames import IMAGE_VARIABLE, LEASE, OPERATOR, OPERATORS, SINGLETON
 
 PORT: Final = 8443
 LABELS: Final = {"name": OPERATOR, "app.kubernetes.io/name": "lws-operator"}

@@ -19,6 +19,7 @@ from kuberuntime.objects.resources import CONFIG_MAPS, DEPLOYMENTS
 from leaderworkerset.api import labels
 from leaderworkerset.install import workload
 from leaderworkerset.install.installsettings import InstallSettings
+from leaderworkerset.install.operatornames import CERTIFICATES, GROUP_RESTARTS
 from leaderworkerset.install.workload import CONFIGURATION_KEY
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.manager import goflags, managerflags
@@ -27,7 +28,6 @@ from leaderworkerset.operator import desired, openshift, operand
 from leaderworkerset.operator.desired import OPERAND_VERBOSITY
 from leaderworkerset.operator.operand import OperatorPlace, Surroundings
 from leaderworkerset.operator.operatorcrd import operator_crd
-from leaderworkerset.operator.operatornames import CERTIFICATES, GROUP_RESTARTS
 
 SET_BY_US: Final = frozenset(
     [

@@ -25,8 +25,8 @@ from kuberuntime.objects.resources import Resource
 from leaderworkerset.api import labels
 from leaderworkerset.install.installsettings import NAMESPACE, InstallSettings
 from leaderworkerset.install.objects import build_all
+from leaderworkerset.install.operatornames import OPERATORS
 from leaderworkerset.kinds.managed import MANAGED
-from leaderworkerset.operator.operatornames import OPERATORS
 
 SECONDS = 180
 NOT_FOUND = 404

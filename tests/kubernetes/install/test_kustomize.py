@@ -17,10 +17,10 @@ from leaderworkerset.api import labels
 from leaderworkerset.install import installsettings
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
+from leaderworkerset.install.operatornames import IMAGE_VARIABLE, OPERATOR
 from leaderworkerset.kinds.managed import MANAGED, managed
 from leaderworkerset.manager.config import configurationfile
 from leaderworkerset.manager.config.configuration import GroupRestarts
-from leaderworkerset.operator.operatornames import IMAGE_VARIABLE, OPERATOR
 
 pytestmark = pytest.mark.slow
 

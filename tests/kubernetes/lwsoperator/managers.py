@@ -21,8 +21,8 @@ from tests.kubernetes.manager.replicas import Replica
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.metadata import CONFIGURATION, MANAGER
 from leaderworkerset.install.certmanager import SERVING_SECRET
+from leaderworkerset.install.operatornames import OPERATOR
 from leaderworkerset.install.workload import CONFIGURATION_KEY
-from leaderworkerset.operator.operatornames import OPERATOR
 from leaderworkerset.webhooks.configurations import SERVICE_NAME
 
 OUTSIDE = "lws-system"

@@ -14,8 +14,8 @@ from tests.kubernetes.lwsoperator.waiting import until
 
 from leaderworkerset.install.certmanager import SERVING
 from leaderworkerset.install.installsettings import SERVICE_MONITORS
+from leaderworkerset.install.operatornames import DELETE_CRDS, OPERATOR, OWNED_BY, OWNED_LABEL
 from leaderworkerset.operator.openshift import API_SERVERS, INFRASTRUCTURES
-from leaderworkerset.operator.operatornames import DELETE_CRDS, OPERATOR, OWNED_BY, OWNED_LABEL
 
 pytestmark = pytest.mark.slow
 

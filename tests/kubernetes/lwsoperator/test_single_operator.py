@@ -6,7 +6,7 @@ import pytest
 from tests.kubernetes.lwsoperator.conftest import IN, MANAGER, OBJECT, Site
 from tests.kubernetes.lwsoperator.waiting import until
 
-from leaderworkerset.operator.operatornames import LEASE
+from leaderworkerset.install.operatornames import LEASE
 
 pytestmark = pytest.mark.slow
 

@@ -28,8 +28,8 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.install.installsettings import SERVICE_MONITORS
+from leaderworkerset.install.operatornames import OPERATOR, OWNED_BY, OWNED_LABEL, SPEC_HASH
 from leaderworkerset.operator import operand
-from leaderworkerset.operator.operatornames import OPERATOR, OWNED_BY, OWNED_LABEL, SPEC_HASH
 
 pytestmark = pytest.mark.slow
 

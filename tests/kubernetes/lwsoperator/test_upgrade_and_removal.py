@@ -15,7 +15,7 @@ from tests.kubernetes.lwsoperator.waiting import until
 
 from leaderworkerset.api import labels, metadata
 from leaderworkerset.core.restarts.retention import FINALIZER
-from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS, OWNED_BY, OWNED_LABEL
+from leaderworkerset.install.operatornames import OPERATOR, OPERATORS, OWNED_BY, OWNED_LABEL
 
 pytestmark = pytest.mark.slow
 

@@ -20,8 +20,8 @@ from tests.kubernetes.lwsoperator.waiting import until
 
 import leaderworkerset
 from leaderworkerset.install.installsettings import PROMETHEUS_RULES, SERVICE_MONITORS
+from leaderworkerset.install.operatornames import OPERATOR
 from leaderworkerset.operator.operand import ISSUED
-from leaderworkerset.operator.operatornames import OPERATOR
 
 pytestmark = pytest.mark.slow
 

@@ -32,10 +32,10 @@ from leaderworkerset.core.disaggregatedset import setstatus
 from leaderworkerset.core.disaggregatedset.setstatus import ConditionPair
 from leaderworkerset.core.leaderworkerset import status
 from leaderworkerset.core.leaderworkerset.status import Sums
+from leaderworkerset.install.operatornames import OPERATORS
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.operator import operatorstatus
 from leaderworkerset.operator.desired import Desired
-from leaderworkerset.operator.operatornames import OPERATORS
 from leaderworkerset.operator.operatorstatus import SyncOutcome
 
 DEPLOYMENT: Final[JSONObject] = {

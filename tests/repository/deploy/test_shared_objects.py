@@ -14,10 +14,10 @@ from kuberuntime.manifests.yamltext import SafeLoader
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
+from leaderworkerset.install.operatornames import OWNED_LABEL, SPEC_HASH
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.operator import desired, operand
 from leaderworkerset.operator.operand import OperatorPlace, Surroundings
-from leaderworkerset.operator.operatornames import OWNED_LABEL, SPEC_HASH
 from leaderworkerset.webhooks.configurations import MUTATING_NAME
 
 DEPLOY = ROOT / "deploy"

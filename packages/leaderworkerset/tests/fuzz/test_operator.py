@@ -17,8 +17,8 @@ from tests.unit.leaderworkerset.operator.clusters import ISSUED, actions, cluste
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Apply, Patch, Put, PutStatus
+from leaderworkerset.install import operatornames
 from leaderworkerset.install.installsettings import CERTIFICATES, ISSUERS, SERVICE_MONITORS
-from leaderworkerset.operator import operatornames
 from leaderworkerset.operator.restoration import Live
 from leaderworkerset.operator.sync import ObservedOperand
 

@@ -12,7 +12,8 @@ from pathlib import Path
 from tests.parity.clusters import CLUSTERS
 from tests.parity.replay import load, replay
 
-from leaderworkerset.cli import logging
+from leaderworkerset.manager import managerlog
+from leaderworkerset.manager.managerlog import LogSettings
 
 
 async def compare(name: str) -> int:
@@ -30,7 +31,7 @@ async def compare(name: str) -> int:
 
 def main() -> int:
     """Run the command line."""
-    logging.configure("error")
+    managerlog.configure(LogSettings(level="error"))
     parser = argparse.ArgumentParser(prog="python -m tests.parity", description=__doc__)
     parser.add_argument("clusters", nargs="*", metavar="CLUSTER", help=f"any of {', '.join(CLUSTERS)}")
     names = parser.parse_args().clusters or list(CLUSTERS)

@@ -10,14 +10,15 @@ from tests.controlplane.process import Plane
 from tests.parity import clusters
 from tests.parity.clusters import ParityCluster
 
-from leaderworkerset.cli import logging
+from leaderworkerset.manager import managerlog
+from leaderworkerset.manager.managerlog import LogSettings
 
 Start: TypeAlias = Callable[[], AbstractAsyncContextManager[ParityCluster]]
 
 
 @pytest.fixture(autouse=True)
 def _quiet_logs() -> None:
-    logging.configure("error")
+    managerlog.configure(LogSettings(level="error"))
 
 
 @pytest.fixture(scope="package")

@@ -9,3 +9,6 @@ DISAGGREGATED_SETS: Final = Resource("disaggregatedset.x-k8s.io", "v1", "disaggr
 ROLE_SCALERS: Final = Resource(
     "disaggregatedset.x-k8s.io", "v1", "disaggregatedsetrolescalers", "DisaggregatedSetRoleScaler"
 )
+
+OF_STATEFULSETS: Final = "controller.kubernetes.io/hash"
+"""A label of the many ControllerRevisions of StatefulSets, which copy the labels of our pods."""

@@ -6,8 +6,7 @@ from typing import Any
 import click
 
 from leaderworkerset.cli import errors
-from leaderworkerset.manager import goflags
-from leaderworkerset.manager.goflags import Flag, FlagError, HelpRequestedError
+from leaderworkerset.decisions.managercommand import Flag, FlagError, HelpRequestedError, flags_usage, parse_flags
 
 
 class GoCommand(click.Command):
@@ -26,13 +25,13 @@ class GoCommand(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click passes it
         """List the flags."""
         with formatter.section("Flags"):
-            formatter.write(goflags.usage(self._flags()) + "\n")
+            formatter.write(flags_usage(self._flags()) + "\n")
 
 
 def read(ctx: click.Context, words: Sequence[str], flags: Sequence[Flag]) -> Mapping[str, Any] | None:
     """Return the given flags, None if help was requested and printed; raise `UsageError` for unknown ones."""
     try:
-        return goflags.parse(words, flags)
+        return parse_flags(words, flags)
     except HelpRequestedError:
         click.echo(ctx.get_help())
         return None

@@ -18,7 +18,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.groupname import is_leader
-from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.api.resources import LEADERWORKERSETS, OF_STATEFULSETS
 from leaderworkerset.controllers import kept
 from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.core.policies.workloadnames import linked
@@ -31,9 +31,6 @@ RECORDS: Final = "records"
 POD_GROUP: Final = "pod group"
 BY_NODE: Final = "node"
 KEPT: Final = "kept"
-
-OF_STATEFULSETS: Final = "controller.kubernetes.io/hash"
-"""A label of the many ControllerRevisions of StatefulSets, which copy the labels of our pods."""
 
 
 def ours(resource: Resource, further: str = "") -> Selection:

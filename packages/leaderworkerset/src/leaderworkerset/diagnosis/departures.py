@@ -8,9 +8,8 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.conditions import MOVE_IN_PROGRESS
 from leaderworkerset.api.leaderworkerset import decode
-from leaderworkerset.capabilities.moves.closing import OF_KUBERNETES, must_leave
-from leaderworkerset.capabilities.moves.maintenancesettings import OFF
-from leaderworkerset.core.leaderworkerset import budget
+from leaderworkerset.decisions.nodemaintenance import MOVES_OFF, TAINTS_OF_KUBERNETES, must_leave
+from leaderworkerset.decisions.rolloutsteps import read_rollout_budget
 from leaderworkerset.views.groups import Group, View
 
 Closed: TypeAlias = Mapping[str, tuple[JSONObject, ...]]
@@ -35,7 +34,7 @@ def _closing(spec: JSONObject) -> Iterator[JSONObject]:
     if spec.get("unschedulable"):
         yield placement.CORDONED
     for taint in spec.get("taints") or []:
-        if taint.get("effect") in placement.REPELLING and not str(taint.get("key")).startswith(OF_KUBERNETES):
+        if taint.get("effect") in placement.REPELLING and not str(taint.get("key")).startswith(TAINTS_OF_KUBERNETES):
             yield taint
 
 
@@ -62,7 +61,7 @@ def obstacle(lws: JSONObject) -> str:
     Empty if groups are moved, or it is unreadable.
     """
     try:
-        limits = budget.read(decode(lws).spec)
+        limits = read_rollout_budget(decode(lws).spec)
     except ValueError:
         return ""
     if limits.unavailable:
@@ -74,6 +73,6 @@ def obstacle(lws: JSONObject) -> str:
 
 def refusal(lws: JSONObject) -> str:
     """Return why the groups of a LeaderWorkerSet stay on closed nodes forever; empty if no own field is the reason."""
-    if meta.annotations(lws).get(labels.MOVE_OFF_CLOSED_NODES) == OFF:
-        return f"its annotation {labels.MOVE_OFF_CLOSED_NODES} is {OFF}"
+    if meta.annotations(lws).get(labels.MOVE_OFF_CLOSED_NODES) == MOVES_OFF:
+        return f"its annotation {labels.MOVE_OFF_CLOSED_NODES} is {MOVES_OFF}"
     return obstacle(lws)

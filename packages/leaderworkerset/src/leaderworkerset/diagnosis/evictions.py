@@ -11,9 +11,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.groupname import GroupName, name_of
 from leaderworkerset.api.leaderworkerset import decode
-from leaderworkerset.capabilities.disruption import disruptionsettings as settings
-from leaderworkerset.capabilities.disruption import groupbudget
-from leaderworkerset.capabilities.disruption.disruptionsettings import DisruptionSettings
+from leaderworkerset.decisions.nodemaintenance import OPEN_BUDGET, DisruptionSettings, disruption_limit
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.wording import counted, listed
 
@@ -35,7 +33,7 @@ def blocked(view: View, group: GroupName | None, budgets: Iterable[JSONObject] =
         is_closed = own and all(meta.is_controlled(budget, view.object) and _is_closed(budget) for budget in own)
         return f"evictions of it wait: {_phrase(unready)}" if unready and is_closed else ""
     try:
-        limit = settings.limit(DisruptionSettings(), annotations, decode(view.object).spec)
+        limit = disruption_limit(DisruptionSettings(), annotations, decode(view.object).spec)
     except ValueError:
         return ""
     if limit == 0:
@@ -46,7 +44,7 @@ def blocked(view: View, group: GroupName | None, budgets: Iterable[JSONObject] =
 
 
 def _is_closed(budget: JSONObject) -> bool:
-    return meta.spec(budget).get("minAvailable") != groupbudget.OPEN
+    return meta.spec(budget).get("minAvailable") != OPEN_BUDGET
 
 
 def _away(view: View) -> list[str]:

@@ -10,9 +10,9 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.deaths import Death
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.decisions.failureevents import Obstacle
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.observed import Observed
-from leaderworkerset.rendezvous.obstacles import Obstacle
 from leaderworkerset.views.groups import Rank
 
 NO_MEMORY: Final = "OOMKilled"

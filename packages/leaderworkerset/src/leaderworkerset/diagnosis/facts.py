@@ -4,7 +4,7 @@ from datetime import datetime
 
 from kuberuntime.objects import meta
 from leaderworkerset.api.groupname import GroupEnd
-from leaderworkerset.core.leaderworkerset import reading
+from leaderworkerset.decisions.admissionchecks import unreadable_leaderworkerset
 from leaderworkerset.diagnosis import departures
 from leaderworkerset.diagnosis.causes import editedchildren, hangs
 from leaderworkerset.views import outcome
@@ -36,7 +36,7 @@ def of_view(view: View, selection: Selection, *, ends: bool = False, cause: Verd
 
 def is_complete(view: View, selection: Selection, *, ends: bool) -> bool:
     """Return whether the selected ranks run to completion, and have completed."""
-    if meta.is_deleting(view.object) or reading.unreadable(view.object):
+    if meta.is_deleting(view.object) or unreadable_leaderworkerset(view.object):
         return False
     if selection.group is None:
         return view.is_complete or (ends and outcome.all_done([view]))
@@ -49,7 +49,7 @@ def is_complete(view: View, selection: Selection, *, ends: bool) -> bool:
 
 def _is_ready(view: View, selection: Selection) -> bool:
     """Return whether all selected ranks are ready, on the newest revision."""
-    if meta.is_deleting(view.object) or reading.unreadable(view.object) or not _are_ready(view, selection):
+    if meta.is_deleting(view.object) or unreadable_leaderworkerset(view.object) or not _are_ready(view, selection):
         return False
     # only now: they compare every pod
     hung = [group.name for group in hangs.hung_groups(view) if selection.group in (None, group.name)]

@@ -12,8 +12,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.quantity import NANOS, ZERO, Quantity
 from kuberuntime.objects.resources import POD_METRICS
 from leaderworkerset.api import labels
-from leaderworkerset.core.gang import demand
-from leaderworkerset.core.gang.demand import Demand
+from leaderworkerset.decisions.nodefit import Demand, add_demand, demand_of_pod
 from leaderworkerset.views import devices
 from leaderworkerset.views.groups import Rank, View
 from leaderworkerset.views.rankcolumns import RankColumns
@@ -50,7 +49,7 @@ def metrics_of(namespace: str, name: str = "") -> Query:
 def by_pod(metrics: Iterable[JSONObject]) -> Mapping[ObjectKey, Demand]:
     """Return the usage of pods, from objects of the kind PodMetrics."""
     return {
-        meta.key(pod_metrics): demand.add(
+        meta.key(pod_metrics): add_demand(
             *(quantity.parse_list(item.get("usage")) for item in pod_metrics.get("containers") or ())
         )
         for pod_metrics in metrics
@@ -77,7 +76,7 @@ def bound(pod: JSONObject, name: str) -> Quantity | None:
     ]
     if limits and None not in limits:
         return sum((limit for limit in limits if limit is not None), ZERO)
-    return demand.of_pod(spec).get(name)
+    return demand_of_pod(spec).get(name)
 
 
 def measured(rows: Iterable[RankLoad]) -> tuple[str, ...]:

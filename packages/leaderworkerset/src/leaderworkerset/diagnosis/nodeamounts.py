@@ -6,8 +6,7 @@ from typing import Final, TypeAlias
 from kuberuntime.objects import meta, podstate, quantity
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.quantity import ZERO, Quantity
-from leaderworkerset.core.gang import demand
-from leaderworkerset.core.gang.demand import Demand
+from leaderworkerset.decisions.nodefit import Demand, add_demand, demand_of_pod
 from leaderworkerset.diagnosis.causes.scheduling import amount_text
 
 ByNode: TypeAlias = Mapping[str, Sequence[JSONObject]]
@@ -51,12 +50,12 @@ def names(nodes: Iterable[JSONObject]) -> list[str]:
 
 def held(pods: Iterable[JSONObject]) -> Demand:
     """Return the sum of the requests of pods."""
-    return demand.add(*map(asked, pods))
+    return add_demand(*map(asked, pods))
 
 
 def asked(pod: JSONObject) -> Demand:
     """Return the requests of a pod, counted as one pod."""
-    return demand.of_pod(meta.spec(pod)) | {"pods": quantity.parse("1")}
+    return demand_of_pod(meta.spec(pod)) | {"pods": quantity.parse("1")}
 
 
 def allocatable(node: JSONObject) -> Mapping[str, Quantity]:

@@ -6,8 +6,7 @@ The scale subresource calls no webhook, and a cluster may have had none for a wh
 from kuberuntime.objects.field import FieldError
 from kuberuntime.objects.gotypes.mismatch import GoTypeError
 from leaderworkerset.api.leaderworkerset import DecodeError, decode
-from leaderworkerset.capabilities import deciding
-from leaderworkerset.core.admission import disaggregatedset
+from leaderworkerset.decisions.admissionchecks import stored_disaggregatedset_errors, stored_leaderworkerset_errors
 from leaderworkerset.diagnosis.observed import Observed
 
 
@@ -15,8 +14,8 @@ def errors(observed: Observed) -> list[FieldError]:
     """Return the errors with which the creation of the stored object would fail."""
     try:
         if observed.of_set is not None:
-            return disaggregatedset.stored_errors(observed.of_set.object)
-        return deciding.stored_errors(decode(observed.view.object))
+            return stored_disaggregatedset_errors(observed.of_set.object)
+        return stored_leaderworkerset_errors(decode(observed.view.object))
     except DecodeError as error:
         return [error.error]
     except GoTypeError:  # the controllers report it

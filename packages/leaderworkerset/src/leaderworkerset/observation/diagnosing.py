@@ -22,8 +22,8 @@ from kuberuntime.objects.resources import Resource
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.metadata import LEASE, MANAGER
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.decisionevents import CONTENTION
-from leaderworkerset.core.gang.volcano import GROUP_NAME
+from leaderworkerset.decisions.failureevents import CONTENTION
+from leaderworkerset.decisions.nodefit import VOLCANO_GROUP_NAME
 from leaderworkerset.diagnosis import departures, evictions, ranks
 from leaderworkerset.diagnosis.causes import foreignobjects, managers, volumes
 from leaderworkerset.diagnosis.causes.components import autoscalers
@@ -45,7 +45,7 @@ FEW: Final = 10
 STARTED: Final = frozenset({"Running", "Failed"})
 """The phases of a pod whose program has run: only programs look up the names that a Service publishes."""
 
-GANG_MARKS: Final = frozenset({labels.GANG_GROUP, GROUP_NAME, labels.WORKLOAD_AWARE_SCHEDULING})
+GANG_MARKS: Final = frozenset({labels.GANG_GROUP, VOLCANO_GROUP_NAME, labels.WORKLOAD_AWARE_SCHEDULING})
 """The annotations of pods that a gang scheduler starts as a group: of lws, of Volcano, of `spec.scheduling`."""
 
 NEWER_WORKLOADS: Final = replace(QUEUED_WORKLOADS, version="v1beta2")

@@ -11,9 +11,9 @@ from kuberuntime.client.client import Client
 from kuberuntime.errors import APIError
 from kuberuntime.objects import errorlines
 from leaderworkerset.api.episode import Episode
+from leaderworkerset.decisions.episoderecords import episode_place, stored_episodes, unpacked_episode
 from leaderworkerset.diagnosis.finding import Diagnosis, RecordedRun
 from leaderworkerset.diagnosis.judging import with_lines
-from leaderworkerset.recording import configmapstore
 
 PATIENCE = 5.0
 """Seconds that the API server may take to return the episodes."""
@@ -51,8 +51,8 @@ async def recorded(client: Client, diagnosis: Diagnosis) -> Diagnosis:
         async with timeouts.within(PATIENCE):
             episodes = [
                 episode
-                async for obj in configmapstore.stored(client, diagnosis.namespace, lws)
-                if configmapstore.place_of(obj) and (episode := configmapstore.unpacked(obj))
+                async for obj in stored_episodes(client, diagnosis.namespace, lws)
+                if episode_place(obj) and (episode := unpacked_episode(obj))
             ]
     except (APIError, TimeoutError):
         return diagnosis

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.install.installsettings import Certificates, LogFormat, Placement
-from leaderworkerset.operator.operatornames import CERTIFICATES, DELETE_CRDS, GROUP_RESTARTS, LOG_FORMAT, REMOVE_OPERAND
+from leaderworkerset.install.operatornames import CERTIFICATES, DELETE_CRDS, GROUP_RESTARTS, LOG_FORMAT, REMOVE_OPERAND
 
 MANAGED: Final = ("", "Managed")
 REMOVED: Final = "Removed"

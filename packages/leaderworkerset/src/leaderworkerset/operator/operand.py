@@ -17,9 +17,9 @@ from leaderworkerset.api import metadata
 from leaderworkerset.install import certmanager
 from leaderworkerset.install.installsettings import CERTIFICATES, ISSUERS, SERVICE_MONITORS, InstallSettings
 from leaderworkerset.install.objects import Declared, build_all
+from leaderworkerset.install.operatornames import OWNED_BY, OWNED_LABEL
 from leaderworkerset.operator import operandconfig, restoration
 from leaderworkerset.operator.desired import Desired
-from leaderworkerset.operator.operatornames import OWNED_BY, OWNED_LABEL
 
 PROMETHEUS: Final = "openshift-monitoring"
 """The namespace of the Prometheus that may scrape the operand (R-OP-15)."""

@@ -13,10 +13,10 @@ import yaml
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.install import rendering
 from leaderworkerset.install.installsettings import CONFIGURATION, MOUNTED_CERTIFICATES
+from leaderworkerset.install.operatornames import GROUP_RESTARTS
 from leaderworkerset.manager.config import configuration, configurationrules
 from leaderworkerset.manager.config.configuration import ConfigurationError
 from leaderworkerset.operator.desired import Desired
-from leaderworkerset.operator.operatornames import GROUP_RESTARTS
 
 FIELD: Final = "spec.unsupportedConfigOverrides"
 ANNOTATION: Final = f"metadata.annotations[{GROUP_RESTARTS}]"

@@ -4,7 +4,7 @@ from typing import Final
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.crd import define, root_schema
-from leaderworkerset.operator.operatornames import OPERATORS, SINGLETON
+from leaderworkerset.install.operatornames import OPERATORS, SINGLETON
 
 LOG_LEVELS: Final = ("", "Normal", "Debug", "Trace", "TraceAll")
 STATES: Final = "^(Managed|Unmanaged|Force|Removed)$"

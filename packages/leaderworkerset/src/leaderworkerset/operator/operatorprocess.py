@@ -46,6 +46,7 @@ from kuberuntime.serving.serving import Listener
 from kuberuntime.serving.signals import until_stopped
 from leaderworkerset.controllers.instruments import NO_INSTRUMENTS, KindMetrics, Meter
 from leaderworkerset.install.objects import Declared
+from leaderworkerset.install.operatornames import LEASE, OPERATORS, REPORTER
 from leaderworkerset.kinds.kind import Definition, Kind
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.kinds.registry import Registry
@@ -57,7 +58,6 @@ from leaderworkerset.operator import operatorcontroller
 from leaderworkerset.operator.openshift import INFRASTRUCTURES, election_times
 from leaderworkerset.operator.operand import OperatorPlace
 from leaderworkerset.operator.operatorcrd import operator_crd
-from leaderworkerset.operator.operatornames import LEASE, OPERATORS, REPORTER
 from leaderworkerset.operator.sync import RESYNC
 from leaderworkerset.operator.verbosity import Verbosity
 from leaderworkerset.webhooks.certificatework import CertificateWork

@@ -15,12 +15,12 @@ from kuberuntime import standardstreams
 from kuberuntime.access import incluster
 from kuberuntime.errors import KubeError
 from leaderworkerset.install import installsettings as installed
+from leaderworkerset.install.operatornames import IMAGE_VARIABLE, OPERATOR
 from leaderworkerset.manager import clusterprocess, managerlog
 from leaderworkerset.manager.clusterprocess import FAILED, INTERRUPTED
 from leaderworkerset.manager.goflags import Flag
 from leaderworkerset.manager.managerflags import choice
 from leaderworkerset.manager.managerlog import LogSettings
-from leaderworkerset.operator.operatornames import IMAGE_VARIABLE, OPERATOR
 from leaderworkerset.operator.verbosity import Verbosity
 
 LISTEN: Final = "0.0.0.0:8443"

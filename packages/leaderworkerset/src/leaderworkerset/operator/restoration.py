@@ -14,7 +14,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey
 from kuberuntime.objects.resources import DEPLOYMENTS, SECRETS, SERVICE_ACCOUNTS, Resource
 from leaderworkerset.install.certmanager import INJECT
-from leaderworkerset.operator.operatornames import OPERATORS, SPEC_HASH
+from leaderworkerset.install.operatornames import OPERATORS, SPEC_HASH
 
 KEPT: Final[Mapping[Resource, Sequence[str]]] = {
     SECRETS: ("data", "type"),

@@ -39,18 +39,11 @@ from leaderworkerset.api import metadata
 from leaderworkerset.core import decisionevents
 from leaderworkerset.install.installsettings import CERTIFICATES, ISSUERS, SERVICE_MONITORS
 from leaderworkerset.install.objects import Declared
+from leaderworkerset.install.operatornames import DELETE_CRDS, FIELD_MANAGER, OPERATOR, OPERATORS, OWNED_BY, OWNED_LABEL
 from leaderworkerset.operator import desired, openshift, operand, operatorstatus
 from leaderworkerset.operator.desired import Desired
 from leaderworkerset.operator.operand import Objects, OperatorPlace, Surroundings
 from leaderworkerset.operator.operandconfig import OverrideError
-from leaderworkerset.operator.operatornames import (
-    DELETE_CRDS,
-    FIELD_MANAGER,
-    OPERATOR,
-    OPERATORS,
-    OWNED_BY,
-    OWNED_LABEL,
-)
 from leaderworkerset.operator.operatorstatus import SyncOutcome
 from leaderworkerset.operator.restoration import Difference, Live
 

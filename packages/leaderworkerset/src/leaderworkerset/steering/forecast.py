@@ -16,10 +16,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.core.leaderworkerset import outdatedleaders, rollingupdate
-from leaderworkerset.core.leaderworkerset.budget import Budget
-from leaderworkerset.core.leaderworkerset.fold import Folded, States, below, highest
-from leaderworkerset.core.leaderworkerset.outdatedleaders import Current, RolloutLeaders
+from leaderworkerset.decisions.rolloutsteps import (
+    Budget,
+    Current,
+    Folded,
+    RolloutLeaders,
+    States,
+    choose_outdated_leaders,
+    highest_indexes,
+    indexes_below,
+    next_rollout_step,
+    renewal_of,
+)
 
 LARGEST: Final = 10_000
 """The maximum number of groups for which a forecast is made."""
@@ -81,8 +89,8 @@ def forecast(limits: Budget, world: World, *, is_new_revision: bool) -> Forecast
     for state, wave in _waves(world, limits, is_new_revision=is_new_revision):
         last = state
         waves.append(wave)
-    outdated = below(last.members & ~last.updated, limits.replicas)
-    held_count = below(outdated, limits.partition).bit_count()
+    outdated = indexes_below(last.members & ~last.updated, limits.replicas)
+    held_count = indexes_below(outdated, limits.partition).bit_count()
     has_room = last.current.replicas == limits.replicas or held_count > 0  # surge groups replace those that are held
     is_done = outdated.bit_count() == held_count and has_room
     return Forecast(waves=tuple(waves), held=held_count, is_stuck=not is_done)
@@ -101,12 +109,12 @@ def _waves(world: World, limits: Budget, *, is_new_revision: bool) -> Iterator[t
     for _ in range(4 * LARGEST):
         decided = _decide(world, limits, is_new_revision=is_new)
         is_new = False
-        has_old = has_old and not outdatedleaders.renewal(_leaders(decided, limits, current=OLD))
-        replaced = outdatedleaders.choose(_leaders(decided, limits, current=OLD if has_old else NEW))
+        has_old = has_old and not renewal_of(_leaders(decided, limits, current=OLD))
+        replaced = choose_outdated_leaders(_leaders(decided, limits, current=OLD if has_old else NEW))
         kept = decided.members & ~sum(1 << index for index in replaced)
         whole = (1 << decided.current.replicas) - 1
         creations = whole & ~kept
-        outdated = below(creations, decided.current.partition) if has_old else 0
+        outdated = indexes_below(creations, decided.current.partition) if has_old else 0
         updated = (decided.updated & kept) | (creations & ~outdated)
         exhausted = decided.exhausted & kept
         ready = ((decided.ready & kept) | creations | updated) & ~exhausted
@@ -114,7 +122,7 @@ def _waves(world: World, limits: Budget, *, is_new_revision: bool) -> Iterator[t
         if creations or world.members & ~whole:
             extra = max(decided.current.replicas - limits.replicas, 0)
             available = (decided.ready & kept).bit_count()
-            yield ended, Wave(groups=tuple(highest(creations)), extra=extra, available=available)
+            yield ended, Wave(groups=tuple(highest_indexes(creations)), extra=extra, available=available)
         elif ended == world:
             return
         world = ended
@@ -127,19 +135,19 @@ def _decide(world: World, limits: Budget, *, is_new_revision: bool) -> World:
     """
     while True:
         states = States(world.ready, world.updated, exhausted=world.exhausted & ~world.updated)
-        step = rollingupdate.next_step(limits, world.current, states, is_new_revision=is_new_revision)
+        step = next_rollout_step(limits, world.current, states, is_new_revision=is_new_revision)
         current = Current(step.replicas, step.partition, str(limits.replicas))
         moved = replace(
             world,
             current=current,
-            members=below(world.members, current.replicas),
-            ready=below(world.ready, current.replicas),
-            updated=below(world.updated, current.replicas),
-            exhausted=below(world.exhausted, current.replicas),
+            members=indexes_below(world.members, current.replicas),
+            ready=indexes_below(world.ready, current.replicas),
+            updated=indexes_below(world.updated, current.replicas),
+            exhausted=indexes_below(world.exhausted, current.replicas),
         )
         is_moved = moved != world
         world, is_new_revision = moved, False
-        if not is_moved or current.replicas > below(world.members, current.replicas).bit_count():
+        if not is_moved or current.replicas > indexes_below(world.members, current.replicas).bit_count():
             return world
 
 

@@ -16,12 +16,22 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.ordinals import ranges
 from kuberuntime.texts.fieldchanges import FieldChange, change_lines, field_changes, verdict
 from leaderworkerset.api import groupname, leaderworkerset
-from leaderworkerset.capabilities import deciding
-from leaderworkerset.capabilities.inplace import inplace
-from leaderworkerset.capabilities.inplace.inplace import InPlace
-from leaderworkerset.core.leaderworkerset import budget, outdatedleaders, revisions
-from leaderworkerset.core.leaderworkerset.budget import Budget
-from leaderworkerset.core.leaderworkerset.outdatedleaders import Current
+from leaderworkerset.decisions.admissionchecks import leaderworkerset_warnings
+from leaderworkerset.decisions.revisioncontent import (
+    build_revision_content,
+    build_revision_data,
+    restore_revision,
+    revision_hash,
+)
+from leaderworkerset.decisions.rolloutsteps import (
+    Budget,
+    Current,
+    InPlace,
+    in_place_obstacle,
+    read_in_place,
+    read_rollout_budget,
+    rollout_position,
+)
 from leaderworkerset.steering.forecast import Forecast, Wave, World, forecast
 from leaderworkerset.steering.patches import is_paused
 from leaderworkerset.views.document import VERSION
@@ -82,14 +92,14 @@ def foresee(before: Situation | None, after: JSONObject) -> Foreseen:
     Raise ValueError for values that the controller could not use, or for too many groups.
     """
     lws = leaderworkerset.decode(after)
-    limits = budget.read(lws.spec)
+    limits = read_rollout_budget(lws.spec)
     old = before.view.object if before else None
-    content = revisions.build_data(after)
-    rolls = old is not None and revisions.build_data(old) != content
+    content = build_revision_data(after)
+    rolls = old is not None and build_revision_data(old) != content
     starts = startups(before.view) if before else []
     is_open = groupname.is_hash_set(after)
-    world = World(Current(0, 0, "")) if is_open else _world(before, revisions.content_hash(content) if rolls else "")
-    way = inplace.read(meta.annotations(after)) if rolls and not is_open else InPlace.OFF
+    world = World(Current(0, 0, "")) if is_open else _world(before, revision_hash(content) if rolls else "")
+    way = read_in_place(meta.annotations(after)) if rolls and not is_open else InPlace.OFF
     obstacle = _obstacle(old, after) if old is not None and way.is_wanted else ""
     is_barred = bool(obstacle) and way.forbids_recreation
     if is_open or is_barred:
@@ -108,7 +118,7 @@ def foresee(before: Situation | None, after: JSONObject) -> Foreseen:
         budget=limits,
         forecast=future,
         is_open=is_open,
-        warnings=tuple(deciding.warnings(lws)),
+        warnings=tuple(leaderworkerset_warnings(lws)),
         in_place=sum(staying >> index & 1 for wave in future.waves for index in wave.groups),
         obstacle=obstacle,
         is_barred=is_barred,
@@ -167,8 +177,8 @@ def document(plan: Foreseen) -> JSONObject:
 
 def _read(obj: JSONObject) -> JSONObject:
     """Return a LeaderWorkerSet with its template as the controller reads it: empty fields make no difference."""
-    content = revisions.build_content(obj)["spec"]
-    return revisions.restore(obj, {"data": {"spec": content}})
+    content = build_revision_content(obj)["spec"]
+    return restore_revision(obj, {"data": {"spec": content}})
 
 
 def _world(before: Situation | None, revision: str) -> World:
@@ -179,7 +189,7 @@ def _world(before: Situation | None, revision: str) -> World:
     key = revision or (groupname.revision(statefulset) if statefulset else "")
     existing = [group for group in lws_view.groups if group.leader and group.leader.object is not None]
     desired = lws_view.desired
-    current = Current(desired, 0, str(desired)) if statefulset is None else outdatedleaders.position(statefulset)
+    current = Current(desired, 0, str(desired)) if statefulset is None else rollout_position(statefulset)
     return World(
         current,
         members=_bits(existing),
@@ -193,7 +203,7 @@ def _obstacle(old: JSONObject, new: JSONObject) -> str:
     """Return the first field for which groups cannot be updated in place; empty if there is none."""
     if meta.spec(new).get("scheduling") is not None:
         return "spec.scheduling"
-    return inplace.obstacle(*(revisions.build_content(obj)["spec"] for obj in (old, new)))
+    return in_place_obstacle(*(build_revision_content(obj)["spec"] for obj in (old, new)))
 
 
 def _bits(groups: list[Group]) -> int:

@@ -15,8 +15,8 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, leaderworkerset
 from leaderworkerset.api.groupname import GroupName
-from leaderworkerset.capabilities.moves import moves
-from leaderworkerset.core.leaderworkerset import budget
+from leaderworkerset.decisions.nodemaintenance import choose_moves
+from leaderworkerset.decisions.rolloutsteps import read_rollout_budget
 from leaderworkerset.steering.foresight import startups
 from leaderworkerset.views.groups import Group, View
 from leaderworkerset.views.wording import counted, duration
@@ -42,7 +42,7 @@ class Leaving(Struct, frozen=True, kw_only=True):
 
 def leaving(view: View, groups: Sequence[Group], why_not: str = "") -> Leaving:
     """Return how these groups of a LeaderWorkerSet leave; raise ValueError for an unreadable rollout strategy."""
-    limits = budget.read(leaderworkerset.decode(view.object).spec)
+    limits = read_rollout_budget(leaderworkerset.decode(view.object).spec)
     extra = 0 if groupname.is_hash_set(view.object) else limits.surge
     at_once = max(limits.unavailable + extra, 1)
     available = {group.name for group in view.groups if group.is_ready}
@@ -50,7 +50,7 @@ def leaving(view: View, groups: Sequence[Group], why_not: str = "") -> Leaving:
     starts = startups(view)
     return Leaving(
         place=f"{view.namespace}/{view.name}",
-        groups=tuple(moves.choose(ordered, available, least=0)),
+        groups=tuple(choose_moves(ordered, available, least=0)),
         at_once=at_once,
         extra=extra,
         takes=median_low(starts) * ceil(len(groups) / at_once) if starts else None,

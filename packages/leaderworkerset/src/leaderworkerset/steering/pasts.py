@@ -3,15 +3,14 @@
 from collections.abc import Iterable, Sequence
 
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.core.leaderworkerset import previousrevisions
-from leaderworkerset.core.leaderworkerset.previousrevisions import Entry, revision_content
+from leaderworkerset.decisions.revisioncontent import Entry, revision_content, revision_entries
 from leaderworkerset.views.document import VERSION
 from leaderworkerset.views.groups import View
 
 
 def entries(view: View, objects: Iterable[JSONObject]) -> list[Entry]:
     """Return the revisions of a LeaderWorkerSet, the oldest first; the newest of several with one key."""
-    return previousrevisions.entries(view.object, objects, ((group.revision, group.name) for group in view.groups))
+    return revision_entries(view.object, objects, ((group.revision, group.name) for group in view.groups))
 
 
 def document(name: str, history: Sequence[Entry]) -> JSONObject:

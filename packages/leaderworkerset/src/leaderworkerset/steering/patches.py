@@ -10,8 +10,8 @@ from typing import Final
 from kuberuntime.objects import decimals, meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.core.leaderworkerset import outdatedleaders, revisions
-from leaderworkerset.core.leaderworkerset.previousrevisions import Entry, revision_content
+from leaderworkerset.decisions.revisioncontent import COVERED_BY_REVISIONS, Entry, revision_content
+from leaderworkerset.decisions.rolloutsteps import rollout_position
 from leaderworkerset.views.groups import View
 
 RESTARTED_AT: Final = "kubectl.kubernetes.io/restartedAt"
@@ -31,7 +31,7 @@ def restoring(lws: JSONObject, entry: Entry) -> list[JSONObject]:
     """Return the JSON patch that restores the content of a revision, and the change cause recorded with it."""
     saved = revision_content(entry)
     fields = [
-        {"op": "add", "path": f"/spec/{name}", "value": saved[name]} for name in revisions.COVERED if name in saved
+        {"op": "add", "path": f"/spec/{name}", "value": saved[name]} for name in COVERED_BY_REVISIONS if name in saved
     ]
     annotations = {name: value for name, value in meta.annotations(lws).items() if name != labels.CHANGE_CAUSE}
     annotations |= {labels.CHANGE_CAUSE: entry.cause} if entry.cause else {}
@@ -85,7 +85,7 @@ def _lowest_partition(view: View, statefulset: JSONObject | None) -> int:
     updated = view.desired
     while updated - 1 in current:
         updated -= 1
-    return max(updated, outdatedleaders.position(statefulset).partition) or view.desired
+    return max(updated, rollout_position(statefulset).partition) or view.desired
 
 
 def _with_partition(lws: JSONObject, value: int, annotations: JSONObject) -> JSONObject:

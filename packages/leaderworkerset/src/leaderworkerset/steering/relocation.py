@@ -18,8 +18,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.placement import NodeTerm
 from kuberuntime.objects.selectors import Operator, Requirement
 from leaderworkerset.api import labels
-from leaderworkerset.core.gang import fit
-from leaderworkerset.core.gang.fit import Amounts, Need
+from leaderworkerset.decisions.nodefit import Amounts, Need, fit_obstacle, free_space, read_need, read_requests
 from leaderworkerset.views.groups import Group, View
 from leaderworkerset.views.wording import counted, listed
 
@@ -70,7 +69,7 @@ def relocate(lws: JSONObject, group: Group, closed: Collection[str], cluster: Cl
     least = _preempting(group)
     used, used_by_rivals = usage(others), usage(pod for pod in others if _priority(pod) >= least)
     for amounts, domain in itertools.product((used, used_by_rivals), domains):
-        if (pods := fit.free_space(domain, amounts).distribute(needs)) is not None:
+        if (pods := free_space(domain, amounts).distribute(needs)) is not None:
             return Relocation(pods, is_preempting=amounts is not used)
     if not nodes:
         return Relocation({}, "no other node exists")
@@ -101,7 +100,7 @@ def blocking(nodes: Sequence[JSONObject], used: Mapping[str, Amounts], needs: It
     If each fits somewhere, return the nodes that have no space for any, or that the others are too few.
     """
     reasons = {
-        need: {meta.name(node): fit.obstacle(node, used.get(meta.name(node), {}), need) for node in nodes}
+        need: {meta.name(node): fit_obstacle(node, used.get(meta.name(node), {}), need) for node in nodes}
         for need in needs
     }
     hopeless = next((need for need, of_node in reasons.items() if all(of_node.values())), None)
@@ -118,7 +117,7 @@ def usage(pods: Iterable[JSONObject]) -> dict[str, Amounts]:
     """Return the sum of the requests on each node."""
     sums: dict[str, Counter[str]] = {}
     for pod in pods:
-        sums.setdefault(meta.spec(pod).get("nodeName") or "", Counter()).update(fit.read_requests(pod))
+        sums.setdefault(meta.spec(pod).get("nodeName") or "", Counter()).update(read_requests(pod))
     return dict(sums)
 
 
@@ -158,7 +157,7 @@ def _needs(lws: JSONObject, group: Group, cluster: ClusterFacts) -> Iterator[Nee
 
 
 def _need(lws: JSONObject, pod: JSONObject, cluster: ClusterFacts, *, is_leader: bool) -> Need:
-    need = fit.read_need(pod)
+    need = read_need(pod)
     if not is_leader:
         # Its nodeSelector has the domain of the leader, and a new leader has another one.
         key = meta.annotations(lws).get(labels.EXCLUSIVE_TOPOLOGY, "")

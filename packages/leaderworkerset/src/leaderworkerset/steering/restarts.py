@@ -11,7 +11,7 @@ from msgspec import Struct
 from kuberuntime.objects import meta
 from leaderworkerset.api.groupname import GroupName
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
-from leaderworkerset.core.policies import failures
+from leaderworkerset.decisions.failureevents import is_failure_active, waits_for_start
 from leaderworkerset.views.groups import Group, Rank, View
 
 
@@ -37,11 +37,11 @@ def pods_to_delete(view: View, names: Sequence[GroupName], rank: int | None = No
 
 def takes_group(lws: LeaderWorkerSet, group: Group) -> bool:
     """Return whether the controller recreates the whole group if the pod of one rank is deleted (R-POD-3, R-POD-5)."""
-    if not failures.is_active(lws):
+    if not is_failure_active(lws):
         return False
     pods = [rank.object for rank in group.ranks if rank.object is not None]
     has_started = len(pods) == lws.size and all(meta.status(pod).get("phase") != "Pending" for pod in pods)
-    return has_started or not failures.waits_for_start(lws)
+    return has_started or not waits_for_start(lws)
 
 
 def turn(view: View, old: Mapping[GroupName, str], budget: int, *, rank: int | None = None) -> Turn:

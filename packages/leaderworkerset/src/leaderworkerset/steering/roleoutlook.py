@@ -17,8 +17,14 @@ from kuberuntime.texts import fieldchanges
 from kuberuntime.texts.fieldchanges import FieldChange
 from leaderworkerset.api import disaggregatedset
 from leaderworkerset.api.disaggregatedset import DisaggregatedSet
-from leaderworkerset.core.disaggregatedset import planner, rolehash, roletargets
-from leaderworkerset.core.disaggregatedset.planner import PlannerStep, RoleState
+from leaderworkerset.decisions.rolesteps import (
+    PlannerStep,
+    RoleState,
+    role_budget,
+    role_revision,
+    role_target,
+    simulate_rollout,
+)
 from leaderworkerset.steering.foresight import WAVES_SHOWN
 from leaderworkerset.views.document import VERSION
 from leaderworkerset.views.wording import counted
@@ -41,7 +47,7 @@ def foresee(before: JSONObject | None, after: JSONObject) -> RolesForeseen:
     """Return the effects; `before` is None if the set does not exist yet. Raise ValueError for values of wrong types."""
     new = disaggregatedset.decode(after)
     old = None if before is None else disaggregatedset.decode(before)
-    revisions = [rolehash.revision_of(meta.spec(obj).get("roles") or []) for obj in (before or after, after)]
+    revisions = [role_revision(meta.spec(obj).get("roles") or []) for obj in (before or after, after)]
     rolls = revisions[0] != revisions[1]
     roles = {role.name: role for role in new.roles}
     present = {} if old is None else _present(old)
@@ -55,7 +61,7 @@ def foresee(before: JSONObject | None, after: JSONObject) -> RolesForeseen:
         changes=() if before is None else tuple(fieldchanges.field_changes(before, after)),
         roles=names,
         states=states,
-        steps=tuple(planner.simulate(states))[1:] if rolls else (),
+        steps=tuple(simulate_rollout(states))[1:] if rolls else (),
     )
 
 
@@ -109,8 +115,8 @@ def _present(old: DisaggregatedSet) -> dict[str, int]:
 
 def _state(name: str, new: DisaggregatedSet, present: int) -> RoleState:
     role = next((role for role in new.roles if role.name == name), None)
-    target = 0 if role is None else roletargets.target(role, {}, present)
-    limits = roletargets.budget(role, target)
+    target = 0 if role is None else role_target(role, {}, present)
+    limits = role_budget(role, target)
     return RoleState(present, present, 0, target, limits.surge, limits.unavailable)
 
 

@@ -13,7 +13,7 @@ from kuberuntime.objects.meta import JSON, JSONObject
 from kuberuntime.objects.resources import PODS, STATEFULSETS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.admission import leaderworkerset as admission
+from leaderworkerset.decisions.admissionchecks import default_leaderworkerset
 from leaderworkerset.steering.foresight import Situation, situation
 from leaderworkerset.views.document import without_managed_fields
 
@@ -40,7 +40,7 @@ def find(objects: Sequence[JSONObject], name: str, namespace: str) -> Situation 
                 for statefulset in _of(objects, STATEFULSETS.kind)
                 if meta.name(statefulset) == name and _belongs(statefulset, name, place)
             ]
-            served = admission.default_leaderworkerset(lws)  # the snapshot may be older than the definition
+            served = default_leaderworkerset(lws)  # the snapshot may be older than the definition
             return situation(served, pods, sets[0] if sets else None)
     return None
 
@@ -48,7 +48,7 @@ def find(objects: Sequence[JSONObject], name: str, namespace: str) -> Situation 
 def overlay(live: JSONObject | None, manifest: JSONObject) -> JSONObject:
     """Return the object after applying the manifest: its fields over the live ones, and the defaults of the webhook."""
     laid = _overlay(live, manifest) if live is not None else manifest
-    return admission.default_leaderworkerset(laid) if isinstance(laid, dict) else manifest
+    return default_leaderworkerset(laid) if isinstance(laid, dict) else manifest
 
 
 def _overlay(live: JSON, manifest: JSON) -> JSON:

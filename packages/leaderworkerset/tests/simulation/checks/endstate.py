@@ -12,8 +12,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, REPLICA_SETS, STATEFULSETS
 from leaderworkerset.api import labels
-from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.controllers.indexes import OF_STATEFULSETS
+from leaderworkerset.api.resources import LEADERWORKERSETS, OF_STATEFULSETS
 
 UNCOMPARED: Final = {one.group_resource for one in (REPLICA_SETS, WORKLOADS, POD_GROUPS)}
 """ReplicaSets depend on the past; `gangs.py` checks the other two at rest."""

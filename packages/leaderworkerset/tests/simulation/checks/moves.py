@@ -17,8 +17,9 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.conditions import MOVE_IN_PROGRESS
+from leaderworkerset.api.leaderworkerset import decode
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.diagnosis import departures
+from leaderworkerset.core.leaderworkerset import budget
 from localkube.apiserver.storage.store import Change, Store
 
 
@@ -124,7 +125,7 @@ class MoveInvariants(Invariants):
         """
         groups = self.facts.groups()
         sets = self.facts.objects.get(LEADERWORKERSETS.group_resource, {}).values()
-        is_whole = not any(map(departures.obstacle, sets)) and all(
+        is_whole = not any(map(is_held_back, sets)) and all(
             group.is_available and not self.facts.is_outdated(group.leader) for group in groups.values()
         )
         left = [f"group {index} was not moved" for index, group in sorted(groups.items())
@@ -145,3 +146,9 @@ class MoveInvariants(Invariants):
 
 def _stays(pod: JSONObject) -> bool:
     return meta.is_condition_true(pod, "Ready") and not meta.is_deleting(pod)
+
+
+def is_held_back(lws: JSONObject) -> bool:
+    """Return whether no available group of a LeaderWorkerSet may ever move: none may be unavailable, none is created first."""
+    limits = budget.read(decode(lws).spec)
+    return not limits.unavailable and (groupname.is_hash_set(lws) or bool(limits.partition))

@@ -19,8 +19,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, NAMESPACES, PODS, SERVICES, STATEFULSETS
 from leaderworkerset.api import labels
-from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.controllers.indexes import OF_STATEFULSETS
+from leaderworkerset.api.resources import LEADERWORKERSETS, OF_STATEFULSETS
 
 YEAR: Final = 400 * 86400.0
 """Seconds by which a clock is wrong that was never set."""

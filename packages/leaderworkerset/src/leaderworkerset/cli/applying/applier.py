@@ -16,7 +16,6 @@ from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACE
 from kuberuntime.texts.masking import masked
 from leaderworkerset.api.leaderworkerset import decode
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.capabilities import deciding
 from leaderworkerset.cli.applying import serverside, unknownfields
 from leaderworkerset.cli.applying.kindlookup import Discovery, UnknownKindError
 from leaderworkerset.cli.applying.serverside import Applied
@@ -25,7 +24,7 @@ from leaderworkerset.cli.errors import CommandError, TimedOutError
 from leaderworkerset.cli.reading.manifests import Document, batches
 from leaderworkerset.cli.reading.serviceselectors import unselected
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.core.policies.gang import NoGang, Support
+from leaderworkerset.decisions.admissionchecks import NoGang, Support, validate_leaderworkerset
 from leaderworkerset.steering import snapshots
 
 MANAGER = "lws-cli"
@@ -59,7 +58,7 @@ def check_here(
 def _errors(obj: JSONObject, stored: JSONObject | None) -> Sequence[object]:
     try:
         old = None if stored is None else decode(stored)
-        return deciding.validate_leaderworkerset(decode(snapshots.overlay(stored, obj)), old, ANY)
+        return validate_leaderworkerset(decode(snapshots.overlay(stored, obj)), old, ANY)
     except ValueError as error:
         return [error]
 

@@ -12,14 +12,20 @@ from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import ClusterDirectory
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError
-from leaderworkerset.recording import configmapstore, store
-from leaderworkerset.recording.shelf import Place
+from leaderworkerset.decisions.episoderecords import (
+    EpisodePlace,
+    episode_place,
+    episode_places,
+    read_episode,
+    stored_episodes,
+    unpacked_episode,
+)
 from leaderworkerset.views.selection import Selection
 
 NAMESPACE: Final = "default"
 """The namespace in the kubeconfig of clusters of this machine."""
 
-Recorded: TypeAlias = tuple[Place, Episode | None]
+Recorded: TypeAlias = tuple[EpisodePlace, Episode | None]
 """The place of an episode, and the episode; None if it is not readable."""
 
 
@@ -72,19 +78,19 @@ def in_order(records: Sequence[Recorded]) -> list[Episode]:
 
 def of_files(root: Path, namespace: str, selection: Selection | None = None) -> list[Recorded]:
     """Return the episodes of files."""
-    return [(place, store.read(place)) for place in store.places(root) if _is_selected(place, namespace, selection)]
+    return [(place, read_episode(place)) for place in episode_places(root) if _is_selected(place, namespace, selection)]
 
 
 async def of_cluster(client: Client, namespace: str, selection: Selection | None = None) -> list[Recorded]:
     """Return the episodes of ConfigMaps."""
     return [
-        (place, configmapstore.unpacked(obj))
-        async for obj in configmapstore.stored(client, namespace, selection.name if selection else "")
-        if (place := configmapstore.place_of(obj)) and _is_selected(place, namespace, selection)
+        (place, unpacked_episode(obj))
+        async for obj in stored_episodes(client, namespace, selection.name if selection else "")
+        if (place := episode_place(obj)) and _is_selected(place, namespace, selection)
     ]
 
 
-def _is_selected(place: Place, namespace: str, selection: Selection | None) -> bool:
+def _is_selected(place: EpisodePlace, namespace: str, selection: Selection | None) -> bool:
     return (
         namespace in ("", place.namespace)
         and (selection is None or selection.name == place.lws)

@@ -22,7 +22,7 @@ from leaderworkerset.cli.sets.diagnoses import explain, survey
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import episodetable, output
 from leaderworkerset.cli.views.terminal import say, say_states
-from leaderworkerset.core.leaderworkerset.services import UNRESOLVED, is_settled, selects
+from leaderworkerset.decisions.serviceselection import UNRESOLVED, is_service_settled, service_selects
 from leaderworkerset.diagnosis.diagnose import worst
 from leaderworkerset.diagnosis.document import document, headline, lines, overview
 from leaderworkerset.diagnosis.finding import Diagnosis
@@ -130,10 +130,10 @@ async def service_notes(session: Session, namespace: str, name: str) -> list[str
             if not meta.controller_of(service) and any(is_meant(service, lws) for lws in own)
         ]
         for service in others[:MOST_SERVICES]:
-            if not is_settled(service) and any(meta.key(service) == meta.key(lws) for lws in own):
+            if not is_service_settled(service) and any(meta.key(service) == meta.key(lws) for lws in own):
                 notes.append(f"note: {UNRESOLVED.format(name=meta.key(service))}")
             if any(
-                meta.namespace(lws) == meta.namespace(service) and selects(meta.spec(service)["selector"], lws)
+                meta.namespace(lws) == meta.namespace(service) and service_selects(meta.spec(service)["selector"], lws)
                 for lws in empty
             ):
                 continue

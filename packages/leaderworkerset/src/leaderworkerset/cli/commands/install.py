@@ -31,15 +31,20 @@ from leaderworkerset.cli.sharedoptions import timeout_option
 from leaderworkerset.cli.views import output, terminal
 from leaderworkerset.cli.views.progress import ProgressLine
 from leaderworkerset.cli.watchwarnings import following
+from leaderworkerset.decisions.installedkinds import (
+    ConfigurationError,
+    Registry,
+    check_configuration,
+    full_definitions,
+    load_configuration,
+    managed,
+    opted_in,
+    parse_configuration,
+    until_webhooks_reached,
+)
 from leaderworkerset.install import installsettings, rendering
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all, misfits
-from leaderworkerset.kinds.managed import full_definitions, managed
-from leaderworkerset.kinds.registry import Registry
-from leaderworkerset.manager.config import configurationfile
-from leaderworkerset.manager.config.configuration import ConfigurationError
-from leaderworkerset.manager.config.configurationfile import opted_in
-from leaderworkerset.webhooks import admissionprobe
 
 FLAVOURS: Final = ("slim", "full")
 POD_FIELDS: Final = ("affinity", "imagePullSecrets", "nodeSelector", "priorityClassName", "resources", "tolerations")
@@ -127,11 +132,11 @@ def check_usage(settings: InstallSettings, options: dict[str, Any]) -> None:
 def read_configuration(path: str) -> str:
     """Return the text of a configuration file that the manager accepts and that fits the installed objects."""
     try:
-        decoded = configurationfile.load(path)
+        decoded = load_configuration(path)
     except ConfigurationError as error:
         raise CommandError(f"--config: {error}") from error
     try:
-        configurationfile.check(decoded)
+        check_configuration(decoded)
     except ConfigurationError as error:
         raise CommandError(f"--config: {path}: {error}") from error
     if failures := misfits(decoded):
@@ -156,7 +161,7 @@ def read_pod(path: str) -> JSONObject:
 def kinds_of(settings: InstallSettings) -> Registry:
     """Return the kinds that a manager with this configuration serves; its permissions depend on them."""
     try:
-        decoded = configurationfile.parse(settings.configuration.encode())
+        decoded = parse_configuration(settings.configuration.encode())
     except ConfigurationError as error:
         raise CommandError(f"the manager's configuration: {error}") from error
     return managed(decoded.gang_provider, configured=opted_in(decoded))
@@ -236,7 +241,7 @@ async def until_rolled_out(client: Client, key: ObjectKey, label_selector: str, 
 async def until_admitted(client: Client, namespace: str, latest: float) -> None:
     """Wait until the API server reaches the webhooks, up to a deadline in the time of the running loop."""
     try:
-        await admissionprobe.until_reached(client, namespace, max(latest - asyncio.get_running_loop().time(), 1.0))
+        await until_webhooks_reached(client, namespace, max(latest - asyncio.get_running_loop().time(), 1.0))
     except TimeoutError as error:
         raise TimedOutError(f"webhooks not reached: {error}") from error
 

@@ -10,14 +10,14 @@ import click
 
 from leaderworkerset.cli import gocommand
 from leaderworkerset.cli.gocommand import GoCommand
-from leaderworkerset.manager import managerflags, managerprogram
+from leaderworkerset.decisions.managercommand import MANAGER_FLAGS, run_manager
 
 
-@click.command("manager", cls=GoCommand, flags=lambda: managerflags.FLAGS)
+@click.command("manager", cls=GoCommand, flags=lambda: MANAGER_FLAGS)
 @click.pass_context
 def command(ctx: click.Context, words: Sequence[str]) -> int:
     """Run the controllers and webhooks for a Kubernetes cluster."""
-    values = gocommand.read(ctx, words, managerflags.FLAGS)
+    values = gocommand.read(ctx, words, MANAGER_FLAGS)
     if values is None:
         return 0
-    return managerprogram.run(values, values.get("kubeconfig") or (ctx.obj.kubeconfig if ctx.obj else None) or "")
+    return run_manager(values, values.get("kubeconfig") or (ctx.obj.kubeconfig if ctx.obj else None) or "")

@@ -9,16 +9,16 @@ import click
 
 from leaderworkerset.cli import gocommand
 from leaderworkerset.cli.gocommand import GoCommand
-from leaderworkerset.operator import operatorprogram
+from leaderworkerset.decisions.operatorcommand import operator_flags, run_operator
 
 
-@click.command("operator", cls=GoCommand, flags=operatorprogram.flags)
+@click.command("operator", cls=GoCommand, flags=operator_flags)
 @click.pass_context
 def command(ctx: click.Context, words: Sequence[str]) -> int:
     """Run the operator, which installs the manager as specified by the LeaderWorkerSetOperator `cluster`."""
-    values = gocommand.read(ctx, words, operatorprogram.flags())
+    values = gocommand.read(ctx, words, operator_flags())
     if values is None:
         return 0
     # `lws` reads these two at any position; `lws-operator operator` leaves them here.
     above = {"kubeconfig": ctx.obj.kubeconfig, "namespace": ctx.obj.namespace} if ctx.obj else {}
-    return operatorprogram.run({**{name: text for name, text in above.items() if text}, **values})
+    return run_operator({**{name: text for name, text in above.items() if text}, **values})

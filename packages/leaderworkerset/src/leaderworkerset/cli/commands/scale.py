@@ -19,7 +19,7 @@ from leaderworkerset.cli.sharedoptions import DRY, dry_run_option, timeout_optio
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import formats
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.core.disaggregatedset.rolescalers import scaler_name
+from leaderworkerset.decisions.rolesteps import scaler_name
 from leaderworkerset.views.wording import counted
 
 MOST_REPLICAS: Final = 2**31 - 1

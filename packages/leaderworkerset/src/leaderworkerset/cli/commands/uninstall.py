@@ -29,11 +29,10 @@ from leaderworkerset.cli.installing.installation import Installer, place, title
 from leaderworkerset.cli.sharedoptions import DRY, dry_run_option, timeout_option
 from leaderworkerset.cli.views import terminal
 from leaderworkerset.cli.watchwarnings import following
-from leaderworkerset.core.restarts import retention
+from leaderworkerset.decisions.installedkinds import MANAGED, is_pod_kept, leaderworkerset_of_pod, release_pod
 from leaderworkerset.install.certmanager import METRICS_SECRET, SERVING_SECRET
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
-from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.views.wording import listed
 
 DEPENDENTS: Final = (resources.STATEFULSETS, resources.SERVICES, resources.CONTROLLER_REVISIONS)
@@ -93,7 +92,7 @@ class Remover:
     async def evidence(self) -> list[JSONObject]:
         """Return the pods that are kept as evidence of groups that used up their restarts, only of existing sets."""
         names = {meta.key(obj) for obj in await self._list(LEADERWORKERSETS)}
-        return [pod for pod in await self._kept() if retention.set_of(pod) in names]
+        return [pod for pod in await self._kept() if leaderworkerset_of_pod(pod) in names]
 
     async def release_evidence(self) -> None:
         """Remove the finalizer of evidence from the pods of deleted LeaderWorkerSets, workers first (N-RB-16)."""
@@ -138,10 +137,10 @@ class Remover:
 
     async def _kept(self) -> list[JSONObject]:
         pods = await self._client.list(resources.PODS, label_selector=labels.NAME)
-        return [pod for pod in pods.items if retention.is_kept(pod)]
+        return [pod for pod in pods.items if is_pod_kept(pod)]
 
     async def _let_go(self, pod: JSONObject) -> None:
-        change = retention.let_go(pod)
+        change = release_pod(pod)
         write = self._client.try_patch if self._is_trial else self._client.patch
         with suppress(NotFoundError, ConflictError):  # gone meanwhile, and another one of its name may be there
             await write(change.resource, change.key, change.patch, kind=change.kind)

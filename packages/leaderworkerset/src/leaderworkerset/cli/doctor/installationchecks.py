@@ -10,12 +10,11 @@ from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import kubernetesfeatures, metadata
 from leaderworkerset.cli.doctor.findings import CheckResult, Level, Unread
-from leaderworkerset.core.gang import native
-from leaderworkerset.core.gang.gate import BUILT_IN_NAME as BUILT_IN
+from leaderworkerset.decisions.installedkinds import MUTATING_NAME, VALIDATING_NAME, WEBHOOK_NOT_CALLED
+from leaderworkerset.decisions.nodefit import BUILT_IN_GATE as BUILT_IN
+from leaderworkerset.decisions.nodefit import KUBERNETES, NATIVE_GANG_NAME
 from leaderworkerset.diagnosis.causes import featuregates
 from leaderworkerset.views.wording import listed
-from leaderworkerset.webhooks import admissionprobe
-from leaderworkerset.webhooks.configurations import MUTATING_NAME, VALIDATING_NAME
 
 SOON: Final = timedelta(days=14)
 """A certificate that ends within this time should have been renewed already: the manager renews at two thirds."""
@@ -23,10 +22,10 @@ SOON: Final = timedelta(days=14)
 GRACE: Final = 2.0
 """The number of its durations after which a lease without renewal has no running holder."""
 
-OTHERS: Final = frozenset({"kueue", BUILT_IN, native.KUBERNETES})
+OTHERS: Final = frozenset({"kueue", BUILT_IN, KUBERNETES})
 """Served kinds that do not name a gang scheduler: Kueue's, the built-in gate's, and another name of native."""
 
-NATIVE: Final = (native.NAME, native.KUBERNETES)
+NATIVE: Final = (NATIVE_GANG_NAME, KUBERNETES)
 """The configured names of kube-scheduler."""
 
 Read = JSONObject | None | Unread
@@ -201,7 +200,7 @@ def _webhooks(facts: Facts) -> Iterator[CheckResult]:
     if facts.probe is None:
         if there:
             yield CheckResult("LWS-D304", Level.OK, "webhooks", "a LeaderWorkerSet passes them in a dry run")
-    elif admissionprobe.NOT_CALLED in facts.probe:
+    elif WEBHOOK_NOT_CALLED in facts.probe:
         fix = next((hint for words, hint in PROBE_HINTS.items() if words in facts.probe), "see the manager's logs")
         yield CheckResult("LWS-D305", Level.ERROR, "webhooks", facts.probe, fix)
     else:

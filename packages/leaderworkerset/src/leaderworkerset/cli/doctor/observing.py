@@ -30,16 +30,21 @@ from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.doctor.findings import Unread
 from leaderworkerset.cli.doctor.installationchecks import Access, Expiry, Facts, Read
 from leaderworkerset.cli.doctor.machine import Machine
-from leaderworkerset.core.gang.gangs import PROVIDERS
-from leaderworkerset.core.gang.native import KUBERNETES, NATIVE, POD_GROUPS
+from leaderworkerset.decisions.installedkinds import (
+    MANAGED,
+    MUTATING_NAME,
+    SECRET_NAME,
+    VALIDATING_NAME,
+    ConfigurationError,
+    admission_refusal,
+    certificate_expiry,
+    parse_configuration,
+    read_kubernetes_version,
+    split_certificates,
+)
+from leaderworkerset.decisions.nodefit import GANG_PROVIDERS, KUBERNETES, NATIVE_GANG, POD_GROUPS
 from leaderworkerset.install import installsettings
 from leaderworkerset.install.workload import CONFIGURATION_KEY
-from leaderworkerset.kinds.managed import MANAGED
-from leaderworkerset.manager import kubernetesversions
-from leaderworkerset.manager.config import configurationfile
-from leaderworkerset.manager.config.configuration import ConfigurationError
-from leaderworkerset.webhooks import admissionprobe, certificates
-from leaderworkerset.webhooks.configurations import MUTATING_NAME, SECRET_NAME, VALIDATING_NAME
 
 if TYPE_CHECKING:
     from leaderworkerset.cli.local.hostgpus import GpuReport  # it may not be installed
@@ -75,17 +80,17 @@ sys.exit(os.strerror(ctypes.get_errno()) if code else 0)
 async def observe(session: Session) -> Facts:
     """Read the facts of a cluster."""
     client = session.client
-    version = await kubernetesversions.read(client)
+    version = await read_kubernetes_version(client)
     configurations = {
         MUTATING_NAME: await _read(client, resources.MUTATING_WEBHOOK_CONFIGURATIONS, MUTATING_NAME),
         VALIDATING_NAME: await _read(client, resources.VALIDATING_WEBHOOK_CONFIGURATIONS, VALIDATING_NAME),
     }
     namespace = _namespace(configurations.values())
     definitions = MANAGED.definitions()
-    kinds = {name: provider.group_objects for name, provider in PROVIDERS.items()} | {KUBERNETES: (POD_GROUPS,)}
+    kinds = {name: provider.group_objects for name, provider in GANG_PROVIDERS.items()} | {KUBERNETES: (POD_GROUPS,)}
     served = {name: not some or any([await _is_served(client, kind) for kind in some]) for name, some in kinds.items()}
     served["kueue"] = await _is_served(client, LOCAL_QUEUES)
-    refused = await admissionprobe.refusal(client, session.namespace)
+    refused = await admission_refusal(client, session.namespace)
     return Facts(
         version=version,
         is_embedded=version.endswith(EMBEDDED),
@@ -106,7 +111,7 @@ async def observe(session: Session) -> Facts:
         lease=await _read(client, resources.LEASES, metadata.LEASE, namespace),
         gates=await _gates(client),
         pods=await _all(client, [resources.PODS], session.namespace),
-        pod_groups=await _all(client, NATIVE.group_objects, session.namespace),
+        pod_groups=await _all(client, NATIVE_GANG.group_objects, session.namespace),
         provider=await _provider(client, namespace),
         served=served,
         queues=await _queues(client, session.namespace, has_kueue=served["kueue"]),
@@ -137,16 +142,16 @@ async def _certificates(client: Client, namespace: str, configurations: Mapping[
     for name, configuration in configurations.items():
         for hook in (configuration.get("webhooks") or []) if isinstance(configuration, dict) else []:
             bundle = (hook.get("clientConfig") or {}).get("caBundle") or ""
-            for pem in certificates.split(base64.b64decode(bundle)) if bundle else ():
+            for pem in split_certificates(base64.b64decode(bundle)) if bundle else ():
                 pems.setdefault(pem, f"an authority in {name}")
     secret = await _read(client, resources.SECRETS, SECRET_NAME, namespace)
     if isinstance(secret, dict) and (chain := (secret.get("data") or {}).get("tls.crt")):
-        for pem in certificates.split(base64.b64decode(chain))[:1]:
+        for pem in split_certificates(base64.b64decode(chain))[:1]:
             pems[pem] = "the webhook's certificate"
     if not pems:
         return Unread(secret.why) if isinstance(secret, Unread) else []
     try:
-        return [Expiry(what, certificates.expires_at(pem)) for pem, what in pems.items()]
+        return [Expiry(what, certificate_expiry(pem)) for pem, what in pems.items()]
     except ValueError as error:
         return Unread(str(error))
 
@@ -200,7 +205,7 @@ async def _provider(client: Client, namespace: str) -> str | Unread:
     if not isinstance(config_map, dict):
         return config_map if isinstance(config_map, Unread) else ""
     try:
-        return configurationfile.parse(
+        return parse_configuration(
             str((config_map.get("data") or {}).get(CONFIGURATION_KEY, "")).encode()
         ).gang_provider
     except ConfigurationError as error:

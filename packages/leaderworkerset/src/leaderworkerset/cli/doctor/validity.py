@@ -12,14 +12,19 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.fieldtypes import round_trip
 from leaderworkerset.api.leaderworkerset import decode
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
-from leaderworkerset.capabilities import deciding
 from leaderworkerset.cli.doctor.findings import CheckResult, Level
 from leaderworkerset.cli.doctor.schemacheck import faults
 from leaderworkerset.cli.reading.manifests import Document
-from leaderworkerset.core.admission import disaggregatedset
-from leaderworkerset.core.admission import leaderworkerset as admission
-from leaderworkerset.core.policies.gang import NoGang, Support
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.decisions.admissionchecks import (
+    NoGang,
+    Support,
+    default_leaderworkerset,
+    disaggregatedset_warnings,
+    leaderworkerset_warnings,
+    validate_disaggregatedset,
+    validate_leaderworkerset,
+)
+from leaderworkerset.decisions.installedkinds import MANAGED
 
 CODE: Final = "LWS-D012"
 SUBJECT: Final = "validity"
@@ -73,9 +78,9 @@ def refusals(obj: JSONObject, versions: list[JSONObject]) -> list[str]:
 def _warnings(obj: JSONObject) -> Iterable[str]:
     match obj["kind"]:
         case LEADERWORKERSETS.kind:
-            return deciding.warnings(decode(admission.default_leaderworkerset(obj)))
+            return leaderworkerset_warnings(decode(default_leaderworkerset(obj)))
         case DISAGGREGATED_SETS.kind:
-            return disaggregatedset.warnings(obj)
+            return disaggregatedset_warnings(obj)
         case _:
             return ()
 
@@ -85,11 +90,9 @@ def _admission(obj: JSONObject) -> Iterable[object]:
         match obj["kind"]:
             case LEADERWORKERSETS.kind:
                 round_trip(LEADERWORKERSETS.kind, obj)
-                return deciding.validate_leaderworkerset(
-                    decode(admission.default_leaderworkerset(obj)), gang=NoGang(ANY)
-                )
+                return validate_leaderworkerset(decode(default_leaderworkerset(obj)), gang=NoGang(ANY))
             case DISAGGREGATED_SETS.kind:
-                return disaggregatedset.validate_disaggregatedset(obj, support=ANY)
+                return validate_disaggregatedset(obj, support=ANY)
             case _:
                 return ()
     except ValueError as error:

@@ -26,10 +26,10 @@ from leaderworkerset.cli.applying import serverside
 from leaderworkerset.cli.applying.serverside import Applied
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError, UsageError
+from leaderworkerset.decisions.installedkinds import read_operator_object
 from leaderworkerset.install import installsettings
+from leaderworkerset.install.operatornames import OPERATORS, SINGLETON
 from leaderworkerset.install.workload import CONFIGURATION_KEY
-from leaderworkerset.operator import desired
-from leaderworkerset.operator.operatornames import OPERATORS, SINGLETON
 
 Objects: TypeAlias = Sequence[tuple[Resource, JSONObject]]
 
@@ -91,7 +91,7 @@ class Installer:
             cluster = await self._client.find(OPERATORS, SINGLETON)
         except ForbiddenError:
             return
-        if cluster is not None and desired.read(cluster).is_managed:
+        if cluster is not None and read_operator_object(cluster).is_managed:
             raise CommandError(
                 f"the operator keeps this installation as {OPERATORS.group_resource}/{SINGLETON.name} specifies: change or"
                 " delete that object, or set its spec.managementState to Unmanaged"

@@ -17,7 +17,7 @@ from leaderworkerset.cli.reading.manifests import Document
 from leaderworkerset.cli.rehearsal import devicecounts, nodepools
 from leaderworkerset.cli.rehearsal.demands import Demand, demands_of
 from leaderworkerset.cli.rehearsal.nodepools import Pool
-from leaderworkerset.core.gang.provider import DEFAULT_SCHEDULER
+from leaderworkerset.decisions.nodefit import DEFAULT_SCHEDULER
 from localkube.cluster import DEFAULT_CLASS_NAME, PROVISIONER, Nodes
 
 

@@ -17,9 +17,6 @@ from kuberuntime.client.client import Client
 from kuberuntime.client.http import HTTPTransport
 from kuberuntime.clock import SystemClock
 from kuberuntime.objects import meta
-from leaderworkerset.capabilities import names
-from leaderworkerset.capabilities.disruption.disruptionsettings import DisruptionSettings
-from leaderworkerset.capabilities.moves.maintenancesettings import MaintenanceSettings
 from leaderworkerset.cli import logging
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import ClusterDirectory
@@ -29,19 +26,25 @@ from leaderworkerset.cli.local.clusteroptions import AUTO, ClusterOptions
 from leaderworkerset.cli.local.mappedimages import MappedImages
 from leaderworkerset.cli.process import collection
 from leaderworkerset.cli.rehearsal.nodepools import Pool
-from leaderworkerset.kinds.managed import full_definitions, managed
-from leaderworkerset.manager import lwsmanager
-from leaderworkerset.recording import recorder
-from leaderworkerset.recording.logsource import ReadFiles
-from leaderworkerset.recording.progressfollower import ProgressFollower
-from leaderworkerset.recording.store import Store
+from leaderworkerset.decisions.episoderecords import EpisodeStore
+from leaderworkerset.decisions.installedkinds import full_definitions, managed
+from leaderworkerset.decisions.localmanager import (
+    DISRUPTION,
+    MOVES,
+    ProgressFollower,
+    ReadFiles,
+    manager_controllers,
+    manager_webhooks,
+    record_failures,
+)
+from leaderworkerset.decisions.nodemaintenance import DisruptionSettings, MaintenanceSettings
 from localkube import cluster as localkube
 from localkube.cluster import DamagedDataError, Devices, LocalkubeError, Nodes, RunningCluster, Settings, SettingsError
 
 CONNECTIONS: Final = 8
 """The connections for the controllers' requests; both ends are in this process."""
 
-CONFIGURED: Final = {names.DISRUPTION: DisruptionSettings(), names.MOVES: MaintenanceSettings()}
+CONFIGURED: Final = {DISRUPTION: DisruptionSettings(), MOVES: MaintenanceSettings()}
 """The configuration of a rehearsal is empty: LeaderWorkerSets select features by annotations."""
 
 PROGRESS_PACE: Final = 1.0
@@ -98,10 +101,10 @@ async def local_cluster(
                 kinds = managed(configured=CONFIGURED)
                 follower = ProgressFollower(server.client(), clock, pace=PROGRESS_PACE, waits=server.waits)
                 async with (
-                    lwsmanager.webhooks(client, clock, await full_definitions(client), kinds=kinds),
+                    manager_webhooks(client, clock, await full_definitions(client), kinds=kinds),
                     server.work(),
-                    recorder.recording(server.client(), Store(place.history), read_logs(server), clock, follower),
-                    server.managed(lambda: lwsmanager.controllers(client, clock, kinds=kinds)),
+                    record_failures(server.client(), EpisodeStore(place.history), read_logs(server), clock, follower),
+                    server.managed(lambda: manager_controllers(client, clock, kinds=kinds)),
                 ):
                     own = Client(WarningTransport(transport, say_warning), field_validation="Strict")
                     with collection.resumed(lasting=keep):

@@ -11,7 +11,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli.reading.manifests import Document
-from leaderworkerset.core.leaderworkerset.services import selects
+from leaderworkerset.decisions.serviceselection import service_selects
 
 OTHER_WORKLOADS: Final = frozenset(
     {"DisaggregatedSet", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "CronJob", "Pod"}
@@ -27,7 +27,7 @@ def unselected(documents: Sequence[Document]) -> Iterator[str]:
     for document in documents:
         obj = document.object
         selector = (obj.get("spec") or {}).get("selector") if obj["kind"] == "Service" else None
-        if selector and not any(_meet(obj, lws) and selects(selector, lws) for lws in sets):
+        if selector and not any(_meet(obj, lws) and service_selects(selector, lws) for lws in sets):
             words = ",".join(f"{key}={value}" for key, value in selector.items())
             warning = document.message(
                 f"spec.selector {words} matches no pod of these manifests: correct it, "

@@ -18,8 +18,7 @@ from leaderworkerset.api import labels as names
 from leaderworkerset.api.disaggregatedset import SLICE
 from leaderworkerset.api.policytypes import WITHOUT_LEADER
 from leaderworkerset.api.resources import DISAGGREGATED_SETS
-from leaderworkerset.core.disaggregatedset import roleset
-from leaderworkerset.core.disaggregatedset.roleset import RolePlace
+from leaderworkerset.decisions.rolesteps import RolePlace, build_role
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -86,7 +85,7 @@ def _slice_topologies(obj: JSONObject) -> dict[str, str]:
     except ValueError:  # the API server reports this error
         return {}
     place = RolePlace(whole.name, slice=0, revision="", role="")
-    built = roleset.build(manifest, {}, place, replicas=1, placement=whole.placement)
+    built = build_role(manifest, {}, place, replicas=1, placement=whole.placement)
     affinity = _map(_pod(built["spec"]["leaderWorkerTemplate"]["workerTemplate"]).get("affinity"))
     keys = _keys(_list(_map(affinity.get("podAffinity")).get(REQUIRED))) - {HOSTNAME}
     placement = whole.placement.type

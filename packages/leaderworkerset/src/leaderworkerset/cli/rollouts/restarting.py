@@ -17,7 +17,7 @@ from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.rollouts import changing, subjects
 from leaderworkerset.cli.views.progress import ProgressLine
 from leaderworkerset.cli.watchwarnings import following, present
-from leaderworkerset.core.leaderworkerset import budget
+from leaderworkerset.decisions.rolloutsteps import read_rollout_budget
 from leaderworkerset.observation.following import SetInformers
 from leaderworkerset.steering import restarts
 from leaderworkerset.steering.restarts import Turn
@@ -137,7 +137,7 @@ class Restart(Struct):
     def _budget(self, view: View) -> int:
         if self.force:
             return NO_BUDGET
-        return max(budget.read(leaderworkerset.decode(view.object).spec).unavailable, 1)
+        return max(read_rollout_budget(leaderworkerset.decode(view.object).spec).unavailable, 1)
 
     async def _delete(self, pod: str, uid: str) -> None:
         key = ObjectKey(self.session.namespace, pod)

@@ -14,13 +14,11 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, PODS, STATEFULSETS
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.disaggregatedset import SET_NAME
-from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.capabilities.history import revisionhistory
+from leaderworkerset.api.resources import LEADERWORKERSETS, OF_STATEFULSETS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.errors import CommandError
-from leaderworkerset.controllers.indexes import OF_STATEFULSETS
-from leaderworkerset.core.leaderworkerset.previousrevisions import Entry, find_entry
+from leaderworkerset.decisions.revisioncontent import Entry, find_entry, history_selector
 from leaderworkerset.steering import foresight, ownfields, pasts
 from leaderworkerset.steering.foresight import Situation
 from leaderworkerset.views.groups import View
@@ -76,7 +74,7 @@ async def entries(session: Session, view: View) -> list[Entry]:
     """Return the revisions of a LeaderWorkerSet, the oldest first."""
     revisions: list[JSONObject] = []
     own = f"{labels.NAME}={view.name},{labels.TEMPLATE_REVISION_HASH},!{OF_STATEFULSETS}"
-    for selector in (own, revisionhistory.selector(view.name)):
+    for selector in (own, history_selector(view.name)):
         listing = await session.client.list(CONTROLLER_REVISIONS, namespace=view.namespace, label_selector=selector)
         revisions += listing.items
     return pasts.entries(view, revisions)

@@ -13,13 +13,6 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, STA
 from kuberuntime.texts.fieldchanges import FIELDS_SHOWN, FieldChange, field_changes
 from kuberuntime.texts.masking import Mask
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.core.leaderworkerset.previousrevisions import (
-    Entry,
-    current_entry,
-    previous_entry,
-    revision_content,
-)
-from leaderworkerset.core.leaderworkerset.revisions import UnreadableRevisionError
 from leaderworkerset.dashboard import offers
 from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.markup import Safe, joined, tag
@@ -27,6 +20,13 @@ from leaderworkerset.dashboard.pages import cells, revisionpicture
 from leaderworkerset.dashboard.pages.page import Page, PageFacts
 from leaderworkerset.dashboard.picture import Picture
 from leaderworkerset.dashboard.pieces import Piece, Rendering, region
+from leaderworkerset.decisions.revisioncontent import (
+    Entry,
+    UnreadableRevisionError,
+    current_entry,
+    previous_entry,
+    revision_content,
+)
 from leaderworkerset.steering import foresight, pace, pasts
 from leaderworkerset.steering.foresight import Foreseen, Situation
 from leaderworkerset.steering.pace import RolloutProgress

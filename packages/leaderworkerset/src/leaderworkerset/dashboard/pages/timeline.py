@@ -20,12 +20,18 @@ from kuberuntime.objects.resources import CORE_EVENTS
 from leaderworkerset.api.episode import Episode
 from leaderworkerset.api.leaderworkerset import KIND
 from leaderworkerset.api.occurrences import Happening
-from leaderworkerset.core import decisionevents
 from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.markup import Safe, joined, tag
 from leaderworkerset.dashboard.pages.page import PageFacts
 from leaderworkerset.dashboard.picture import Picture
 from leaderworkerset.dashboard.pieces import Piece
+from leaderworkerset.decisions.failureevents import (
+    GROUPS_UPDATING,
+    MOVING_GROUP,
+    creating_revision_event,
+    recreating_group_event,
+    restarted_in_place_event,
+)
 from leaderworkerset.views.events.eventhistory import History
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.wording import counted
@@ -48,11 +54,11 @@ class Lane(StrEnum):
 
 
 LANES: Final[Mapping[str, Lane]] = {
-    decisionevents.creating_revision.reason: Lane.ROLLOUTS,
-    decisionevents.GROUPS_UPDATING: Lane.ROLLOUTS,
-    decisionevents.recreating_group.reason: Lane.RECREATIONS,
-    decisionevents.restarted_in_place.reason: Lane.RECREATIONS,
-    decisionevents.MOVING_GROUP: Lane.RECREATIONS,
+    creating_revision_event.reason: Lane.ROLLOUTS,
+    GROUPS_UPDATING: Lane.ROLLOUTS,
+    recreating_group_event.reason: Lane.RECREATIONS,
+    restarted_in_place_event.reason: Lane.RECREATIONS,
+    MOVING_GROUP: Lane.RECREATIONS,
 }
 """The lane of events by their reason. Warnings are failures if no failures are recorded; other events are left out."""
 

@@ -17,9 +17,6 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.quantity import ZERO
 from kuberuntime.objects.resources import NODES, PODS
 from leaderworkerset.api import labels
-from leaderworkerset.core.gang import demand, fit
-from leaderworkerset.core.gang.demand import Demand
-from leaderworkerset.core.gang.fit import Amounts, Need
 from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.markup import Safe, joined, tag
 from leaderworkerset.dashboard.pages import cells
@@ -27,6 +24,7 @@ from leaderworkerset.dashboard.pages.page import Page, PageFacts
 from leaderworkerset.dashboard.pages.templates import group_pods
 from leaderworkerset.dashboard.picture import Picture
 from leaderworkerset.dashboard.pieces import Piece, Rendering, region
+from leaderworkerset.decisions.nodefit import Amounts, Demand, Need, add_demand, count_needs, free_space
 from leaderworkerset.diagnosis import nodeamounts
 from leaderworkerset.diagnosis.causes.scheduling import amount_text
 from leaderworkerset.steering import relocation
@@ -203,7 +201,7 @@ def _node_row(nodes: Nodes, node: JSONObject, names: Sequence[str], ranks: Seque
 
 
 def _share(nodes: Nodes, node: JSONObject, name: str) -> str:
-    total = None if nodes.held is None else demand.add(*nodes.held[meta.name(node)])
+    total = None if nodes.held is None else add_demand(*nodes.held[meta.name(node)])
     words = nodeamounts.share(name, nodeamounts.allocatable(node).get(name, ZERO), total)
     return words if total is None else f"{words} free"
 
@@ -230,7 +228,7 @@ def _bar(nodes: Nodes, node: JSONObject, name: str) -> Safe | None:
 def _fits(
     picture: Picture, domains: Mapping[str, Sequence[JSONObject]], resources: Mapping[str, Sequence[Demand]]
 ) -> list[Piece]:
-    sums = {node: demand.add(*parts) for node, parts in resources.items()}
+    sums = {node: add_demand(*parts) for node, parts in resources.items()}
     used = {node: {name: amount.nanos for name, amount in amounts.items()} for node, amounts in sums.items()}
     nodes_of_groups = {
         (view.namespace, rank.node) for view in picture.views for group in view.groups for rank in group.ranks
@@ -249,7 +247,7 @@ def _fits(
 def _shape(view: View) -> object:
     """Return what decides where groups of a set fit: sets with equal values share a row."""
     key = meta.annotations(view.object).get(labels.EXCLUSIVE_TOPOLOGY, "")
-    return frozenset(fit.count_needs(group_pods(view)).items()), key, view.namespace if key else ""
+    return frozenset(count_needs(group_pods(view)).items()), key, view.namespace if key else ""
 
 
 def _fit_row(views: Sequence[View], space: Space) -> Piece:
@@ -267,7 +265,7 @@ def _fit_row(views: Sequence[View], space: Space) -> Piece:
         for nodes in space.domains.values()
     ]
     words = [f"{MOST_GROUPS} or more" if number == MOST_GROUPS else str(number) for number in counts]
-    blocking = "" if any(counts) else space.blocking(frozenset(fit.count_needs(group)))
+    blocking = "" if any(counts) else space.blocking(frozenset(count_needs(group)))
     return cells.row(
         f"f/{view.namespace}/{view.name}",
         link,
@@ -279,7 +277,7 @@ def _fit_row(views: Sequence[View], space: Space) -> Piece:
 
 
 def _fitting(group: Sequence[JSONObject], nodes: Sequence[JSONObject], used: Mapping[str, Amounts]) -> int:
-    space, needs = fit.free_space(nodes, used), fit.count_needs(group)
+    space, needs = free_space(nodes, used), count_needs(group)
     return next((number for number in range(MOST_GROUPS) if not space.place(needs)), MOST_GROUPS)
 
 
@@ -287,8 +285,8 @@ def _fitting_alone(
     group: Sequence[JSONObject], parts: Sequence[Sequence[JSONObject]], used: Mapping[str, Amounts]
 ) -> int:
     """Return the number of groups that fit if each needs a domain of its own."""
-    needs = fit.count_needs(group)
-    return min(sum(fit.free_space(nodes, used).place(needs) for nodes in parts), MOST_GROUPS)
+    needs = count_needs(group)
+    return min(sum(free_space(nodes, used).place(needs) for nodes in parts), MOST_GROUPS)
 
 
 PAGE: Final = Page(title=lambda _: "Topology", frame=frame, render=render, text=text, reads=reads)

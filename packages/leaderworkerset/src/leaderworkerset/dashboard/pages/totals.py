@@ -11,14 +11,13 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.quantity import ZERO
 from kuberuntime.objects.resources import NODES, PODS
-from leaderworkerset.core.gang import demand
-from leaderworkerset.core.gang.demand import Demand
 from leaderworkerset.dashboard.markup import tag
 from leaderworkerset.dashboard.pages import cells
 from leaderworkerset.dashboard.pages.page import PageFacts
 from leaderworkerset.dashboard.pages.templates import leader_and_worker
 from leaderworkerset.dashboard.picture import ToldSet, ToldWhole
 from leaderworkerset.dashboard.pieces import Piece
+from leaderworkerset.decisions.nodefit import Demand, demand_of_pod
 from leaderworkerset.diagnosis import nodeamounts
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.health.verdict import Verdict
@@ -61,7 +60,7 @@ def accelerators(views: Sequence[View]) -> Accelerators:
     """Return the accelerators of all desired groups, by the templates of their sets."""
     total = ready = 0
     for view in views:
-        leader, worker = (count(demand.of_pod(meta.spec(pod))) for pod in leader_and_worker(view.object))
+        leader, worker = (count(demand_of_pod(meta.spec(pod))) for pod in leader_and_worker(view.object))
         total += view.desired * (leader + worker * (_size(view) - 1))
         has = [rank.index for group in view.groups for rank in group.ranks if rank.is_ready]
         ready += sum(worker if index else leader for index in has) if leader or worker else 0

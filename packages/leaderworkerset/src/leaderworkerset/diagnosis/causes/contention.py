@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Final
 
 from kuberuntime.objects import meta
-from leaderworkerset.core import decisionevents
+from leaderworkerset.decisions.failureevents import CONTENTION
 from leaderworkerset.diagnosis.causes.unattended import own
 from leaderworkerset.diagnosis.finding import Finding, Person, cause
 from leaderworkerset.diagnosis.observed import Observed
@@ -28,7 +28,7 @@ def _contested(observed: Observed) -> Finding | None:
     warnings = [
         warning
         for warning in observed.warnings.about(meta.namespace(obj), kind, meta.name(obj))
-        if warning.reason == decisionevents.CONTENTION and warning.uid == meta.uid(obj)
+        if warning.reason == CONTENTION and warning.uid == meta.uid(obj)
     ]
     newest = max(warnings, key=lambda warning: warning.last, default=None)
     if newest is None or observed.now - newest.last > LASTING:

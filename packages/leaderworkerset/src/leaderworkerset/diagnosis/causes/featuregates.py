@@ -14,10 +14,14 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.api.conditions import WORKLOAD_SCHEDULING_CREATED
-from leaderworkerset.core.gang.native import NAME, NATIVE
-from leaderworkerset.core.gang.provider import DEFAULT_SCHEDULER, scheduler_name
-from leaderworkerset.core.gang.volcano import GROUP_NAME
-from leaderworkerset.core.policies.workloadnames import linked
+from leaderworkerset.decisions.nodefit import (
+    DEFAULT_SCHEDULER,
+    NATIVE_GANG,
+    NATIVE_GANG_NAME,
+    VOLCANO_GROUP_NAME,
+    linked_pod_group,
+    scheduler_name,
+)
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.causes.unattended import own
 from leaderworkerset.diagnosis.finding import Finding, Person, cause
@@ -52,9 +56,9 @@ def lacking(groups: Iterable[JSONObject], pods: Iterable[JSONObject], now: datet
     members: dict[str, list[JSONObject]] = defaultdict(list)
     for pod in pods:
         marks = meta.annotations(pod)
-        if name := linked(pod):
+        if name := linked_pod_group(pod):
             members[name].append(pod)
-        elif marks.get(labels.GANG_SCHEDULER) == NAME and labels.GANG_GROUP in marks:
+        elif marks.get(labels.GANG_SCHEDULER) == NATIVE_GANG_NAME and labels.GANG_GROUP in marks:
             yield API_SERVER, marks[labels.GANG_GROUP]
         elif _follows_native(pod) and labels.WORKLOAD_NAME in marks:
             yield API_SERVER, marks[labels.WORKLOAD_NAME]
@@ -70,7 +74,7 @@ def lacking(groups: Iterable[JSONObject], pods: Iterable[JSONObject], now: datet
 def _follows_native(pod: JSONObject) -> bool:
     """Return whether a pod should have a native PodGroup: spec.scheduling with another provider has its own groups."""
     marks = meta.annotations(pod)
-    is_native = GROUP_NAME not in marks and scheduler_name(meta.spec(pod)) == DEFAULT_SCHEDULER
+    is_native = VOLCANO_GROUP_NAME not in marks and scheduler_name(meta.spec(pod)) == DEFAULT_SCHEDULER
     return is_native and labels.WORKLOAD_AWARE_SCHEDULING in marks
 
 
@@ -102,7 +106,7 @@ def _is_past(moment: str | None, now: datetime) -> bool:
 )
 def lacks_gate(observed: Observed) -> Finding | None:
     """Find a group that does not start, or only in part, because a component does not support groups."""
-    groups = [group for kind in NATIVE.group_objects for group in observed.get(kind)]
+    groups = [group for kind in NATIVE_GANG.group_objects for group in observed.get(kind)]
     components = {group: component for component, group in lacking(groups, observed.view.pods, observed.now)}
     for group, rank in observed.unready if components else ():
         for member in group.ranks:
@@ -120,7 +124,7 @@ def lacks_gate(observed: Observed) -> Finding | None:
 
 def _names(pod: JSONObject) -> Iterator[str]:
     """Yield the candidates for missing gates: the PodGroup of a pod, or the PodGroup that it should have named."""
-    yield linked(pod)
+    yield linked_pod_group(pod)
     yield from (meta.annotations(pod).get(key, "") for key in (labels.GANG_GROUP, labels.WORKLOAD_NAME))
 
 

@@ -15,7 +15,7 @@ from typing import Final
 from kuberuntime.objects import meta, quantity
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, SERVICES, STATEFULSETS
 from leaderworkerset.api import groupname
-from leaderworkerset.core import reconcilefailure
+from leaderworkerset.decisions.admissionchecks import RECONCILE_FAILED, is_reconcile_failing, reconcile_failure_message
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.causes.unattended import own
 from leaderworkerset.diagnosis.finding import Finding, Subject, cause
@@ -129,12 +129,12 @@ def object_is_refused(observed: Observed) -> Finding | None:
 def _failed_reconcile(observed: Observed) -> Finding | None:
     """Find a reconcile that failed for another reason, by the status of the LeaderWorkerSet."""
     obj = observed.view.object
-    if observed.of_set is not None or not reconcilefailure.is_failing(obj):
+    if observed.of_set is not None or not is_reconcile_failing(obj):
         return None
     return Finding(
         subject=own(observed),
-        sentence=f"the last reconcile of {observed.view.name} failed: {quote(reconcilefailure.message(obj))}",
-        evidence=(f"condition Progressing: {reconcilefailure.REASON}",),
+        sentence=f"the last reconcile of {observed.view.name} failed: {quote(reconcile_failure_message(obj))}",
+        evidence=(f"condition Progressing: {RECONCILE_FAILED}",),
         steps=(observed.lws(f"events {observed.view.name} --warnings"), "read the log of the manager"),
     )
 

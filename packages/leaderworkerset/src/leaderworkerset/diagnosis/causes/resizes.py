@@ -6,13 +6,13 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.texts.masking import masked
 from leaderworkerset.api import labels, leaderworkerset
-from leaderworkerset.capabilities.inplace import inplaceresources, updating
+from leaderworkerset.decisions.rolloutsteps import RESIZE_PENDING, is_resize_refused, is_resize_settled
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.finding import Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views.groups import Rank
 
-CONDITIONS: Final = (inplaceresources.PENDING, "PodResizeInProgress")
+CONDITIONS: Final = (RESIZE_PENDING, "PodResizeInProgress")
 
 
 @cause(
@@ -46,7 +46,7 @@ def not_resized(observed: Observed) -> Finding | None:
 
 def _resize_message(pod: JSONObject) -> str:
     """Return the kubelet's message about an incomplete resize; empty without one, or if the resize continues."""
-    if inplaceresources.is_settled(pod):
+    if is_resize_settled(pod):
         return ""
     for kind in CONDITIONS:
         condition = meta.find_condition(pod, kind) or {}
@@ -57,7 +57,7 @@ def _resize_message(pod: JSONObject) -> str:
 
 def _refused(observed: Observed, leader: Rank) -> str:
     """Return the API server's message about a refused change of a group; empty without the mark on the leader."""
-    if not updating.is_refused(leader.object or {}):
+    if not is_resize_refused(leader.object or {}):
         return ""
     warnings = observed.warnings.about(observed.view.namespace, leaderworkerset.KIND, observed.view.name)
     words = [

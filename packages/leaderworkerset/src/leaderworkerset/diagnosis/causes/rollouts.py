@@ -8,9 +8,8 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from kuberuntime.texts.masking import masked
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.capabilities.inplace import inplace
-from leaderworkerset.capabilities.inplace.inplace import InPlace
-from leaderworkerset.core.leaderworkerset.revisions import find, owned
+from leaderworkerset.decisions.revisioncontent import find_revision, owned_revisions
+from leaderworkerset.decisions.rolloutsteps import InPlace, in_place_obstacle_between, read_in_place
 from leaderworkerset.diagnosis import departures, ranks
 from leaderworkerset.diagnosis.causes.unattended import last_change, own
 from leaderworkerset.diagnosis.finding import Finding, Subject, cause
@@ -202,17 +201,17 @@ def is_deleting(observed: Observed) -> Finding | None:
 def is_not_in_place(observed: Observed) -> Finding | None:
     """Find a blocked rollout: groups may be updated in place only, and a field besides images differs."""
     view = observed.view
-    if not view.is_updating or not inplace.read(meta.annotations(view.object)).forbids_recreation:
+    if not view.is_updating or not read_in_place(meta.annotations(view.object)).forbids_recreation:
         return None
     revisions, key = (
-        owned(observed.get(CONTROLLER_REVISIONS), view.object),
+        owned_revisions(observed.get(CONTROLLER_REVISIONS), view.object),
         groupname.revision(observed.leader_statefulset or {}),
     )
     older = [group for group in view.groups if group.is_ready and group.revision != key and group.index < view.desired]
     scheduling_field = "spec.scheduling" if meta.spec(view.object).get("scheduling") is not None else ""
-    new = find(revisions, key)
+    new = find_revision(revisions, key)
     for group in older if key else ():
-        field = scheduling_field or inplace.obstacle_between(find(revisions, group.revision), new)
+        field = scheduling_field or in_place_obstacle_between(find_revision(revisions, group.revision), new)
         if field:
             return Finding(
                 subject=own(observed),

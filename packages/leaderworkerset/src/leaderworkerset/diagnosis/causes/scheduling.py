@@ -13,7 +13,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.quantity import ZERO, Quantity, QuantityError
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
-from leaderworkerset.core.gang import demand
+from leaderworkerset.decisions.nodefit import demand_of_pod
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.causes.closednodes import taint_text, untolerated
 from leaderworkerset.diagnosis.causes.components import nodetaints
@@ -111,7 +111,7 @@ def simulating(observed: Observed, rank: Rank, name: str) -> tuple[str, ...]:
         more = "start the cluster with more: --gpus N; if they are real, --gpus host:N lets N containers share each"
         return (more,) if name == GPU else ()
     try:
-        amount = amount_text(demand.of_pod(meta.spec(rank.object or {})).get(name, ZERO))
+        amount = amount_text(demand_of_pod(meta.spec(rank.object or {})).get(name, ZERO))
     except QuantityError:
         return ()
     count = sum(len(group.ranks) for group in observed.view.groups)
@@ -125,7 +125,7 @@ def simulating(observed: Observed, rank: Rank, name: str) -> tuple[str, ...]:
 def shortfall(observed: Observed, rank: Rank, name: str) -> str:
     """Return what a pod requests, what the best node has, and the shortfall, if they are known."""
     try:
-        request = demand.of_pod(meta.spec(rank.object or {})).get(name, ZERO)
+        request = demand_of_pod(meta.spec(rank.object or {})).get(name, ZERO)
         largest = max((_allocatable(node, name) for node in observed.nodes.values()), default=None)
         if largest is None:
             return f": it requests {amount_text(request, name)}"
@@ -146,7 +146,7 @@ def closing_taint(observed: Observed, rank: Rank, name: str) -> tuple[str, JSONO
     if observed.running is None:
         return None
     try:
-        request = demand.of_pod(meta.spec(rank.object or {})).get(name, ZERO)
+        request = demand_of_pod(meta.spec(rank.object or {})).get(name, ZERO)
         free = _free(observed.nodes, observed.running, name)
     except QuantityError:
         return None
@@ -178,7 +178,7 @@ def _free(nodes: Mapping[str, JSONObject], pods: Iterable[JSONObject], name: str
     for pod in pods:
         node = str(meta.spec(pod).get("nodeName") or "")
         if node in free and not podstate.has_ended(pod):
-            free[node] = free[node] - demand.of_pod(meta.spec(pod)).get(name, ZERO)
+            free[node] = free[node] - demand_of_pod(meta.spec(pod)).get(name, ZERO)
     return free
 
 

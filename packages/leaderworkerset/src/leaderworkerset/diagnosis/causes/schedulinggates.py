@@ -6,9 +6,7 @@ from typing import Final
 from kuberuntime.objects import meta, placement
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
-from leaderworkerset.core.gang.gangs import PROVIDERS
-from leaderworkerset.core.gang.provider import DEFAULT_SCHEDULER, scheduler_name
-from leaderworkerset.core.policies.workloadnames import linked
+from leaderworkerset.decisions.nodefit import DEFAULT_SCHEDULER, GANG_PROVIDERS, linked_pod_group, scheduler_name
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.finding import Finding, Person, cause
 from leaderworkerset.diagnosis.observed import QUEUED_WORKLOADS, SERVED_BY_KUEUE, Observed
@@ -16,7 +14,7 @@ from leaderworkerset.views.groups import Rank
 from leaderworkerset.views.health.verdict import Verdict
 from leaderworkerset.views.wording import duration
 
-GROUPED: Final = tuple((provider, kind) for provider in PROVIDERS.values() for kind in provider.group_objects)
+GROUPED: Final = tuple((provider, kind) for provider in GANG_PROVIDERS.values() for kind in provider.group_objects)
 """The providers with one object per group, and the kind of that object."""
 
 IGNORED: Final = timedelta(seconds=5)
@@ -165,7 +163,7 @@ def gang_is_incomplete(observed: Observed) -> Finding | None:
 
 def _is_of_group(podgroup: JSONObject, rank: Rank) -> bool:
     """Return whether a PodGroup belongs to the group of a pod, or the pod names it."""
-    if name := linked(rank.object or {}):
+    if name := linked_pod_group(rank.object or {}):
         return name == meta.name(podgroup)
     own = meta.labels(rank.object or {})
     marks = meta.labels(podgroup)

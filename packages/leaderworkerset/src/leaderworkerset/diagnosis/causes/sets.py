@@ -9,7 +9,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.texts.masking import masked
 from leaderworkerset.api.disaggregatedset import ScalingMode, has_scaler
 from leaderworkerset.api.resources import ROLE_SCALERS
-from leaderworkerset.core import reconcilefailure
+from leaderworkerset.decisions.admissionchecks import is_reconcile_failing, reconcile_failure_message
 from leaderworkerset.diagnosis.causes.unattended import own
 from leaderworkerset.diagnosis.finding import Finding, Subject, cause
 from leaderworkerset.diagnosis.observed import Observed
@@ -71,7 +71,7 @@ def part_is_refused(observed: Observed) -> Finding | None:
     existing = {part.view.name for part in set_view.parts} | {
         meta.name(scaler) for scaler in observed.get(ROLE_SCALERS)
     }
-    is_failing = reconcilefailure.is_failing(set_view.object)
+    is_failing = is_reconcile_failing(set_view.object)
     warnings = observed.warnings.about(set_view.namespace, "DisaggregatedSet", set_view.name)
     for warning in sorted(warnings, key=lambda warning: warning.last, reverse=True):
         match = REFUSED.fullmatch(warning.message)
@@ -89,7 +89,7 @@ def part_is_refused(observed: Observed) -> Finding | None:
         return None
     return Finding(
         subject=own(observed),
-        sentence=f"the last reconcile of {set_view.name} failed: {quote(reconcilefailure.message(set_view.object))}",
+        sentence=f"the last reconcile of {set_view.name} failed: {quote(reconcile_failure_message(set_view.object))}",
         evidence=tuple(_status_facts(set_view.object)),
         steps=(observed.lws(f"events {set_view.name} --warnings"), "read the log of the manager"),
     )

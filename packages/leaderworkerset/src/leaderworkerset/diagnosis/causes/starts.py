@@ -11,7 +11,7 @@ from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.resources import SERVICES
 from leaderworkerset.api import labels
 from leaderworkerset.api.policytypes import AWAITS_LEADER
-from leaderworkerset.core.leaderworkerset import services
+from leaderworkerset.decisions.serviceselection import HEADLESS, service_selects
 from leaderworkerset.diagnosis import exits, judging, ranks
 from leaderworkerset.diagnosis.causes.components import autoscalers
 from leaderworkerset.diagnosis.causes.unattended import last_change
@@ -60,13 +60,13 @@ def names_do_not_resolve(observed: Observed) -> Finding | None:
             continue
         service = observed.by_name(SERVICES, name)
         spec = meta.spec(service or {})
-        is_used = bool(spec.get("selector")) and services.selects(spec["selector"], observed.view.object)
+        is_used = bool(spec.get("selector")) and service_selects(spec["selector"], observed.view.object)
         verdict = None
         if service is None and _is_just_made(observed, rank):
             continue  # the service of a group is created after its leader
         if service is None:
             why = "does not exist"
-        elif spec.get("clusterIP") != services.HEADLESS:
+        elif spec.get("clusterIP") != HEADLESS:
             why, verdict = "is not headless", warming(observed, rank) if is_used else None
         elif not spec.get("publishNotReadyAddresses"):
             why = "publishes only ranks that are ready"

@@ -8,8 +8,9 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.crd import leaderworkerset_crd
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core import decisionevents
-from leaderworkerset.core.leaderworkerset import reading, revisions
+from leaderworkerset.decisions.admissionchecks import unreadable_leaderworkerset
+from leaderworkerset.decisions.failureevents import unreadable_event
+from leaderworkerset.decisions.revisioncontent import owned_revisions
 from leaderworkerset.diagnosis.finding import Finding, Person, Subject, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.ranks import quote
@@ -66,10 +67,10 @@ def field_is_unreadable(observed: Observed) -> Finding | None:
     view = observed.view
     if observed.of_set is not None or meta.is_deleting(view.object):
         return None
-    why, evidence = reading.unreadable(view.object), "the object as stored"
+    why, evidence = unreadable_leaderworkerset(view.object), "the object as stored"
     if not why:
         warnings = observed.warnings.about(view.namespace, "LeaderWorkerSet", view.name)
-        events = [warning for warning in warnings if warning.reason == decisionevents.unreadable.reason]
+        events = [warning for warning in warnings if warning.reason == unreadable_event.reason]
         newest = max(events, key=lambda event: event.last, default=None)
         if newest is None or newest.uid != meta.uid(view.object) or observed.now - newest.last > LONGEST_SILENCE:
             return None
@@ -177,7 +178,7 @@ def revision_is_missing(observed: Observed) -> Finding | None:
         return None
     keys = {
         groupname.revision(revision)
-        for revision in revisions.owned(observed.get(resources.CONTROLLER_REVISIONS), observed.view.object)
+        for revision in owned_revisions(observed.get(resources.CONTROLLER_REVISIONS), observed.view.object)
     }
     for group in observed.view.groups:
         leader = group.leader

@@ -23,11 +23,11 @@ from leaderworkerset.api import labels, progressnotes
 from leaderworkerset.api.episode import Episode, Outcome
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.capabilities import names
-from leaderworkerset.cli.cluster import recordings
 from leaderworkerset.kinds.managed import MANAGED, managed
 from leaderworkerset.manager.config.configuration import RecorderSettings
 from leaderworkerset.manager.controllers import Controllers
 from leaderworkerset.manager.flightrecorder import FlightRecorder
+from leaderworkerset.recording import configmapstore
 from leaderworkerset.recording.permissions import RECORDING
 from localkube.podaccess import LogOptions
 
@@ -126,6 +126,12 @@ async def said(cluster: Cluster) -> None:
     assert found == "step=3 total=9 at=2026-03-01T12:00:00.500000+00:00"
 
 
+async def episodes(client: Client) -> list[Episode]:
+    """Return the readable episodes of all namespaces."""
+    unpacked = [configmapstore.unpacked(obj) async for obj in configmapstore.stored(client, "", "")]
+    return [one for one in unpacked if one is not None]
+
+
 @pytest.mark.slow
 def test_recorder_uses_exactly_its_permissions() -> None:
     async def scenario() -> tuple[list[Episode], set[Need]]:
@@ -136,9 +142,9 @@ def test_recorder_uses_exactly_its_permissions() -> None:
                 await recreated_after(cluster)
                 await said(cluster)
                 await cluster.settle()
-                found = [one for _, one in await recordings.of_cluster(cluster.client, "") if one is not None]
+                found = await episodes(cluster.client)
                 await cluster.settle(2 * 3600)
-                assert await recordings.of_cluster(cluster.client, "") == []
+                assert await episodes(cluster.client) == []
             return found, transport.needs
 
     (one,), needs = virtualtime.run(scenario())

@@ -17,11 +17,11 @@ from kuberuntime.objects.resources import DEPLOYMENTS
 from kuberuntime.plan import Action, Apply, Delete, Finally, Patch, Plan, Put, PutStatus
 from leaderworkerset.install import certmanager
 from leaderworkerset.install.installsettings import CERTIFICATES, ISSUERS, SERVICE_MONITORS
+from leaderworkerset.install.operatornames import OPERATORS
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.operator import desired, operand, sync
 from leaderworkerset.operator.operand import OperatorPlace, Surroundings
 from leaderworkerset.operator.operatorcontroller import Comparison
-from leaderworkerset.operator.operatornames import OPERATORS
 from leaderworkerset.operator.restoration import Live
 from leaderworkerset.operator.sync import ObservedOperand
 

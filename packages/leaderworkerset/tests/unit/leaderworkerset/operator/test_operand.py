@@ -10,10 +10,10 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CLUSTER_ROLE_BINDINGS, CONFIG_MAPS, DEPLOYMENTS, ROLE_BINDINGS, SERVICES
 from leaderworkerset.install.installsettings import CERTIFICATES, ISSUERS, SERVICE_MONITORS
+from leaderworkerset.install.operatornames import OWNED_BY, OWNED_LABEL, SPEC_HASH
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.operator import desired, operand
 from leaderworkerset.operator.operand import Surroundings
-from leaderworkerset.operator.operatornames import OWNED_BY, OWNED_LABEL, SPEC_HASH
 
 HASHES = {name: operand.certificate_hash(secret) for name, secret in ISSUED.items()}
 

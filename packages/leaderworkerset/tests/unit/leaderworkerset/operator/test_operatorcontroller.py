@@ -13,12 +13,12 @@ from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, SECRETS
 from kuberuntime.plan import Emit, Plan
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.install.installsettings import ISSUERS, SERVICE_MONITORS
+from leaderworkerset.install.operatornames import SINGLETON
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.manager.parts import background
 from leaderworkerset.operator import operand, operatorcontroller
 from leaderworkerset.operator.operand import OperatorPlace
 from leaderworkerset.operator.operatorcontroller import LoggingDriver, establishes, owned
-from leaderworkerset.operator.operatornames import SINGLETON
 from leaderworkerset.operator.operatorprocess import registry
 from leaderworkerset.operator.verbosity import Verbosity
 

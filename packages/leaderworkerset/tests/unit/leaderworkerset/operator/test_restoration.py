@@ -41,9 +41,9 @@ from kuberuntime.objects.resources import (
 )
 from kuberuntime.plan import Delete, Plan, Put
 from leaderworkerset.install import certmanager
+from leaderworkerset.install.operatornames import CERTIFICATES
 from leaderworkerset.operator import desired, restoration, sync
 from leaderworkerset.operator.operatorcontroller import Comparison
-from leaderworkerset.operator.operatornames import CERTIFICATES
 from leaderworkerset.operator.operatorstatus import SyncOutcome
 
 Edit: TypeAlias = Callable[[dict[str, Any]], object]

@@ -19,8 +19,7 @@ def command(kinds: tuple[str, ...]) -> None:
     import msgspec
 
     from leaderworkerset.api import descriptions
-    from leaderworkerset.kinds.managed import MANAGED
-    from leaderworkerset.operator.operatorcrd import operator_crd
+    from leaderworkerset.decisions.installedkinds import MANAGED, operator_crd
 
     definitions = [*MANAGED.described_definitions(descriptions.OWN_ONLY), operator_crd()]
     by_kind = {definition["spec"]["names"]["kind"]: definition for definition in definitions}

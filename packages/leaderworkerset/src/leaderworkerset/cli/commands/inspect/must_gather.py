@@ -22,12 +22,10 @@ from leaderworkerset.api import labels
 from leaderworkerset.cli.cluster import recordings
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import UsageError
+from leaderworkerset.decisions.installedkinds import MANAGED, CertificateError, certificate_expiry
 from leaderworkerset.install import rendering
 from leaderworkerset.install.installsettings import CERTIFICATES, ISSUERS, NAMESPACE, SERVICE_MONITORS
-from leaderworkerset.kinds.managed import MANAGED
-from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS
-from leaderworkerset.webhooks import certificates
-from leaderworkerset.webhooks.certificates import CertificateError
+from leaderworkerset.install.operatornames import OPERATOR, OPERATORS
 
 OLM: Final = "operators.coreos.com"
 OF_NAMESPACE: Final = (
@@ -205,7 +203,7 @@ def _end(name: str, text: str) -> str:
     if not name.endswith(".crt"):
         return "not shown"
     try:
-        return f"a certificate until {certificates.expires_at(base64.b64decode(text)).isoformat()}"
+        return f"a certificate until {certificate_expiry(base64.b64decode(text)).isoformat()}"
     except (CertificateError, binascii.Error):
         return "no certificate"
 

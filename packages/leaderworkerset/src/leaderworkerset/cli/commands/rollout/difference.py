@@ -9,12 +9,7 @@ from leaderworkerset.cli.rollouts import subjects
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import diffs
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.core.leaderworkerset.previousrevisions import (
-    Entry,
-    current_entry,
-    previous_entry,
-    revision_content,
-)
+from leaderworkerset.decisions.revisioncontent import Entry, current_entry, previous_entry, revision_content
 
 
 @click.command("diff")

@@ -18,8 +18,6 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.conditions import MOVE_IN_PROGRESS
 from leaderworkerset.api.groupname import GroupName, place_of
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.capabilities.moves import closing
-from leaderworkerset.capabilities.moves.maintenancesettings import ON
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
@@ -28,6 +26,7 @@ from leaderworkerset.cli.sharedoptions import dry_run_option, timeout_option
 from leaderworkerset.cli.views.progress import BETWEEN_LINES, ProgressLine
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.cli.watchwarnings import following
+from leaderworkerset.decisions.nodemaintenance import MOVES_ON, must_leave
 from leaderworkerset.diagnosis import departures
 from leaderworkerset.steering import nodeoutlook
 from leaderworkerset.steering.relocation import stranded
@@ -179,7 +178,7 @@ def _groups_by_set(pods: Iterable[JSONObject]) -> GroupsBySet:
     names_by_set: dict[ObjectKey, set[GroupName]] = {}
     for pod in pods:
         group, key = _group_of(pod), _set_of(pod)
-        if key.name and group is not None and (meta.is_deleting(pod) or closing.must_leave(pod, (placement.CORDONED,))):
+        if key.name and group is not None and (meta.is_deleting(pod) or must_leave(pod, (placement.CORDONED,))):
             names_by_set.setdefault(key, set()).add(group)
     return {key: frozenset(groups) for key, groups in names_by_set.items()}
 
@@ -197,8 +196,8 @@ def _refusal(lws: JSONObject) -> str:
     setting = meta.annotations(lws).get(labels.MOVE_OFF_CLOSED_NODES)
     unless = (
         ""
-        if setting == ON
-        else f"unless the manager moves by default: set its annotation {labels.MOVE_OFF_CLOSED_NODES} to {ON}"
+        if setting == MOVES_ON
+        else f"unless the manager moves by default: set its annotation {labels.MOVE_OFF_CLOSED_NODES} to {MOVES_ON}"
     )
     return departures.refusal(lws) or unless
 
@@ -210,10 +209,10 @@ def _why(view: View, by_set: GroupsBySet) -> str:
         return f"{groups_named(over)} used up the restarts, or ended: kept until recovered or deleted"
     if why := departures.refusal(view.object):
         return why
-    if meta.annotations(view.object).get(labels.MOVE_OFF_CLOSED_NODES) == ON:
+    if meta.annotations(view.object).get(labels.MOVE_OFF_CLOSED_NODES) == MOVES_ON:
         return "the manager does not move groups: `maintenance: {enable: true}` is missing in its configuration, or it is down"
     return (
-        f"the manager does not move them: set annotation {labels.MOVE_OFF_CLOSED_NODES}={ON}, and"
+        f"the manager does not move them: set annotation {labels.MOVE_OFF_CLOSED_NODES}={MOVES_ON}, and"
         " `maintenance: {enable: true}` in its configuration"
     )
 

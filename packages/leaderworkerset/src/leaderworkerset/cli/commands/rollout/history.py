@@ -12,7 +12,7 @@ from leaderworkerset.cli.rollouts import subjects
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import output
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.core.leaderworkerset.previousrevisions import Entry, revision_content
+from leaderworkerset.decisions.revisioncontent import Entry, revision_content
 from leaderworkerset.steering import pasts
 from leaderworkerset.views.wording import age, places
 

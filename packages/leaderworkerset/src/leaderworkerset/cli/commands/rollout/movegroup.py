@@ -17,7 +17,6 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
-from leaderworkerset.capabilities.moves import closing
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
@@ -27,6 +26,7 @@ from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.progress import ProgressLine
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.cli.watchwarnings import following, present
+from leaderworkerset.decisions.nodemaintenance import must_leave
 from leaderworkerset.diagnosis import departures
 from leaderworkerset.observation.following import SetInformers
 from leaderworkerset.steering.relocation import Relocation, relocate
@@ -173,7 +173,7 @@ def _leaders(view: View) -> Iterator[Rank]:
 def _tolerant(group: Group, nodes: frozenset[str]) -> Iterator[Rank]:
     for rank in group.ranks:
         is_there = rank.object is not None and rank.node in nodes and not meta.is_deleting(rank.object)
-        if is_there and not closing.must_leave(rank.object or {}, (nodewrites.TAINT,)):
+        if is_there and not must_leave(rank.object or {}, (nodewrites.TAINT,)):
             yield rank
 
 

@@ -10,7 +10,7 @@ from leaderworkerset.cli.rollouts.changing import Change
 from leaderworkerset.cli.sharedoptions import dry_run_option
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.core.leaderworkerset.previousrevisions import previous_entry
+from leaderworkerset.decisions.revisioncontent import previous_entry
 from leaderworkerset.steering import patches
 
 

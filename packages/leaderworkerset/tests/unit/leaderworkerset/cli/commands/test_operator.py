@@ -6,9 +6,9 @@ import pytest
 import structlog
 
 from leaderworkerset.cli import app
+from leaderworkerset.install.operatornames import OPERATOR
 from leaderworkerset.manager import clusterprocess, goflags
 from leaderworkerset.operator import operatorprocess
-from leaderworkerset.operator.operatornames import OPERATOR
 from leaderworkerset.operator.operatorprogram import flags
 from leaderworkerset.operator.verbosity import Verbosity
 

@@ -1,4 +1,4 @@
-"""Names of the operator and its kind, as in docs/reference/contract-operator.md; the operand's are in `install/metadata.py`."""
+"""Names of the operator and its kind, as in docs/reference/contract-operator.md; the operand's are in `api/metadata.py`."""
 
 from typing import Final
 

@@ -1,0 +1,10 @@
+"""The events of decisions, and which pods failed, start or wait."""
+
+from leaderworkerset.core.decisionevents import CONTENTION, GROUPS_UPDATING, MOVING_GROUP
+from leaderworkerset.core.decisionevents import creating_revision as creating_revision_event
+from leaderworkerset.core.decisionevents import recreating_group as recreating_group_event
+from leaderworkerset.core.decisionevents import restarted_in_place as restarted_in_place_event
+from leaderworkerset.core.decisionevents import unreadable as unreadable_event
+from leaderworkerset.core.policies.failures import is_active as is_failure_active
+from leaderworkerset.core.policies.failures import waits_for_start
+from leaderworkerset.rendezvous.obstacles import Obstacle

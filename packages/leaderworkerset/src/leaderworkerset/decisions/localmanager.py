@@ -1,0 +1,8 @@
+"""The manager in the process of an embedded cluster: its controllers, its webhooks and its recorder."""
+
+from leaderworkerset.capabilities.names import DISRUPTION, MOVES
+from leaderworkerset.manager.lwsmanager import controllers as manager_controllers
+from leaderworkerset.manager.lwsmanager import webhooks as manager_webhooks
+from leaderworkerset.recording.logsource import ReadFiles
+from leaderworkerset.recording.progressfollower import ProgressFollower
+from leaderworkerset.recording.recorder import recording as record_failures

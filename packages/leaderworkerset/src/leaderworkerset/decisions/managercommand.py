@@ -1,0 +1,7 @@
+"""The manager of `lws manager`: its flags in Go's syntax, and its run."""
+
+from leaderworkerset.manager.goflags import Flag, FlagError, HelpRequestedError
+from leaderworkerset.manager.goflags import parse as parse_flags
+from leaderworkerset.manager.goflags import usage as flags_usage
+from leaderworkerset.manager.managerflags import FLAGS as MANAGER_FLAGS
+from leaderworkerset.manager.managerprogram import run as run_manager

@@ -1,0 +1,5 @@
+"""The Services of LeaderWorkerSets: which pods they select, and whether they can be resolved."""
+
+from leaderworkerset.core.leaderworkerset.services import HEADLESS, UNRESOLVED
+from leaderworkerset.core.leaderworkerset.services import is_settled as is_service_settled
+from leaderworkerset.core.leaderworkerset.services import selects as service_selects
