@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 from tests.explanations.failinglogs import FailingLog, programs
-from tests.simulation.cluster import Settings, World, simulate
+from tests.simulation.cluster import NAMESPACE, Settings, World, simulate
 from tests.simulation.test_verdicts import explain, first_failure
 from tests.simulation.workloads import SLOW, groups
 
@@ -18,9 +18,10 @@ from kuberuntime.cache.informer import Informer
 from kuberuntime.client.requests import Selection
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS
 from leaderworkerset.api import labels
+from leaderworkerset.dashboard.livemodel import LiveModel, live
 from leaderworkerset.diagnosis.finding import Diagnosis
-from leaderworkerset.observation.podlogs import judged
-from leaderworkerset.observation.recordedruns import recorded
+from leaderworkerset.diagnosis.observed import Commands
+from leaderworkerset.observation.evidence import judged
 from leaderworkerset.recording.configmapstore import MEBIBYTE, ConfigMapStore
 from leaderworkerset.recording.logsource import ApiLogs
 from leaderworkerset.recording.recorder import Recorder
@@ -88,7 +89,7 @@ async def polls(world: World) -> list[Diagnosis]:
     """Explain each second, as a separate process does."""
     found = []
     for _ in range(SECONDS):
-        found.append(await recorded(world.client, await judged(world.client, await explain(world))))
+        found.append(await judged(world.client, await explain(world)))
         await asyncio.sleep(1)
     return found
 
@@ -123,6 +124,29 @@ def test_failing_program_is_explained_at_every_second(name: str) -> None:
     faults = Counter(filter(None, (fault(program, diagnosis) for diagnosis in found)))
     assert not faults, faults
     assert sum(diagnosis.verdict in NEEDS_USER for diagnosis in found) > SECONDS / 2
+
+
+@pytest.mark.parametrize("name", ["vllm-oom", "torchrun-first"])
+def test_cards_and_surveys_name_the_error_of_the_record(name: str) -> None:
+    """They judge from the same logs and episodes as `lws explain`."""
+    program, cards = PROGRAMS[name], list[Diagnosis]()
+
+    async def scenario(world: World) -> None:
+        async with recorder(world):
+            await world.create(groups(replicas=1, size=2))
+            await first_failure(world)
+            model = LiveModel(world.client, NAMESPACE, Commands(), world.clock)
+            async with live(model), model.looking():
+                for _ in range(SECONDS):
+                    await asyncio.sleep(1)
+                    (item,) = model.picture.ordered()
+                    cards.append(item.told)
+
+    simulate(scenario, Settings(managers=(SLOW,), others=SLOW, script=prints(program)))
+    crashing = [card for card in cards if card.verdict in NEEDS_USER]
+    assert len(crashing) > SECONDS / 2
+    missing = Counter(card.sentence for card in crashing if program.error.line not in card.sentence)
+    assert not missing, missing
 
 
 @pytest.mark.parametrize(("policy", "identity"), [("None", "Ordinal"), ("RecreateGroupOnPodRestart", "Hash")])

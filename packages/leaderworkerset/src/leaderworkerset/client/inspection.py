@@ -63,7 +63,7 @@ def selected(place: str) -> Selection:
 
 async def explain(client: Client, namespace: str, place: str) -> Diagnosis:
     """Return the root cause for a place, from the same evidence as `lws explain`."""
-    from leaderworkerset.observation import diagnosing, podlogs, recordedruns
+    from leaderworkerset.observation import diagnosing, evidence
     from leaderworkerset.observation.lists import Lists
 
     selection = selected(place)
@@ -72,7 +72,7 @@ async def explain(client: Client, namespace: str, place: str) -> Diagnosis:
     if selection.group is not None and not any(map(selection.covers, whole.pods)):
         raise _without_pod(selection)
     diagnosis = await diagnosing.diagnose_one(Lists(client), whole, selection, Commands())
-    return await recordedruns.recorded(client, await podlogs.judged(client, diagnosis))
+    return await evidence.judged(client, diagnosis)
 
 
 async def events(client: Client, namespace: str, place: str) -> list[Event]:

@@ -5,9 +5,9 @@ together, at most twice a second. It diagnoses sets that are not as wanted, at m
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeVar
 
 import structlog
 from msgspec.structs import replace
@@ -20,14 +20,15 @@ from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.errors import ForbiddenError, KubeError
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.texts import edge
-from leaderworkerset.api.episode import Episode
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.dashboard.cardorder import CardOrder, arrange
 from leaderworkerset.dashboard.picture import Picture, place_of
+from leaderworkerset.diagnosis.document import BLOCKS, ordered
 from leaderworkerset.diagnosis.facts import is_as_desired
 from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.observed import Commands
-from leaderworkerset.observation import surveying
+from leaderworkerset.observation import evidence, surveying
+from leaderworkerset.observation.evidence import ReadEpisodes, RunLines
 from leaderworkerset.observation.following import AllSets, Followed, Relistable, following
 from leaderworkerset.observation.lists import Lists
 from leaderworkerset.views.disaggregation import SetView, set_view
@@ -48,9 +49,6 @@ AGAIN: Final = 10.0
 PATIENCE: Final = 10.0
 LONGEST_PATIENCE: Final = 120.0
 """Seconds that the API server may take for one diagnosis of all: twice as long after each timeout, up to the maximum."""
-
-ReadEpisodes: TypeAlias = Callable[[ObjectKey], Awaitable[Sequence[Episode]]]
-"""Returns the recorded failures of a set."""
 
 T = TypeVar("T")
 
@@ -116,6 +114,7 @@ class LiveModel:
         self._wholes = Wholes(client, namespace)
         self._diagnoses: dict[ObjectKey, Diagnosis] = {}
         self._of_sets: dict[ObjectKey, Diagnosis] = {}
+        self._runs: dict[Hashable, RunLines] = {}
         self._trouble = ""
         self._answered = self.clock.now()
         self._changed, self._stale = asyncio.Event(), asyncio.Event()
@@ -247,9 +246,23 @@ class LiveModel:
             if self._trouble:
                 self.relist()  # a watch may wait long for its next try, or hang since the machine slept
             self._trouble, self._answered, self._patience = "", self.clock.now(), PATIENCE
+            diagnoses = await self._with_evidence(diagnoses)
             self._diagnoses = {ObjectKey(diagnosis.namespace, diagnosis.target): diagnosis for diagnosis in diagnoses}
             self._of_sets = {ObjectKey(diagnosis.namespace, diagnosis.target): diagnosis for diagnosis in of_sets}
         self.paint()
+
+    async def _with_evidence(self, diagnoses: Sequence[Diagnosis]) -> list[Diagnosis]:
+        """Return diagnoses, the most urgent ones judged from logs and episodes; each run is read once."""
+        urgent = {evidence.identity(diagnosis): diagnosis for diagnosis in ordered(diagnoses)[:BLOCKS]}
+        known = {run: lines for run, lines in self._runs.items() if run in urgent}
+        async with asyncio.TaskGroup() as tasks:
+            reads = {
+                run: tasks.create_task(evidence.find(self.client, diagnosis, self.read_episodes))
+                for run, diagnosis in urgent.items()
+                if run is not None and run not in known
+            }
+        self._runs = known | {run: lines for run, read in reads.items() if (lines := read.result()) is not None}
+        return [evidence.with_run(diagnosis, self._runs.get(evidence.identity(diagnosis))) for diagnosis in diagnoses]
 
 
 def _first(error: Exception) -> Exception:

@@ -27,9 +27,9 @@ from leaderworkerset.diagnosis.diagnose import diagnose
 from leaderworkerset.diagnosis.loads import RankLoad
 from leaderworkerset.observation import podsecrets
 from leaderworkerset.observation.diagnosing import observe_view
+from leaderworkerset.observation.evidence import judged
 from leaderworkerset.observation.lists import Lists
-from leaderworkerset.observation.podlogs import PodLogOptions, judged, read
-from leaderworkerset.observation.recordedruns import with_episodes
+from leaderworkerset.observation.podlogs import PodLogOptions, read
 from leaderworkerset.views import changes, devices, reasons
 from leaderworkerset.views.events.eventhistory import History
 from leaderworkerset.views.groups import Group, Rank, View
@@ -114,6 +114,7 @@ async def _explained(model: LiveModel, lists: Lists, view: View, selection: Sele
     except (KubeError, TimeoutError, ExceptionGroup):
         return tag("p", "why it is not ready could not be read")
     diagnosis = diagnose(replace(observed, commands=model.commands), selection)
+    diagnosis = await judged(model.client, diagnosis, model.read_episodes)
     of_set = model.picture.told(view).told
     if (diagnosis.code, diagnosis.sentence) == (of_set.code, of_set.sentence):
         return tag(
@@ -125,11 +126,6 @@ async def _explained(model: LiveModel, lists: Lists, view: View, selection: Sele
             diagnosis.title,
             ": the cause of the whole set",
         )
-    diagnosis = await judged(model.client, diagnosis)
-    if diagnosis.recorded is not None and model.read_episodes is not None:
-        with suppress(KubeError, OSError, TimeoutError):
-            async with timeouts.within(PATIENCE):
-                diagnosis = with_episodes(diagnosis, await model.read_episodes(view.key))
     return cells.cause(diagnosis)
 
 

@@ -107,7 +107,7 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
 
     `owner` is the DisaggregatedSet that it is a part of, if that was selected. `since` is the time of the first known
     failure, of the beginning of the start, or of the end; None if it is not known. A cause that is progress for a
-    limited time has a `patience`.
+    limited time has a `patience`. If `is_of_record`, the quoted lines are of a run whose pod is deleted.
     """
 
     target: str
@@ -121,6 +121,7 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
     unread: tuple[str, ...] = ()
     log: FailedContainer | None = None
     recorded: RecordedRun | None = None
+    is_of_record: bool = False
     statement: str = ""
     namespace: str = ""
     owner: str = ""

@@ -13,8 +13,6 @@ from kuberuntime.objects import errorlines, meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from kuberuntime.texts import lostlogs
-from leaderworkerset.diagnosis.finding import Diagnosis
-from leaderworkerset.diagnosis.judging import with_log
 from leaderworkerset.observation import podsecrets
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.outcome import FailedContainer, silent_failure
@@ -123,11 +121,6 @@ async def last_lines(client: Client, failed: FailedContainer, tail: int = LAST_L
     lines = await judged_lines(client, failed)
     title = f"the last lines of {meta.name(failed.pod)}, container {failed.container}:"
     return "\n".join([title, *(f"  {line}" for line in errorlines.excerpt(lines, tail))]) if lines else ""
-
-
-async def judged(client: Client, diagnosis: Diagnosis) -> Diagnosis:
-    """Return a diagnosis judged from the log of its container, if that explains more, and the user may read it."""
-    return diagnosis if diagnosis.log is None else with_log(diagnosis, await judged_lines(client, diagnosis.log))
 
 
 async def judged_lines(client: Client, failed: FailedContainer) -> list[str]:

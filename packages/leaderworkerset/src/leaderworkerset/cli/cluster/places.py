@@ -221,6 +221,11 @@ class ClusterDirectory(Struct, frozen=True):
             self.directory.rmdir()  # unless there is a log
 
     @property
+    def records(self) -> Path | None:
+        """Return the directory of recorded failures; None if this is neither a cluster nor has a record of one."""
+        return self.history if self.is_cluster or self.has_record else None
+
+    @property
     def has_record(self) -> bool:
         """Return whether failures of groups are recorded."""
         return any(self.history.glob("*/*/*/*.json"))

@@ -12,7 +12,7 @@ from leaderworkerset.api.episode import ContainerEnd, Episode, RankEnd
 from leaderworkerset.api.groupname import GroupName
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli.cluster import recordings
-from leaderworkerset.cli.cluster.target import Session, Target
+from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.views.selection import Selection
 
 
@@ -62,10 +62,10 @@ def is_specified(resource: Resource, obj: JSONObject, selection: Selection) -> b
     return is_known and (selection.rank is None or selection.rank < size)
 
 
-async def read(target: Target, session: Session, request: RankRequest) -> list[RecordedLog]:
+async def read(session: Session, request: RankRequest) -> list[RecordedLog]:
     """Return the recorded logs of the requested ranks; nothing if the cluster has no readable records."""
     try:
-        episodes = await recordings.of_session(target, session.client, session.namespace, request.selection)
+        episodes = await recordings.of_session(session, session.namespace, request.selection)
     except APIError:
         return []
     return newest(episodes, request)

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from kuberuntime.client.client import Client
+from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.api.episode import Episode
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import ClusterDirectory
-from leaderworkerset.cli.cluster.target import Target
+from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.decisions.episoderecords import (
     EpisodePlace,
@@ -20,6 +21,7 @@ from leaderworkerset.decisions.episoderecords import (
     stored_episodes,
     unpacked_episode,
 )
+from leaderworkerset.observation.evidence import ReadEpisodes
 from leaderworkerset.views.selection import Selection
 
 NAMESPACE: Final = "default"
@@ -35,7 +37,7 @@ def directory(target: Target) -> Path | None:
         own: ClusterDirectory | None = places.place(target.local)
     else:
         own = places.of_kubeconfig(Path(target.kubeconfig or os.environ.get("KUBECONFIG", "")))
-    return own.history if own and (own.is_cluster or own.has_record) else None
+    return None if own is None else own.records
 
 
 async def read(target: Target, *, everywhere: bool, selection: Selection | None) -> list[Recorded]:
@@ -49,20 +51,27 @@ async def read(target: Target, *, everywhere: bool, selection: Selection | None)
         return await of_cluster(session.client, "" if everywhere else session.namespace, selection)
 
 
-async def of_session(
-    target: Target, client: Client, namespace: str, selection: Selection | None = None
-) -> list[Episode]:
+async def of_session(session: Session, namespace: str, selection: Selection | None = None) -> list[Episode]:
     """Return the readable episodes of a namespace (empty: of all), or of one set or group; the newest is last.
 
     Raise `APIError` if the user may not read ConfigMaps.
     """
-    root = directory(target)
+    root = session.history
     records = (
-        await of_cluster(client, namespace, selection)
+        await of_cluster(session.client, namespace, selection)
         if root is None
         else await asyncio.to_thread(of_files, root, namespace, selection)
     )
     return in_order(records)
+
+
+def of_sets(session: Session) -> ReadEpisodes:
+    """Return the function that reads the episodes of a LeaderWorkerSet of the addressed cluster."""
+
+    async def read(key: ObjectKey) -> list[Episode]:
+        return await of_session(session, key.namespace, Selection(key.name))
+
+    return read
 
 
 def of_run(place: ClusterDirectory, namespace: str | None, selection: Selection) -> list[Episode]:

@@ -100,7 +100,7 @@ class Session(msgspec.Struct, frozen=True):
     images that a cluster of this machine maps to directories; None if unknown. `cluster`, `context`
     and `user` are the names of the kubeconfig, for people. A session that
     outlives its cluster calls the functions in `on_renewal` after it has read another kubeconfig. `node_patience` is the
-    time for which a node that an autoscaler adds counts as progress.
+    time for which a node that an autoscaler adds counts as progress. A cluster of this machine records failures in `history`.
     """
 
     client: Client
@@ -116,6 +116,7 @@ class Session(msgspec.Struct, frozen=True):
     user: str = ""
     on_renewal: list[Callable[[], None]] = msgspec.field(default_factory=list)
     node_patience: timedelta = NODE_PATIENCE
+    history: Path | None = None
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,6 +167,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
                 context=access.context,
                 user=access.user,
                 on_renewal=transport.on_renewal if isinstance(transport, LastingTransport) else [],
+                history=None if own is None else own.records,
             )
         finally:
             await client.close()

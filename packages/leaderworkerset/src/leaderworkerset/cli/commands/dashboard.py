@@ -2,7 +2,6 @@
 
 import asyncio
 import webbrowser
-from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
@@ -14,7 +13,6 @@ from msgspec.structs import replace
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.serving.signals import until_stopped
 from leaderworkerset import __version__
-from leaderworkerset.api.episode import Episode
 from leaderworkerset.api.resources import DISAGGREGATED_SETS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster import recordings
@@ -24,7 +22,6 @@ from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.sets.diagnoses import commands_of
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.views.selection import Selection
 
 if TYPE_CHECKING:  # they import what `--help` does not need
     from leaderworkerset.dashboard.livemodel import LiveModel
@@ -101,7 +98,7 @@ async def _export(target: Target, request: DashboardRequest, name: str) -> None:
             resource, _ = await targets.find_either(session, targets.whole(name, "dashboard --export"))
             kind = PageKind.WHOLE if resource == DISAGGREGATED_SETS else PageKind.SET
             address, namespace = Address(kind=kind, key=ObjectKey(session.namespace, name)), session.namespace
-        model = LiveModel(session.client, namespace, commands_of(session))
+        model = LiveModel(session.client, namespace, commands_of(session), read_episodes=recordings.of_sets(session))
         async with live(model, session.lifeline):
             click.echo(exported(model.picture, address, await Hub(model).facts(address)))
 
@@ -116,13 +113,10 @@ async def _serve(target: Target, request: DashboardRequest) -> None:
         logging.configure_default(session.lifeline.log_level)
         namespace = "" if request.everywhere else session.namespace
 
-        async def read(key: ObjectKey) -> Sequence[Episode]:
-            return await recordings.of_session(target, session.client, key.namespace, Selection(key.name))
-
         own = commands_of(session)
         # The users of a shared dashboard have kubeconfigs of their own.
         commands = own if request.listen is None else replace(own, lws="lws", kubectl="")
-        model = LiveModel(session.client, namespace, commands, read_episodes=read)
+        model = LiveModel(session.client, namespace, commands, read_episodes=recordings.of_sets(session))
         session.on_renewal.append(model.relist)
         about = ClusterIdentity(
             cluster=session.cluster, context=session.context, user=session.user, version=__version__

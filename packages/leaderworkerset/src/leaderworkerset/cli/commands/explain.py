@@ -26,7 +26,6 @@ from leaderworkerset.decisions.serviceselection import UNRESOLVED, is_service_se
 from leaderworkerset.diagnosis.diagnose import worst
 from leaderworkerset.diagnosis.document import document, headline, lines, overview
 from leaderworkerset.diagnosis.finding import Diagnosis
-from leaderworkerset.observation.recordedruns import with_episodes
 from leaderworkerset.views.health.verdict import AS_DESIRED, Verdict
 from leaderworkerset.views.selection import Selection
 
@@ -76,9 +75,9 @@ def command(target: Target, name: str | None, *, everywhere: bool, selector: str
                 say(await targets.nothing_found(session, namespace, selector), err=True)
             return diagnoses, []
         diagnoses = await explain(session, selection)
-        episodes = await episodes_of(target, session, selection, worst(diagnoses))
-        judged = [with_episodes(diagnosis, episodes) for diagnosis in diagnoses]
-        return judged, failure_lines(session, episodes, is_quoted=judged != diagnoses) if episodes and not form else []
+        episodes = [] if form else await episodes_of(session, selection, worst(diagnoses))
+        is_quoted = any(diagnosis.is_of_record for diagnosis in diagnoses)
+        return diagnoses, failure_lines(session, episodes, is_quoted=is_quoted) if episodes else []
 
     diagnoses, last_failure = target.run(act)
     if form is None:
@@ -91,17 +90,15 @@ def command(target: Target, name: str | None, *, everywhere: bool, selector: str
     return EXIT_CODES[worst(diagnoses).verdict]
 
 
-async def episodes_of(
-    target: Target, session: Session, selection: Selection, diagnosis: Diagnosis
-) -> Sequence[Episode]:
+async def episodes_of(session: Session, selection: Selection, diagnosis: Diagnosis) -> Sequence[Episode]:
     """Return the recorded failures of unhealthy objects, if no failed container shows the last one.
 
     The result is empty on clusters that record no failures.
     """
-    if diagnosis.verdict in AS_DESIRED or (diagnosis.log is not None and diagnosis.recorded is None):
+    if diagnosis.verdict in AS_DESIRED or not (diagnosis.log is None or diagnosis.is_of_record):
         return []
     try:
-        return await recordings.of_session(target, session.client, session.namespace, selection)
+        return await recordings.of_session(session, session.namespace, selection)
     except APIError:  # what was found does not depend on it
         return []
 

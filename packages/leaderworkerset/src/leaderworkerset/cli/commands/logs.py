@@ -127,10 +127,10 @@ def command(target: Target, /, names: tuple[str, ...], **options: Any) -> None:
 async def show(target: Target, request: LogsRequest) -> None:
     """Print the logs so far."""
     async with target.session() as session:
-        await show_past(target, session, await with_selections(session, request))
+        await show_past(session, await with_selections(session, request))
 
 
-async def show_past(target: Target, session: Session, request: LogsRequest) -> None:
+async def show_past(session: Session, request: LogsRequest) -> None:
     """Print the logs so far, rank by rank; unreadable logs are skipped, and reported at the end."""
     errors: list[LogError | NotFoundError] = []
     sink = request.sink()
@@ -142,7 +142,7 @@ async def show_past(target: Target, session: Session, request: LogsRequest) -> N
             for selection in request.selections
         ]
         print_lines = print_recorded_soon if any(specified) else print_recorded
-        if not await print_lines(target, session, request):
+        if not await print_lines(session, request):
             raise
         return
     say_choice(pods, request.options.container)
@@ -152,7 +152,7 @@ async def show_past(target: Target, session: Session, request: LogsRequest) -> N
                 sink(pod, line)
         except (LogError, NotFoundError) as error:
             print_lines = print_recorded_soon if isinstance(error, NotFoundError) else print_recorded
-            if not (await before(session, pod, request, error) or await print_lines(target, session, request, pod)):
+            if not (await before(session, pod, request, error) or await print_lines(session, request, pod)):
                 errors.append(error)
     report(errors, len(pods))
 
@@ -177,18 +177,16 @@ async def before(session: Session, pod: JSONObject, request: LogsRequest, error:
     return bool(lines)
 
 
-async def print_recorded_soon(
-    target: Target, session: Session, request: LogsRequest, pod: JSONObject | None = None
-) -> bool:
+async def print_recorded_soon(session: Session, request: LogsRequest, pod: JSONObject | None = None) -> bool:
     """Print the recorded last lines of what was deleted a moment ago: the recorder may still be writing them."""
     for _ in range(RECORDED_WITHIN):
-        if await print_recorded(target, session, request, pod):
+        if await print_recorded(session, request, pod):
             return True
         await asyncio.sleep(PAUSE)
     return False
 
 
-async def print_recorded(target: Target, session: Session, request: LogsRequest, pod: JSONObject | None = None) -> bool:
+async def print_recorded(session: Session, request: LogsRequest, pod: JSONObject | None = None) -> bool:
     """Print the recorded last lines of a pod without a log (None: of all selected pods).
 
     Return whether there are some.
@@ -200,7 +198,7 @@ async def print_recorded(target: Target, session: Session, request: LogsRequest,
         log
         for selection in selections
         for log in await recordedlogs.read(
-            target, session, RankRequest(selection, request.groups, request.ranks, request.options.container)
+            session, RankRequest(selection, request.groups, request.ranks, request.options.container)
         )
     ]
     show_recorded(logs, request, session.lws)
@@ -318,7 +316,7 @@ async def follow(target: Target, request: LogsRequest) -> None:
                 (selection, informers_of(session.client, resource, ObjectKey(session.namespace, selection.name)))
             )
         if is_past:
-            await show_past(target, session, replace(request, options=replace(request.options, follow=False)))
+            await show_past(session, replace(request, options=replace(request.options, follow=False)))
             return
         everything = [part for _, informers in followed for part in informers.all]
         async with following(*everything, session.lifeline) as objects, asyncio.TaskGroup() as tasks:
@@ -328,7 +326,7 @@ async def follow(target: Target, request: LogsRequest) -> None:
                 )
                 tasks.create_task(follower.run(objects, informers, is_over))
                 tasks.create_task(note_waiting(objects, informers, selection, request))
-        unread = [pod for pod in lost if not await print_recorded(target, session, request, pod)]
+        unread = [pod for pod in lost if not await print_recorded(session, request, pod)]
         if unread:
             raise CommandError(f"the logs of {counted(len(unread), 'rank')} could not be read")
 

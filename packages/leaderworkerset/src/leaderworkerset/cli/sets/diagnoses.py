@@ -11,6 +11,7 @@ from kuberuntime.errors import KubeError, leaves
 from kuberuntime.objects import meta
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import targets
+from leaderworkerset.cli.cluster import recordings
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.process import collection
@@ -19,8 +20,8 @@ from leaderworkerset.diagnosis.document import BLOCKS, ordered
 from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.observed import Commands
 from leaderworkerset.observation import diagnosing, surveying
+from leaderworkerset.observation.evidence import judged
 from leaderworkerset.observation.lists import Lists
-from leaderworkerset.observation.podlogs import judged
 from leaderworkerset.views.disaggregation import SetView, set_view
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.health.verdict import NEEDS_USER, WORDS
@@ -36,9 +37,10 @@ async def survey(session: Session, namespace: str, selector: str = "") -> list[D
     with collection.put_off():
         views = await targets.views_of(session, objects.leaderworkersets)
         diagnoses = await surveying.survey(Lists(session.client), views, namespace, commands_of(session))
+    read = recordings.of_sets(session)
     ranking = ordered(await with_sets(session, namespace, objects.sets, list(zip(views, diagnoses, strict=True))))
     async with asyncio.TaskGroup() as tasks:
-        first = [tasks.create_task(judged(session.client, diagnosis)) for diagnosis in ranking[:BLOCKS]]
+        first = [tasks.create_task(judged(session.client, diagnosis, read)) for diagnosis in ranking[:BLOCKS]]
     return [*(task.result() for task in first), *ranking[BLOCKS:]]
 
 
@@ -69,14 +71,15 @@ async def with_sets(
 async def explain(session: Session, selection: Selection) -> list[Diagnosis]:
     """Return the diagnosis of the selection; for a DisaggregatedSet also the diagnoses of its LeaderWorkerSets."""
     resource, obj = await targets.find_either(session, selection.name)
-    lists, commands = Lists(session.client), commands_of(session)
+    lists, commands, read = Lists(session.client), commands_of(session), recordings.of_sets(session)
     if resource == LEADERWORKERSETS:
         whole = await targets.view_of(session, obj)
         targets.refuse_missing(whole, selection)
-        return [await judged(session.client, await diagnosing.diagnose_one(lists, whole, selection, commands))]
+        diagnosis = await diagnosing.diagnose_one(lists, whole, selection, commands)
+        return [await judged(session.client, diagnosis, read)]
     views = await targets.views_of(session, await targets.parts_of(session, selection))
     diagnoses = await surveying.survey(lists, views, session.namespace, commands)
-    parts = [replace(await judged(session.client, diagnosis), owner=selection.name) for diagnosis in diagnoses]
+    parts = [replace(await judged(session.client, diagnosis, read), owner=selection.name) for diagnosis in diagnoses]
     (own,) = await surveying.diagnose_sets(lists, [set_view(obj, views)], session.namespace, commands)
     return of_whole(own, parts)
 

@@ -5,7 +5,9 @@ from tests.explanations.builders import recreated
 from tests.unit.leaderworkerset.diagnosis.test_diagnose import told
 
 from leaderworkerset.api.episode import ContainerEnd, Episode, Outcome, RankEnd, RunEnd
-from leaderworkerset.observation.recordedruns import with_episodes
+from leaderworkerset.diagnosis.finding import Diagnosis
+from leaderworkerset.observation.evidence import RunLines, with_run
+from leaderworkerset.observation.recordedruns import lines_of
 
 ERROR = "ValueError: no free KV cache blocks"
 OTHER = "OSError: no such model"
@@ -23,6 +25,13 @@ def episode(number: int, *logs: tuple[str, ...], code: int = 1, pod: str = "web-
         time=f"2026-01-01T11:59:{number:02}Z",
         ranks=(RankEnd(rank=1, pod=pod, containers=(container,)),),
     )
+
+
+def with_episodes(diagnosis: Diagnosis, episodes: list[Episode]) -> Diagnosis:
+    """Return the diagnosis, judged from the episode of its run if there is one."""
+    run = diagnosis.recorded
+    lines = () if run is None else lines_of(episodes, run)
+    return with_run(diagnosis, RunLines(run.pod, run.container, lines) if run is not None and lines else None)
 
 
 @pytest.mark.parametrize("failure", ["main: exit code 1, Error", "main: exit code 1, Error, last line: bye"])

@@ -253,7 +253,7 @@ def command(target: Target, /, directory: Path) -> None:
         gatherer = Gatherer(session.client, write_object, write_log)
         await gatherer.gather((target.namespace,) if target.namespace else PLACES)
         try:
-            episodes = await recordings.of_session(target, session.client, target.namespace or "")
+            episodes = await recordings.of_session(session, target.namespace or "")
         except APIError as error:
             gatherer.notes.append(f"recorded failures: {error}")
             return gatherer

@@ -182,6 +182,7 @@ async def run(plan: Run, place: ClusterDirectory, assumed: "Assumed") -> int:
             kubectl="",
             until_done=hold,
             images=tuple(name for name, _ in plan.cluster.images),
+            history=place.history,
         )
         keptoptions.save(place, plan.cluster)
         if hold:
