@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from copy import deepcopy
 from datetime import timedelta
 from typing import Final
@@ -20,6 +20,7 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS
 from leaderworkerset.api import labels
 from leaderworkerset.dashboard.livemodel import LiveModel, live
 from leaderworkerset.diagnosis.finding import Diagnosis
+from leaderworkerset.diagnosis.judging import NO_LINES
 from leaderworkerset.diagnosis.observed import Commands
 from leaderworkerset.observation.evidence import judged
 from leaderworkerset.recording.configmapstore import MEBIBYTE, ConfigMapStore
@@ -94,8 +95,8 @@ async def polls(world: World) -> list[Diagnosis]:
     return found
 
 
-def run(program: FailingLog, policy: str, identity: str) -> list[Diagnosis]:
-    """Return the diagnoses of the minute after the first failure of a program."""
+def run(program: FailingLog, policy: str, identity: str, *, records: bool = True) -> list[Diagnosis]:
+    """Return the diagnoses of the minute after the first failure of a program, which a recorder may record."""
     found: list[Diagnosis] = []
 
     async def scenario(world: World) -> None:
@@ -106,7 +107,7 @@ def run(program: FailingLog, policy: str, identity: str) -> list[Diagnosis]:
             leader = deepcopy(lws["spec"]["leaderWorkerTemplate"]["workerTemplate"])
             leader["spec"]["containers"][0]["resources"] = {"limits": {"memory": "1Mi"}}
             lws["spec"]["leaderWorkerTemplate"]["leaderTemplate"] = leader
-        async with recorder(world):
+        async with recorder(world) if records else nullcontext():
             await world.create(lws)
             await first_failure(world)
             found.extend(await polls(world))
@@ -124,6 +125,20 @@ def test_failing_program_is_explained_at_every_second(name: str) -> None:
     faults = Counter(filter(None, (fault(program, diagnosis) for diagnosis in found)))
     assert not faults, faults
     assert sum(diagnosis.verdict in NEEDS_USER for diagnosis in found) > SECONDS / 2
+
+
+@pytest.mark.parametrize("policy", ["None", "RecreateGroupOnPodRestart"])
+def test_log_of_the_failed_pod_is_read_without_a_recorder(policy: str) -> None:
+    """After a recreation its log is lost, and a step names what would keep it."""
+    program = PROGRAMS["torchrun-first"]
+    crashing = [
+        diagnosis for diagnosis in run(program, policy, "Ordinal", records=False) if diagnosis.code == "LWS-E071"
+    ]
+    named = [diagnosis for diagnosis in crashing if program.error.line in diagnosis.sentence]
+    others = [diagnosis for diagnosis in crashing if diagnosis not in named]
+    assert len(named) > SECONDS / 2
+    assert all(diagnosis.steps[-1] == f"{NO_LINES}main" for diagnosis in others)
+    assert bool(others) is (policy == "RecreateGroupOnPodRestart")
 
 
 @pytest.mark.parametrize("name", ["vllm-oom", "torchrun-first"])

@@ -7,11 +7,11 @@ be new, or not exist yet.
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.deaths import Death
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.decisions.failureevents import Obstacle
-from leaderworkerset.diagnosis import ranks
+from leaderworkerset.diagnosis import judging, ranks
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views.groups import Rank
 
@@ -109,8 +109,8 @@ def advice(observed: Observed, rank: Rank, death: Death) -> Iterator[str]:
         yield "exit code 126 means that a file may not be executed: give it the mode 0755, and a first line that names its interpreter"
 
 
-def log_command(observed: Observed, rank: Rank, death: Death) -> str:
-    """Return the command that shows the log of a run.
+def log_steps(observed: Observed, rank: Rank, death: Death) -> Iterator[str]:
+    """Yield the command that shows the log of a run. If none of its lines is left, also yield what keeps those of the next run.
 
     On a cluster of this machine, the log of a deleted pod is available from the next pod with its name. Elsewhere the
     command follows the log of the next pod.
@@ -119,7 +119,9 @@ def log_command(observed: Observed, rank: Rank, death: Death) -> str:
     keeps = not observed.commands.kubectl
     is_earlier = death.is_over or (death.is_recorded and keeps)
     which = " --previous" if is_earlier else " --follow" if death.is_recorded else ""
-    return observed.lws(f"logs {observed.view.name}/{rank.place}{container}{which}")
+    yield observed.lws(f"logs {observed.view.name}/{rank.place}{container}{which}")
+    if death.is_recorded and not keeps and not podstate.last_lines(death.end):
+        yield f"{judging.NO_LINES}{death.container}"
 
 
 def _of_signal(observed: Observed, rank: Rank, container: JSONObject, code: int, name: str) -> str:

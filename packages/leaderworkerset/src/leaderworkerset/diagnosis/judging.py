@@ -19,6 +19,12 @@ CUT_LINES: Final = 80
 CUT_LENGTH: Final = 2000
 """The size of a message from which on the kubelet has cut its beginning (`FallbackToLogsOnError`)."""
 
+NO_LINES: Final = (
+    "the log of the failed run is deleted with its pod: to keep its last lines, set recorder.enable in the configuration of "
+    "the manager, or terminationMessagePolicy: FallbackToLogsOnError in container "
+)
+"""The step that keeps lines of the next failure, before the name of its container; it is not needed if an episode has them."""
+
 INDENT: Final = "  "
 """The beginning of quoted lines in evidence."""
 
@@ -61,4 +67,6 @@ def with_lines(diagnosis: Diagnosis, pod: str, container: str, lines: Sequence[s
     title = f"the last lines of {pod}, container {container}:"
     error = ranks.quote(podstate.quoted(lines)) if diagnosis.statement else ""
     sentence = f"{diagnosis.statement}{error}" if diagnosis.statement else diagnosis.sentence
-    return replace(diagnosis, sentence=sentence, evidence=(*facts, title, *_quoted(lines)), recorded=None)
+    steps = tuple(step for step in diagnosis.steps if not step.startswith(NO_LINES))
+    evidence = (*facts, title, *_quoted(lines))
+    return replace(diagnosis, sentence=sentence, evidence=evidence, steps=steps, recorded=None)

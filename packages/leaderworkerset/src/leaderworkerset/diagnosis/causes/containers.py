@@ -71,7 +71,7 @@ def _crash_finding(
         ),
         steps=(
             *exits.advice(observed, rank, death),
-            exits.log_command(observed, rank, death),
+            *exits.log_steps(observed, rank, death),
         ),
         log=None
         if (is_quoted and not judging.wants_log(death.end)) or (death.is_recorded and not keeps) or rank.object is None

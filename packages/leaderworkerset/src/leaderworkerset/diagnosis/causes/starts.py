@@ -161,7 +161,7 @@ def _advice(observed: Observed, group: Group, recreation: Recreations) -> tuple[
     if run is None or rank is None:
         return (observed.lws(f"events {observed.view.name}/{group.name}"),)
     meaning = () if recreation.killed else exits.advice(observed, rank, run)  # its exit code answered a signal
-    return (*meaning, exits.log_command(observed, rank, run))
+    return (*meaning, *exits.log_steps(observed, rank, run))
 
 
 def _recorded(observed: Observed, recreation: Recreations) -> tuple[RecordedRun | None, Recreations]:

@@ -1,11 +1,14 @@
 """Runs of deleted pods, judged from the episodes of a recorder: the newest that has the run, and the log with an error."""
 
 import pytest
+from msgspec.structs import replace
 from tests.explanations.builders import recreated
 from tests.unit.leaderworkerset.diagnosis.test_diagnose import told
 
 from leaderworkerset.api.episode import ContainerEnd, Episode, Outcome, RankEnd, RunEnd
 from leaderworkerset.diagnosis.finding import Diagnosis
+from leaderworkerset.diagnosis.judging import NO_LINES
+from leaderworkerset.diagnosis.observed import Commands
 from leaderworkerset.observation.evidence import RunLines, with_run
 from leaderworkerset.observation.recordedruns import lines_of
 
@@ -41,6 +44,7 @@ def test_recorded_run_is_judged_from_its_episode(failure: str) -> None:
     assert found.sentence == f"container main of pod web-0-1 crashed with exit code 1 (Error): {ERROR}"
     assert "the last lines of web-0-1, container main:" in found.evidence
     assert f"  {ERROR}" in found.evidence
+    assert not any(step.startswith(NO_LINES) for step in found.steps)
     assert with_episodes(found, [episode(3, (OTHER,))]) == found
 
 
@@ -58,3 +62,17 @@ def test_known_error_of_a_record_is_kept() -> None:
     plain = told(recreated([], failure=f"main: exit code 1, Error: {ERROR}"))
     assert plain.recorded is None
     assert with_episodes(plain, [episode(1, (OTHER,))]) == plain
+
+
+@pytest.mark.parametrize(
+    ("kubectl", "failure", "kept"),
+    [
+        ("kubectl", "main: exit code 1, Error", False),
+        ("kubectl", f"main: exit code 1, Error: {ERROR}", True),
+        ("", "main: exit code 1, Error", True),
+    ],
+)
+def test_without_any_line_of_a_run_a_step_names_what_keeps_them(kubectl: str, failure: str, kept: bool) -> None:
+    """A cluster of this machine keeps all logs."""
+    steps = told(replace(recreated([], failure=failure), commands=Commands(kubectl=kubectl))).steps
+    assert any(step == f"{NO_LINES}main" for step in steps) is not kept
