@@ -5,48 +5,64 @@
 
 import base64
 from collections.abc import Awaitable, Callable, Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from msgspec.structs import replace
+from tests import builders
+from tests.browser import fleet
 from tests.browser.conftest import chromium, playwright
+from tests.browser.fleet import NAMES
 from tests.dashboardhouse import NAMESPACE, House, Tokens, open_house
 from tests.integration.clusters import objects
-from tests.unit.leaderworkerset.cli.views.test_episodetable import FULL
 
 from kuberuntime.objects import timestamps
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import CORE_EVENTS, PODS, STATEFULSETS
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CORE_EVENTS, PODS, STATEFULSETS
 from leaderworkerset.api import labels
-from leaderworkerset.api.episode import Episode
+from leaderworkerset.api.episode import ContainerEnd, Episode, Outcome, RankEnd, RunEnd
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.dashboard.pages.header import ClusterIdentity
 from leaderworkerset.dashboard.pages.timeline import READING
 
 FOLDER: Final = Path("docs/how-to/dashboard")
+FAILED: Final = "mixtral-8x22b-00"
+"""The set of the fleet whose last rank crashes."""
+
+SETS: Final = 24
 PAGES: Final = {
     "now": "",
-    "set": "sets/default/train",
+    "now-filtered": "?state=healthy",
+    "now-table": "?as=table",
+    "set": f"sets/{NAMES[1]}/{FAILED}",
+    "set-by-node": f"sets/{NAMES[1]}/{FAILED}?by=node",
+    "set-table": f"sets/{NAMES[1]}/{FAILED}?as=table",
     "rollout": "sets/default/decode/rollout",
-    "logs": "sets/default/train/logs",
-    "history": "sets/default/train/history",
-    "episode": "sets/default/train/history/3/2",
-    "two-episodes": "sets/default/train/history/3/2?with=3/1",
-    "topology": "topology",
+    "logs": f"sets/{NAMES[1]}/{FAILED}/logs",
+    "history": f"sets/{NAMES[1]}/{FAILED}/history",
+    "episode": f"sets/{NAMES[1]}/{FAILED}/history/3/2",
+    "two-episodes": f"sets/{NAMES[1]}/{FAILED}/history/3/2?with=2/1",
+    "topology": f"topology?set={NAMES[1]}/{FAILED}",
+    "topology-table": "topology?as=table",
     "disaggregated": "disaggregated/default/chat",
     "cause": "causes/LWS-E071",
-    "not-found": "sets/default/trian",
+    "not-found": "sets/default/decoder",
 }
 LOGIN: Final = "login"
 """The picture of the login page, which only a shared dashboard has."""
 
 SCHEMES: Final = ("light", "dark")
+LOG: Final = (
+    "step 409 loss 2.15",
+    "step 410 loss 2.14",
+    "step 411 loss 2.13",
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB",
+)
 SIZES: Final = {1280: 720, 390: 760}
 """The widths of pictures, with their heights."""
 
 QUALITY: Final = 30
-MOST_BYTES: Final = 1_000_000
+MOST_BYTES: Final = 1_700_000
 """Bytes of all pictures together."""
 
 
@@ -90,8 +106,9 @@ async def settled(page: Any) -> None:
     """Wait until the page is live, events are read, and the panel or the logs are filled if a rank is selected."""
     await page.locator("#pulse.live").wait_for()
     await page.locator(f"text={READING}").wait_for(state="detached")
-    if await page.locator("#title[data-failed]").count():
-        await page.locator("#pane h2, #lines p").first.wait_for()
+    shown = page.locator("#pane, #lines")
+    if await page.locator("#title[data-failed]").count() and await shown.count():
+        await shown.locator("h2, p:not(.hint)").first.wait_for()
 
 
 async def shot(camera: Any) -> bytes:
@@ -101,35 +118,65 @@ async def shot(camera: Any) -> bytes:
 
 
 async def furnish(house: House) -> None:
-    """Create ready sets, a rolling set and a failing set."""
+    """Create a fleet, a rollout, a DisaggregatedSet, and the logs, events and records of a failing set."""
     house.dashboard.about = ClusterIdentity(cluster="west-1", context="prod", user="ann", version="0.2.0")
-    await house.put_set("decode", replicas=24, size=4)
-    await house.put_set("prefill", replicas=12, size=8)
+    await fleet.furnish(house, SETS)
+    await house.put_set("decode", replicas=24, size=4, image="vllm/vllm-openai:v0.11.0")
     await house.put_whole("chat", {"prefill": 6, "decode": 8}, size=2)
-    await house.put_set("train", replicas=4, size=8, ready=3)
-    await house.crash("train-3-5", 137, "CUDA error: out of memory")
-    await house.crash("train-3", 3, "NCCL: rank 5 does not answer", restarts=1)
-    now = house.model.clock.now()
-    stamp = timestamps.render(now)
+    stamp = timestamps.render(house.model.clock.now())
     house.transport.logs = {
-        "train-3": f"{stamp} step 411 loss 2.13\n{stamp} NCCL timeout: rank 5 does not answer\n".encode(),
-        "train-3-5": f"{stamp} step 411 loss 2.13\n{stamp} CUDA error: out of memory\n".encode(),
+        f"{FAILED}-3": f"{stamp} step 411 loss 2.13\n{stamp} NCCL timeout: rank 3 does not answer\n".encode(),
+        f"{FAILED}-3-3": "".join(f"{stamp} {line}\n" for line in LOG).encode(),
     }
-    for reason, kind in (("RecreateGroup", "Normal"), ("BackOff", "Warning"), ("GroupsUpdating", "Normal")):
-        await house.client.create(CORE_EVENTS, _event(reason, kind, stamp))
+    for minutes, reason in enumerate(("RecreateGroup", "GroupsUpdating", "RecreateGroup")):
+        moment = house.model.clock.now() - timedelta(minutes=4 + 15 * minutes)
+        await house.client.create(CORE_EVENTS, _event(reason, timestamps.render(moment)))
 
-    async def recorded(_: ObjectKey) -> list[Episode]:
-        own = replace(FULL, lws="train", namespace="default", group="3", number=2, time=stamp, notes=())
-        return [own, replace(own, number=1, failure="app: exit code 137")]
+    async def recorded(key: ObjectKey) -> list[Episode]:
+        return list(_records(key, house.model.clock.now()))
 
     house.model.read_episodes = recorded
     await roll(house, "decode", groups=24)
-    await house.shows(prefill_11_7="Running", train_3="CrashLoopBackOff", train_3_5="CrashLoopBackOff")
+    await house.shows(decode_23_3="Running")
     await house.model.diagnose()
+
+
+def _records(key: ObjectKey, now: datetime) -> Iterator[Episode]:
+    """Yield three recorded failures of a group, two of them equal."""
+    failures = (("3", 2, 31, LOG[-1]), ("3", 1, 34, LOG[-1]), ("2", 1, 1440, "KeyError: 'MASTER_ADDR'"))
+    for group, number, minutes, failure in failures:
+        own = ContainerEnd(
+            name="main", restarts=1, ends=(RunEnd(exit_code=137, reason="Error"),), logs=((*LOG[:-1], failure),)
+        )
+        peer = ContainerEnd(name="main", ends=(RunEnd(exit_code=143),), logs=(("step 411 loss 2.13",),))
+        pods = [f"{key.name}-{group}", *(f"{key.name}-{group}-{rank}" for rank in range(1, 4))]
+        ranks = tuple(
+            RankEnd(rank=at, pod=pod, node=f"gpu-0{at}", containers=(own if at == 3 else peer,))
+            for at, pod in enumerate(pods)
+        )
+        yield Episode(
+            namespace=key.namespace,
+            lws=key.name,
+            group=group,
+            number=number,
+            outcome=Outcome.RECREATED,
+            time=timestamps.render(now - timedelta(minutes=minutes)),
+            first_rank=3,
+            failed_pod=pods[3],
+            failure=f"main: exit code 137: {failure}",
+            recreations=number,
+            recreate_after=timestamps.render(now - timedelta(minutes=minutes - 1)),
+            ranks=ranks,
+        )
 
 
 async def roll(house: House, name: str, *, groups: int) -> None:
     """Move the second half of the groups to a newer revision, ready one after the other."""
+    key = ObjectKey(NAMESPACE, name)
+    lws = await house.client.get(LEADERWORKERSETS, key)
+    for number, image in enumerate(("vllm/vllm-openai:v0.10.2", "vllm/vllm-openai:v0.11.0"), 1):
+        own = objects.lws(name, replicas=groups, size=4, image=image) | {"metadata": lws["metadata"]}
+        await house.client.create(CONTROLLER_REVISIONS, builders.revision(own, key=f"r{number}", number=number))
     labeled = {labels.NAME: name, labels.TEMPLATE_REVISION_HASH: "r2"}
     template = {"metadata": {"labels": {labels.NAME: name}}, "spec": objects.pod_template()["spec"]}
     spec = {
@@ -143,30 +190,31 @@ async def roll(house: House, name: str, *, groups: int) -> None:
         STATEFULSETS, {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": metadata, "spec": spec}
     )
     moment = house.model.clock.now()
-    for step, group in enumerate(range(groups - 1, groups // 2, -1)):
-        pod, later = f"{name}-{group}", timestamps.render(moment + timedelta(seconds=7 * (step + step % 3) + 20))
-        change = {"metadata": {"labels": {labels.TEMPLATE_REVISION_HASH: "r2"}}}
-        await house.client.patch(PODS, ObjectKey(NAMESPACE, pod), change, kind="merge", manager="test")
-        ready = {"type": "Ready", "status": "True", "lastTransitionTime": later}
-        await house.set_pod(pod, {"phase": "Running", "conditions": [ready]})
-    key, updating = (
-        ObjectKey(NAMESPACE, name),
-        {"type": "UpdateInProgress", "status": "True", "reason": "x", "message": ""},
-    )
-    status = {"conditions": [updating | {"lastTransitionTime": timestamps.render(moment)}]}
+    updated = range(groups - 1, groups // 2, -1)
+    for step, group in enumerate(updated):
+        later = timestamps.render(moment + timedelta(seconds=7 * (step + step % 3) + 20))
+        for pod in (f"{name}-{group}", *(f"{name}-{group}-{rank}" for rank in range(1, 4))):
+            change = {"metadata": {"labels": {labels.TEMPLATE_REVISION_HASH: "r2"}}}
+            await house.client.patch(PODS, ObjectKey(NAMESPACE, pod), change, kind="merge", manager="test")
+            is_last = group == updated[-1] and pod.endswith("-3")
+            ready = {"type": "Ready", "status": str(not is_last), "lastTransitionTime": later}
+            await house.set_pod(pod, {"phase": "Running", "conditions": [ready]})
+    updating = {"type": "UpdateInProgress", "status": "True", "reason": "x", "message": ""}
+    conditions = [updating | {"lastTransitionTime": timestamps.render(moment - timedelta(minutes=3))}]
+    status = {"conditions": conditions, "updatedReplicas": len(updated), "readyReplicas": groups - 1}
     await house.client.patch(
         LEADERWORKERSETS, key, {"status": status}, kind="merge", subresource="status", manager="test"
     )
 
 
-def _event(reason: str, kind: str, stamp: str) -> JSONObject:
-    about = {"kind": "LeaderWorkerSet", "namespace": "default", "name": "train"}
+def _event(reason: str, stamp: str) -> JSONObject:
+    about = {"kind": "LeaderWorkerSet", "namespace": NAMES[1], "name": FAILED}
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"name": f"train.{reason.lower()}", "namespace": "default"},
+        "metadata": {"name": f"{FAILED}.{reason.lower()}.{stamp[11:16].replace(':', '')}", "namespace": NAMES[1]},
         "involvedObject": about,
-        "type": kind,
+        "type": "Normal",
         "reason": reason,
         "message": "group 3",
         "lastTimestamp": stamp,

@@ -49,7 +49,7 @@ def test_pages_offer_only_what_applies(visiting: Visiting) -> None:
             await visit.go("sets/default/web?rank=1/0")
             await visit.page.locator("#pane button[data-verb]").wait_for()
             shown = await visit.page.locator("button[data-verb]:visible").all_inner_texts()
-            assert shown == ["Restart group 1 …", "Scale …", "Restart all groups …", "Pause the rollout …"]
+            assert shown == ["Scale …", "Restart all …", "Pause …", "Restart group 1 …"]
             await visit.go("disaggregated/default/chat")
             await visit.page.locator("#pulse.live").wait_for()
             assert await visit.page.input_value("#scale-groups") == "2", "the number of the first role"

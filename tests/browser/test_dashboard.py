@@ -33,6 +33,9 @@ PAGES = (
     "sets/default/web/history/0/3",
     "sets/default/web/history/0/3?with=0/3",
     "topology",
+    "topology?set=default/web",
+    "topology?as=table",
+    "?state=problems",
 )
 
 
@@ -54,12 +57,12 @@ def test_change_is_shown_without_a_reload_and_announced(visiting: Visiting) -> N
     async def scenario() -> None:
         async with visiting() as visit:
             await visit.house.put_set("web", replicas=2, size=2)
-            cells = visit.page.locator("[id='s/default/web'] .strip i.ready")
-            await cells.nth(1).wait_for()
+            line = visit.page.locator("[id='s/default/web']")
+            await line.locator(".verdict.healthy").wait_for()
             await visit.house.crash("web-1")
-            await visit.page.locator("[id='s/default/web'] .strip i.problem").wait_for()
+            await line.locator(".verdict.crashing").wait_for()
             await visit.page.locator("#live:has-text('LWS-E071')").wait_for(state="attached")
-            assert await cells.count() == 1
+            await visit.page.locator("[id='cause/LWS-E071'] [id='s/default/web']").wait_for()
 
     journey(scenario)
 
@@ -80,22 +83,27 @@ def test_token_leaves_the_address_and_the_cookie_is_hidden(visiting: Visiting) -
     journey(scenario)
 
 
-def test_selected_ranks_stay_selected_after_a_complete_update(visiting: Visiting) -> None:
+def test_chosen_ranks_stay_after_a_complete_update(visiting: Visiting) -> None:
     """The new state belongs to another stream, as after more changes than the server keeps."""
 
     async def scenario() -> None:
         async with visiting() as visit:
             await furnish(visit)
             await visit.go("sets/default/web/logs")
-            await visit.page.check("input[name=rank][value='2/1']")
+            await visit.page.fill("#choice", "2/1, 0/*")
+            await visit.page.press("#choice", "Enter")
+            chips = visit.page.locator("#chips button[data-drop]")
+            assert await chips.all_inner_texts() == ["2/1 ×", "0/* ×"]  # noqa: RUF001
             port = visit.house.dashboard.port
             await visit.house.dashboard.leave()
             await visit.page.locator("#connection").wait_for()
             visit.house.dashboard.hub._opened.clear()
             await visit.house.put_pod("web", 3, 0)
             await visit.house.dashboard.listen(port)
-            await visit.page.locator("input[name=rank][value='3/0']").wait_for()
-            assert await visit.page.is_checked("input[name=rank][value='2/1']")
+            await visit.page.locator("#pulse.live").wait_for()
+            assert await chips.count() == 2
+            await chips.first.click()
+            assert visit.page.url.endswith("?rank=0%2F*")
             visit.complaints.clear()  # the browser notes that it was refused
 
     journey(scenario)
@@ -212,7 +220,7 @@ def test_pages_do_not_scroll_horizontally_on_a_phone(visiting: Visiting) -> None
             await visit.house.model.diagnose()
             await visit.house.put_whole("chat", {"prefill": 40, "decode": 4}, size=1)
             await visit.page.goto(visit.house.base)
-            await visit.page.locator("[id='w/default/chat'] .set").nth(1).wait_for()
+            await visit.page.locator("[id='w/default/chat']").wait_for()
             for path in (
                 *PAGES,
                 "disaggregated/default/chat",

@@ -76,10 +76,10 @@ def test_failed_rank_is_selected_without_the_focus(visiting: Visiting) -> None:
             assert "RuntimeError: CUDA error" in await visit.page.locator("#pane .first").inner_text()
             await visit.go("sets/default/web/logs")
             await visit.page.locator("#lines p:has-text('RuntimeError')").wait_for()
-            await visit.page.uncheck("input[name=rank][value='1/2']")
+            await visit.page.click("#chips [data-drop='1/2']")
             await visit.page.locator("#lines p:has-text('lost connection')").wait_for()
             await visit.page.click("#first-error")
             await visit.page.locator("#lines p.error:focus:has-text('RuntimeError')").wait_for()
-            assert await visit.page.is_checked("input[name=rank][value='1/2']")
+            assert await visit.page.locator("#chips [data-drop='1/2']").count() == 1
 
     journey(scenario)

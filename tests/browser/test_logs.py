@@ -42,8 +42,8 @@ def test_lines_of_several_ranks_are_shown_as_text(tmp_path: Path) -> None:
             await page.goto(page.url + "sets/default/talks/logs")
             await page.locator("#lines p:has-text('0/0 rank 0 begins')").wait_for()
             assert await page.locator("#lines p:has-text('rank 1')").count() == 0, "at first only leaders"
-            for place in ("0/0", "0/1"):
-                await page.check(f"input[name=rank][value='{place}']")
+            await page.fill("#choice", "0/0 0/1")
+            await page.press("#choice", "Enter")
             assert page.url.endswith("?rank=0%2F0&rank=0%2F1")
             await page.locator("#lines p.error:has-text('0/1 fatal: rank 1 lost its peer')").wait_for()
             await page.locator("#lines p.error:has-text('0/0 fatal: rank 0 lost its peer')").wait_for()
@@ -62,6 +62,7 @@ def test_lines_of_several_ranks_are_shown_as_text(tmp_path: Path) -> None:
             async with page.expect_download() as saving:
                 await page.click("#save")
             await (await saving.value).save_as(tmp_path / "saved.txt")
+            await page.click("#menu summary")
             await page.click("#copy")
             await page.locator("#copy:has-text('Copied')").wait_for()
             assert "0/1 talks-0-1: Running" in await page.evaluate("navigator.clipboard.readText()")

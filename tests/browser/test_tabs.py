@@ -34,7 +34,7 @@ def test_ten_pages_of_logs_share_one_stream(visiting: Visiting) -> None:
             await further.goto(visit.house.base)
             await further.locator("#pulse.live").wait_for()
             await visit.house.crash("other-0")
-            await further.locator("[id='s/default/other'] .strip i.problem").wait_for()
+            await further.locator("[id='s/default/other'] .verdict.crashing").wait_for()
             await pages[0].evaluate(HIDE, True)
             await pages[1].goto(visit.house.base + "topology")
             await pages[2].close()

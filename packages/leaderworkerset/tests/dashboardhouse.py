@@ -23,6 +23,7 @@ from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.core.disaggregatedset.rolehash import revision_of
 from leaderworkerset.core.disaggregatedset.roleset import RolePlace
 from leaderworkerset.dashboard.livemodel import LiveModel
+from leaderworkerset.dashboard.pages.header import ClusterIdentity
 from leaderworkerset.dashboard.visitors import NotAdmittedError
 from leaderworkerset.dashboard.webserver import Dashboard, opened, shared
 from leaderworkerset.diagnosis.observed import Commands
@@ -90,11 +91,18 @@ class House:
         await until(lambda: self.states | wanted == self.states, f"{wanted}")
 
     async def put_set(
-        self, name: str = "web", *, replicas: int = 2, size: int = 2, ready: int | None = None, **metadata: Any
+        self,
+        name: str = "web",
+        *,
+        replicas: int = 2,
+        size: int = 2,
+        ready: int | None = None,
+        image: str = "app:1",
+        **metadata: Any,
     ) -> None:
         """Create a LeaderWorkerSet with its pods, of which all groups or the given number are ready."""
         done = replicas if ready is None else ready
-        placed = objects.lws(name, replicas=replicas, size=size) | _place(name, **metadata)
+        placed = objects.lws(name, replicas=replicas, size=size, image=image) | _place(name, **metadata)
         made = await self.client.create(LEADERWORKERSETS, placed)
         await self.put_status(made, done)
         for group in range(replicas):
@@ -309,7 +317,7 @@ async def sharing(transport: OddTransport, tokens: Tokens) -> AsyncIterator[Hous
     """Serve a shared dashboard in the body, as the command does with --listen."""
     client = Client(transport)
     model = LiveModel(client, "", Commands())
-    async with shared(model, tokens, Address("127.0.0.1", 0)) as dashboard:
+    async with shared(model, tokens, Address("127.0.0.1", 0), ClusterIdentity(cluster="west-1")) as dashboard:
         yield House(client, model, dashboard, None, transport)
 
 

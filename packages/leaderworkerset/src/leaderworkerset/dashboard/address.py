@@ -47,6 +47,16 @@ class Arrangement(StrEnum):
     REVISION = "revision"
 
 
+class StateFilter(StrEnum):
+    """The sets that the first page shows."""
+
+    ALL = ""
+    PROBLEMS = "problems"
+    PROGRESSING = "progressing"
+    HEALTHY = "healthy"
+    COMPLETE = "complete"
+
+
 class PageForm(StrEnum):
     """The forms of a page: for the screen, as a plain table, as text to copy, or as a file that needs no server."""
 
@@ -64,7 +74,7 @@ class Address(Struct, frozen=True, kw_only=True):
     """The address of one page.
 
     `key` names the set of a page that is about one. `episode` is the group and number of a recorded failure, or the code of a cause;
-    `other` is a second recorded failure, which is shown next to it.
+    `other` is a second recorded failure, which is shown next to it, or the set `NAMESPACE/NAME` that the topology is asked about.
     """
 
     kind: PageKind
@@ -72,6 +82,7 @@ class Address(Struct, frozen=True, kw_only=True):
     episode: str = ""
     other: str = ""
     arrangement: Arrangement = Arrangement.GROUP
+    state: StateFilter = StateFilter.ALL
     form: PageForm = PageForm.PAGE
 
     def path(self) -> str:
@@ -100,6 +111,7 @@ def parse(path: str, query: Mapping[str, str]) -> Address:
     parts, episode = _episode(path.split("/") if path else [])
     try:
         arrangement = Arrangement(query.get("by", Arrangement.GROUP))
+        state = StateFilter(query.get("state", StateFilter.ALL))
         form = PageForm(query.get("as", PageForm.PAGE))
     except ValueError as error:
         raise NoSuchPageError(str(error)) from error
@@ -108,10 +120,12 @@ def parse(path: str, query: Mapping[str, str]) -> Address:
         raise NoSuchPageError(path)
     if kind is PageKind.LOGS and form is PageForm.FILE:
         raise NoSuchPageError(f"{path}: the page saves the lines that it has")
+    if kind is PageKind.TOPOLOGY:
+        return Address(kind=kind, other=_chosen(query.get("set", "")), form=form)
     other = query.get("with", "") if kind is PageKind.HISTORY and episode else ""
     if other and _episode(["history", *other.split("/")])[1] != other:
         raise NoSuchPageError(f"{path}: with={other} names no recorded failure: write GROUP/NUMBER")
-    return Address(kind=kind, key=key, episode=episode, other=other, arrangement=arrangement, form=form)
+    return Address(kind=kind, key=key, episode=episode, other=other, arrangement=arrangement, state=state, form=form)
 
 
 def _episode(parts: Sequence[str]) -> tuple[Sequence[str], str]:
@@ -141,6 +155,10 @@ def _place(parts: Sequence[str]) -> tuple[PageKind, ObjectKey]:
             return PageKind.WHOLE, _key(namespace, name)
         case _:
             raise NoSuchPageError("/".join(parts))
+
+
+def _chosen(text: str) -> str:
+    return str(_key(*text.split("/", 1))) if "/" in text else ""
 
 
 def _key(namespace: str, name: str) -> ObjectKey:

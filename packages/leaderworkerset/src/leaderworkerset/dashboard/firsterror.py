@@ -15,7 +15,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.errors import KubeError
 from kuberuntime.objects import errorchains, errorlines
 from kuberuntime.objects.foreigntext import clean
-from leaderworkerset.dashboard.logstream import LONGEST_LINE
+from leaderworkerset.dashboard.logstream import LONGEST_LINE, RankChoice
 from leaderworkerset.observation import podsecrets
 from leaderworkerset.observation.logfollowing import comparable
 from leaderworkerset.observation.podlogs import PodLogOptions, read
@@ -72,10 +72,10 @@ async def find(client: Client, ranks: Sequence[Rank]) -> FirstError | None:
     return FirstError(first.rank, first.time, mask.text(first.text), first.read)
 
 
-def searched(view: View, places: frozenset[str]) -> list[Rank]:
-    """Return the ranks to search: those with these places, or all; if groups have a problem, those of these groups."""
-    if places:
-        return [rank for group in view.groups for rank in group.ranks if rank.place in places]
+def searched(view: View, choice: RankChoice) -> list[Rank]:
+    """Return the ranks to search: the chosen ranks, or all; if groups have a problem, those of these groups."""
+    if choice.choices:
+        return [rank for group in view.groups for rank in group.ranks if choice.covers(rank)]
     ill = [group for group in view.groups if reasons.telling(group.ranks) or any(rank.deaths for rank in group.ranks)]
     return [rank for group in ill or view.groups for rank in group.ranks]
 

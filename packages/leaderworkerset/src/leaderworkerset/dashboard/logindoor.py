@@ -6,6 +6,7 @@ second secret of the session.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -44,8 +45,9 @@ HEADERS: Final[Mapping[str, str]] = {
 class LoginDoor:
     """Answers logins; passes other requests on only for users who are logged in."""
 
-    def __init__(self, visitors: Visitors) -> None:
+    def __init__(self, visitors: Visitors, cluster: str = "") -> None:
         self.visitors = visitors
+        self._page = partial(page, cluster=cluster)
 
     async def guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Answer a request, or pass it to the handler if its user is logged in."""
@@ -71,9 +73,9 @@ class LoginDoor:
         visitor = await self.visitors.find(request.headers.getall("Cookie", []))
         is_own = set(request.headers.getall("Sec-Fetch-Site", [])) <= OWN_SITES
         if visitor is None or not is_own:
-            return page("", status=401)
+            return self._page("", status=401)
         if request.path == LOGIN:
-            return page(f"{visitor.user} is logged in.", logs_out=True)
+            return self._page(f"{visitor.user} is logged in.", logs_out=True)
         tokens = request.headers.getall(ACTION_HEADER, [])
         if request.method == "POST" and not (len(tokens) == 1 and same(tokens[0], visitor.action)):
             return web.Response(status=Refusal.FORGED.status, text=f"{Refusal.FORGED.text}\n")
@@ -82,7 +84,7 @@ class LoginDoor:
 
     def _logout(self, request: web.Request) -> web.StreamResponse:
         self.visitors.leave(request.headers.getall("Cookie", []))
-        response = page("You are logged out.")
+        response = self._page("You are logged out.")
         response.del_cookie(COOKIE, path="/")
         return response
 
@@ -91,11 +93,11 @@ class LoginDoor:
             token = (await request.post()).get("token")
             session = await self.visitors.enter(token.strip() if isinstance(token, str) else "")
         except web.HTTPRequestEntityTooLarge:
-            return page("The token is too long.", status=422)
+            return self._page("The token is too long.", status=422)
         except NotAdmittedError as error:
-            return page(str(error), status=403)
+            return self._page(str(error), status=403)
         except KubeError as error:
-            return page(f"The API server does not answer: {error}", status=503)
+            return self._page(f"The API server does not answer: {error}", status=503)
         response = web.Response(status=303, headers={"Location": "/"})
         is_encrypted = request.secure or request.headers.get("X-Forwarded-Proto") == "https"
         response.set_cookie(COOKIE, session, path="/", httponly=True, samesite="Strict", secure=is_encrypted)
@@ -119,13 +121,12 @@ def refused(request: web.Request) -> Refusal | None:
     return None
 
 
-def page(note: str, *, status: int = 200, logs_out: bool = False) -> web.Response:
+def page(note: str, *, status: int = 200, logs_out: bool = False, cluster: str = "") -> web.Response:
     """Return the login page, with a button that logs out if the browser is logged in."""
     field = tag("input", name="token", type="password", autocomplete="off", required=True, id="token")
     form = tag(
         "form",
         tag("label", "Token ", field),
-        " ",
         tag("button", "Log in", type="submit"),
         method="post",
         action=LOGIN,
@@ -135,15 +136,20 @@ def page(note: str, *, status: int = 200, logs_out: bool = False) -> web.Respons
     needs = "It must be allowed to list LeaderWorkerSets, pods and events, and to read logs. For example, type:"
     main = tag(
         "main",
-        tag("h1", "lws: log in with a token of the cluster"),
+        tag("p", tag("strong", "lws", class_="brand"), f" {cluster}" if cluster else None),
+        tag("h1", f"Log in to {cluster or 'the cluster'}"),
+        tag(
+            "p",
+            "With a token of the cluster, which is kept in the memory of the dashboard only. Actions are done with it, as you.",
+        ),
         tag("p", note, role="alert") if note else None,
         logout if logs_out else None,
         form,
         tag("p", needs),
         tag("pre", "kubectl create token SERVICEACCOUNT --namespace NAMESPACE --duration 8h", tabindex=0),
-        tag("p", "The token is kept in the memory of the dashboard only. Actions are done with it, as you."),
         tag("p", tag("a", "Continue, if you are logged in already", href="/")),
         id="main",
+        class_="login",
     )
     head = tag(
         "head",

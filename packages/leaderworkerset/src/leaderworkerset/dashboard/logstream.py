@@ -6,7 +6,8 @@ without colors of terminals, and of a progress bar only the last state.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import re
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -19,16 +20,24 @@ from kuberuntime.objects import errorlines, foreigntext, meta
 from kuberuntime.objects.errorlines import Strength
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.api import labels
-from leaderworkerset.api.groupname import name_of, place_of
+from leaderworkerset.api.groupname import place_of
 from leaderworkerset.dashboard.livemodel import LiveModel
 from leaderworkerset.observation.logfollowing import LogFollower, Streams
 from leaderworkerset.observation.podlogs import PodLogOptions
+from leaderworkerset.views import reasons
+from leaderworkerset.views.groups import Rank, rank_of
 
 MOST_STREAMS: Final = 64
 """The maximum of ranks whose logs one page follows."""
 
 TAIL: Final = 500
-"""The number of past lines of each rank."""
+MOST_TAIL: Final = 8000
+"""The number of past lines of each rank, and the maximum that a page may ask for."""
+
+FAILED: Final = "failed"
+"""The choice of all ranks that have a problem or restarted."""
+
+CHOICE: Final = re.compile(r"(\*|[0-9a-f]{1,40})/(\*|[0-9]{1,9})")
 
 WAITING: Final = 2000
 BETWEEN_SIGNS: Final = 5.0
@@ -38,28 +47,45 @@ LONGEST_LINE: Final = 16_384
 """The maximum of bytes that are shown of a line; programs also print binary data."""
 
 
+class RankChoice(msgspec.Struct, frozen=True):
+    """The chosen ranks: `GROUP/RANK`, `GROUP/*`, `*/RANK` or `failed`; without a choice every leader."""
+
+    choices: frozenset[str] = frozenset()
+
+    def covers(self, rank: Rank) -> bool:
+        """Return whether a rank is chosen.
+
+        >>> ranks = [Rank(group=group, index=index, pod="", state="Running") for group in (0, 1) for index in (0, 1)]
+        >>> [rank.place for rank in ranks if RankChoice(frozenset({"1/*"})).covers(rank)]
+        ['1/0', '1/1']
+        """
+        group, index = str(rank.group), str(rank.index)
+        if FAILED in self.choices and (rank.restarts or reasons.is_problem(rank)):
+            return True
+        return not self.choices.isdisjoint({f"{group}/{index}", f"{group}/*", f"*/{index}", "*/*"})
+
+
+LEADERS: Final = RankChoice(frozenset({"*/0"}))
+
+
+def parse(texts: Sequence[str]) -> RankChoice | None:
+    """Read choices of ranks; None if one of them names no rank, or there are too many."""
+    are_valid = all(text == FAILED or CHOICE.fullmatch(text) for text in texts)
+    return RankChoice(frozenset(texts)) if are_valid and len(texts) <= MOST_STREAMS else None
+
+
 class LogRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The ranks of a set (none: every leader)."""
+    """The ranks of a set, and the number of past lines of each."""
 
     key: ObjectKey
-    places: frozenset[str] = frozenset()
+    ranks: RankChoice = LEADERS
+    tail: int = TAIL
 
     def covers(self, pod: JSONObject) -> bool:
         """Return whether a pod is chosen."""
-        place = place_of(pod)
-        if (
-            place is None
-            or meta.namespace(pod) != self.key.namespace
-            or meta.labels(pod).get(labels.NAME) != self.key.name
-        ):
+        if place_of(pod) is None or meta.namespace(pod) != self.key.namespace:
             return False
-        return f"{place[0]}/{place[1]}" in self.places if self.places else place[1] == 0
-
-
-def is_place(text: str) -> bool:
-    """Return whether a text names a rank: `GROUP/RANK`."""
-    group, slash, rank = text.partition("/")
-    return bool(slash) and name_of(group) is not None and rank.isdecimal() and len(rank) < 10
+        return meta.labels(pod).get(labels.NAME) == self.key.name and self.ranks.covers(rank_of(pod))
 
 
 class SharedPods(msgspec.Struct, frozen=True):
@@ -141,7 +167,7 @@ async def send(model: LiveModel, request: LogRequest, write: Callable[[bytes], A
 
 
 async def _follow(model: LiveModel, request: LogRequest, lines: LineQueue) -> None:
-    options = PodLogOptions(tail=TAIL, timestamps=True)
+    options = PodLogOptions(tail=request.tail, timestamps=True)
     streams = Streams(
         MOST_STREAMS,
         lambda: lines.note(f"more than {MOST_STREAMS} ranks: choose some of them"),

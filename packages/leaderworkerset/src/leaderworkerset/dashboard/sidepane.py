@@ -62,11 +62,10 @@ async def pane(model: LiveModel, view: View, selection: Selection) -> Safe | Non
         tag("p", changes.describe(rank), f" · {rank.node}" if rank.node else ""),
         use.result(),
         first.result(),
-        tag("h3", "Last lines ", _all_lines(view, rank)),
-        tag("pre", _marked(lines.result()) or "no lines", tabindex=0),
+        tag("h3", "Last lines · ", _all_lines(view, rank)),
+        tag("pre", _marked(lines.result()) or "No lines", tabindex=0),
         explanation.result(),
         [_action(view, group, verb) for group in groups for verb in offers.of_group(view, group)],
-        tag("h3", "Events"),
         events.result(),
     )
 
@@ -112,20 +111,14 @@ async def _explained(model: LiveModel, lists: Lists, view: View, selection: Sele
         async with timeouts.within(PATIENCE):
             observed = await observe_view(lists, view, selection, model.clock)
     except (KubeError, TimeoutError, ExceptionGroup):
-        return tag("p", "why it is not ready could not be read")
+        return tag("p", "Why it is not ready could not be read")
     diagnosis = diagnose(replace(observed, commands=model.commands), selection)
-    diagnosis = await judged(model.client, diagnosis, model.read_episodes)
     of_set = model.picture.told(view).told
-    if (diagnosis.code, diagnosis.sentence) == (of_set.code, of_set.sentence):
-        return tag(
-            "p",
-            cells.verdict(diagnosis),
-            " ",
-            cells.code(diagnosis),
-            " ",
-            diagnosis.title,
-            ": the cause of the whole set",
-        )
+    if diagnosis.code == of_set.code:
+        is_same = diagnosis.sentence == of_set.sentence
+        words = "The cause of the whole set" if is_same else cells.sentence(diagnosis.sentence)
+        return tag("p", cells.verdict(diagnosis), " ", words, " ", cells.code(diagnosis))
+    diagnosis = await judged(model.client, diagnosis, model.read_episodes)
     return cells.cause(diagnosis)
 
 
@@ -134,7 +127,7 @@ async def _events(lists: Lists, model: LiveModel, view: View, selection: Selecti
         async with timeouts.within(PATIENCE):
             events = await lists.all(Query(CORE_EVENTS, view.namespace))
     except (KubeError, TimeoutError):
-        return tag("p", "events could not be read")
+        return tag("p", "Events could not be read")
     others = [
         other.name for other in model.picture.views if other.namespace == view.namespace and other.name != view.name
     ]
@@ -142,8 +135,7 @@ async def _events(lists: Lists, model: LiveModel, view: View, selection: Selecti
 
 
 def _listed(happenings: Sequence[Happening]) -> Safe:
-    if not happenings:
-        return tag("p", "none")
+    title = tag("summary", counted(len(happenings), "event"))
     items = [
         tag(
             "li",
@@ -155,7 +147,7 @@ def _listed(happenings: Sequence[Happening]) -> Safe:
         )
         for happening in reversed(happenings)
     ]
-    return tag("ol", items, class_="events")
+    return tag("details", title, tag("ol", items, class_="events"), class_="foldable")
 
 
 def _all_lines(view: View, rank: Rank) -> Safe:

@@ -294,10 +294,14 @@ class Dashboard(msgspec.Struct):
         own = parse_qs(text)
         match path.split("/"):
             case ["logs", namespace, name]:
-                places = own.get("rank", [])
-                if not all(map(logstream.is_place, places)) or len(places) > logstream.MOST_STREAMS:
+                ranks, tail = logstream.parse(own.get("rank", [])), decimals.natural(own.get("tail", [""])[-1])
+                if ranks is None:
                     return None
-                log_request = LogRequest(key=ObjectKey(namespace, name), places=frozenset(places))
+                log_request = LogRequest(
+                    key=ObjectKey(namespace, name),
+                    ranks=ranks if ranks.choices else logstream.LEADERS,
+                    tail=min(tail or logstream.TAIL, logstream.MOST_TAIL),
+                )
                 return lambda write: logstream.send(self.model, log_request, lines_to(write))
             case _:
                 with suppress(address.NoSuchPageError):
@@ -313,10 +317,10 @@ class Dashboard(msgspec.Struct):
         return self.about.user if self.door is None else request[VISITOR].user
 
     async def _first_error(self, request: web.Request, key: ObjectKey) -> web.StreamResponse:
-        view, places = self.model.picture.find(key), frozenset(request.query.getall("rank", []))
-        if view is None or not all(map(logstream.is_place, places)):
+        view, ranks = self.model.picture.find(key), logstream.parse(request.query.getall("rank", []))
+        if view is None or ranks is None:
             return responses.missing()
-        first = await firsterror.find(self.model.client, firsterror.searched(view, places))
+        first = await firsterror.find(self.model.client, firsterror.searched(view, ranks))
         return web.json_response(None if first is None else msgspec.to_builtins(first))
 
     async def _pane(self, key: ObjectKey, group: str, rank: str) -> web.StreamResponse:
@@ -365,7 +369,7 @@ async def shared(
     model: LiveModel, host: Host, where: BindAddress, about: ClusterIdentity = NOBODY
 ) -> AsyncIterator[Dashboard]:
     """Serve a dashboard on this address in the body, for all users whose token the host accepts."""
-    door = LoginDoor(Visitors(host, model.clock, lambda: secrets.token_urlsafe(32)))
+    door = LoginDoor(Visitors(host, model.clock, lambda: secrets.token_urlsafe(32)), about.title)
     async with _served(
         Dashboard(model, Hub(model), about=about, door=door, host=where.host, secrets=new_secrets(place="")), where.port
     ) as dashboard:

@@ -17,7 +17,7 @@ from leaderworkerset.views.wording import counted
 def frame(_: Address, rendering: Rendering) -> Safe:
     """Return the page with its regions."""
     table = cells.table(
-        "plain", ("set", "namespace", "what"), region("tbody", "rows", rendering), "Sets with this cause now"
+        "plain", ("Set", "Namespace", "What"), region("tbody", "rows", rendering), "Sets with this cause now"
     )
     return joined(region("header", "head", rendering), table)
 
@@ -48,11 +48,11 @@ def _explained(code: str, cause: Cause | None) -> list[Safe | None]:
     if cause is None:
         return [tag("h1", f"{code}: no such cause")]
     return [
-        tag("h1", tag("code", cause.code), " ", cause.title),
-        tag("h2", "Meaning"),
-        tag("p", cause.meaning),
-        tag("h2", "Next steps"),
-        tag("p", cause.remedy),
+        tag("h1", cells.sentence(cause.title), " ", tag("small", cause.code)),
+        tag("h3", "Meaning"),
+        tag("p", cells.sentence(cause.meaning)),
+        tag("h3", "Next steps"),
+        tag("p", cells.sentence(cause.remedy)),
         tag("p", f"Note: {PERSONS[cause.person]}.") if cause.person else None,
     ]
 
@@ -65,7 +65,13 @@ def _affected(picture: Picture, code: str) -> list[ToldSet]:
 def _row(item: ToldSet) -> Piece:
     view = item.view
     title = cells.link(PageKind.SET, view.key, view.name)
-    return cells.row(f"r/{view.namespace}/{view.name}", title, view.namespace, item.told.sentence, find=view.name)
+    return cells.row(
+        f"r/{view.namespace}/{view.name}",
+        title,
+        view.namespace,
+        cells.sentence(item.told.sentence, view.name),
+        find=view.name,
+    )
 
 
 PAGE: Final = Page(title=lambda address: address.episode or "Cause", frame=frame, render=render, text=text)

@@ -1,22 +1,22 @@
-"""The elements of several pages: the cell of a rank, the strip of the groups of a set, causes, bars, links. Pure."""
+"""The elements of several pages: the cell of a rank, meters of groups, causes, times, links. Pure."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Final
 
-from msgspec import Struct
-
+from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import ObjectKey
+from leaderworkerset.api.conditions import AVAILABLE, COMPLETE, UPDATE_IN_PROGRESS
 from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.markup import Attribute, Content, Safe, joined, tag
-from leaderworkerset.dashboard.picture import CellState, Picture, of_group, of_rank
+from leaderworkerset.dashboard.picture import CellState, Picture, ToldSet, ToldWhole, of_group, of_rank, place_of
 from leaderworkerset.dashboard.pieces import Piece, Rendering
 from leaderworkerset.diagnosis.document import headline, state
 from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.views import changes, reasons
 from leaderworkerset.views.groups import Rank, View
-from leaderworkerset.views.health.verdict import CALM, Verdict
+from leaderworkerset.views.health.verdict import AS_DESIRED, CALM, Verdict
 
 GLYPHS: Final[Mapping[CellState, str]] = {
     CellState.READY: "●",
@@ -39,9 +39,6 @@ VERDICTS: Final[Mapping[Verdict, str]] = {
     Verdict.COMPLETE: "✓",
 }
 """The glyph of each verdict."""
-
-STRIP: Final = 1000
-"""The maximum of groups in a strip; the number of further groups is shown after it."""
 
 
 def cell(rank: Rank) -> Piece:
@@ -67,37 +64,6 @@ def mark(rank: Rank, owner: str) -> Safe:
     return tag("i", GLYPHS[state], class_=state.value, title=f"{owner} {rank.place} {changes.describe(rank)}")
 
 
-def strip(key: str, view: View) -> Piece:
-    """Return a mark for each group; for screen readers the number of groups in each condition."""
-    states = [(group, of_group(group)) for group in view.groups]
-    counts = Counter(condition for _, condition in states)
-    words = ", ".join(f"{counts[condition]} {condition.value}" for condition in CellState if counts[condition])
-    marks = [Mark(str(group.name), GLYPHS[is_], is_.value, f"group {group.name}") for group, is_ in states[:STRIP]]
-    more = view.more + len(states) - len(marks)
-    return marked(key, marks, f"groups: {words or 'none'}", more=f" and {more} more" if more else "")
-
-
-class Mark(Struct, frozen=True):
-    """The mark of a group: its name, glyph, class and tip."""
-
-    name: str
-    glyph: str
-    condition: str
-    tip: str
-
-
-def marked(key: str, marks: Sequence[Mark], words: str, *, more: str = "", large: bool = False) -> Piece:
-    """Return marks in one strip, with words for screen readers; `more` is the text after the marks."""
-    parts = [part(f"{key}/{mark.name}", "i", mark.glyph, class_=mark.condition, title=mark.tip) for mark in marks]
-    label = part(f"{key}/words", "span", words, class_="heard")
-    marks_html = tag("span", [part.html for part in parts], more, aria_hidden="true")
-    return Piece(
-        key,
-        tag("span", label.html, marks_html, id=key, class_="strip large" if large else "strip"),
-        parts=(label, *parts),
-    )
-
-
 def part(key: str, name: str, /, *content: Content, **attributes: Attribute) -> Piece:
     """Return an element that changes alone."""
     return Piece(key, tag(name, *content, id=key, **attributes))
@@ -105,31 +71,95 @@ def part(key: str, name: str, /, *content: Content, **attributes: Attribute) -> 
 
 def bar(done: int, total: int, label: str) -> Safe:
     """Return a bar of progress."""
-    return tag("progress", f"{done} of {total}", value=min(done, total), max=max(total, 1), aria_label=label)
+    return _drawn([(CellState.READY, done)], total, aria_label=label, role="img")
 
 
-def verdict(diagnosis: Diagnosis, key: str | None = None) -> Safe:
+def meter(views: Iterable[View]) -> Safe:
+    """Return a bar of the groups of sets by condition; the text next to it has the numbers."""
+    own = list(views)
+    running = [view for view in own if not view.is_complete]
+    counts = Counter(of_group(group) for view in running for group in view.groups)
+    counts[CellState.READY] += counts.pop(CellState.COMPLETED, 0) + sum(
+        view.desired for view in own if view.is_complete
+    )
+    amounts = [(state, counts[state]) for state in (CellState.READY, CellState.STARTING, CellState.PROBLEM)]
+    return _drawn(amounts, sum(counts.values()) + sum(view.more for view in running), aria_hidden="true")
+
+
+def _drawn(amounts: Iterable[tuple[CellState, int]], total: int, **attributes: Attribute) -> Safe:
+    """Return amounts next to each other; an amount that is not zero is visible."""
+    rects, at = [], 0
+    for condition, amount in amounts:
+        width = min(max(round(100 * amount / max(total, 1)), 4 if amount else 0), 100 - at)
+        rects += [tag("rect", class_=condition.value, x=at, width=width, height=1)] if width else []
+        at += width
+    return tag("svg", rects, class_="meter", viewBox="0 0 100 1", preserveAspectRatio="none", **attributes)
+
+
+def since(picture: Picture, item: ToldSet | ToldWhole) -> Safe | None:
+    """Return since when a set is in its state, which the browser shows as an age; None if it is not known."""
+    seen = picture.order.since.get(place_of(item))
+    text = (
+        timestamps.render(item.told.since)
+        if item.told.since
+        else _transition(item) or (timestamps.render(seen) if seen else "")
+    )
+    return time(text, class_="since") if text else None
+
+
+def time(text: str, **attributes: Attribute) -> Safe:
+    """Return a moment, as its time of day; the browser shows its age."""
+    return tag("time", text[11:19] or text, datetime=text, **attributes)
+
+
+def _transition(item: ToldSet | ToldWhole) -> str:
+    """Return when a set got its state by its conditions; empty if they do not have it."""
+    is_desired = item.told.verdict in AS_DESIRED
+    kinds = (COMPLETE, AVAILABLE) if is_desired else (UPDATE_IN_PROGRESS, AVAILABLE)
+    for kind in kinds:
+        condition = meta.find_condition(item.view.object, kind.type) or {}
+        if condition.get("status") == str(is_desired or kind is not AVAILABLE):
+            return str(condition.get("lastTransitionTime") or "")
+    return ""
+
+
+def sentence(text: str, *names: str) -> str:
+    """Return a sentence with a capital, unless it begins with one of these names, or with another name of an object.
+
+    >>> sentence("no node has space"), sentence("web-0 is Pending"), sentence("web is Pending", "web")
+    ('No node has space', 'web-0 is Pending', 'web is Pending')
+    """
+    first = text.partition(" ")[0]
+    return text[:1].upper() + text[1:] if first.isalpha() and first not in names else text
+
+
+def verdict(diagnosis: Diagnosis) -> Safe:
     """Return the verdict as glyph and word."""
-    words = f"{VERDICTS[diagnosis.verdict]} {state(diagnosis)}"
-    return tag("span", words, id=key, class_=f"verdict {diagnosis.verdict.value}")
+    glyph, words = tag("i", VERDICTS[diagnosis.verdict]), tag("span", state(diagnosis).capitalize())
+    return tag("span", glyph, " ", words, class_=f"verdict {diagnosis.verdict.value}")
 
 
 def cause(diagnosis: Diagnosis) -> Safe:
     """Return a diagnosis in full: sentence, evidence, next steps, and the lists that were not read."""
     return tag(
         "section",
-        tag("h2", verdict(diagnosis), " ", code(diagnosis), " ", diagnosis.title),
-        tag("p", diagnosis.sentence),
-        _listed("Evidence", diagnosis.evidence),
-        _listed(diagnosis.next, map(command, diagnosis.steps)),
+        tag("h2", sentence(diagnosis.title or state(diagnosis)), " ", code(diagnosis)),
+        tag("p", sentence(diagnosis.sentence, diagnosis.target)),
+        tag(
+            "div",
+            _listed("Evidence", map(sentence, diagnosis.evidence)),
+            _listed(diagnosis.next, map(command, diagnosis.steps)),
+            class_="halves",
+        ),
         tag("p", f"Not read, so nothing is known of it: {', '.join(diagnosis.unread)}") if diagnosis.unread else None,
-        class_="cause",
+        class_=f"why {diagnosis.verdict.value}",
     )
 
 
 def cause_piece(key: str, diagnosis: Diagnosis) -> Piece:
-    """Return the piece of a diagnosis; screen readers read it out when it changes."""
-    return Piece(key, tag("div", cause(diagnosis), id=key), says=spoken(diagnosis))
+    """Return the piece of a diagnosis, empty for a set as desired; screen readers read it out when it changes."""
+    section = None if diagnosis.verdict in AS_DESIRED else cause(diagnosis)
+    return Piece(key, tag("div", section, id=key), says=spoken(diagnosis))
 
 
 def spoken(diagnosis: Diagnosis) -> str:
@@ -156,11 +186,13 @@ def absent(picture: Picture, address: Address, *regions: str) -> Rendering:
     near = get_close_matches(address.key.name, others, n=1)
     lws = f"{picture.commands.lws} -n {address.key.namespace}"
     steps = [f"{lws} get", f"{lws} history {address.key.name}"]
+    records = link(PageKind.HISTORY, address.key, "Its recorded failures, if there are any")
     head = tag(
         "div",
         tag("h1", words),
         tag("p", f"Is {near[0]} meant? ") if near else None,
         _listed("Objects and their records", map(command, steps)),
+        tag("p", records) if address.kind is not PageKind.WHOLE else None,
         id="title",
         class_="empty",
     )
@@ -189,7 +221,7 @@ def columns(words: Iterable[str], key: str = "column-names") -> Piece:
     return Piece(key, tag("tr", _names(words), id=key))
 
 
-def tabs(key: ObjectKey, current: PageKind) -> Safe:
+def tabs(key: ObjectKey, current: PageKind | None) -> Safe:
     """Return the tabs of a set's pages."""
     links = [
         link(kind, key, word, aria_current="page" if kind is current else None)
@@ -206,7 +238,7 @@ def tabs(key: ObjectKey, current: PageKind) -> Safe:
 def command(line: str) -> Safe | str:
     """Return a next step: a command as code with a button that copies it, other text unchanged."""
     if not line.startswith(("lws ", "kubectl ")):
-        return line
+        return sentence(line)
     button = tag("button", "Copy", type="button", class_="copy", data_copy=line, aria_label=f"Copy: {line}")
     return joined(tag("code", line), " ", button)
 
@@ -239,4 +271,4 @@ def _names(words: Iterable[str]) -> list[Safe]:
 
 def _listed(title: str, lines: Iterable[str | Safe]) -> Safe | None:
     items = [tag("li", line) for line in lines]
-    return joined(tag("h3", title), tag("ul", items)) if items else None
+    return tag("div", tag("h3", title), tag("ul", items)) if items else None

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from leaderworkerset.dashboard import staticfiles
 from leaderworkerset.dashboard.actions import MOST_GROUPS, Verb
-from leaderworkerset.dashboard.address import Address, PageForm, PageKind
+from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.markup import Content, Safe, joined, tag
 from leaderworkerset.dashboard.pages.header import ClusterIdentity, header
 from leaderworkerset.dashboard.pages.page import Page
@@ -38,13 +38,12 @@ def document(page: Page, address: Address, rendering: Rendering, ident: str, ser
     body = tag(
         "body",
         tag("a", "Skip to the content", href=f"{address.path()}#main", class_="skip"),
-        header(serving.about, serving.namespace, allows_actions=bool(serving.action)),
-        _navigation(address),
+        header(serving.about, serving.namespace, address, allows_actions=bool(serving.action)),
         region("div", "trouble", rendering, role="alert", class_="trouble"),
         tag(
             "main",
-            page.frame(address, rendering),
             _actions(address, rendering) if serving.action else None,
+            page.frame(address, rendering),
             id="main",
             tabindex=-1,
         ),
@@ -104,37 +103,6 @@ def _unlinked(html: Safe) -> Safe:
     )
 
 
-def _navigation(address: Address) -> Safe:
-    forms: list[Content] = [
-        tag("a", "plain table", href=f"{address.path()}?as=table")
-        if address.form is PageForm.PAGE and address.kind in (PageKind.NOW, PageKind.SET)
-        else None,
-        tag("button", "Copy as text", id="copy", type="button"),
-        tag("button", "Save", id="save-page", type="button") if address.kind is not PageKind.LOGS else None,
-    ]
-    return tag(
-        "nav",
-        tag(
-            "div",
-            tag("a", "Now", href=".", aria_current="page" if address.kind is PageKind.NOW else None),
-            tag("a", "Topology", href="topology", aria_current="page" if address.kind is PageKind.TOPOLOGY else None),
-            class_="tabs",
-        ),
-        tag(
-            "label",
-            "Search ",
-            tag("kbd", "/"),
-            " ",
-            tag("input", id="search", class_="search", type="search", autocomplete="off"),
-        ),
-        tag("ul", id="results", class_="results", aria_label="Search results", hidden=True),
-        forms,
-        tag("button", "Help", id="help-button", type="button", aria_haspopup="dialog"),
-        class_="pages",
-        aria_label="Pages",
-    )
-
-
 def _actions(address: Address, rendering: Rendering) -> Safe | None:
     """Return the buttons of all actions on a set; a script shows the buttons that apply now."""
 
@@ -145,14 +113,14 @@ def _actions(address: Address, rendering: Rendering) -> Safe | None:
     number = tag("input", id="scale-groups", type="number", min=0, max=MOST_GROUPS, step=1, value=0)
     groups = tag("label", "Groups ", number, data_for=f"{Verb.SCALE} {Verb.SCALE_ROLE}")
     steering = [
-        button(Verb.UNDO, "Undo the last change …"),
-        button(Verb.PAUSE, "Pause the rollout …"),
-        button(Verb.RESUME, "Resume the rollout …"),
+        button(Verb.UNDO, "Undo …"),
+        button(Verb.PAUSE, "Pause …"),
+        button(Verb.RESUME, "Resume …"),
     ]
     match address.kind:
         case PageKind.SET:
             scale = button(Verb.SCALE, "Scale …")
-            offered: list[Content] = [groups, scale, button(Verb.RESTART, "Restart all groups …"), *steering]
+            offered: list[Content] = [groups, scale, button(Verb.RESTART, "Restart all …"), *steering]
         case PageKind.ROLLOUT:
             offered = [*steering]
         case PageKind.WHOLE:
@@ -163,8 +131,7 @@ def _actions(address: Address, rendering: Rendering) -> Safe | None:
             ]
         case _:
             return None
-    heading = tag("h2", "Actions")
-    return tag("section", heading, offered, id="actions", class_="tools", aria_label="Actions", hidden=True)
+    return tag("section", offered, id="actions", class_="tools actions", aria_label="Actions", hidden=True)
 
 
 def _help() -> Safe:

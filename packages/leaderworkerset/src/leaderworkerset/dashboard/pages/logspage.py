@@ -1,71 +1,63 @@
-"""Logs: the frame of the page, and the ranks to choose from; lines come by their own stream. Pure."""
+"""Logs: the frame of the page; scripts choose ranks and show their lines, which come by their own stream. Pure."""
 
 from collections.abc import Iterator
 from typing import Final
 
-from leaderworkerset.dashboard.address import Address, PageKind
+from leaderworkerset.dashboard.address import Address
 from leaderworkerset.dashboard.markup import Safe, joined, tag
-from leaderworkerset.dashboard.pages import cells
+from leaderworkerset.dashboard.pages import cells, sethead
 from leaderworkerset.dashboard.pages.page import Page, PageFacts
 from leaderworkerset.dashboard.picture import Picture
-from leaderworkerset.dashboard.pieces import Piece, Rendering, region
+from leaderworkerset.dashboard.pieces import Rendering
 from leaderworkerset.views import changes
 
-MOST_RANKS: Final = 2000
-"""The maximum of ranks to choose from."""
+EXAMPLE: Final = "17/3, 18/*, */0, failed"
 
 
 def frame(address: Address, rendering: Rendering) -> Safe:
     """Return the page with its regions; a script reads the lines, and shows them as text."""
     place = f"{address.key.namespace}/{address.key.name}"
-    tools = tag(
+    field = tag("input", id="choice", type="text", autocomplete="off", placeholder=EXAMPLE, aria_label="Add ranks")
+    ranks = tag(
         "div",
-        tag("button", "Side by side", id="layout", type="button", aria_pressed="false"),
-        tag("button", "First error", id="first-error", type="button", data_source=f"first-error/{place}"),
-        tag("button", "Follow", id="follow", type="button", aria_pressed="true"),
-        tag("button", "Save", id="save", type="button"),
-        tag("label", "Search ", tag("input", id="log-search", type="search", autocomplete="off")),
-        tag("output", id="log-state"),
+        tag("label", "Ranks ", field),
+        tag("span", id="chips", class_="chips", role="group", aria_label="Chosen ranks"),
         class_="tools",
     )
-    ranks = tag(
-        "fieldset",
-        tag("legend", "Ranks (none chosen: every leader)"),
-        region("div", "ranks", rendering, class_="places"),
-        class_="ranks",
+    tools = tag(
+        "div",
+        tag("button", "Earlier lines", id="earlier", type="button"),
+        tag("button", "First error", id="first-error", type="button", data_source=f"first-error/{place}"),
+        tag("button", "Side by side", id="layout", type="button", aria_pressed="false"),
+        tag("button", "Follow", id="follow", type="button", aria_pressed="true"),
+        tag("button", "Save", id="save", type="button"),
+        tag(
+            "input",
+            id="log-search",
+            type="search",
+            autocomplete="off",
+            placeholder="Search lines",
+            aria_label="Search lines",
+        ),
+        tag("output", id="log-state", class_="hint"),
+        class_="tools",
     )
-    lines = tag("div", id="lines", class_="lines", role="log", aria_live="off", aria_label="Log lines", tabindex=0)
-    source = tag("div", tools, lines, id="logs", data_source=f"logs/{place}")
-    return joined(region("header", "head", rendering), ranks, source)
+    lines = tag(
+        "div", id="lines", class_="lines-of-logs", role="log", aria_live="off", aria_label="Log lines", tabindex=0
+    )
+    return joined(
+        sethead.frame(address, rendering),
+        tag("div", ranks, tools, lines, id="logs", class_="logs", data_source=f"logs/{place}"),
+    )
 
 
 def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
-    """Return the pieces: the title, and a box for each rank that may be chosen."""
+    """Return the pieces."""
     view = picture.find(address.key)
     if view is None:
-        return cells.absent(picture, address, "ranks")
-    title = tag(
-        "div",
-        tag("h1", view.name, " ", tag("small", f"{view.namespace} · logs")),
-        cells.tabs(view.key, PageKind.LOGS),
-        id="title",
-        data_failed=cells.failed_rank(view),
-    )
-    ranks = [rank for group in view.groups for rank in group.ranks if rank.object is not None][:MOST_RANKS]
-    boxes = [
-        Piece(
-            f"b/{rank.place}",
-            tag(
-                "label",
-                tag("input", type="checkbox", name="rank", value=rank.place, autocomplete="off"),
-                f" {rank.place}",
-                id=f"b/{rank.place}",
-                title=rank.pod,
-            ),
-        )
-        for rank in ranks
-    ]
-    return {"trouble": cells.trouble(picture), "head": [Piece("title", title)], "ranks": boxes}
+        return cells.absent(picture, address)
+    head = sethead.piece(picture, picture.told(view), data_failed=cells.failed_rank(view))
+    return {"trouble": cells.trouble(picture), "head": [head]}
 
 
 def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:

@@ -1,38 +1,69 @@
-"""Now: all sets, those with problems first, each with its groups, its one cause and its progress. Pure."""
+"""Now: problems by cause, then a line for each set in progress, then all other sets. Pure.
 
+A line is in the part that the order of the sets says (`cardorder.py`), so it moves at most every ten seconds.
+"""
+
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Final, TypeAlias
 
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.objects.resources import NODES, PODS
-from leaderworkerset.dashboard.address import Address, PageForm, PageKind
+from leaderworkerset.dashboard.address import Address, PageForm, PageKind, StateFilter
+from leaderworkerset.dashboard.cardorder import Tier
 from leaderworkerset.dashboard.markup import Safe, joined, tag
 from leaderworkerset.dashboard.pages import cells, totals
 from leaderworkerset.dashboard.pages.page import Page, PageFacts
-from leaderworkerset.dashboard.picture import Picture, ToldSet, ToldWhole
+from leaderworkerset.dashboard.picture import Picture, ToldSet, ToldWhole, place_of
 from leaderworkerset.dashboard.pieces import Piece, Rendering, region
 from leaderworkerset.diagnosis.document import headline
 from leaderworkerset.diagnosis.finding import Diagnosis
-from leaderworkerset.views.health.verdict import AS_DESIRED, URGENCY, WORDS
+from leaderworkerset.views.groups import View
+from leaderworkerset.views.health.verdict import AS_DESIRED, URGENCY, WORDS, Verdict
 from leaderworkerset.views.wording import counted
+
+Item: TypeAlias = ToldSet | ToldWhole
 
 READ_EVERY: Final = 30.0
 """Seconds between two readings of nodes and pods: only one number of the page depends on them."""
 
-EVIDENCE: Final = 2
 STEPS: Final = 2
-"""The number of lines of evidence, and of next steps, that are shown of a problem; its page shows all."""
+"""The number of next steps that are shown of a cause; the page of a set shows all."""
 
-HEADER = ("set", "namespace", "kind", "verdict", "ready", "desired", "updated", "cause")
+OPEN: Final = 4
+"""The maximum of sets with one cause that are listed without a click."""
+
+HEADER: Final = ("set", "namespace", "kind", "verdict", "ready", "desired", "updated", "cause")
+PARTS: Final = {
+    Tier.PROBLEMS: "Problems",
+    Tier.PROGRESSING: "In progress",
+    Tier.HEALTHY: "Healthy",
+    Tier.COMPLETE: "Complete",
+}
+"""The parts of the page, each with a region of its name."""
 
 
 def frame(address: Address, rendering: Rendering) -> Safe:
     """Return the page with its regions."""
-    head = joined(tag("h1", "Now"), region("div", "totals", rendering), region("p", "summary", rendering))
+    tiles = tag(
+        "div",
+        region("nav", "filters", rendering, class_="tiles", aria_label="Sets by state"),
+        region("div", "totals", rendering),
+        class_="overview",
+    )
+    head = joined(tag("h1", "Now", class_="heard"), tiles, region("div", "empty", rendering))
     if address.form is PageForm.TABLE:
         return joined(head, cells.table("plain", HEADER, region("tbody", "sets", rendering), "All sets"))
-    return joined(head, region("ul", "sets", rendering, class_="sets"))
+    return joined(head, [_part(tier, address, rendering) for tier in Tier if _shows(address, tier)])
+
+
+def _part(tier: Tier, address: Address, rendering: Rendering) -> Safe:
+    is_brief = tier >= Tier.HEALTHY and address.state is StateFilter.ALL
+    kind = "causes" if tier is Tier.PROBLEMS else "lines brief" if is_brief else "lines"
+    items = region("ul", tier.name.lower(), rendering, class_=kind)
+    return tag("section", tag("h2", PARTS[tier]), items, class_="part")
 
 
 def reads(_: Address) -> Sequence[Query]:
@@ -43,15 +74,23 @@ def reads(_: Address) -> Sequence[Query]:
 def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
     """Return the pieces."""
     items = picture.ordered()
-    make = _row if address.form is PageForm.TABLE else _item
-    return {
+    tiers = {tier: [item for item in items if _tier(picture, item) is tier] for tier in Tier}
+    rendering: dict[str, list[Piece]] = {
         "trouble": cells.trouble(picture),
-        "totals": [totals.piece(*_by_kind(items), facts)],
-        "summary": [
-            Piece("summary-text", tag("span", _summary(picture, items), _empty(picture, items), id="summary-text"))
-        ],
-        "sets": [piece for item in items for piece in make(item)],
+        "filters": list(_filters(address, tiers)),
+        "totals": [_totals(picture, facts)] if items else [],
+        "empty": [] if items else [_empty(picture)],
     }
+    if address.form is PageForm.TABLE:
+        return rendering | {"sets": [row for item in items for row in _rows(item)]}
+    parts = {
+        tier.name.lower(): [_line(picture, item) for item in own]
+        for tier, own in tiers.items()
+        if _shows(address, tier)
+    }
+    if "problems" in parts:
+        parts["problems"] = list(_causes(picture, tiers[Tier.PROBLEMS]))
+    return rendering | parts
 
 
 def text(picture: Picture, _address: Address, _: PageFacts) -> Iterator[str]:
@@ -64,104 +103,185 @@ def text(picture: Picture, _address: Address, _: PageFacts) -> Iterator[str]:
             yield from (f"  {headline(part.told)}" for part in item.parts)
 
 
-def _summary(picture: Picture, items: list[ToldSet | ToldWhole]) -> str:
+def _tier(picture: Picture, item: Item) -> Tier:
+    return picture.order.tier(place_of(item), item.told)
+
+
+def _shows(address: Address, tier: Tier) -> bool:
+    return address.state in (StateFilter.ALL, tier.name.lower())
+
+
+def _filters(address: Address, tiers: dict[Tier, list[Item]]) -> Iterator[Piece]:
+    """Yield a tile for all sets and for each state that sets have, with the number of its sets."""
+    counts = {StateFilter.ALL: sum(map(len, tiers.values()))}
+    counts |= {StateFilter(tier.name.lower()): len(own) for tier, own in tiers.items() if own}
+    counts.setdefault(address.state, 0)
+    for state, number in counts.items():
+        word = PARTS[Tier[state.name]] if state else "Sets"
+        amount = cells.part(f"filter/{state}/number", "strong", f"{number:,}")
+        link = tag(
+            "a",
+            amount.html,
+            f" {word}",
+            href=f".?state={state}" if state else ".",
+            id=f"filter/{state}",
+            class_=state or None,
+            aria_current="true" if state is address.state else None,
+        )
+        yield Piece(f"filter/{state}", link, parts=(amount,))
+
+
+def _totals(picture: Picture, facts: PageFacts) -> Piece:
+    sums = totals.of_all(picture.views, facts)
+    parts = {name: cells.part(f"totals/{name}", "dd", words) for name, words in sums.items()}
+    entries = [tag("div", tag("dt", name), part.html) for name, part in parts.items()]
+    return Piece("totals-list", tag("dl", entries, id="totals-list", class_="facts"), parts=tuple(parts.values()))
+
+
+def _summary(picture: Picture, items: Sequence[Item]) -> str:
     where = f"namespace {picture.namespace}" if picture.namespace else "all namespaces"
     if not items:
         return f"{where}: no LeaderWorkerSets"
-    sets, wholes = _by_kind(items)
+    wholes = [item for item in items if isinstance(item, ToldWhole)]
+    sets = [item for item in items if isinstance(item, ToldSet)] + [part for whole in wholes for part in whole.parts]
     kinds = (_verdicts("LeaderWorkerSet", sets), _verdicts("DisaggregatedSet", wholes))
     return f"{where}: {'; '.join(filter(None, kinds))}"
 
 
-def _by_kind(items: Sequence[ToldSet | ToldWhole]) -> tuple[list[ToldSet], list[ToldWhole]]:
-    """Return all LeaderWorkerSets, also those of DisaggregatedSets, and all DisaggregatedSets."""
-    wholes = [item for item in items if isinstance(item, ToldWhole)]
-    alone = [item for item in items if isinstance(item, ToldSet)]
-    return [*alone, *(part for whole in wholes for part in whole.parts)], wholes
-
-
-def _verdicts(kind: str, sets: Sequence[ToldSet] | Sequence[ToldWhole]) -> str:
+def _verdicts(kind: str, items: Sequence[Item]) -> str:
     """Return the number of sets of a kind with each verdict; empty without any."""
-    counts = Counter(WORDS[item.told.verdict] for item in sets)
+    counts = Counter(WORDS[item.told.verdict] for item in items)
     order = dict.fromkeys(WORDS[verdict] for verdict in reversed(URGENCY))
     words = [f"{counts[word]} {word}" for word in order if counts[word]]
-    return f"{counted(len(sets), kind)}: {', '.join(words)}" if sets else ""
+    return f"{counted(len(items), kind)}: {', '.join(words)}" if items else ""
 
 
-def _empty(picture: Picture, items: list[ToldSet | ToldWhole]) -> Safe | None:
-    """Return the command to type where there are no sets."""
-    return None if items else joined(". Create one: ", cells.command(f"{picture.commands.lws} apply -f FILE.yaml"))
+def _empty(picture: Picture) -> Piece:
+    """Return what to do where there are no sets."""
+    where = f"namespace {picture.namespace}" if picture.namespace else "all namespaces"
+    step = cells.command(f"{picture.commands.lws} apply -f FILE.yaml")
+    html = tag(
+        "div",
+        tag("h2", f"No LeaderWorkerSets in {where}"),
+        tag("p", "Create one: ", step),
+        id="nothing",
+        class_="empty",
+    )
+    return Piece("nothing", html)
 
 
-def _item(item: ToldSet | ToldWhole) -> Iterator[Piece]:
-    if isinstance(item, ToldSet):
-        yield _set_item(item, "li")
-        return
-    whole, key = item.view, f"w/{item.view.namespace}/{item.view.name}"
-    roles = ", ".join(map(str, whole.roles))
-    title = cells.link(PageKind.WHOLE, item.view.key, whole.name)
-    verdict, problem = _verdict(key, item.told), _problem(key, item.told)
-    state = cells.part(f"{key}/state", "p", f"{roles}; rollout {whole.rollout}")
-    parts = [_set_item(part, "div") for part in item.parts]
+def _causes(picture: Picture, items: Sequence[Item]) -> Iterator[Piece]:
+    """Yield the problems by cause, in the order of the first set with each."""
+    first = {item.told.code: at for at, item in reversed(list(enumerate(items)))}
+    ranked = sorted(enumerate(items), key=lambda pair: (first[pair[1].told.code], pair[0]))
+    for code, own in groupby(ranked, lambda pair: pair[1].told.code):
+        yield _cause(picture, code, [item for _, item in own])
+
+
+def _cause(picture: Picture, code: str, items: Sequence[Item]) -> Piece:
+    key, diagnosis = f"cause/{code}", items[0].told
+    shapes = {_without_name(item.told) for item in items}
+    common = cells.sentence(shapes.pop()) if len(items) > 1 and len(shapes) == 1 else ""
+    lines = [_line(picture, item, _subject(item.told) if common else None) for item in items]
+    name = cells.sentence(diagnosis.title or diagnosis.sentence, diagnosis.target)
+    sign = tag(
+        "span", cells.VERDICTS[diagnosis.verdict], class_=f"verdict {diagnosis.verdict.value}", aria_hidden="true"
+    )
+    amount = cells.part(f"{key}/number", "small", counted(len(items), "set"))
+    steps = dict.fromkeys(step for item in items[:1] for step in item.told.steps[:STEPS])
+    hints = [tag("p", cells.command(step), class_="next") for step in steps]
+    explained = (
+        tag("a", code, href=f"{PageKind.CAUSE.value}/{code}", aria_label=f"{code}: meaning and remedy")
+        if code
+        else None
+    )
     html = tag(
         "li",
-        tag("h2", verdict.html, " ", title, " ", tag("small", f"{whole.namespace} · DisaggregatedSet")),
-        state.html,
-        problem.html,
-        tag("div", [part.html for part in parts], class_="parts"),
+        tag(
+            "details",
+            tag("summary", sign, " ", tag("strong", name), " ", amount.html, " ", tag("span", common, class_="common")),
+            tag("ul", [line.html for line in lines], class_="lines"),
+            tag("div", hints, explained, class_="hints"),
+            open=len(items) <= OPEN,
+        ),
         id=key,
-        class_="set",
-        data_find=f"{whole.namespace}/{whole.name}",
+        class_="cause" if len(items) > 1 else "cause single",
     )
-    yield Piece(key, html, says=cells.spoken(item.told), parts=(verdict, state, problem, *parts))
+    says = cells.spoken(diagnosis) if len(items) == 1 else f"{counted(len(items), 'set')}: {code}: {name}"
+    return Piece(key, html, says=says, parts=(amount, *lines))
 
 
-def _set_item(item: ToldSet, element: str) -> Piece:
-    view, key = item.view, f"s/{item.view.namespace}/{item.view.name}"
-    numbers = f"{view.ready} of {counted(view.desired, 'group')} ready"
-    rollout = f", {view.up_to_date} updated" if view.is_updating else ""
-    name = cells.link(PageKind.SET, view.key, view.name)
-    bar = cells.bar(view.ready, view.desired, f"{view.name}: {numbers}")
-    state = cells.part(f"{key}/state", "p", numbers, rollout, " ", bar)
-    verdict, strip, problem = _verdict(key, item.told), cells.strip(f"{key}/groups", view), _problem(key, item.told)
+def _without_name(diagnosis: Diagnosis) -> str:
+    """Return the sentence of a diagnosis without the names and numbers of pods, to compare it with others."""
+    return re.sub(rf"{re.escape(diagnosis.target)}[-0-9a-z/]*( \(and \d+ more ranks?\))?", "…", diagnosis.sentence)
+
+
+def _subject(diagnosis: Diagnosis) -> str:
+    """Return the object that a diagnosis is about; empty if that is the set."""
+    return "" if diagnosis.subject is None or diagnosis.subject.name == diagnosis.target else str(diagnosis.subject)
+
+
+def _line(picture: Picture, item: Item, words: str | None = None) -> Piece:
+    """Return the line of a set: state, name, since, groups, accelerators, image, and its cause or other words."""
+    view, diagnosis, kind = item.view, item.told, PageKind.SET if isinstance(item, ToldSet) else PageKind.WHOLE
+    key = f"{'s' if kind is PageKind.SET else 'w'}/{view.namespace}/{view.name}"
+    views = [item.view] if isinstance(item, ToldSet) else [part.view for part in item.parts]
+    state = cells.part(
+        f"{key}/state", "span", cells.verdict(diagnosis), " ", cells.since(picture, item), class_="state"
+    )
+    ready = view.desired if diagnosis.verdict is Verdict.COMPLETE else view.ready
+    numbers = f" {ready:,}/{view.desired:,}"
+    groups = cells.part(f"{key}/groups", "span", cells.meter(views), numbers, class_="groups", title=_groups(views))
+    gpus = totals.accelerators(views).wanted
+    images = sorted(set(filter(None, map(totals.image, views))))
+    why = cells.part(f"{key}/why", "span", _why(item) if words is None else words, class_="why")
+    name = cells.link(kind, view.key, view.name)
+    is_shared = picture.namespace or len({other.namespace for other in picture.views}) < 2
+    small = None if is_shared else tag("small", view.namespace)
     html = tag(
-        element,
-        tag("h2", verdict.html, " ", name, " ", tag("small", view.namespace)),
+        "li",
         state.html,
-        strip.html,
-        problem.html,
+        tag("span", name, " ", small, class_="name", title=f"{view.namespace}/{view.name}"),
+        groups.html,
+        tag("span", f"{gpus:,} GPUs" if gpus else "", class_="gpus"),
+        tag("span", ", ".join(images), class_="image", title=", ".join(images)),
+        why.html,
         id=key,
-        class_="set",
-        data_find=f"{view.namespace}/{view.name}",
+        class_="line",
+        data_find=f"{view.namespace}/{view.name} {diagnosis.code}",
     )
-    return Piece(key, html, says=cells.spoken(item.told), parts=(verdict, state, strip, problem))
+    return Piece(
+        key,
+        html,
+        says="" if _tier(picture, item) is Tier.PROBLEMS else cells.spoken(diagnosis),
+        parts=(state, groups, why),
+    )
 
 
-def _verdict(key: str, diagnosis: Diagnosis) -> Piece:
-    return Piece(f"{key}/verdict", cells.verdict(diagnosis, f"{key}/verdict"))
+def _why(item: Item) -> str:
+    """Return the cause of a set, or the roles of a DisaggregatedSet."""
+    if item.told.verdict not in AS_DESIRED:
+        return cells.sentence(item.told.sentence, item.told.target)
+    return "" if isinstance(item, ToldSet) else " · ".join(map(str, item.view.roles))
 
 
-def _problem(key: str, diagnosis: Diagnosis) -> Piece:
-    """Return the cause of a set that is not healthy: a sentence, the first evidence, and the next steps."""
-    if diagnosis.verdict in AS_DESIRED:
-        return cells.part(f"{key}/problem", "div")
-    sentence = tag("p", cells.code(diagnosis), " " if diagnosis.code else None, diagnosis.sentence, class_="sentence")
-    evidence = [tag("li", line) for line in diagnosis.evidence[:EVIDENCE]]
-    steps = [tag("p", "→ ", cells.command(step), class_="next") for step in diagnosis.steps[:STEPS]]
-    evidence_list = tag("ul", evidence, class_="evidence") if evidence else None
-    return cells.part(f"{key}/problem", "div", sentence, evidence_list, steps)
+def _groups(views: Iterable[View]) -> str:
+    own = list(views)
+    updating = [view for view in own if view.is_updating]
+    updated = f", {sum(view.up_to_date for view in updating)} updated" if updating else ""
+    return f"{sum(view.ready for view in own)} of {counted(sum(view.desired for view in own), 'group')} ready{updated}"
 
 
-def _row(item: ToldSet | ToldWhole) -> Iterator[Piece]:
+def _rows(item: Item) -> Iterator[Piece]:
     if isinstance(item, ToldSet):
-        yield _table_row(item, PageKind.SET, item.view.up_to_date)
+        yield _row(item, PageKind.SET, item.view.up_to_date)
         return
-    yield _table_row(item, PageKind.WHOLE, item.view.updated)
+    yield _row(item, PageKind.WHOLE, item.view.updated)
     for part in item.parts:
-        yield _table_row(part, PageKind.SET, part.view.up_to_date)
+        yield _row(part, PageKind.SET, part.view.up_to_date)
 
 
-def _table_row(item: ToldSet | ToldWhole, kind: PageKind, updated: int) -> Piece:
+def _row(item: Item, kind: PageKind, updated: int) -> Piece:
     view = item.view
     return cells.row(
         f"r/{kind.value}/{view.namespace}/{view.name}",

@@ -22,6 +22,8 @@ LAST: Final = 3
 """The steps of time that show the state after the last change; without them it had no width."""
 
 HEIGHT: Final = 100
+LEGEND: Final = {"done": "ready", "begun": "starting", "older": "older"}
+"""The words of the areas, by their class."""
 
 
 class Course(Struct, frozen=True):
@@ -68,10 +70,11 @@ def picture(rollout: Course) -> Safe:
         role="img",
         class_="course",
     )
+    keys = [tag("span", tag("i", class_=name), f" {word}") for name, word in LEGEND.items()]
     scale = tag(
         "p",
         tag("span", f"{rollout.begin:%H:%M:%S}"),
-        tag("span", f"{duration(length)}: groups that are ready, above them starting, above these of older revisions"),
+        tag("span", f"{duration(length)}: ", keys),
         tag("span", f"{rollout.end:%H:%M:%S} UTC"),
         class_="scale",
     )

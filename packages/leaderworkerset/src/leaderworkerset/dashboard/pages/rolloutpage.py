@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
+from msgspec import Struct
+
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.client.requests import only
 from kuberuntime.objects.meta import JSONObject
@@ -14,9 +16,9 @@ from kuberuntime.texts.fieldchanges import FIELDS_SHOWN, FieldChange, field_chan
 from kuberuntime.texts.masking import Mask
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.dashboard import offers
-from leaderworkerset.dashboard.address import Address, PageKind
+from leaderworkerset.dashboard.address import Address
 from leaderworkerset.dashboard.markup import Safe, joined, tag
-from leaderworkerset.dashboard.pages import cells, revisionpicture
+from leaderworkerset.dashboard.pages import cells, revisionpicture, sethead, totals
 from leaderworkerset.dashboard.pages.page import Page, PageFacts
 from leaderworkerset.dashboard.picture import Picture
 from leaderworkerset.dashboard.pieces import Piece, Rendering, region
@@ -32,7 +34,7 @@ from leaderworkerset.steering.foresight import Foreseen, Situation
 from leaderworkerset.steering.pace import RolloutProgress
 from leaderworkerset.views.groups import Group, View
 from leaderworkerset.views.reasons import first_problem
-from leaderworkerset.views.wording import counted
+from leaderworkerset.views.wording import counted, duration
 
 GROUPS: Final = ("group", "step", "revision", "ready ranks", "why")
 PLAN: Final = "Steps to come, if groups become ready as expected"
@@ -44,7 +46,31 @@ GLYPHS: Final = {
 }
 """The glyph of each step of a group, and the class of its color."""
 
+MARKS: Final = 1000
+"""The maximum of groups that have a mark; the number of further groups is shown after them."""
+
 STEPS: Final = ("next step", "groups", "available meanwhile", "extra groups")
+
+
+class LastChange(Struct, frozen=True):
+    """The newest revision, the previous revision, and the fields that differ."""
+
+    before: Entry
+    current: Entry
+    fields: Sequence[FieldChange]
+
+    @property
+    def title(self) -> str:
+        """Return the numbers of the revisions, and the images or the first field that changed."""
+        images = {
+            f"{totals.short_image(str(change.before))} → {totals.short_image(str(change.after))}": None
+            for change in self.fields
+            if change.path.endswith(".image")
+        }
+        others = [f"{change.path.rpartition('.')[2]} changed" for change in self.fields] or ["the same content"]
+        more = f" and {counted(len(others) - 1, 'more field')}" if len(others) > 1 else ""
+        what = ", ".join(images) or f"{others[0]}{more}"
+        return f"Revision {self.before.number} → {self.current.number}: {what}"
 
 
 def reads(address: Address) -> Sequence[Query]:
@@ -62,7 +88,7 @@ def reads(address: Address) -> Sequence[Query]:
 def frame(address: Address, rendering: Rendering) -> Safe:
     """Return the page with its regions."""
     return joined(
-        region("header", "head", rendering),
+        sethead.frame(address, rendering),
         region("div", "progress", rendering),
         region("div", "cause", rendering),
         _folded("The last change, which undo reverses", region("div", "change", rendering)),
@@ -81,13 +107,18 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
         return cells.absent(picture, address, "progress", "cause", "change", "steps", "rows")
     leaders = _leaders(view, facts)
     progress, plan = pace.progress(view, leaders, picture.now), _foresee(view, leaders)
-    diagnosis = picture.told(view).told
+    item, change = picture.told(view), _last_change(view, facts)
+    actions = offers.of_set(view, has_past=previous_entry(_entries(view, facts)) is not None)
     return {
         "trouble": cells.trouble(picture),
-        "head": [_head(view, progress, plan, has_past=previous_entry(_entries(view, facts)) is not None)],
-        "progress": [_picture(view, leaders, progress)],
-        "cause": [] if progress.is_complete else [cells.cause_piece("cause-text", diagnosis)],
-        "change": [_change(view, facts)],
+        "head": [sethead.piece(picture, item, data_actions=actions)],
+        "progress": [
+            _title(view, leaders, progress, change),
+            _picture(view, leaders, progress),
+            _basis(progress, plan),
+        ],
+        "cause": [] if progress.is_complete else [cells.cause_piece("cause-text", item.told)],
+        "change": [_change(change)],
         "steps": _steps(plan),
         "rows": [_row(group, leaders, progress) for group in view.groups],
     }
@@ -117,28 +148,32 @@ def _leaders(view: View, facts: PageFacts) -> JSONObject | None:
     return next(iter(objects), None)
 
 
-def _head(view: View, progress: RolloutProgress, plan: Foreseen | None, *, has_past: bool) -> Piece:
-    budget = None
+def _title(view: View, leaders: JSONObject | None, progress: RolloutProgress, change: LastChange | str) -> Piece:
+    """Return what changes, and how far it is; for a complete rollout how long it took."""
+    course = revisionpicture.course(view, groupname.revision(leaders or {}))
+    words = pace.line(progress).partition(": ")[2]
+    if progress.is_complete:
+        took = f" It took {duration(course.end - course.begin)}." if course is not None else ""
+        words = f"Complete: {words}.{took}"
+    name = change.title if isinstance(change, LastChange) else change
+    bar = cells.bar(progress.done, progress.wanted, f"{progress.done} of {progress.wanted} groups done")
+    return Piece("rollout-title", tag("div", tag("h2", name), tag("p", bar, " ", words), id="rollout-title"))
+
+
+def _basis(progress: RolloutProgress, plan: Foreseen | None) -> Piece:
+    """Return the limits of the rollout, and what its estimate is from."""
+    words = []
     if plan is not None:
         limits = plan.budget
-        budget = tag(
-            "p",
-            f"budget: at most {counted(limits.unavailable, 'group')} unavailable, "
-            f"{counted(limits.surge, 'extra group')}, partition {limits.partition}",
+        words.append(
+            f"Budget: at most {counted(limits.unavailable, 'group')} unavailable, "
+            f"{counted(limits.surge, 'extra group')}, partition {limits.partition}."
         )
-    bar = cells.bar(progress.done, progress.wanted, f"{progress.done} of {progress.wanted} groups done")
-    words = "complete: " if progress.is_complete else "", pace.line(progress).partition(": ")[2]
-    state = cells.part("state", "div", tag("p", *words), bar)
-    html = tag(
-        "div",
-        tag("h1", view.name, " ", tag("small", f"{view.namespace} · rollout")),
-        cells.tabs(view.key, PageKind.ROLLOUT),
-        state.html,
-        budget,
-        id="title",
-        data_actions=offers.of_set(view, has_past=has_past),
-    )
-    return Piece("title", html, parts=(state,))
+    if progress.left is not None and not progress.is_paused:
+        words.append(
+            f"The estimate is from the {counted(progress.done, 'group')} that this rollout has done until now."
+        )
+    return cells.part("rollout-basis", "p", " ".join(words), class_="hint")
 
 
 def _steps(plan: Foreseen | None) -> list[Piece]:
@@ -163,44 +198,54 @@ def _step(group: Group, leaders: JSONObject | None, progress: RolloutProgress) -
 
 
 def _picture(view: View, leaders: JSONObject | None, progress: RolloutProgress) -> Piece:
-    """Return the picture of the rollout: a mark for each group in the order of indexes, and the meaning of marks."""
+    """Return the picture of the rollout: a mark for each group in the order of indexes, a legend, and the course."""
     key = "rollout-picture"
     steps = {group.name: _step(group, leaders, progress) for group in view.groups}
     counts = Counter(steps.values())
-    first = islice(steps.items(), cells.STRIP)
-    marks = [cells.Mark(str(name), *GLYPHS[step], f"group {name}: {step}") for name, step in first]
+    marks = [
+        cells.part(f"{key}/groups/{name}", "i", GLYPHS[step][0], class_=GLYPHS[step][1], title=f"Group {name}: {step}")
+        for name, step in islice(steps.items(), MARKS)
+    ]
     words = ", ".join(f"{counts[step]} {step}" for step in GLYPHS if counts[step])
-    meanings = [tag("span", glyph, f" {counts[step]} {step} ") for step, (glyph, _) in GLYPHS.items() if counts[step]]
+    meanings = [
+        tag("span", tag("i", glyph, class_=name), f" {counts[step]} {step}")
+        for step, (glyph, name) in GLYPHS.items()
+        if counts[step]
+    ]
     legend = cells.part(f"{key}/legend", "p", meanings, class_="legend")
-    strip = cells.marked(f"{key}/groups", marks, f"groups by index: {words or 'none'}", large=True)
-    basis = None
-    if progress.left is not None and not progress.is_paused:
-        basis = tag(
-            "p", f"The estimate is from the {counted(progress.done, 'group')} that this rollout has done until now."
-        )
+    label = cells.part(f"{key}/words", "span", f"Groups by index: {words or 'none'}", class_="heard")
+    more = f" and {len(steps) - len(marks)} more" if len(steps) > len(marks) else ""
+    strip = tag("div", label.html, tag("span", [mark.html for mark in marks], more, aria_hidden="true"), class_="marks")
     course = revisionpicture.course(view, groupname.revision(leaders or {}))
-    drawing = None if course is None else revisionpicture.picture(course)
-    rest = cells.part(f"{key}/course", "div", drawing, basis)
-    return Piece(key, tag("div", legend.html, strip.html, rest.html, id=key), parts=(legend, strip, rest))
+    drawing = cells.part(f"{key}/course", "div", None if course is None else revisionpicture.picture(course))
+    html = tag("div", legend.html, strip, drawing.html, id=key)
+    return Piece(key, html, parts=(legend, label, *marks, drawing))
 
 
-def _change(view: View, facts: PageFacts) -> Piece:
-    """Return the fields that differ from the previous revision, without values of variables."""
+def _last_change(view: View, facts: PageFacts) -> LastChange | str:
+    """Return the fields that differ from the previous revision, or why they are not known."""
     entries = _entries(view, facts)
     current, before = current_entry(entries), previous_entry(entries)
     if current is None or before is None:
-        words = "There is no earlier revision." if facts.knows(CONTROLLER_REVISIONS) else "Revisions could not be read."
-        return Piece("change-text", tag("p", words, id="change-text"))
+        return "There is no earlier revision." if facts.knows(CONTROLLER_REVISIONS) else "Revisions could not be read."
     try:
         old, new = ({"spec": revision_content(entry)} for entry in (before, current))
     except UnreadableRevisionError as error:
-        return Piece("change-text", tag("p", f"not known: {error}", id="change-text"))
-    lines = [_field(change) for change in islice(field_changes(old, new), FIELDS_SHOWN + 1)]
+        return f"Not known: {error}"
+    return LastChange(before, current, list(islice(field_changes(old, new), FIELDS_SHOWN + 1)))
+
+
+def _change(change: LastChange | str) -> Piece:
+    """Return the fields of a change, without values of variables."""
+    if isinstance(change, str):
+        return Piece("change-text", tag("p", change, id="change-text"))
+    lines = list(map(_field, change.fields))
     more = ["…"] if len(lines) > FIELDS_SHOWN else []
+    current = change.current
     cause = f", {current.cause}" if current.cause else ""
-    title = tag("p", f"revision {before.number} → {current.number}, {current.created}{cause}")
-    fields = tag("pre", "\n".join([*lines[:FIELDS_SHOWN], *more]) or "the same content", tabindex=0)
-    return Piece("change-text", tag("div", title, fields, id="change-text"))
+    title = tag("p", f"Revision {change.before.number} → {current.number}, {current.created}{cause}")
+    content = tag("pre", "\n".join([*lines[:FIELDS_SHOWN], *more]) or "the same content", tabindex=0)
+    return Piece("change-text", tag("div", title, content, id="change-text"))
 
 
 def _entries(view: View, facts: PageFacts) -> list[Entry]:

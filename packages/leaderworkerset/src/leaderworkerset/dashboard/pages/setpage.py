@@ -1,8 +1,9 @@
-"""Set: one LeaderWorkerSet as a grid, groups by ranks, or by node or revision; and its cause. Pure."""
+"""Set: one LeaderWorkerSet, its facts, its cause, and its ranks as a matrix by group, node, rack or revision. Pure."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final, TypeAlias
+from urllib.parse import quote
 
 from msgspec.structs import replace
 
@@ -12,7 +13,7 @@ from kuberuntime.objects.resources import NODES
 from leaderworkerset.dashboard import offers
 from leaderworkerset.dashboard.address import Address, Arrangement, PageForm, PageKind
 from leaderworkerset.dashboard.markup import Safe, joined, tag
-from leaderworkerset.dashboard.pages import cells, ranktable, timeline
+from leaderworkerset.dashboard.pages import cells, ranktable, sethead, timeline
 from leaderworkerset.dashboard.pages.page import Page, PageFacts
 from leaderworkerset.dashboard.pages.topologypage import domain_key
 from leaderworkerset.dashboard.picture import Picture, ToldSet
@@ -22,14 +23,17 @@ from leaderworkerset.diagnosis.document import lines
 from leaderworkerset.views import advancing, recreations
 from leaderworkerset.views.folding import FEW_GROUPS
 from leaderworkerset.views.groups import Group, Rank, View
-from leaderworkerset.views.reasons import first_problem, summary
+from leaderworkerset.views.reasons import first_problem, summary, telling
 from leaderworkerset.views.wording import counted
 
 Place: TypeAlias = Callable[[Group, Rank], str]
 
 NARROW: Final = 8
-WIDE: Final = 18
+WIDE: Final = 16
 """The maximum of cells in a row that takes one column of the matrix, or two; longer rows take a line."""
+
+LISTED: Final = 6
+"""The maximum of groups with a problem that are listed above the matrix, which marks all of them."""
 
 HINT: Final = "Select a rank: its state, its last lines, why it is not ready, and its events are shown here."
 """The text of the panel without a rank, whose place is reserved, so that nothing moves when it is filled."""
@@ -40,13 +44,13 @@ READ_EVERY: Final = 10.0
 
 def frame(address: Address, rendering: Rendering) -> Safe:
     """Return the page with its regions."""
-    parts = [region("header", "head", rendering), region("div", "cause", rendering)]
+    parts = [sethead.frame(address, rendering), region("div", "facts", rendering), region("div", "cause", rendering)]
     if address.form is PageForm.TABLE:
         return joined(parts, ranktable.frame(address.key.name, rendering))
     ways = [
         tag(
             "a",
-            f"by {way.value}",
+            f"By {way.value}",
             href=f"{address.path()}?by={way.value}",
             aria_current="true" if way is address.arrangement else None,
         )
@@ -54,7 +58,7 @@ def frame(address: Address, rendering: Rendering) -> Safe:
     ]
     grid = tag(
         "table",
-        tag("caption", f"The ranks of {address.key.name}"),
+        tag("caption", f"The ranks of {address.key.name}", class_="heard"),
         region("thead", "columns", rendering),
         region("tbody", "rows", rendering, role="rowgroup"),
         id="grid",
@@ -64,11 +68,17 @@ def frame(address: Address, rendering: Rendering) -> Safe:
     )
     hint = tag("p", HINT, class_="hint")
     pane = tag("aside", hint, id="pane", class_="pane", aria_label="The selected rank", tabindex=-1)
-    past = tag(
-        "details", tag("summary", "The last hour"), region("div", "timeline", rendering), class_="foldable", open=True
-    )
+    past = region("section", "timeline", rendering, class_="past", aria_label="The last hour")
     rows = tag("nav", ways, class_="ways", aria_label="Rows")
-    return joined(parts, rows, tag("div", grid, pane, class_="beside"), past)
+    matrix = tag(
+        "div",
+        rows,
+        region("ul", "ills", rendering, class_="ills", aria_label="Groups with a problem"),
+        grid,
+        past,
+        class_="matrix",
+    )
+    return joined(parts, tag("div", matrix, pane, class_="beside"))
 
 
 def reads(address: Address) -> Sequence[Query]:
@@ -83,17 +93,24 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
     """Return the pieces; for a set that does not exist a sentence that says so."""
     view = picture.find(address.key)
     if view is None:
-        return cells.absent(picture, address, "cause", "columns", "rows", "timeline")
+        return cells.absent(picture, address, "facts", "cause", "ills", "columns", "rows", "timeline")
     item = picture.told(view)
     rendering: dict[str, list[Piece]] = {
         "trouble": cells.trouble(picture),
-        "head": [_head(item, picture.now)],
+        "head": [_head(picture, item)],
+        "facts": [sethead.facts(view), *_advances(view, picture.now)],
         "cause": [cells.cause_piece("cause-text", item.told)],
     }
     if address.form is PageForm.TABLE:
         return rendering | ranktable.render(view, facts, picture.now)
     columns, rows = _grid(picture, view, address.arrangement, facts)
-    return rendering | {"columns": [cells.columns(columns)], "rows": rows, "timeline": [_past(picture, view, facts)]}
+    past = _past(picture, view, facts)
+    return rendering | {
+        "ills": list(_ills(view)),
+        "columns": [cells.columns(columns)],
+        "rows": rows,
+        "timeline": [past],
+    }
 
 
 def _past(picture: Picture, view: View, facts: PageFacts) -> Piece:
@@ -116,29 +133,31 @@ def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
     yield from (summary(view, group, picture.now) for group in view.groups)
 
 
-def _advance(group: Group, now: datetime) -> Safe:
-    """Return the progress that the program of a group reports, with a bar if its end is known."""
-    progress, words = group.progress, f"group {group.name}: {advancing.sentence(group, now) or 'complete'}"
-    share = None if progress is None else progress.share
-    return tag("p", words, " ", None if share is None else cells.bar(int(share * 100), 100, words), class_="advance")
+def _advances(view: View, now: datetime) -> Iterator[Piece]:
+    """Yield the progress that the programs of the first groups report, with a bar if its end is known."""
+    for group in view.groups[:FEW_GROUPS]:
+        if group.progress or group.hang:
+            progress, words = group.progress, f"Group {group.name}: {advancing.sentence(group, now) or 'complete'}"
+            share = None if progress is None else progress.share
+            drawn = None if share is None else cells.bar(int(share * 100), 100, words)
+            yield cells.part(f"advance/{group.name}", "p", words, " ", drawn, class_="advance")
 
 
-def _head(item: ToldSet, now: datetime) -> Piece:
+def _head(picture: Picture, item: ToldSet) -> Piece:
     view = item.view
-    numbers = f"{view.ready} of {counted(view.desired, 'group')} ready, {view.up_to_date} updated"
-    state = cells.part("state", "p", numbers, " ", cells.bar(view.ready, view.desired, numbers))
-    html = tag(
-        "div",
-        tag("h1", view.name, " ", tag("small", view.namespace)),
-        state.html,
-        [_advance(group, now) for group in view.groups[:FEW_GROUPS] if group.progress or group.hang],
-        cells.tabs(view.key, PageKind.SET),
-        id="title",
-        data_failed=cells.failed_rank(view),
-        data_groups=view.desired,
-        data_actions=offers.of_set(view),
-    )
-    return Piece("title", html, parts=(state,))
+    own = {"data_failed": cells.failed_rank(view), "data_groups": view.desired, "data_actions": offers.of_set(view)}
+    return sethead.piece(picture, item, **own)
+
+
+def _ills(view: View) -> Iterator[Piece]:
+    """Yield the groups with a problem, in the order of the matrix, each with a link to the rank that explains it."""
+    problems = [(group, rank) for group in view.groups if (rank := telling(group.ranks)) is not None]
+    for group, rank in problems[:LISTED]:
+        href = f"{Address(kind=PageKind.SET, key=view.key).path()}?rank={quote(rank.place)}"
+        link = tag("a", rank.place, href=href, data_rank=rank.place)
+        yield cells.part(f"ill/{group.name}", "li", link, " ", first_problem(group))
+    if more := len(problems) - LISTED:
+        yield from [cells.part("ill/more", "li", f"and {counted(more, 'group')} more")] if more > 0 else []
 
 
 def _grid(picture: Picture, view: View, way: Arrangement, facts: PageFacts) -> tuple[list[str], list[Piece]]:
@@ -174,8 +193,10 @@ def _group_row(picture: Picture, group: Group, pieces: Mapping[str, Piece], *, e
     source = (group, recreation, edge)
     if key in pieces and pieces[key].source == source:
         return pieces[key]
-    why = "; ".join(filter(None, [first_problem(group), recreation]))
-    row = _row(key, f"group {group.name}", group.ranks, why, revision=group.revision if edge else "")
+    is_ill = bool(recreation) or telling(group.ranks) is not None
+    row = _row(
+        key, f"group {group.name}", group.ranks, recreation, revision=group.revision if edge else "", is_ill=is_ill
+    )
     return replace(row, source=source)
 
 
@@ -192,9 +213,10 @@ def _gathered(view: View, place: Place) -> list[Piece]:
     return [_row(f"g/{name}", name, ranks[name], counted(len(ranks[name]), "rank")) for name in sorted(ranks)]
 
 
-def _row(key: str, title: str, ranks: Sequence[Rank], why: str, *, revision: str = "") -> Piece:
+def _row(key: str, title: str, ranks: Sequence[Rank], why: str, *, revision: str = "", is_ill: bool = False) -> Piece:
     parts = tuple(map(cells.cell, ranks))
-    head = tag("th", title, role="rowheader", title=f"from here on revision {revision}" if revision else None)
+    edge = f"From here on revision {revision}" if revision else None
+    head = tag("th", title.removeprefix("group "), role="rowheader", aria_label=title, title=edge)
     row = tag(
         "tr",
         head,
@@ -202,7 +224,7 @@ def _row(key: str, title: str, ranks: Sequence[Rank], why: str, *, revision: str
         tag("td", why, class_="why") if why else None,
         id=key,
         role="row",
-        class_=" ".join(filter(None, ["ill" if why else "", "edge" if revision else "", _width(ranks)])) or None,
+        class_=" ".join(filter(None, ["ill" if is_ill else "", "edge" if revision else "", _width(ranks)])) or None,
         data_find=True,
     )
     return Piece(key, row, parts=parts)

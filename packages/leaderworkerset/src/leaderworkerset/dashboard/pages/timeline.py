@@ -77,10 +77,12 @@ def piece(picture: Picture, view: View, facts: PageFacts) -> Piece:
     end = picture.now.replace(second=0, microsecond=0) + timedelta(minutes=1)
     last_hour = [moment for moment in moments(picture, view, facts) if end - HOUR <= moment.time < end]
     unread = None if facts.knows(CORE_EVENTS) else tag("p", UNREAD if facts.is_read else READING)
-    content = joined(
-        _drawing(last_hour, end), unread, tag("ol", map(_item, reversed(last_hour[-LISTED:])), class_="events")
+    title = tag("summary", counted(len(last_hour), "moment"))
+    listed = tag(
+        "details", title, tag("ol", map(_item, reversed(last_hour[-LISTED:])), class_="events"), class_="foldable"
     )
-    return Piece("timeline-text", tag("div", content, id="timeline-text"))
+    html = tag("div", _drawing(last_hour, end), unread, listed if last_hour else None, id="timeline-text")
+    return Piece("timeline-text", html)
 
 
 def moments(picture: Picture, view: View, facts: PageFacts) -> list[Moment]:
@@ -134,7 +136,7 @@ def _of_episodes(view: View, episodes: Sequence[Episode]) -> Iterator[Moment]:
 def _drawing(last_hour: Sequence[Moment], end: datetime) -> Safe:
     """Return a row for each lane with a column for each minute; a taller mark stands for more moments."""
     rows = [_row(lane, [moment for moment in last_hour if moment.lane is lane], end) for lane in Lane]
-    scale = tag("p", tag("span", f"{end - HOUR:%H:%M}"), tag("span", "the last hour"), tag("span", f"{end:%H:%M} UTC"))
+    scale = tag("p", tag("span", f"{end - HOUR:%H:%M}"), tag("span", "The last hour"), tag("span", f"{end:%H:%M} UTC"))
     return tag("div", rows, tag("div", scale, class_="scale"), class_="lanes")
 
 
@@ -153,7 +155,7 @@ def _row(lane: Lane, last_hour: Sequence[Moment], end: datetime) -> Safe:
         role="img",
         class_=f"lane {lane.value}",
     )
-    return joined(tag("span", f"{lane.value} {len(last_hour) or ''}".strip()), drawing)
+    return joined(tag("span", f"{lane.value.capitalize()} {len(last_hour) or ''}".strip()), drawing)
 
 
 def _item(moment: Moment) -> Safe:

@@ -3,28 +3,26 @@
 from collections.abc import Iterator
 from typing import Final
 
-from msgspec.structs import replace
-
 from leaderworkerset.dashboard import offers
-from leaderworkerset.dashboard.address import Address, PageKind
+from leaderworkerset.dashboard.address import Address
 from leaderworkerset.dashboard.markup import Safe, joined, tag
-from leaderworkerset.dashboard.pages import cells
+from leaderworkerset.dashboard.pages import cells, sethead, totals
 from leaderworkerset.dashboard.pages.page import Page, PageFacts
-from leaderworkerset.dashboard.picture import Picture, ToldWhole
+from leaderworkerset.dashboard.picture import Picture
 from leaderworkerset.dashboard.pieces import Piece, Rendering, region
 from leaderworkerset.diagnosis.document import headline, lines
 from leaderworkerset.views.disaggregation import PartView
+from leaderworkerset.views.health.verdict import AS_DESIRED
 from leaderworkerset.views.wording import counted
-
-HEADER: Final = ("LeaderWorkerSet", "slice", "role", "revision", "verdict", "ready", "groups", "cause")
 
 
 def frame(address: Address, rendering: Rendering) -> Safe:
     """Return the page with its regions."""
-    table = cells.table(
-        "plain", HEADER, region("tbody", "rows", rendering), f"The LeaderWorkerSets of {address.key.name}"
+    return joined(
+        region("header", "head", rendering),
+        region("div", "cause", rendering),
+        region("ul", "rows", rendering, class_="roles", aria_label=f"The LeaderWorkerSets of {address.key.name}"),
     )
-    return joined(region("header", "head", rendering), region("div", "cause", rendering), table)
 
 
 def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
@@ -35,9 +33,9 @@ def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
     item = picture.told_whole(whole)
     return {
         "trouble": cells.trouble(picture),
-        "head": [_head(item)],
+        "head": [sethead.piece(picture, item, data_actions=offers.of_whole(whole))],
         "cause": [cells.cause_piece("cause-text", item.told)],
-        "rows": [_row(picture, part) for part in whole.parts],
+        "rows": [_row(picture, part, has_slices=len({part.slice for part in whole.parts}) > 1) for part in whole.parts],
         "scale-role": [_role(name, groups) for name, groups in offers.roles(whole).items()],
     }
 
@@ -54,41 +52,40 @@ def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
     yield from (headline(part.told) for part in item.parts)
 
 
-def _head(item: ToldWhole) -> Piece:
-    whole = item.view
-    roles = "; ".join(f"{role.name}: {role.ready} of {counted(role.desired, 'group')} ready" for role in whole.roles)
-    html = tag(
-        "div",
-        tag("h1", whole.name, " ", tag("small", f"{whole.namespace} · DisaggregatedSet")),
-        tag("p", roles, " ", cells.bar(whole.ready, whole.desired, roles)),
-        tag("p", f"rollout: {whole.rollout}"),
-        id="title",
-        data_actions=offers.of_whole(whole),
-    )
-    return Piece("title", html)
-
-
 def _role(name: str, groups: int) -> Piece:
     """Return the entry of a role in the list of roles, with its number of groups."""
     return cells.part(f"role/{name}", "option", name, value=name, data_groups=groups)
 
 
-def _row(picture: Picture, part: PartView) -> Piece:
-    view, diagnosis, key = part.view, picture.told(part.view).told, f"p/{part.view.name}"
-    strip = cells.strip(f"{key}/groups", view)
-    row = cells.row(
-        key,
-        cells.link(PageKind.SET, view.key, view.name),
-        part.slice,
-        part.role,
-        part.revision,
-        cells.verdict(diagnosis),
-        f"{view.ready} of {view.desired}",
-        strip.html,
-        f"{diagnosis.code} {diagnosis.sentence}".strip(),
-        find=view.name,
+def _row(picture: Picture, part: PartView, *, has_slices: bool) -> Piece:
+    """Return a LeaderWorkerSet of the set: its state, its facts, and the tabs of its pages."""
+    view, item, key = part.view, picture.told(part.view), f"p/{part.view.name}"
+    state = cells.part(
+        f"{key}/state",
+        "p",
+        cells.verdict(item.told),
+        " ",
+        cells.since(picture, item),
+        tag("span", cells.meter([view]), f" {view.ready} of {counted(view.desired, 'group')} ready", class_="groups"),
+        class_="state",
     )
-    return replace(row, parts=(strip,))
+    calm = item.told.verdict in AS_DESIRED
+    why = cells.part(
+        f"{key}/why", "p", None if calm else cells.sentence(item.told.sentence, item.told.target), class_="why"
+    )
+    facts = {"Slice": part.slice if has_slices else "", "Revision": part.revision, "Image": totals.image(view)}
+    entries = [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts.items() if value]
+    html = tag(
+        "li",
+        tag("h2", part.role, " ", tag("small", view.name)),
+        state.html,
+        tag("dl", entries, class_="facts"),
+        why.html,
+        cells.tabs(view.key, None),
+        id=key,
+        data_find=view.name,
+    )
+    return Piece(key, html, parts=(state, why))
 
 
 PAGE: Final = Page(title=lambda address: address.key.name, frame=frame, render=render, text=text)

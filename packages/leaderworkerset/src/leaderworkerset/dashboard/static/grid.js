@@ -14,6 +14,10 @@ export function start() {
   grid.addEventListener("keydown", move);
   grid.addEventListener("focusin", (event) => reach(event.target.closest("td[id]")));
   grid.addEventListener("click", (event) => show(event.target.closest("td[id]")));
+  document.getElementById("ills").addEventListener("click", (event) => {
+    const cell = document.getElementById(`c/${event.target.closest("[data-rank]")?.dataset.rank}`);
+    if (cell) event.preventDefault(), show(cell);
+  });
   pane.addEventListener("keydown", (event) => event.key === "Escape" && hide());
   const asked = new URLSearchParams(location.search).get("rank");
   if (asked) show(document.getElementById(`c/${asked}`));

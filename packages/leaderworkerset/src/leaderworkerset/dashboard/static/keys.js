@@ -8,13 +8,22 @@ export function start() {
   document.addEventListener("keydown", press);
   document.getElementById("help-button").addEventListener("click", () => help.showModal());
   document.getElementById("help-close").addEventListener("click", () => help.close());
+  document.addEventListener("click", (event) => event.target.closest("#menu > div, #menu[open] > summary") || close());
+  document.addEventListener("change", ({ target: { dataset, value } }) => {
+    if (dataset.go) location.href = new URL(dataset.go + encodeURIComponent(value), document.baseURI).href;
+  });
   times();
   setInterval(times, 10_000);
   onChange(times);
   document.addEventListener("shown", times); // of the pane of a rank
 }
 
+function close() {
+  document.getElementById("menu").open = false;
+}
+
 function press(event) {
+  if (event.key === "Escape") close();
   const isTyping = event.target.closest("input, textarea, dialog[open]");
   if (isTyping || event.ctrlKey || event.altKey || event.metaKey) return;
   if (event.key === "/") search.focus();

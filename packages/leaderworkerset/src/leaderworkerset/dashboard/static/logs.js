@@ -1,7 +1,6 @@
 // Lines of several ranks, merged by time or side by side. Everything a program printed is shown as text, never as HTML.
 import { follow } from "./connection.js";
 import { download } from "./saving.js";
-import { onChange } from "./stream.js";
 
 const MOST = 10_000; // lines that are kept; the oldest go first
 const root = document.getElementById("logs");
@@ -13,25 +12,59 @@ let stop = () => {};
 let isBeside = false;
 let follows = true;
 let wanted = null; // the first error of all ranks, until its line is there
+let tail = 500; // past lines of each rank
 
 export function start() {
   if (!root) return;
   const { failed } = document.getElementById("title").dataset;
-  if (failed && !new URLSearchParams(location.search).has("rank")) remember([failed]);
-  check();
-  onChange(check); // boxes that the server sent again are not checked
-  document.getElementById("ranks").addEventListener("change", choose);
+  if (failed && !chosen().length) remember([failed]);
+  const field = document.getElementById("choice");
+  field.addEventListener("change", () => {
+    choose([...chosen(), ...field.value.split(/[\s,]+/).filter(Boolean)]);
+    field.value = "";
+  });
+  document.getElementById("chips").addEventListener("click", ({ target: { dataset } }) => {
+    if (dataset.drop) choose(chosen().filter((one) => one !== dataset.drop));
+    if (dataset.add) choose([...chosen(), dataset.add]);
+  });
   button("layout", (on) => ((isBeside = on), paint()));
   button("follow", (on) => ((follows = on), on && toEnd()));
+  document.getElementById("earlier").addEventListener("click", earlier);
   document.getElementById("first-error").addEventListener("click", firstError);
   document.getElementById("save").addEventListener("click", save);
   words.addEventListener("input", paint);
   read();
 }
 
-function check() {
-  const places = new URLSearchParams(location.search).getAll("rank");
-  for (const one of document.querySelectorAll("input[name=rank]")) one.checked = places.includes(one.value);
+// The chosen ranks are in the address; none chosen: every leader.
+function chosen() {
+  return new URLSearchParams(location.search).getAll("rank");
+}
+
+function choose(places) {
+  remember(new Set(places));
+  read();
+}
+
+function chips() {
+  const own = chosen().map((place) => chip(`${place} ×`, { drop: place }, `Remove ${place}`));
+  const more = Object.entries({ "*/0": "leaders", failed: "failed ranks" }).filter(([one]) => !chosen().includes(one));
+  const offers = more.map(([one, words]) => chip(`+ ${words}`, { add: one }, `Add ${words}`));
+  const none = Object.assign(document.createElement("span"), { className: "hint", textContent: own.length ? "" : "Every leader" });
+  document.getElementById("chips").replaceChildren(none, ...own, ...offers);
+}
+
+function chip(text, data, label) {
+  const one = Object.assign(document.createElement("button"), { type: "button", textContent: text, title: label, ariaLabel: label });
+  Object.assign(one.dataset, data);
+  if (data.drop) one.ariaPressed = "true";
+  return one;
+}
+
+function earlier() {
+  tail = Math.min(tail * 4, 8000);
+  if (follows) document.getElementById("follow").click();
+  read();
 }
 
 function button(id, use) {
@@ -41,15 +74,6 @@ function button(id, use) {
     one.setAttribute("aria-pressed", on);
     use(on);
   });
-}
-
-function chosen() {
-  return [...document.querySelectorAll("input[name=rank]:checked")].map((one) => one.value);
-}
-
-function choose() {
-  remember(chosen());
-  read();
 }
 
 function remember(places) {
@@ -63,13 +87,15 @@ function remember(places) {
 function read() {
   stop();
   lines.length = 0;
+  output.textContent = "";
+  chips();
   paint();
-  const query = new URLSearchParams(new URLSearchParams(location.search).getAll("rank").map((place) => ["rank", place]));
+  const query = new URLSearchParams([...chosen().map((place) => ["rank", place]), ["tail", tail]]);
   const newest = new Map();
   let before = new Map();
   stop = follow(`${root.dataset.source}?${query}`, "", ({ name, data }) => {
     if (name === "begin") before = new Map(newest);
-    if (name === "end") output.textContent = "the stream has ended";
+    if (name === "end") output.textContent = "The stream has ended";
     if (name === "refused") output.textContent = data;
     if (name !== "lines") return;
     const found = data.split("\n").map((one) => JSON.parse(one)).filter((one) => !(one.time <= before.get(one.rank)));
@@ -106,7 +132,7 @@ function paragraph(line) {
   if (line.error) one.className = "error";
   one.dataset.at = line.rank + line.time;
   const place = document.createElement("b");
-  place.textContent = isBeside ? `${line.time.slice(11, 19)} ` : `${line.time.slice(11, 23)} ${line.rank} `;
+  place.textContent = isBeside ? `${line.time.slice(11, 19)} ` : `${line.time.slice(11, 23).replace("Z", "")} ${line.rank} `;
   one.append(place, line.text);
   return one;
 }
@@ -135,29 +161,27 @@ function paint() {
 
 // The first error of the chosen ranks, or of all: the server searches their logs. Its rank is chosen, too.
 async function firstError() {
-  output.textContent = "searching all ranks …";
+  output.textContent = "Searching all ranks …";
   const query = new URLSearchParams(chosen().map((place) => ["rank", place]));
   try {
     const answer = await fetch(`${document.getElementById("first-error").dataset.source}?${query}`);
     wanted = await answer.json();
   } catch (error) {
     wanted = null;
-    return (output.textContent = `the search broke: ${error.message}`);
+    return (output.textContent = `The search failed: ${error.message}`);
   }
-  if (!wanted) return (output.textContent = "no line names an error");
+  if (!wanted) return (output.textContent = "No line names an error");
   document.getElementById("follow").setAttribute("aria-pressed", (follows = false));
   if (point()) return;
-  const box = document.querySelector(`input[name=rank][value='${wanted.rank}']`);
-  if (!box || box.checked) return (output.textContent = `${wanted.rank}: ${wanted.text}`);
-  box.checked = true;
-  choose();
+  if (chosen().includes(wanted.rank)) return (output.textContent = `${wanted.rank}: ${wanted.text}`);
+  choose([...chosen(), wanted.rank]);
 }
 
 // Moves to the line that is wanted, if it is there.
 function point() {
   const found = wanted && [...box.querySelectorAll("p.error")].find((one) => one.dataset.at === wanted.rank + wanted.time);
   if (!found) return false;
-  output.textContent = `the first error of ${wanted.read} ranks: ${wanted.rank}`;
+  output.textContent = `The first error of ${wanted.read} ranks: ${wanted.rank}`;
   wanted = null;
   found.tabIndex = -1;
   found.scrollIntoView({ block: "center" });

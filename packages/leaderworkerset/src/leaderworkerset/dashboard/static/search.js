@@ -19,8 +19,8 @@ export function start() {
   });
   search.addEventListener("focus", ask);
   for (const one of [search, results]) one.addEventListener("keydown", press);
-  document.addEventListener("focusin", (event) => event.target.closest("nav.pages") || close());
-  document.addEventListener("click", (event) => event.target.closest("nav.pages") || close());
+  document.addEventListener("focusin", (event) => event.target.closest(".find") || close());
+  document.addEventListener("click", (event) => event.target.closest(".find") || close());
 }
 
 function filter() {

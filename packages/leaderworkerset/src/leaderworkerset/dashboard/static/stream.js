@@ -63,7 +63,7 @@ function beat() {
   if (seconds > SILENCE && !document.hidden) isLost = true;
   const isOld = document.getElementById("trouble-text") !== null;
   pulse.className = `pulse ${isLost ? "lost" : isOld ? "" : "live"}`;
-  pulse.textContent = isLost ? `✕ not connected, ${age} old` : isOld ? "⚠ old: no answer from the API server" : `● live, ${age}`;
+  pulse.textContent = isLost ? `✕ Not connected, ${age} old` : isOld ? "⚠ Old: no answer from the API server" : `● Live ${age}`;
 }
 
 function change(use, data) {

@@ -5,6 +5,7 @@ from tests.dashboardhouse import open_house
 from tests.unit.leaderworkerset.dashboard.test_pages import web
 
 from leaderworkerset.dashboard import firsterror
+from leaderworkerset.dashboard.logstream import RankChoice
 
 
 def test_first_error_is_the_earliest_of_all_ranks() -> None:
@@ -34,8 +35,8 @@ def test_lines_without_an_error_have_no_first_error() -> None:
 
 def test_search_covers_groups_with_a_problem_or_named_ranks() -> None:
     view = web(ready=False)
-    assert {rank.place for rank in firsterror.searched(view, frozenset({"1/1"}))} == {"1/1"}
-    assert len(firsterror.searched(web(), frozenset())) == 4
+    assert {rank.place for rank in firsterror.searched(view, RankChoice(frozenset({"1/1"})))} == {"1/1"}
+    assert len(firsterror.searched(web(), RankChoice())) == 4
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """Pages as functions from a picture to pieces, with the same answers as `lws get`, `explain` and `rollout status`."""
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -16,7 +17,15 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, POD_METRICS, PODS, STATEFULSETS, Resource
 from leaderworkerset.api import labels
-from leaderworkerset.dashboard.address import Address, Arrangement, NoSuchPageError, PageForm, PageKind, parse
+from leaderworkerset.dashboard.address import (
+    Address,
+    Arrangement,
+    NoSuchPageError,
+    PageForm,
+    PageKind,
+    StateFilter,
+    parse,
+)
 from leaderworkerset.dashboard.hub import PAGES
 from leaderworkerset.dashboard.pages import cells, ranktable, totals
 from leaderworkerset.dashboard.pages.page import PageFacts
@@ -30,7 +39,7 @@ from leaderworkerset.views.groups import View, view
 from leaderworkerset.views.health.verdict import Verdict
 
 KEY = ObjectKey("default", "web")
-REGIONS = ("head", "rows", "episode-logs", "episode-events")
+REGIONS = ("head", "circumstances", "rows", "episode-logs", "episode-events")
 STUCK = Diagnosis(
     target="web", namespace="default", verdict=Verdict.STUCK, sentence="no node has <enough> cpu", code="LWS-E036"
 )
@@ -70,10 +79,42 @@ def html(shown: Rendering, region: str) -> str:
 def test_most_urgent_set_comes_first_with_its_cause() -> None:
     healthy, stuck = web(metadata={"name": "fine"}), web(ready=False)
     shown = rendered(picture(healthy, stuck, diagnoses={KEY: STUCK}), PageKind.NOW)
-    assert [piece.key for piece in shown["sets"]] == ["s/default/web", "s/default/fine"]
-    assert '<a href="causes/LWS-E036"><code>LWS-E036</code></a> no node has &lt;enough&gt; cpu' in shown["sets"][0].html
-    assert shown["sets"][0].says == "web is stuck: LWS-E036: no node has <enough> cpu"
-    assert "2 LeaderWorkerSets: 1 healthy, 1 stuck" in html(shown, "summary")
+    (cause,) = shown["problems"]
+    assert (cause.key, [part.key for part in cause.parts[1:]]) == ("cause/LWS-E036", ["s/default/web"])
+    assert [piece.key for piece in shown["healthy"]] == ["s/default/fine"]
+    assert 'href="causes/LWS-E036"' in cause.html
+    assert "No node has &lt;enough&gt; cpu" in cause.html
+    assert cause.says == "web is stuck: LWS-E036: no node has <enough> cpu"
+
+
+def test_sets_with_one_cause_are_one_entry() -> None:
+    views = [web(ready=False, metadata={"name": f"w{number}"}) for number in range(6)]
+    diagnoses = {view.key: replace(STUCK, target=view.name, title="too little cpu") for view in views}
+    (cause,) = rendered(picture(*views, diagnoses=diagnoses), PageKind.NOW)["problems"]
+    assert "<strong>Too little cpu</strong>" in cause.html
+    assert cause.says == "6 sets: LWS-E036: Too little cpu"
+    assert "<details>" in cause.html, "many sets are listed after a click"
+    (alone,) = rendered(picture(views[0], diagnoses=diagnoses), PageKind.NOW)["problems"]
+    assert "<details open>" in alone.html
+
+
+def test_filter_shows_only_sets_in_its_state() -> None:
+    found = picture(web(metadata={"name": "fine"}), web(ready=False), diagnoses={KEY: STUCK})
+    tiles = [re.sub("<[^>]*>", "", piece.html) for piece in rendered(found, PageKind.NOW)["filters"]]
+    assert tiles == ["2 Sets", "1 Problems", "1 Healthy"]
+    shown = rendered(found, PageKind.NOW, state=StateFilter.HEALTHY)
+    assert ("problems" in shown, [piece.key for piece in shown["healthy"]]) == (False, ["s/default/fine"])
+    assert 'href=".?state=healthy"' in html(shown, "filters")
+
+
+def test_line_of_a_set_has_its_image_and_accelerators() -> None:
+    found = web(groups=2, size=4)
+    container = {"name": "main", "image": "a.example.com/ml/vllm:v0.11", "resources": {"limits": {"nvidia.com/gpu": 8}}}
+    found.object["spec"]["leaderWorkerTemplate"]["workerTemplate"] = {"spec": {"containers": [container]}}
+    line = html(rendered(picture(found), PageKind.NOW), "healthy")
+    assert ">64 GPUs<" in line
+    assert ">vllm:v0.11<" in line
+    assert " 2/2<" in line
 
 
 def test_healthy_set_ignores_an_earlier_diagnosis() -> None:
@@ -106,23 +147,34 @@ def test_pod_terminated_on_request_is_not_a_problem(code: int, condition: CellSt
 
 def test_steps_with_commands_have_a_copy_button() -> None:
     stuck = replace(STUCK, steps=("ask who owns <node>", "lws -n default logs web"))
-    html = rendered(picture(web(ready=False), diagnoses={KEY: stuck}), PageKind.NOW)["sets"][0].html
+    html = rendered(picture(web(ready=False), diagnoses={KEY: stuck}), PageKind.NOW)["problems"][0].html
     assert html.count("data-copy=") == 1
     assert 'data-copy="lws -n default logs web"' in html
-    assert "ask who owns &lt;node&gt;" in html
+    assert "Ask who owns &lt;node&gt;" in html
 
 
 def test_totals_count_accelerators_of_all_desired_groups() -> None:
     ready = web(groups=2, size=4)
     container = {"name": "main", "image": "a", "resources": {"limits": {"nvidia.com/gpu": 8, "rdma/hca": 1}}}
     ready.object["spec"]["leaderWorkerTemplate"]["workerTemplate"] = {"spec": {"containers": [container]}}
-    assert totals.accelerators([ready]) == totals.Accelerators(64, 64)
+    assert totals.accelerators([ready]) == totals.Accelerators(64, 64, 0)
+
+
+def test_totals_count_accelerators_of_groups_that_are_not_ready() -> None:
+    ill = web(groups=2, size=2, ready=False)
+    container = {"name": "main", "image": "a", "resources": {"limits": {"nvidia.com/gpu": 8}}}
+    ill.object["spec"]["leaderWorkerTemplate"]["workerTemplate"] = {"spec": {"containers": [container]}}
+    for own in ill.pods[:2]:
+        own["spec"]["nodeName"] = "a"
+    found = view(ill.object, ill.pods)
+    assert totals.accelerators([found]) == totals.Accelerators(32, 0, 16)
+    assert "32, 16 idle" in html(rendered(picture(found), PageKind.SET), "facts")
 
 
 def test_cause_page_explains_it_and_lists_its_sets() -> None:
     found = picture(web(ready=False), diagnoses={KEY: STUCK})
     shown = rendered(found, PageKind.CAUSE, episode="LWS-E036")
-    assert BY_CODE["LWS-E036"].title in html(shown, "head")
+    assert cells.sentence(BY_CODE["LWS-E036"].title) in html(shown, "head")
     assert [piece.key for piece in shown["rows"]] == ["r/default/web"]
 
 
@@ -140,11 +192,17 @@ def test_the_style_has_the_glyph_of_every_state() -> None:
         assert f'.grid td{selector}::before {{ content: "{glyph}"; content: "{glyph}" / ""; }}' in style
 
 
-def test_strip_is_bounded_and_counts_the_rest() -> None:
-    large = view(builders.leaderworkerset_object(replicas=20_000, size=4), [])
-    strip = cells.strip("s", large).html
-    assert strip.count("<i ") == cells.STRIP
-    assert strip.endswith(" and 19000 more</span></span>")
+def test_matrix_lists_groups_with_a_problem_above_it() -> None:
+    lws = builders.leaderworkerset_object(replicas=9, size=1)
+    pods = [builders.leader_pod(lws, index, ready=False) for index in range(9)]
+    for own in pods:
+        state = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off"}}
+        own["status"] = {"phase": "Running", "containerStatuses": [{"name": "main", "ready": False, "state": state}]}
+    shown = rendered(picture(view(lws, pods)), PageKind.SET)
+    assert [piece.key for piece in shown["ills"]] == [*(f"ill/{group}" for group in range(6)), "ill/more"]
+    assert 'data-rank="0/0"' in shown["ills"][0].html
+    assert [piece.key for piece in shown["rows"]] == [f"g/{group}" for group in range(9)], "the order is kept"
+    assert all('class="ill' in piece.html for piece in shown["rows"])
 
 
 def test_the_table_of_ranks_shows_use_only_if_measured() -> None:
@@ -209,14 +267,13 @@ def test_keys_are_unique_and_ids_of_their_elements(kind: PageKind, form: PageFor
 def test_disaggregated_set_is_one_item_with_its_parts() -> None:
     whole = seen(part("prefill", 2), part("decode", 1, ready=0))
     found = picture(*(one.view for one in whole.parts), sets=[whole])
-    now = rendered(found, PageKind.NOW)
-    assert "2 LeaderWorkerSets: 2 progressing; 1 DisaggregatedSet: 1 progressing" in html(now, "summary")
-    assert '<dt>LeaderWorkerSets</dt><dd id="totals/LeaderWorkerSets">0 of 2 healthy' in html(now, "totals")
-    assert '<dt>DisaggregatedSets</dt><dd id="totals/DisaggregatedSets">0 of 1 healthy' in html(now, "totals")
-    (item,) = now["sets"]
-    assert (item.key, item.html.count('class="set')) == ("w/default/split", 3)
+    text = [*PAGES[PageKind.NOW].text(found, Address(kind=PageKind.NOW), PageFacts())]
+    assert text[0].endswith("2 LeaderWorkerSets: 2 progressing; 1 DisaggregatedSet: 1 progressing")
+    (item,) = rendered(found, PageKind.NOW)["progressing"]
+    assert item.key == "w/default/split"
     shown = rendered(found, PageKind.WHOLE, key=ObjectKey("default", "split"))
-    assert "prefill: 2 of 2 groups ready; decode: 0 of 1 group ready" in html(shown, "head")
+    assert "2 of 3 groups ready" in html(shown, "head")
+    assert html(shown, "rows").count('aria-label="Pages of ') == 2, "each role has the tabs of a set"
     assert [piece.key for piece in shown["rows"]] == [f"p/{one.view.name}" for one in whole.parts]
     assert disaggregatedset_object()["metadata"]["name"] == "split"
 
@@ -252,7 +309,7 @@ def test_a_rollout_shows_done_and_remaining_steps() -> None:
     shown = rendered(found, PageKind.ROLLOUT, facts={STATEFULSETS: [statefulset]})
     steps = [piece.html.partition("<td>")[2].partition("<")[0] for piece in shown["rows"]]
     assert steps == ["○ to come", "○ to come", "◐ starting"]
-    assert "0 of 3 groups updated and ready, 1 starting" in html(shown, "head")
+    assert "0 of 3 groups updated and ready, 1 starting" in html(shown, "progress")
     assert [piece.key for piece in shown["steps"]]
 
 
@@ -266,48 +323,69 @@ def test_topology_shows_usage_and_where_a_group_fits() -> None:
     container = {"name": "main", "image": "a", "resources": {"requests": {"cpu": "500m"}}}
     asking.object["spec"]["leaderWorkerTemplate"]["workerTemplate"] = {"spec": {"containers": [container]}}
     shown = rendered(picture(asking), PageKind.TOPOLOGY, facts={NODES: racks, PODS: [ours, others]})
-    assert "2 nodes, 2 ready, 2 domains by topology.kubernetes.io/rack" in html(shown, "summary")
-    assert "2 of 8 " in shown["nodes"][0].html
-    assert "cpu: sets 2, others 4" in shown["nodes"][0].html
-    assert [text.partition("<")[0] for text in shown["fits"][0].html.split("<td>")[1:]] == ["2 pods", "3", "2", "1", ""]
+    facts = re.findall("<dd>(.*?)</dd>", html(shown, "summary"))
+    assert facts == ["2, 2 ready", "2 by topology.kubernetes.io/rack", "16 / 16"]
+    assert [piece.key for piece in shown["racks"]] == ["rack/r1", "rack/r2"]
+    assert fits_of(asking, racks, [ours, others]) == ["3 groups fit in all", "Fits 2", "Fits 1"]
 
 
-def test_topology_omits_nothing_silently() -> None:
-    nodes = [of(f"n{index:02}", GPUS) for index in range(20)]
+def test_topology_shows_a_square_for_each_accelerator() -> None:
+    node, other = of("a", GPUS), pod("x", "a")
+    ours = pod("web-0", "a", **{"nvidia.com/gpu": "3"})
+    ours["metadata"] |= {"namespace": "default", "labels": {labels.NAME: "web"}}
+    other["spec"]["containers"][0]["resources"] = {"requests": {"nvidia.com/gpu": "2"}}
+    shown = rendered(picture(web()), PageKind.TOPOLOGY, facts={NODES: [node], PODS: [ours, other]})
+    (rack,) = shown["racks"]
+    squares = (
+        '<rect class="s1" x="0" width="3" height="1"></rect><rect class="others" x="3" width="2" height="1"></rect>'
+    )
+    assert squares in rack.html
+    assert 'title="a: 3 of 8 GPUs free; default/web 3; other pods 2"' in rack.html
+
+
+def test_topology_counts_free_devices_by_node() -> None:
+    nodes = [of("a", GPUS), of("b", GPUS)]
+    over = pod("x", "a")
+    over["spec"]["containers"][0]["resources"] = {"requests": {"nvidia.com/gpu": "16"}}
+    shown = rendered(picture(), PageKind.TOPOLOGY, facts={NODES: nodes, PODS: [over]})
+    assert "<dt>GPUs free</dt><dd>8 / 16</dd>" in html(shown, "summary"), "a failed device does not hide free ones"
+
+
+def test_topology_omits_nothing() -> None:
+    nodes = [of(f"n{index:02}", GPUS) for index in range(70)]
     for index, node in enumerate(nodes):
         node["metadata"]["labels"] = {"topology.kubernetes.io/rack": f"r{index:02}"}
-    views = [asking({"cpu": f"{number % 60}m"}, size=1) for number in range(300)]
+    views = [asking({"cpu": f"{number}m"}, size=1) for number in range(300)]
     shown = rendered(picture(*views), PageKind.TOPOLOGY, facts={NODES: nodes, PODS: []})
-    rows = [piece.html for piece in shown["fits"]]
-    assert len(rows) == 51
-    assert all("and 4 sets alike" in row for row in rows[:50]), "equal groups share a row"
-    assert "and 50 sets more" in rows[50]
-    assert "20 domains by topology.kubernetes.io/rack, of which the first 12 are shown" in html(shown, "summary")
-    assert " of 8 free" in shown["nodes"][0].html
+    assert len(shown["racks"]) == 70
+    assert len(shown["sets"]) == 301
 
 
 def fits_of(found: View, nodes: list[JSONObject], pods: list[JSONObject] | None = None) -> list[str]:
     """Return how many groups of a set would fit: in all, then in each domain."""
-    shown = rendered(picture(found), PageKind.TOPOLOGY, facts={NODES: nodes, PODS: pods or []})
-    return [text.partition("<")[0] for text in shown["fits"][0].html.split("<td>")[2:-1]]
+    facts = {NODES: nodes, PODS: pods or []}
+    shown = rendered(picture(found), PageKind.TOPOLOGY, facts=facts, other=str(found.key))
+    words = re.sub("<[^>]*>", "", html(shown, "fit"))
+    return [words, *re.findall(">(Fits [0-9]+)<", html(shown, "racks"))]
 
 
 def test_topology_names_the_nodes_that_block_a_group() -> None:
     small, big = {"cpu": "1", "pods": "110"}, {"cpu": "8", "pods": "110"}
     nodes = [of(f"n{index}", small) for index in range(5)] + [of("cordoned", big), of("held", big)]
     nodes[5]["spec"] = {"unschedulable": True}
-    facts = {NODES: nodes, PODS: [pod("other", "held", cpu="6")]}
-    (row,) = rendered(picture(asking({"cpu": "4"}, size=2)), PageKind.TOPOLOGY, facts=facts)["fits"]
-    assert "<td>0</td><td>cpu: held, n0, n1 and 3 more; taint: cordoned</td>" in row.html
-    facts = {NODES: [of("only", big)], PODS: []}
-    (row,) = rendered(picture(asking({"cpu": "5"}, size=2)), PageKind.TOPOLOGY, facts=facts)["fits"]
-    assert "<td>0</td><td>the nodes with space are too few, or in taken domains</td>" in row.html
+    (words, _) = fits_of(asking({"cpu": "4"}, size=2), nodes, [pod("other", "held", cpu="6")])
+    assert words == "No further group fits: cpu: held, n0, n1 and 3 more; taint: cordoned"
+    (words, _) = fits_of(asking({"cpu": "5"}, size=2), [of("only", big)])
+    assert words == "No further group fits: the nodes with space are too few, or in taken domains"
 
 
 def test_topology_shows_zones_next_to_racks() -> None:
     node = of("a", GPUS)
     node["metadata"]["labels"] = {"topology.kubernetes.io/rack": "r1", "topology.kubernetes.io/zone": "z1"}
-    (row,) = rendered(picture(), PageKind.TOPOLOGY, facts={NODES: [node], PODS: []})["nodes"]
+    facts = {NODES: [node], PODS: []}
+    (rack,) = rendered(picture(), PageKind.TOPOLOGY, facts=facts)["racks"]
+    assert rack.key == "rack/z1 / r1"
+    (row,) = rendered(picture(), PageKind.TOPOLOGY, facts=facts, form=PageForm.TABLE)["nodes"]
     assert "<td>z1 / r1</td>" in row.html
 
 
@@ -319,10 +397,10 @@ def asking(amounts: JSONObject, *, size: int, **metadata: Any) -> View:
     return view(lws, [])
 
 
-@pytest.mark.parametrize(("nodes", "groups"), [(2, "0"), (4, "1"), (9, "2")])
+@pytest.mark.parametrize(("nodes", "groups"), [(2, "Fits 0"), (4, "Fits 1"), (9, "Fits 2")])
 def test_topology_reads_missing_requests_from_the_limits(nodes: int, groups: str) -> None:
     listed = [of(f"n{index}", {"cpu": "8", "pods": "110", "nvidia.com/gpu": "8"}) for index in range(nodes)]
-    assert fits_of(asking({"nvidia.com/gpu": 8}, size=4), listed) == [groups]
+    assert fits_of(asking({"nvidia.com/gpu": 8}, size=4), listed)[1:] == [groups]
 
 
 def test_topology_gives_exclusive_groups_their_own_domain() -> None:
@@ -330,10 +408,10 @@ def test_topology_gives_exclusive_groups_their_own_domain() -> None:
     for node in listed:
         node["metadata"]["labels"] = {"rack": node["metadata"]["name"]}
     free = asking({"cpu": "1"}, size=2, annotations={labels.EXCLUSIVE_TOPOLOGY: "rack"})
-    assert fits_of(free, listed) == ["3", "1", "1", "1"]
+    assert fits_of(free, listed) == ["3 groups fit in all", "Fits 1", "Fits 1", "Fits 1"]
     leader = builders.leader_pod(free.object)
     leader["spec"]["nodeName"] = "n1"
-    assert fits_of(view(free.object, [leader]), listed) == ["2", "1", "0", "1"]
+    assert fits_of(view(free.object, [leader]), listed) == ["2 groups fit in all", "Fits 1", "Fits 0", "Fits 1"]
 
 
 def test_topology_cost_does_not_multiply_by_sets() -> None:
@@ -348,7 +426,7 @@ def test_topology_cost_does_not_multiply_by_sets() -> None:
 def test_topology_reports_unknown_usage_without_pods() -> None:
     shown = rendered(picture(web()), PageKind.TOPOLOGY, facts={NODES: [of("a", GPUS)]})
     assert "what is free is not known" in html(shown, "summary")
-    assert shown["fits"] == []
+    assert shown["fit"] == []
 
 
 @pytest.mark.parametrize(
@@ -360,7 +438,7 @@ def test_unknown_addresses_have_no_page(path: str) -> None:
         parse(path, {})
 
 
-@pytest.mark.parametrize("query", [{"by": "x"}, {"as": "x"}, {"by": ""}])
+@pytest.mark.parametrize("query", [{"by": "x"}, {"as": "x"}, {"by": ""}, {"state": "x"}])
 def test_unknown_queries_have_no_page(query: dict[str, str]) -> None:
     with pytest.raises(NoSuchPageError):
         parse("sets/a/b", query)
@@ -381,6 +459,16 @@ def test_ranks_are_grouped_by_racks_of_their_nodes() -> None:
     assert [piece.key for piece in shown["rows"]] == ["g/r1", "g/without a label topology.kubernetes.io/rack"]
     unknown = rendered(found, PageKind.SET, arrangement=Arrangement.RACK)
     assert [piece.key for piece in unknown["rows"]] == ["g/no node names its rack"]
+
+
+def test_equal_failures_are_one_row() -> None:
+    records = [replace(FULL, number=number, failure=f"CUDA out of memory at step {number}") for number in range(1, 9)]
+    address = Address(kind=PageKind.HISTORY, key=KEY)
+    shown = PAGES[PageKind.HISTORY].render(picture(), address, PageFacts(episodes=[*records, BARE]))
+    assert [piece.key for piece in shown["rows"]] == ["e/1/1", "e/0/8"]
+    row = shown["rows"][1].html
+    assert "<strong>8 × CUDA out of memory at step 8</strong>" in row  # noqa: RUF001
+    assert 'href="sets/default/web/history/0/8?with=0/7"' in row
 
 
 def test_recorded_failures_are_listed_with_the_newest_first() -> None:
@@ -408,7 +496,7 @@ def test_recorded_failures_are_listed_with_the_newest_first() -> None:
 )
 def test_missing_failure_record_gives_the_reason(facts: PageFacts, episode: str, said: str) -> None:
     address = Address(kind=PageKind.HISTORY, key=KEY, episode=episode)
-    assert said in html(PAGES[PageKind.HISTORY].render(picture(), address, facts), "head")
+    assert said in html(PAGES[PageKind.HISTORY].render(picture(), address, facts), "circumstances")
     assert said in "\n".join(PAGES[PageKind.HISTORY].text(picture(), address, facts))
 
 

@@ -11,6 +11,7 @@ from tests.unit.leaderworkerset.dashboard.test_pages import html, picture, web
 from kuberuntime.objects import timestamps
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CORE_EVENTS
+from leaderworkerset.api.episode import ContainerEnd, RankEnd, RunEnd
 from leaderworkerset.dashboard.address import Address, NoSuchPageError, PageKind, parse
 from leaderworkerset.dashboard.hub import PAGES
 from leaderworkerset.dashboard.pages import timeline
@@ -99,11 +100,8 @@ def test_timeline_reports_events_that_were_not_read() -> None:
 
 def test_two_recorded_failures_are_shown_side_by_side() -> None:
     facts = PageFacts(episodes=[FULL, BARE])
-    listed = PAGES[PageKind.HISTORY].render(picture(), Address(kind=PageKind.HISTORY, key=PROD), facts)
-    link = "sets/prod/web/history/1/1?with=0/3"
-    assert link in html(listed, "rows")
-    path, _, other = link.partition("?with=")
-    address = parse(path, {"with": other})
+    path = "sets/prod/web/history/1/1"
+    address = parse(path, {"with": "0/3"})
     shown = PAGES[PageKind.HISTORY].render(picture(), address, facts)
     left, right = (piece.html for piece in shown["pair"])
     assert "<h2>1#1</h2>" in left
@@ -116,10 +114,25 @@ def test_two_recorded_failures_are_shown_side_by_side() -> None:
     assert "web/7#7 is not kept" in gone["pair"][1].html
 
 
+def test_two_recorded_failures_show_only_what_differs() -> None:
+    def log(*lines: str) -> tuple[RankEnd, ...]:
+        own = ContainerEnd(name="app", ends=(RunEnd(exit_code=3),), logs=(lines,))
+        return (RankEnd(rank=0, pod="web-0", containers=(own,)),)
+
+    left = replace(FULL, number=1, ranks=log("step 1", "KeyError"))
+    right = replace(FULL, number=2, ranks=log("step 7", "CUDA error"))
+    address = parse("sets/prod/web/history/0/1", {"with": "0/2"})
+    shown = PAGES[PageKind.HISTORY].render(picture(), address, PageFacts(episodes=[left, right]))
+    for piece, line in zip(shown["pair"], ("KeyError", "CUDA error"), strict=True):
+        assert f'<pre tabindex="0">{line}</pre>' in piece.html
+        for words in ("step", "spec.x", "rank 0 app"):
+            assert words not in piece.html, "equal in both"
+
+
 def test_episode_links_to_others_for_comparison() -> None:
     address = Address(kind=PageKind.HISTORY, key=PROD, episode="0/3")
     shown = PAGES[PageKind.HISTORY].render(picture(), address, PageFacts(episodes=[FULL, BARE]))
-    assert 'Next to: <a href="sets/prod/web/history/0/3?with=1/1">1#1</a>' in html(shown, "head")
+    assert 'Compare with: <a href="sets/prod/web/history/0/3?with=1/1">1#1</a>' in html(shown, "circumstances")
 
 
 @pytest.mark.parametrize("other", ["x", "0", "0/1/2", "0/-1", "<b>/1"])

@@ -97,7 +97,9 @@ def test_last_change_omits_values_of_variables() -> None:
     revisions = [builders.revision(old, number=1), builders.revision(new, number=2)]
     found = picture(view(new, []))
     shown = html(rendered(found, PageKind.ROLLOUT, facts={CONTROLLER_REVISIONS: revisions}), "change")
-    assert "revision 1 → 2" in shown
+    assert "Revision 1 → 2" in shown
+    title = html(rendered(found, PageKind.ROLLOUT, facts={CONTROLLER_REVISIONS: revisions}), "progress")
+    assert "<h2>Revision 1 → 2: app:1 → app:2</h2>" in title
     assert ".image: app:1 -&gt; app:2" in shown
     assert ".env[TOKEN].value: changed" in shown
     assert "two" not in shown

@@ -4,19 +4,11 @@ from tests import builders
 
 from leaderworkerset.dashboard.pages import totals
 from leaderworkerset.dashboard.pages.page import PageFacts
-from leaderworkerset.dashboard.picture import ToldSet
-from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.views.groups import view
-from leaderworkerset.views.health.verdict import Verdict
 
 
-def told(name: str, verdict: Verdict) -> ToldSet:
-    lws = builders.leaderworkerset_object(replicas=2, size=1)
-    return ToldSet(view(lws, []), Diagnosis(target=name, verdict=verdict, sentence=""))
-
-
-def test_complete_sets_are_a_number_of_their_own() -> None:
-    sets = [told("web", Verdict.HEALTHY), told("job", Verdict.COMPLETE), told("ill", Verdict.STUCK)]
-    html = totals.piece(sets, [], PageFacts()).html
-    assert "1 of 2 healthy, 1 complete" in html
-    assert "0 of 4 ready" in html, "the groups of a complete set are not missing"
+def test_complete_sets_do_not_count_as_not_ready() -> None:
+    running, complete = (builders.leaderworkerset_object(replicas=2, size=1) for _ in range(2))
+    complete["status"] = {"observedGeneration": 1, "conditions": [{"type": "Complete", "status": "True"}]}
+    sums = totals.of_all([view(running, []), view(complete, [])], PageFacts())
+    assert sums == {"Groups": "0 / 2", "Ranks": "0 / 2"}, "the groups of a complete set are not missing"

@@ -71,7 +71,7 @@ async def test_pages_show_sets_groups_and_the_cause() -> None:
             page = await house.text(session)
             assert page.index("broken") < page.index(">web<"), "problems come first"
             assert "LWS-E071" in page, house.model.picture.diagnoses
-            assert "groups: 2 ready" in page
+            assert "2 of 2 groups ready" in page
             grid = await house.text(session, "sets/default/broken")
             assert 'title="0/0 CrashLoopBackOff' in grid
             assert 'role="grid"' in grid
@@ -83,7 +83,7 @@ async def test_pages_show_sets_groups_and_the_cause() -> None:
             assert text.startswith("broken is crashing: LWS-E071: container main of pod broken-0 crashed")
             assert "broken group 0: 0 of 2 ranks ready" in text
             rollout = await house.text(session, "sets/default/web/rollout")
-            assert "budget: at most 1 group unavailable" in rollout
+            assert "Budget: at most 1 group unavailable" in rollout
             saved = await house.text(session, "sets/default/broken?as=file")
             assert "<script" not in saved
             assert "href" not in saved
@@ -169,8 +169,9 @@ async def test_slow_reader_delays_no_other_and_loses_nothing() -> None:
     async with open_house() as house, house.browser() as session:
         await house.put_set("web", replicas=1, size=1)
         await house.shows(web_0="Running")
-        topology, grid = [ident_of(await house.text(session, path)) for path in ("topology", "sets/default/web")]
-        async with session.get(house.base + "stream", params=topic("topology", topology)) as stream:
+        slow = "sets/default/web?by=rack"
+        racks, grid = [ident_of(await house.text(session, path)) for path in (slow, "sets/default/web")]
+        async with session.get(house.base + "stream", params=topic(slow, racks)) as stream:
             house.transport.may_answer.clear()
             await asyncio.sleep(BETWEEN_READINGS)
             await house.crash("web-0", message="first")
@@ -227,9 +228,9 @@ async def test_free_accelerators_are_shown_with_their_shares() -> None:
             manager="test",
         )
         await until(lambda: house.model.picture.views, "the set")
-        assert '<dd id="totals/accelerators">0 of 12 ready' in await house.text(session)
+        assert '<dd id="totals/GPUs">0 / 12</dd>' in await house.text(session)
         await house.dashboard.hub.facts(Address(kind=PageKind.NOW))
-        assert "0 of 12 ready, 8 free" in await house.text(session)
+        assert '<dd id="totals/GPUs free">8</dd>' in await house.text(session)
 
 
 async def test_all_commands_to_copy_address_the_same_cluster() -> None:
@@ -332,7 +333,7 @@ async def test_rank_pane_explains_it_and_escapes_events() -> None:
             house.transport.said = b"logged in with password=hunter2hunter2\nstep 3 <b>\n"
             pane = await house.text(session, "pane/default/web/0/1")
             assert "logged in with password=[masked]\nstep 3 &lt;b&gt;" in pane
-            assert pane.index("Last lines") < pane.index("Events"), "logs come first"
+            assert pane.index("Last lines") < pane.index("1 event"), "logs come first"
             assert "<dl" not in pane, "the cluster measures nothing"
             for path in ("pane/default/web/0/7", "pane/default/other/0/0", "pane/default/web/x/y"):
                 async with session.get(house.base + path) as response:
