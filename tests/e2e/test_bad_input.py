@@ -4,9 +4,11 @@ import json
 import socket
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
+from tests import manifesterrors
 from tests.e2e.harness import SLEEP, Cluster, Shell, lws
 
 from kuberuntime.objects.meta import JSONObject
@@ -59,6 +61,39 @@ def test_invalid_fields_are_named_with_lines_and_values(cluster: Cluster, tmp_pa
         assert named.strip().split(":")[0] in f"{path} {words[0]}", line
         assert message.startswith("leaderworkerset/")
         assert [word for word in words if word not in message] == [], path
+
+
+def of_errors(errors: list[tuple[str, Any, str]], directory: Path) -> list[tuple[str, str, str]]:
+    """Write a manifest for each error; return its file, the place that messages about it have, and their text."""
+    directory.mkdir()
+    expected = []
+    for number, (path, value, text) in enumerate(errors):
+        file = directory / f"{number:02}.yaml"
+        obj = manifesterrors.changed(path, value)
+        file.write_text(manifesterrors.text_of(obj))
+        line = manifesterrors.line_of(obj, manifesterrors.NAMED.get(text, path))
+        expected.append((str(file), f"{file}:{line}: leaderworkerset/", text))
+    return expected
+
+
+def not_named(expected: list[tuple[str, str, str]], output: str) -> list[str]:
+    """Return the expected places that no message has, and the messages about their files."""
+    lines = output.splitlines()
+    missing = [(file, place) for file, place, _ in expected if not any(place in line for line in lines)]
+    return [f"{place} {[line for line in lines if file in line]}" for file, place in missing]
+
+
+def test_sixty_errors_are_named_by_apply_with_fields_and_lines(cluster: Cluster, tmp_path: Path) -> None:
+    """Fields that the API server refuses, and values with which it stores a set, although no pod can run with them."""
+    refused = of_errors(manifesterrors.REFUSED, tmp_path / "refused")
+    output = cluster.refused("apply", "-f", str(tmp_path / "refused"))
+    assert output.endswith("nothing was applied\n")
+    assert not not_named(refused, output), "\n".join(not_named(refused, output))
+    warned = of_errors(manifesterrors.WARNED, tmp_path / "warned")
+    words = ["apply", "--dry-run", f"--local={cluster.name}", "-f", str(tmp_path / "warned")]
+    output = cluster.shell.lws(*words).stderr
+    assert not not_named(warned, output), "\n".join(not_named(warned, output))
+    assert len(refused) + len(warned) >= 60
 
 
 def test_one_invalid_document_prevents_the_whole_apply(cluster: Cluster, tmp_path: Path) -> None:

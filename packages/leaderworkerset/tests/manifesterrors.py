@@ -5,6 +5,7 @@ the field. Values that kube-apiserver stores in a LeaderWorkerSet, although no p
 """
 
 import copy
+import json
 from typing import Any, Final
 
 import yaml
@@ -145,13 +146,19 @@ def changed(path: str, value: Any) -> JSONObject:
 
 
 def text_of(obj: JSONObject) -> str:
-    text: str = yaml.safe_dump(obj, sort_keys=False)
+    """Return an object as YAML without anchors."""
+    text: str = yaml.safe_dump(json.loads(json.dumps(obj)), sort_keys=False)
     return text
 
 
 def line_of(obj: JSONObject, path: str) -> int:
+    """Return the line of a field in the text of an object."""
+    return line_in(text_of(obj), path)
+
+
+def line_in(text: str, path: str) -> int:
     """Return the line of a field or, if it is missing, of the next field above it, by the marks of composed nodes."""
-    node, line = yaml.compose(text_of(obj)), 1
+    node, line = yaml.compose(text), 1
     for name in path.split("."):
         if isinstance(node, yaml.SequenceNode) and name.isdigit() and int(name) < len(node.value):
             node = node.value[int(name)]

@@ -16,6 +16,11 @@ from kuberuntime.objects.meta import JSON, JSONObject
 STEPS: Final = r"(?P<steps>(?:\.[A-Za-z_$][\w$/-]*|\[[^\[\]]*\])*)"
 STEP: Final = re.compile(r"\.([^.\[]+)|\[([^\]]*)\]")
 ELEMENT_KEY: Final = re.compile(r'\b(\w+)=("[^"]*"|[^,]+)')
+OMITS_KEY: Final = re.compile(r': associative list with keys has an element that omits key field "(\w+)"')
+DUPLICATE: Final = re.compile(r": duplicate entries for key \[([^\[\]]*)\]")
+NO_MAPPING: Final = re.compile(r": (associative list with keys may not have|.+ has no keys$)")
+"""What API servers say of elements of a list of which they name only the list."""
+
 COMMON: Final = ("apiVersion", "kind", "metadata", "spec", "status")
 OF_METADATA: Final = ("labels", "annotations")
 LONGEST: Final = 1 << 16
@@ -31,8 +36,9 @@ def located(message: str, obj: JSONObject, line_of: Callable[[Path], int | None]
     first: int | None = None
     parts: list[str] = []
     start = 0
-    for end, path in _fields(message[:LONGEST], obj):
-        line = line_of(path)
+    searched = message[:LONGEST]
+    for end, path in _fields(searched, obj):
+        line = line_of((*path, *_element(searched[end:], _at(path, obj))))
         first = first or line
         if line is not None and line != first:
             parts.append(f"{message[start:end]} (line {line})")
@@ -56,11 +62,30 @@ def _fields(message: str, obj: JSONObject) -> Iterator[tuple[int, Path]]:
         yield previous
 
 
-def _path(base: Path, steps: str, obj: JSONObject) -> Path:
+def _element(rest: str, node: JSON) -> Path:
+    """Return the index of the element of a list that the words after the list's name are about; empty if about none."""
+    if not isinstance(node, list):
+        return ()
+    omits, duplicate = OMITS_KEY.match(rest), DUPLICATE.match(rest)
+    if omits:
+        is_meant = [not (isinstance(item, dict) and omits[1] in item) for item in node]
+    elif duplicate:
+        same = _same(duplicate[1], node)
+        is_meant = [is_same and any(same[:index]) for index, is_same in enumerate(same)]
+    else:
+        is_meant = [bool(NO_MAPPING.match(rest)) and not isinstance(item, dict) for item in node]
+    return (is_meant.index(True),) if True in is_meant else ()
+
+
+def _at(path: Path, obj: JSONObject) -> JSON:
     node: JSON = obj
-    for key in base:
+    for key in path:
         node = _child(node, key)
-    path = base
+    return node
+
+
+def _path(base: Path, steps: str, obj: JSONObject) -> Path:
+    path, node = base, _at(base, obj)
     for name, element in STEP.findall(steps)[:MAX_DEPTH]:
         key = name or _key(element, node)
         if isinstance(node, dict) and key not in node and key in OF_METADATA:  # as `template.labels` of a StatefulSet
@@ -75,9 +100,17 @@ def _key(element: str, node: JSON) -> str | int:
         return element.strip("\"'")
     if (index := decimals.natural(element)) is not None:
         return index
+    same = _same(element, node)
+    return same.index(True) if True in same else element
+
+
+def _same(element: str, items: list[JSON]) -> list[bool]:
+    """Return which elements have the keys of a text such as `name="a"`; none have the keys of an empty text."""
     identity = {key: value.strip('"') for key, value in ELEMENT_KEY.findall(element)}
-    items = [isinstance(item, dict) and all(str(item.get(key)) == identity[key] for key in identity) for item in node]
-    return items.index(True) if identity and True in items else element
+    return [
+        bool(identity) and isinstance(item, dict) and all(str(item.get(key)) == identity[key] for key in identity)
+        for item in items
+    ]
 
 
 def _child(node: JSON, key: str | int) -> JSON:

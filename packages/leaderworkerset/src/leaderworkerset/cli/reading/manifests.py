@@ -217,19 +217,31 @@ def _json_of(text: str | bytes, error: YamlError) -> JSON:
 
 
 def _checked(value: object, source: str, line: int, origin: SourceText | None = None) -> Document:
+    line = (origin.line(()) if origin else None) or line
     place = f"{source}:{line}"
     if not isinstance(value, dict):
         raise ManifestError(f"{place}: expected an object with apiVersion and kind, found {_kind_of(value)}")
+    document = Document(source, line, value, origin)
     for field in ("apiVersion", "kind"):
-        if not isinstance(value.get(field), str) or not value[field]:
+        if not value.get(field):
             raise ManifestError(f"{place}: {field}: Required value: every object names its {field}")
-    return Document(source, line, value, origin)
+        if not isinstance(value[field], str):
+            text = f"{field}: Invalid value: {render(value[field])}: must be a string"
+            raise ManifestError(f"{document.place_of(field)}: {text}")
+    return document
 
 
 def _expand(document: Document) -> Iterator[Document]:
-    """Replace a `List` by its items, and the output of `lws get -o view` by the objects in it."""
+    """Replace a list by its items, and the output of `lws get -o view` by the objects in it.
+
+    Items of a typed list, such as a LeaderWorkerSetList, may lack their kind.
+    """
     obj = document.object
-    if obj["kind"] == "List" and "items" in obj:
+    if obj["kind"] == VIEWS and obj["apiVersion"] == VERSION:
+        for item in shown_objects(obj):
+            yield from _expand(_checked(item, document.source, document.line))
+        return
+    if obj["kind"].endswith("List") and "items" in obj:
         if not isinstance(obj["items"], list | None):
             raise ManifestError(
                 f"{document.place_of('items')}: items: Invalid value: must be a list of objects, found {_kind_of(obj['items'])}"
@@ -238,11 +250,7 @@ def _expand(document: Document) -> Iterator[Document]:
             origin = document.origin and msgspec.structs.replace(
                 document.origin, path=(*document.origin.path, "items", index)
             )
-            yield from _expand(_checked(item, document.source, document.line, origin))
-        return
-    if obj["kind"] == VIEWS and obj["apiVersion"] == VERSION:
-        for item in shown_objects(obj):
-            yield from _expand(_checked(item, document.source, document.line))
+            yield from _expand(_checked(_typed(item, obj), document.source, document.line, origin))
         return
     if action := unrendered.in_object(obj):
         raise ManifestError(f"{document.place_of(*action[0])}: {action[1]}: {unrendered.REMEDY}")
@@ -258,6 +266,11 @@ def _expand(document: Document) -> Iterator[Document]:
                 "must be a string; put it in quotes"
             )
     yield msgspec.structs.replace(document, object=_without_nulls(obj))
+
+
+def _typed(item: JSON, items_of: JSONObject) -> JSON:
+    kind = items_of["kind"].removesuffix("List")
+    return {"apiVersion": items_of["apiVersion"], "kind": kind} | item if kind and isinstance(item, dict) else item
 
 
 def _without_nulls(value: JSON) -> JSON:

@@ -1,10 +1,23 @@
 """Sixty errors that people make in manifests: each is refused, or causes a warning, with its field and its line."""
 
+import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from tests.disaggregated import disaggregatedset_object, role
-from tests.manifesterrors import MAIN, MANIFEST, NAMED, REFUSED, REMOVED, WARNED, changed, line_of, text_of
+from tests.manifesterrors import (
+    MAIN,
+    MANIFEST,
+    NAMED,
+    REFUSED,
+    REMOVED,
+    WARNED,
+    changed,
+    line_in,
+    line_of,
+    text_of,
+)
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.cli.doctor.findings import Level
@@ -36,6 +49,28 @@ def test_a_field_with_which_no_pod_runs_causes_a_warning(path: str, value: Any, 
     obj = changed(path, value)
     assert texts(obj, Level.ERROR) == []
     assert_named(obj, path, Level.WARNING, text)
+
+
+def in_a_list(obj: JSONObject) -> tuple[str, str]:
+    """Return an object as the second item of a list, in YAML, and the path of the item."""
+    return text_of({"apiVersion": "v1", "kind": "List", "items": [MANIFEST, obj]}), "items.1"
+
+
+def in_json(obj: JSONObject) -> tuple[str, str]:
+    """Return a list of objects in JSON, and the path of the object."""
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": [obj]}, indent=2), "items.0"
+
+
+@pytest.mark.parametrize("form", [in_a_list, in_json])
+def test_errors_of_objects_in_lists_have_their_fields_and_lines(form: Callable[[JSONObject], tuple[str, str]]) -> None:
+    wrong = []
+    for path, value, text in [*REFUSED, *WARNED]:
+        whole, item = form(changed(path, value))
+        results = [result.text for result in validity(manifests.parse(whole, "web.yaml")) if text in result.text]
+        expected = f"web.yaml:{line_in(whole, f'{item}.{NAMED.get(text, path)}')}: leaderworkerset/"
+        if not results or not results[0].startswith(expected):
+            wrong.append((path, value, expected, results))
+    assert wrong == []
 
 
 def test_the_template_of_a_role_causes_a_warning() -> None:

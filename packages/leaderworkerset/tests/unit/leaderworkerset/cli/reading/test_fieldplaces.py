@@ -54,6 +54,43 @@ def test_message_about_a_field_has_its_line(message: str, line: int) -> None:
     assert document.message(message) == HEAD.format(line) + message
 
 
+ELEMENTS = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  containers:
+  - name: a
+    ports:
+    - {containerPort: 80, protocol: TCP}
+    - {protocol: TCP}
+    - 8000
+  - image: x
+  - name: a
+"""
+
+
+@pytest.mark.parametrize(
+    ("message", "line"),
+    [
+        ('.spec.containers: associative list with keys has an element that omits key field "name"', 11),
+        ('.spec.containers: duplicate entries for key [name="a"]', 12),
+        (
+            '.spec.containers[name="a"].ports: associative list with keys has an element that omits key field "containerPort"',
+            9,
+        ),
+        ('.spec.containers[name="a"].ports: 8000 has no keys', 10),
+        ('.spec.containers[name="a"].ports: associative list with keys may not have non-map element', 10),
+        ('.spec.containers: duplicate entries for key [name="b"]', 5),
+        (".spec.containers: must be a list", 5),
+    ],
+)
+def test_message_about_an_element_has_the_line_of_that_element(message: str, line: int) -> None:
+    """API servers name only the list."""
+    (document,) = manifests.parse(ELEMENTS, "web.yaml")
+    assert document.message(message) == f"web.yaml:{line}: pod/web: {message}"
+
+
 def test_message_about_several_fields_has_each_line() -> None:
     (document,) = manifests.parse(TEXT, "web.yaml")
     assert document.message("is invalid: [spec.replicas: -1, spec.leaderWorkerTemplate.size: 0, spec.replicas: x]") == (

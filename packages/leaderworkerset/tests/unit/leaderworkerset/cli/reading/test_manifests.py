@@ -23,6 +23,28 @@ def test_items_of_a_list_are_documents() -> None:
     assert [document.title for document in manifests.parse(text, "list.yaml")] == ["pod/a"]
 
 
+def test_items_of_a_typed_list_may_lack_their_kind() -> None:
+    text = "apiVersion: lws/v1\nkind: LeaderWorkerSetList\nitems:\n- metadata: {name: a}\n- {kind: Pod, metadata: {name: b}}\n"
+    first, second = manifests.parse(text, "a.yaml")
+    assert (first.title, first.object["apiVersion"], first.place) == ("leaderworkerset/a", "lws/v1", "a.yaml:4")
+    assert (second.title, second.place) == ("pod/b", "a.yaml:5")
+
+
+@pytest.mark.parametrize(
+    ("item", "message"),
+    [
+        ("  metadata: {name: b}", "a.yaml:5: kind: Required value: every object names its kind"),
+        ("  kind: 3", "a.yaml:6: kind: Invalid value: 3: must be a string"),
+        ("  kind: Pod\n  metadata: {}", "a.yaml:7: metadata.name: Required value: Pod needs a name"),
+    ],
+)
+def test_an_invalid_item_of_a_list_has_its_own_line(item: str, message: str) -> None:
+    text = f"apiVersion: v1\nkind: List\nitems:\n- {{apiVersion: v1, kind: Pod, metadata: {{name: a}}}}\n- apiVersion: v1\n{item}\n"
+    with pytest.raises(manifests.ManifestError) as caught:
+        manifests.parse(text, "a.yaml")
+    assert str(caught.value) == message
+
+
 def test_kustomization_is_not_a_manifest(tmp_path: Path) -> None:
     (tmp_path / "kustomization.yaml").write_text("resources: []\n")
     with pytest.raises(manifests.ManifestError, match=f"a kustomization: give its directory with -k {tmp_path}"):
