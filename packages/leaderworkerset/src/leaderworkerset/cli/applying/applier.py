@@ -12,7 +12,7 @@ from kuberuntime.client.requests import only
 from kuberuntime.errors import AlreadyExistsError, APIError, ConflictError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey
-from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
+from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, PERSISTENT_VOLUME_CLAIMS
 from kuberuntime.texts.masking import masked
 from leaderworkerset.api.leaderworkerset import decode
 from leaderworkerset.api.resources import LEADERWORKERSETS
@@ -21,6 +21,7 @@ from leaderworkerset.cli.applying.kindlookup import Discovery, UnknownKindError
 from leaderworkerset.cli.applying.serverside import Applied
 from leaderworkerset.cli.cluster.target import Session, describe_warning
 from leaderworkerset.cli.errors import CommandError, TimedOutError
+from leaderworkerset.cli.reading import sharedclaims
 from leaderworkerset.cli.reading.manifests import Document, batches
 from leaderworkerset.cli.reading.serviceselectors import unselected
 from leaderworkerset.cli.views.terminal import say
@@ -33,6 +34,9 @@ MANAGER = "lws-cli"
 DEFAULT_NAMESPACE = "default"
 """The assumed namespace of objects without one while no kubeconfig is read."""
 
+
+MOST_CLAIMS: Final = 10
+"""The maximum number of claims that are read from the cluster."""
 
 ANY: Final = NoGang(Support(is_enabled=True, provider="kubernetes"))
 """The schedulers of the manager are not known here: `spec.scheduling` is checked by itself."""
@@ -96,9 +100,18 @@ class Applier:
         if failures:
             raise CommandError("\n".join([*failures, self._summary([])]))
 
+    async def _shared_claims(self, documents: Sequence[Document]) -> list[str]:
+        """Return warnings about claims that ranks cannot share; unreadable claims of the cluster cause none."""
+        keys = sorted(sharedclaims.unknown(documents, self._namespace))[:MOST_CLAIMS]
+        answers = await asyncio.gather(
+            *(self._client.find(PERSISTENT_VOLUME_CLAIMS, key) for key in keys), return_exceptions=True
+        )
+        stored = [claim for claim in answers if isinstance(claim, dict)]
+        return [*sharedclaims.shared(documents, stored, self._namespace)]
+
     async def apply(self, documents: Sequence[Document]) -> list[str]:
         """Apply in order, several at once, after warnings; return one line per object. An error lists what was applied."""
-        for warning in unselected(documents):
+        for warning in (*unselected(documents), *await self._shared_claims(documents)):
             say(warning, err=True)
         lines: list[str] = []
         for batch in batches(documents):

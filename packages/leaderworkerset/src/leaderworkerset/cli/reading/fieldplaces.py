@@ -19,7 +19,7 @@ ELEMENT_KEY: Final = re.compile(r'\b(\w+)=("[^"]*"|[^,]+)')
 OMITS_KEY: Final = re.compile(r': associative list with keys has an element that omits key field "(\w+)"')
 DUPLICATE: Final = re.compile(r": duplicate entries for key \[([^\[\]]*)\]")
 NO_MAPPING: Final = re.compile(r": (associative list with keys may not have|.+ has no keys$)")
-"""What API servers say of elements of a list of which they name only the list."""
+"""Messages about an element of a list that name only the list."""
 
 COMMON: Final = ("apiVersion", "kind", "metadata", "spec", "status")
 OF_METADATA: Final = ("labels", "annotations")
