@@ -1,4 +1,4 @@
-"""Record which wheels of the locked packages the package index has for macOS and Windows, in requirements/wheels.json, with the date.
+"""Record which wheels of the locked packages the package index has for each platform, in requirements/wheels.json, with the date.
 
 python -m tests.repository.lockedwheels    (`make lock` runs it; names of files only, no address)
 """
@@ -13,24 +13,39 @@ from typing import Final
 
 from testkit.repository import ROOT
 
-LOCK: Final = ROOT / "requirements/runtime.lock"
 RECORD: Final = ROOT / "requirements/wheels.json"
 PYTHON: Final = "3.13"
-PLATFORMS: Final = ("macosx_11_0_arm64", "win_amd64")
+LOCKS: Final = {
+    "runtime.lock": ("macosx_11_0_arm64", "win_amd64"),
+    "local.lock": ("macosx_13_0_arm64", "win_amd64", "manylinux_2_28_x86_64", "manylinux_2_28_aarch64"),
+}
+"""The platforms of each lock: where the commands for clusters run, and where the embedded cluster can be installed."""
+
+OLDER: Final = ("2_27", "2_26", "2_24", "2_17", "2_12", "2_5")
+"""Older versions of glibc, whose wheels also run on the newest one of `LOCKS`."""
 
 
-def wheels_of(platform: str) -> list[str]:
+def accepted(platform: str) -> list[str]:
+    """Return the platforms whose wheels run on a platform; pip derives those of macOS itself."""
+    prefix, _, architecture = platform.partition("_2_28_")
+    return [platform, *(f"{prefix}_{version}_{architecture}" for version in OLDER if architecture)]
+
+
+def wheels_of(lock: str, platform: str) -> list[str]:
     """Ask pip for the wheels of all locked packages on a platform, with the hashes of the lock."""
     with TemporaryDirectory() as folder:
         report = Path(folder, "report.json")
         words = ["install", "--quiet", "--disable-pip-version-check", "--dry-run", "--ignore-installed", "--no-deps"]
-        wanted = ["--only-binary", ":all:", "--require-hashes", "--platform", platform, "--python-version", PYTHON]
-        places = ["--target", folder, "--report", str(report), "--requirement", str(LOCK)]
-        subprocess.run([sys.executable, "-m", "pip", *words, *wanted, *places], check=True)
+        words += ["--only-binary", ":all:", "--require-hashes", "--python-version", PYTHON]
+        words += [f"--platform={name}" for name in accepted(platform)]
+        places = ["--target", folder, "--report", str(report), "--requirement", str(ROOT / "requirements" / lock)]
+        subprocess.run([sys.executable, "-m", "pip", *words, *places], check=True)
         installed = json.loads(report.read_text())["install"]
     return sorted(entry["download_info"]["url"].rpartition("/")[2] for entry in installed)
 
 
 if __name__ == "__main__":
-    wheels = {platform: wheels_of(platform) for platform in PLATFORMS}
+    wheels = {
+        lock: {platform: wheels_of(lock, platform) for platform in platforms} for lock, platforms in LOCKS.items()
+    }
     RECORD.write_text(json.dumps({"date": f"{datetime.now(UTC):%Y-%m-%d}", "wheels": wheels}, indent=2) + "\n")
