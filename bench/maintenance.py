@@ -32,6 +32,8 @@ GROUPS: Final = 4
 SIZE: Final = 4
 STEPS: Final = 8
 """Nodes that are emptied."""
+DISTURBED: Final = 2
+"""Groups that have pods on an emptied node, so that all managers get the same work."""
 POLL: Final = 0.05
 ABSENCE: Final = 2.0
 """Seconds between the death of a manager and the start of the next one."""
@@ -85,6 +87,7 @@ class Scenario:
     way: Way
     rolls: bool = False
     scales: bool = False
+    steps: int = STEPS
     kills: frozenset[int] = frozenset()
     """The steps in which the manager is killed; another one starts after `ABSENCE`."""
 
@@ -95,7 +98,7 @@ async def month(bench: Bench, _: argparse.Namespace) -> None:
         name = title.translate(str.maketrans("", "", ",")).replace(" ", "-")
         await bench.create(name, GROUPS, SIZE, rollout=SURGE, template=TEMPLATES)
         await bench.whole(name, GROUPS)
-        async with bench.phase(f"month: {title}", nodes=STEPS) as line:
+        async with bench.phase(f"month: {title}", nodes=scenario.steps) as line:
             line.update(await _play(bench, name, scenario))
         await bench.space.client.delete(LEADERWORKERSETS, ObjectKey(bench.space.namespace, name))
         await bench.pods(0)
@@ -105,13 +108,12 @@ async def _play(bench: Bench, name: str, scenario: Scenario) -> dict[str, float]
     whole, key = Wholeness(), ObjectKey(bench.space.namespace, name)
     whole.observe(await _pods(bench))
     before = len(whole.leaders)
-    for number in range(STEPS):
+    for number in range(scenario.steps):
         if scenario.rolls and number == 2:
             patch = {"spec": {"leaderWorkerTemplate": {"workerTemplate": _template("app:2")}}}
             await bench.space.client.patch(LEADERWORKERSETS, key, patch, kind="merge")
         pods = await _pods(bench)
-        node = str(meta.spec(pods[number % len(pods)])["nodeName"])
-        lost = [pod for pod in pods if meta.spec(pod).get("nodeName") == node]
+        node, lost = _choose(pods)
         whole.observe(pods)
         await scenario.way(bench, node, lost)
         if number in scenario.kills:
@@ -127,6 +129,14 @@ async def _play(bench: Bench, name: str, scenario: Scenario) -> dict[str, float]
         "group_seconds": round(whole.group_seconds, 2),
         "recreated": recreated,
     }
+
+
+def _choose(pods: Sequence[JSONObject]) -> tuple[str, Sequence[JSONObject]]:
+    """Return a node with pods of `DISTURBED` groups, or of nearly as many, and these pods."""
+    nodes: dict[str, list[JSONObject]] = {}
+    for pod in pods:
+        nodes.setdefault(str(meta.spec(pod).get("nodeName")), []).append(pod)
+    return min(nodes.items(), key=lambda item: (abs(len(set(map(groupname.label, item[1]))) - DISTURBED), item[0]))
 
 
 async def _drain(bench: Bench, node: str, pods: Sequence[JSONObject]) -> None:
@@ -199,7 +209,7 @@ SCENARIOS: Final = {
     "nodes tainted": Scenario(_taint),
     "pods preempted": Scenario(_preempt),
     "nodes lost": Scenario(_lose),
-    "pods deleted by hand": Scenario(_delete),
+    "pods deleted by hand": Scenario(_delete, steps=4),
     "nodes drained in a rollout with surge": Scenario(_drain, rolls=True),
     "nodes tainted in a rollout with surge": Scenario(_taint, rolls=True),
     "nodes drained, with an autoscaler": Scenario(_drain, scales=True),

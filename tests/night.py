@@ -78,7 +78,7 @@ CAMPAIGNS: Final = (
     Campaign(
         "tenants",
         "texts of tenants that end a command, freeze a page or hide a failure, for ten minutes",
-        "SEEDS=300 pytest -q packages/leaderworkerset/tests/fuzz/test_foreigntexts.py",
+        "SEEDS=350 pytest -q packages/leaderworkerset/tests/fuzz/test_foreigntexts.py",
     ),
     Campaign(
         "operator",

@@ -19,6 +19,7 @@ import pytest
 from click.testing import CliRunner
 from tests import hostile
 from tests.dashboardhouse import NAMESPACE, NODE, House, open_house, until
+from tests.disaggregated import disaggregatedset_object, role
 from tests.fuzz import hostiletexts
 from tests.fuzz.seeds import seeds
 from tests.fuzz.test_dashboard import ask
@@ -30,7 +31,7 @@ from kuberuntime.errors import KubeError, leaves
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CORE_EVENTS, NODES, PODS
 from leaderworkerset.api import labels
-from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.api.usersettings import SETTINGS
 from leaderworkerset.cli import app, errors
 from leaderworkerset.cli.cluster.target import Session, Target
@@ -51,7 +52,10 @@ COMMANDS: Final = (
     "get", "get -A", "get -o wide", "get web", "get web/0/0", "get --not-ready", "get -o view", "get -o yaml", "get -o jsonpath={..message}",
     "tree", "tree web", "explain", "explain web", "explain web/0/0", "explain -o json", "describe web", "describe web/0", "describe web/1/1",
     "top", "wait web --timeout=0", "rollout status web --timeout=0.1", "rollout history web", "events web", "events web -o json", "history",
-    "nodes", f"nodes {NODE}", "dashboard --export", "dashboard --export web", "logs web --tail=50 --no-follow",
+    "nodes", f"nodes {NODE}", "dashboard --export", "dashboard --export web", "logs web --tail=50", "logs web/0/1 --grep=E --timestamps", "logs web --previous",
+    "rollout diff web", "rollout undo web --dry-run", "rollout pause web --dry-run", "restart web --dry-run",
+    "scale web --replicas=1 --dry-run", "recover web/0 --dry-run", f"drain {NODE} --dry-run", "move web/0 --dry-run", "delete web --dry-run", "doctor",
+    "history web/0", "history web/0#1", "history -o json", "events web/0 -o yaml", "get nothing", "explain ds", "describe ds", "tree ds", "wait web --for=ready --timeout=0.1",
 )  # fmt: skip
 METRICS: Final = [
     {
@@ -152,6 +156,7 @@ async def fill(house: House, random: Random) -> None:
         resource, obj = hostile.make(random, NAMESPACE, number)
         await attempt(house.client.create(resource, obj))
     await attempt(house.client.create(CONTROLLER_REVISIONS, record(random)))
+    await attempt(house.client.create(DISAGGREGATED_SETS, disaggregated_set(random)))
     condition = {"type": "Ready", "status": random.choice(["True", "False"]), "reason": "x", "message": text(random)}
     await attempt(
         house.client.patch(
@@ -259,6 +264,16 @@ def record(random: Random) -> JSONObject:
     return {"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": metadata, "revision": 1, "data": data}
 
 
+def disaggregated_set(random: Random) -> JSONObject:
+    """Return a DisaggregatedSet with generated names of roles and messages of its status."""
+    text = hostiletexts.text
+    obj = disaggregatedset_object([role(random.choice(["prefill", "0", "x" * 40]), 1), role("decode", 0)])
+    obj["metadata"] = {"name": "ds", "namespace": NAMESPACE, "annotations": {"example.com/note": text(random)}}
+    condition = {"type": "Progressing", "status": "True", "reason": text(random, 60), "message": text(random)}
+    roles = [{"name": text(random, 60), "replicas": random.choice([0, 10**12])}]
+    return obj | {"status": {"conditions": [condition], "roleStatuses": roles}}
+
+
 def command_fault(target: Target, words: Sequence[str]) -> str:
     """Run a command that reads; return how it failed, empty if it did not. Errors for users are expected."""
     began = time.process_time()
@@ -270,6 +285,8 @@ def command_fault(target: Target, words: Sequence[str]) -> str:
     if error is not None and not isinstance(error, SystemExit):
         expected = (errors.CommandError, KubeError, OSError, click.ClickException, click.exceptions.Exit)
         raised = leaves(error) if isinstance(error, Exception) else [error]
+        if isinstance(error, click.UsageError):
+            return f"does not exist: {error.message}"
         if not all(isinstance(leaf, expected) for leaf in raised):
             return f"raised {error!r}"
     if taken > LONGEST:
@@ -359,8 +376,9 @@ def test_every_failure_with_hostile_texts_is_recorded(tmp_path: Path) -> None:
                     "state": {"terminated": ended},
                 }
                 await house.set_pod("web-0", status | {"phase": "Running", "containerStatuses": [container]})
-                await until(lambda: any(store.places(directory)), "the episode")
-            (place, *_) = store.places(directory)
+                # Another pod may have failed by its generated status.
+                await until(lambda: any(place.group == "0" for place in store.places(directory)), "the episode")
+            place = next(place for place in store.places(directory) if place.group == "0")
             episode = store.read(place)
             assert episode is not None
             shown = "\n".join(episodetable.lines(episode, SystemClock().now()))
