@@ -114,6 +114,7 @@ async def _play(bench: Bench, name: str, scenario: Scenario) -> dict[str, float]
             await bench.space.client.patch(LEADERWORKERSETS, key, patch, kind="merge")
         pods = await _pods(bench)
         node, lost = _choose(pods)
+        lost = lost[:1] if scenario.way is _delete else lost
         whole.observe(pods)
         await scenario.way(bench, node, lost)
         if number in scenario.kills:
@@ -159,8 +160,9 @@ async def _lose(bench: Bench, node: str, pods: Sequence[JSONObject]) -> None:
 
 
 async def _delete(bench: Bench, _: str, pods: Sequence[JSONObject]) -> None:
-    """Delete one pod by hand."""
-    await bench.space.client.delete(PODS, meta.key(pods[0]))
+    """Delete pods by hand."""
+    for pod in pods:
+        await bench.space.client.delete(PODS, meta.key(pod))
 
 
 async def _delete_explained(
