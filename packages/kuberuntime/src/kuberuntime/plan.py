@@ -109,7 +109,8 @@ class Create(Effect, frozen=True, kw_only=True):
     With `unless_own` it is a failure only if the existing object has another controller: an own object exists already
     if the answer to its creation was lost. If it differs in one of the `equal` fields (paths), it is another object,
     and the key is planned again. An object without a controller is used if it has one of the `accepted` fields. A
-    predecessor's object is waited for, without events. `body`, if given, is sent verbatim instead of an encoding of
+    predecessor's object is waited for, without events. With `is_silent_if_exists` an AlreadyExists is a failure without
+    events. `body`, if given, is sent verbatim instead of an encoding of
     `object`, so that its bytes equal the hashed bytes (R-REV-7). With `subresource` the object is posted to that
     subresource of the object it names (`binding`).
     """
@@ -117,6 +118,7 @@ class Create(Effect, frozen=True, kw_only=True):
     object: JSONObject
     if_absent: bool = False
     unless_own: bool = False
+    is_silent_if_exists: bool = False
     equal: tuple[tuple[str, ...], ...] = ()
     accepted: tuple[Accepted, ...] = ()
     body: bytes | None = None

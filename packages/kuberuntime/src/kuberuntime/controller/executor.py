@@ -188,7 +188,7 @@ class Executor:
         except KubeError as error:
             if isinstance(action, Put | PutStatus) and isinstance(error, ConflictError):
                 raise RequeueError(describe(action, error)) from error
-            if isinstance(error, APIError):
+            if isinstance(error, APIError) and not _is_silent(action, error):
                 self._record(naming_events(action.on_failure, error.message))
             if isinstance(action, Patch) and action.if_permitted and isinstance(error, ForbiddenError):
                 return
@@ -329,6 +329,10 @@ class Executor:
     def _record(self, events: Iterable[Event]) -> None:
         for event in events:
             self._events.record(event)
+
+
+def _is_silent(action: WriteAction, error: APIError) -> bool:
+    return isinstance(action, Create) and action.is_silent_if_exists and isinstance(error, AlreadyExistsError)
 
 
 def _check_fields(action: Create, existing: JSONObject, error: AlreadyExistsError) -> None:

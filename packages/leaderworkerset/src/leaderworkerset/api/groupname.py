@@ -95,13 +95,27 @@ def is_leader(pod: JSONObject) -> bool:
     return meta.labels(pod).get(labels.WORKER_INDEX) == labels.LEADER_WORKER_INDEX
 
 
+def has_foreign_controller(pod: JSONObject) -> bool:
+    """Return whether a pod with the labels of a LeaderWorkerSet was created by another controller than its workloads.
+
+    Leaders belong to the StatefulSet with the name of the LeaderWorkerSet, or to a ReplicaSet of its Deployment.
+    """
+    controller = meta.controller_of(pod)
+    if controller is None or controller["kind"] == "ReplicaSet":
+        return False
+    is_other = is_leader(pod) and controller["name"] != meta.labels(pod).get(labels.NAME)
+    return controller["kind"] != "StatefulSet" or is_other
+
+
 def rank(pod: JSONObject) -> int | None:
     """Return the rank of a pod in its group by its label, None if the label is not a number."""
     return decimals.natural(meta.labels(pod).get(labels.WORKER_INDEX, ""))
 
 
 def place_of(pod: JSONObject) -> tuple[GroupName, int] | None:
-    """Return the group and rank of a pod by its labels, None if it has none."""
+    """Return the group and rank of a pod by its labels, None if it has none or belongs to a foreign controller."""
+    if has_foreign_controller(pod):
+        return None
     group, number = name_of(label(pod)), rank(pod)
     return None if group is None or number is None else (group, number)
 

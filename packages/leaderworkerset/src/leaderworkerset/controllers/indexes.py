@@ -74,8 +74,8 @@ def has_other_leader(change: Change) -> bool:
 
 
 def leader_values(pod: JSONObject) -> Iterable[str]:
-    """Index a leader pod by its LeaderWorkerSet."""
-    return lws_values(pod) if is_leader(pod) else ()
+    """Index a leader pod by its LeaderWorkerSet; the manager never deletes pods of foreign controllers."""
+    return lws_values(pod) if is_leader(pod) and not groupname.has_foreign_controller(pod) else ()
 
 
 def kept_values(pod: JSONObject) -> Iterable[str]:

@@ -103,9 +103,9 @@ class PodDriver(Driver):
         return plan
 
     async def observe(self, key: ObjectKey) -> LiveGroup | None:
-        """Collect the objects of a group; None if its leader does not exist."""
+        """Collect the objects of a group; None if its leader does not exist, or is not ours."""
         leader = self._informers.pods.store.get(key)
-        if leader is None:
+        if leader is None or groupname.has_foreign_controller(leader):
             return None
         group = self._observe_cached(key, leader)
         if names := nodes_of(group):

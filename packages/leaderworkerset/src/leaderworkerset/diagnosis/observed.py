@@ -72,6 +72,8 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
     commands: Commands = field(default_factory=Commands)
     leader_deployment: JSONObject | None = None
     """The Deployment of leaders with random keys, if it was read."""
+    namesake: JSONObject | None = None
+    """The pod with the name of a rank that is missing without a known reason, if it was read."""
 
     def get(self, resource: Resource) -> Sequence[JSONObject]:
         """Return the objects of a kind that were read; empty if nothing is known of it."""

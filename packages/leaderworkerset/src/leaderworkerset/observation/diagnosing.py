@@ -25,7 +25,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.decisions.failureevents import CONTENTION
 from leaderworkerset.decisions.nodefit import VOLCANO_GROUP_NAME
 from leaderworkerset.diagnosis import departures, evictions, ranks
-from leaderworkerset.diagnosis.causes import foreignobjects, managers, volumes
+from leaderworkerset.diagnosis.causes import foreignobjects, managers, missingpods, volumes
 from leaderworkerset.diagnosis.causes.components import autoscalers
 from leaderworkerset.diagnosis.causes.schedulinggates import GROUPED, gates
 from leaderworkerset.diagnosis.diagnose import diagnose
@@ -106,6 +106,8 @@ async def observe_view(
         running=None if running is None else running.result(),
         leader_deployment=reader.leader_deployment,
     )
+    if name := missingpods.unexplained(observed):
+        observed = replace(observed, namesake=await reader.find_pod(ObjectKey(plain.namespace, name)))
     if not (wants := list(_wants_of_evidence(observed))):
         return observed
     async with asyncio.TaskGroup() as tasks:
@@ -239,6 +241,13 @@ class Reader:
             self.unread.add(resources.DEPLOYMENTS)
         else:
             self.leader_deployment = next((obj for obj in deployments if meta.name(obj) == view.name), None)
+
+    async def find_pod(self, key: ObjectKey) -> JSONObject | None:
+        """Return a pod, None if it does not exist or cannot be read."""
+        try:
+            return next(iter(await self._lists.all(only(resources.PODS, key))), None)
+        except APIError:
+            return None
 
     async def read_running(self, view: View) -> Sequence[JSONObject] | None:
         """Read the pods of all nodes if a rank waits for resources; None if that is unnecessary or impossible."""

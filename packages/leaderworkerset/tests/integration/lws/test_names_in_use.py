@@ -3,7 +3,7 @@
 from itertools import product
 
 import pytest
-from tests.integration.clusters.objects import lws
+from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State
 from tests.integration.lws.explanations import named, warned
@@ -74,6 +74,21 @@ async def test_name_in_use_is_reported(space: Space, child: str, *, is_owned: bo
     await space.until(reported)
     told = await named(space, "LWS-E019")
     assert f'"{name}"' in told.sentence or f" {name} " in told.sentence
+
+
+@pytest.mark.parametrize("is_owned", [False, True], ids=["plain", "owned labelled"])
+@pytest.mark.parametrize("name", ["web-0", "web-0-1"], ids=["leader", "worker"])
+async def test_pod_with_the_name_of_a_rank_is_reported(space: Space, name: str, *, is_owned: bool) -> None:
+    """The StatefulSet controller tries again and again, without an event."""
+    own = {labels.NAME: "web", labels.GROUP_INDEX: "0", labels.WORKER_INDEX: "1" if name == "web-0-1" else "0"}
+    metadata = {"name": name, "labels": own if is_owned else OTHER, "ownerReferences": [THING] if is_owned else []}
+    metadata["annotations"] = {labels.SIZE: "2"}
+    space.always(_never_available)
+    await space.create({**PODS.type_meta, "metadata": metadata, "spec": pod_template()["spec"]}, PODS)
+    await space.create(lws(replicas=1, size=2))
+    told = await named(space, "LWS-E019", seconds=30)
+    owner = "is controlled by Thing other" if is_owned else "has no controller"
+    assert told.sentence == f'pod {name} of web cannot be created: pods "{name}" already exists: it {owner}'
 
 
 async def test_orphaned_workers_are_counted(space: Space) -> None:

@@ -333,6 +333,11 @@ async def attack(play: Play) -> None:
     play.loops.append(asyncio.create_task(hostile.attack(HOSTILE, at_once=2)))
 
 
+PRETENDED: Final = {labels.NAME: NAME, labels.GROUP_INDEX: "1", labels.WORKER_INDEX: "0"}
+THING: Final = {"apiVersion": "example.com/v1", "kind": "Thing", "name": "other", "uid": "1234", "controller": True}
+"""A controller that is not ours."""
+
+
 async def squat(play: Play) -> None:
     """Create an object of another owner with a name that the manager uses."""
     kind, name, api = play.random.choice(
@@ -346,6 +351,8 @@ async def squat(play: Play) -> None:
         labeled = {"metadata": {"labels": selector}, "spec": pod}
         obj["spec"] = {"replicas": 0, "selector": {"matchLabels": selector}, "serviceName": "x", "template": labeled}
     else:
+        if kind == "Pod":  # with the labels of a leader
+            obj["metadata"] |= {"labels": PRETENDED, "ownerReferences": [THING]}
         obj["spec"] = pod if kind == "Pod" else {"selector": selector, "clusterIP": "None"}
     obj["metadata"]["namespace"] = NAMESPACE
     if await play.attempt(play.world.client.create(resource, obj)):

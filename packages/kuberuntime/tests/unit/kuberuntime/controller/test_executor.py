@@ -207,6 +207,18 @@ def test_apply_to_an_object_of_another_owner_names_it(existing: list[JSONObject]
     assert [event.note for event in outcome.events] == [f"Failed to create pod web: {message}"]
 
 
+@pytest.mark.parametrize("is_silent", [False, True])
+def test_object_that_exists_may_be_a_silent_failure(*, is_silent: bool) -> None:
+    create = replace(CREATE, is_silent_if_exists=is_silent)
+
+    outcome = execute(Plan((create,)), failure(409, "AlreadyExists", "it exists"))
+    refused = execute(Plan((create,)), failure(403, "Forbidden", "no"))
+
+    assert isinstance(outcome.error, ActionError)
+    assert bool(outcome.events) != is_silent
+    assert refused.events
+
+
 @pytest.mark.parametrize("items", [[owned("n", "earlier")], []], ids=["of a predecessor", "deleted meanwhile"])
 def test_object_of_a_predecessor_causes_a_requeue(items: list[JSONObject]) -> None:
     found = answer(200, {"metadata": {"resourceVersion": "7"}, "items": items})

@@ -78,7 +78,8 @@ def _is_there(observed: Observed, warning: WarningEvent, what: str) -> bool:
     title="a name is used by another owner",
     meaning=(
         "Objects of groups are named after the LeaderWorkerSet and the group. Group 1 of `meet` needs a StatefulSet `meet-1`, "
-        "which is also what a LeaderWorkerSet `meet-1` needs. An object of that name exists, and belongs to another owner."
+        "which is also what a LeaderWorkerSet `meet-1` needs. An object of that name exists, and belongs to another owner. "
+        "The same holds for a pod with the name of a rank."
     ),
     remedy="Delete one of the two, or rename one. For a Service: delete it, make it headless (`clusterIP: None`), or let its selector match the pods.",
 )
@@ -97,7 +98,25 @@ def name_is_taken(observed: Observed) -> Finding | None:
                 f"delete the other object, or create {observed.view.name} under a name that none of its groups shares",
             ),
         )
-    return None
+    return _pod_name_is_taken(observed)
+
+
+def _pod_name_is_taken(observed: Observed) -> Finding | None:
+    """Find another pod with the name of a rank; the StatefulSet controller creates no event about it."""
+    pod = observed.namesake
+    controller = meta.controller_of(pod) if pod else None
+    if pod is None or meta.is_deleting(pod) or (controller and not groupname.has_foreign_controller(pod)):
+        return None
+    name = meta.name(pod)
+    return Finding(
+        subject=Subject(kind="Pod", name=name),
+        sentence=f'pod {name} of {observed.view.name} cannot be created: pods "{name}" already exists: it {meta.ownership(pod)}',
+        evidence=(f"pod {name} does not belong to {observed.view.name}",),
+        steps=(
+            observed.kubectl(f"get pod {name} --show-labels"),
+            f"delete pod {name}, or create it under another name",
+        ),
+    )
 
 
 @cause(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
+from typing import Final
 
 from msgspec import Struct
 
@@ -17,11 +18,15 @@ from leaderworkerset.views.groups import NOT_CREATED, Group, Rank
 from leaderworkerset.views.health.verdict import Verdict
 from leaderworkerset.views.wording import counted, duration
 
+PROMPT: Final = timedelta(seconds=5)
+"""The time within which the StatefulSet controller creates a pod, or an event about it."""
+
 
 class Shortage(Struct, frozen=True):
-    """A StatefulSet that lacks pods, the first of their groups, and for how long nothing has happened to it."""
+    """A StatefulSet that lacks pods, the first of them, its group, and for how long nothing has happened to it."""
 
     statefulset: JSONObject
+    pod: str
     group: Group
     missing: int
     age: timedelta
@@ -95,7 +100,16 @@ def _shortage(observed: Observed, statefulset: JSONObject, members: Sequence[Ran
     times = [meta.created(statefulset), *(str(entry.get("time") or "") for entry in entries)]
     age = observed.since(max([*times, *(rank.created for rank in members)]))
     if age is not None:
-        yield Shortage(statefulset, group, len(missing), age)
+        yield Shortage(statefulset, missing[0].pod, group, len(missing), age)
+
+
+def unexplained(observed: Observed) -> str:
+    """Return the first pod that a StatefulSet has not created for a while without an event about it; empty if none."""
+    for shortage in _shortages(observed):
+        events = observed.warnings.about(observed.view.namespace, STATEFULSETS.kind, meta.name(shortage.statefulset))
+        if shortage.age >= PROMPT and not list(events):
+            return shortage.pod
+    return ""
 
 
 @cause(

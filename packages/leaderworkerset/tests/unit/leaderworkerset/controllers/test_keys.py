@@ -8,7 +8,7 @@ from tests import builders
 from kuberuntime.cache.informer import Change
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.controllers import indexes, leaderworkerset, pod
 
 LWS = builders.leaderworkerset_object()
@@ -109,6 +109,23 @@ def test_differs_from_upstream_deleted_service_enqueues_group() -> None:
     assert list(pod.keys_of_lost_service(Change(None, service))) == []
     assert list(pod.keys_of_lost_service(Change(service, service))) == []
     assert list(pod.keys_of_lost_service(Change(owned_by(LWS, own), None))) == [GROUP]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "is_ours"),
+    [
+        ("StatefulSet", "web", True),
+        ("ReplicaSet", "web-6bf8", True),
+        ("StatefulSet", "api", False),
+        ("Job", "web", False),
+    ],
+)
+def test_leader_of_a_foreign_controller_is_not_ours(kind: str, name: str, *, is_ours: bool) -> None:
+    """The manager deletes outdated leaders, so the labels of a pod are not enough (docs/adr/0030)."""
+    owner = {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name, "uid": "u"}}
+    leader = owned_by(owner, LEADER)
+    assert list(indexes.leader_values(leader)) == ["default/web"] * is_ours
+    assert (groupname.place_of(leader) is not None) == is_ours
 
 
 def test_objects_are_indexed_by_leaderworkerset_and_group() -> None:

@@ -190,6 +190,7 @@ def _create_actions(observed: ObservedStatefulSet, ordinal: int) -> Actions:
     create = Create(
         resource=PODS,
         object=pod,
+        is_silent_if_exists=True,
         on_success=(pod_done(statefulset, "create", meta.name(pod)),),
         on_failure=(pod_failed(statefulset, "create", meta.name(pod)),),
     )

@@ -197,6 +197,7 @@ def test_creation_and_deletion_emit_events() -> None:
     create, delete = (phase[0][0] for phase in result.phases)
     assert isinstance(create, Create)
     assert isinstance(delete, Delete)
+    assert create.is_silent_if_exists
     assert [(event.type, event.reason, event.note) for event in (*create.on_success, *create.on_failure)] == [
         ("Normal", "SuccessfulCreate", "Create Pod web-0 in StatefulSet web successful"),
         ("Warning", "FailedCreate", "Create Pod web-0 in StatefulSet web failed error: {error}"),
