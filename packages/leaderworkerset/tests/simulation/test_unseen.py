@@ -153,6 +153,31 @@ def test_worker_lost_while_another_group_starts_recreates_group(
     )
 
 
+@pytest.mark.parametrize("seed", seeds(1))
+@pytest.mark.parametrize("delay", [0.0, 0.018, 0.024, 0.03, 0.1])
+def test_manager_that_dies_at_two_losses_recreates_both_groups(delay: float, seed: int) -> None:
+    """The status does not count a group as lost before its leader is being deleted."""
+
+    async def scenario(world: World) -> None:
+        lws = groups(replicas=3, size=SIZE)
+        await world.bring_up(lws)
+        await asyncio.sleep(SOON)
+        before = await world.uids()
+        await asyncio.gather(*(world.delete(PODS, name) for name in ("web-0-1", "web-1-2")))
+        await asyncio.sleep(delay)
+        await world.kill_manager(MANAGER)
+        await asyncio.sleep(SOON)
+        world.start_manager(MANAGER, Schedule())
+        await world.ready()
+        after = await world.uids()
+        assert {name for name in after if after[name] == before[name]} == {"web-2", "web-2-1", "web-2-2"}
+
+    simulate(
+        scenario,
+        Settings(seed=seed, managers=(SLOW,), others=SLOW, script=lambda _: Program(start_delay=2, term=1.0)),
+    )
+
+
 async def nothing(world: World) -> None:
     """Let time pass."""
     await world.at_rest()

@@ -6,8 +6,10 @@ followed from its first request on, so that pods that merely carry the labels co
 """
 
 from collections.abc import Mapping
+from math import inf
 
 from kuberuntime.cache.informer import Change
+from kuberuntime.clock import Clock
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.api import groupname, recreationrecord
@@ -23,7 +25,8 @@ from leaderworkerset.core.policies import failures
 class GroupsOfSets:
     """The groups of every LeaderWorkerSet; subscribes to the informers before they have objects."""
 
-    def __init__(self, informers: Informers) -> None:
+    def __init__(self, informers: Informers, clock: Clock) -> None:
+        self._clock = clock
         self._leaderworkersets = informers.leaderworkersets.store
         self._pods = informers.pods.store
         self._statefulsets = informers.statefulsets.store
@@ -31,6 +34,8 @@ class GroupsOfSets:
         self._sets: dict[ObjectKey, Groups] = {}
         self._suspects: dict[ObjectKey, dict[str, JSONObject]] = {}
         """The pods of each leader's group that restarted, or are being deleted."""
+        self._losses: dict[ObjectKey, dict[ObjectKey, float]] = {}
+        """When a worker was lost whose group must be recreated, by LeaderWorkerSet and leader."""
         self.altered_by: Change | None = None
         """The last change of a pod that failed, or was restored, which altered the facts of its group."""
         informers.leaderworkersets.subscribe(self._policy_changed)
@@ -49,6 +54,18 @@ class GroupsOfSets:
     def forget(self, lws: ObjectKey) -> None:
         """Stop following the groups of a deleted LeaderWorkerSet."""
         self._sets.pop(lws, None)
+        self._losses.pop(lws, None)
+
+    def last_loss(self, lws: ObjectKey) -> float:
+        """Return when the last worker was lost whose group is neither being recreated nor recorded yet; -inf if none."""
+        losses = self._losses.get(lws, {})
+        for leader_key in list(losses):
+            leader = self._pods.get(leader_key)
+            if leader is None or meta.is_deleting(leader) or recreationrecord.condemns(self._record(leader), leader):
+                del losses[leader_key]
+        if not losses:
+            self._losses.pop(lws, None)
+        return max(losses.values(), default=-inf)
 
     def _known(self, lws: ObjectKey) -> Groups:
         if lws not in self._sets:
@@ -69,6 +86,7 @@ class GroupsOfSets:
 
     def _pod_changed(self, change: Change) -> None:
         suspected = self._note_suspect(change)
+        self._note_loss(change)
         if not is_leader(change.object):
             leader = None if suspected is None else self._pods.get(suspected)
             if leader is not None and not meta.is_deleting(leader) and self._put(leader, self._describe(leader)):
@@ -94,6 +112,18 @@ class GroupsOfSets:
         elif not known:
             self._suspects.pop(leader, None)
         return leader if was_suspect or is_suspect else None
+
+    def _note_loss(self, change: Change) -> None:
+        """Note the deletion of a worker, which leaves no trace, until its group is being recreated."""
+        pod, was_deleting = change.object, change.old is None or meta.is_deleting(change.old)
+        if is_leader(pod) or was_deleting or not meta.is_deleting(pod):
+            return
+        leader = self._pods.get(ObjectKey(meta.namespace(pod), groupname.leader_of(pod)))
+        if leader is None or meta.is_deleting(leader):
+            return
+        lws, workers = indexes.lws_key(leader), indexes.find_workers(leader, self._statefulsets)
+        if is_condemned(self._leaderworkersets.get(lws) or {}, leader, workers, None, [pod]):
+            self._losses.setdefault(lws, {})[meta.key(leader)] = self._clock.monotonic()
 
     def _statefulset_changed(self, change: Change) -> None:
         key, owner = meta.key(change.object), meta.controller_of(change.object)
@@ -123,10 +153,13 @@ class GroupsOfSets:
             if known is not None and known.uid == meta.uid(leader) and known.is_condemned:
                 return True
             suspects = {}.values()
-        record = self._revisions.get(ObjectKey(lws.namespace, recreationrecord.name_of(leader)))
+        record = self._record(leader)
         if record is None and not suspects:
             return False
         return is_condemned(self._leaderworkersets.get(lws) or {}, leader, workers, record, suspects)
+
+    def _record(self, leader: JSONObject) -> JSONObject | None:
+        return self._revisions.get(ObjectKey(meta.namespace(leader), recreationrecord.name_of(leader)))
 
     def _put(self, leader: JSONObject, group: GroupFacts | None) -> bool:
         """Record the new facts of this leader's group, None if the leader was deleted; return whether they changed."""

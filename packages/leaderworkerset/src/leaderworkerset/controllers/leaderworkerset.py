@@ -69,6 +69,9 @@ STARTING_PACE: Final = 2.0
 A group soon becomes ready, which changes the status again.
 """
 
+REACTION: Final = 1.0
+"""The maximum seconds for which a status waits until the leader of a group that lost a worker is being deleted."""
+
 TICK: Final = 0.001
 """Times in seconds that are too short to wait for: a timer may be early by less."""
 
@@ -87,13 +90,18 @@ class Memory(Struct):
     changed_at: float = 0.0
     written_at: float = -inf
 
-    def paced(self, plan: Plan, stored: JSONObject, now: float) -> Plan:
+    def paced(self, plan: Plan, stored: JSONObject, now: float, last_loss: float = -inf) -> Plan:
         """Delay a status that only changes counts of `stored` while further changes are likely, and plan again later.
 
-        A status that changes conditions (also the first status of a generation) is written at once.
+        A status that changes conditions (also the first status of a generation) is written at once. But any status waits
+        until the groups that lost workers are being recreated, because a later manager needs the previous status (ADR 14).
         """
         write = next((action for action in flat(plan.actions) if isinstance(action, PutStatus)), None)
-        if write is None or write.on_success:
+        if write is None:
+            return plan
+        if (left := last_loss + REACTION - now) > TICK:
+            return replace(plan, actions=without(plan.actions, write)).within(left)
+        if write.on_success:
             return plan
         status = meta.status(write.object)
         if status != self.status:
@@ -122,7 +130,7 @@ class LeaderWorkerSetDriver(Driver):
         self._gang_objects = GangObjects(caches, gang)
         self._gang = gang
         self._clock = clock
-        self._groups = GroupsOfSets(informers)
+        self._groups = GroupsOfSets(informers, clock)
         self._endings = Endings(informers.pods, informers.statefulsets)
         self._observers = setobservers.observers(caches, capabilities)
         self._turn = asyncio.Lock()
@@ -149,7 +157,7 @@ class LeaderWorkerSetDriver(Driver):
             memory.source, memory.surplus = decision.source, decision.surplus
             memory.known = Known(edition=decision.edition, applied=decision.applied or memory.known.applied)
             stored = meta.status(self._informers.leaderworkersets.store.get(key) or {})
-            return memory.paced(decision.plan, stored, self._clock.monotonic())
+            return memory.paced(decision.plan, stored, self._clock.monotonic(), self._groups.last_loss(key))
         return decision.plan
 
     def failed(self, key: ObjectKey) -> Actions:

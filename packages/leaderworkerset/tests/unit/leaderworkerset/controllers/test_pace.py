@@ -8,7 +8,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey, ResourceVersion
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Delete, Event, Finally, Plan, PutStatus
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.controllers.leaderworkerset import PACE, QUIET, STARTING_PACE, Memory
+from leaderworkerset.controllers.leaderworkerset import PACE, QUIET, REACTION, STARTING_PACE, Memory
 
 NONE_READY: JSONObject = {"replicas": 1}
 DELETION = Delete(resource=PODS, key=ObjectKey("default", "web-1"))
@@ -57,3 +57,13 @@ def test_counts_wait_longer_until_available() -> None:
     available = {"readyReplicas": 1, "conditions": [{"type": "Available", "status": "True"}]}
     write = replace(report(1), object=builders.leaderworkerset_object() | {"status": available})
     assert Memory(written_at=10.0).paced(Plan((write,)), one_ready, 10.1).requeue_after == pytest.approx(QUIET)
+
+
+def test_status_waits_until_a_lost_worker_is_acted_upon() -> None:
+    """A later manager compares the groups with the status before the loss (ADR 14)."""
+    plan = Plan((replace(report(1), on_success=(CHANGED,)), DELETION))
+
+    waiting = Memory().paced(plan, NONE_READY, 10.0, last_loss=9.9)
+    assert waiting.actions == (DELETION,)
+    assert waiting.requeue_after == pytest.approx(REACTION - 0.1)
+    assert Memory().paced(plan, NONE_READY, 10.0, last_loss=10.0 - REACTION) is plan
