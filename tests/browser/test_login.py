@@ -33,7 +33,7 @@ def test_page_continues_after_an_expired_login(scheme: str) -> None:
             assert [one["id"] for one in found["violations"]] == []
             assert await page.evaluate("document.documentElement.scrollWidth") <= 390
             await log_in(page, "wrong")
-            await page.locator("[role=alert]:has-text('does not know this token')").wait_for()
+            await page.locator("[role=alert]:has-text('rejected this token')").wait_for()
             await log_in(page, "token-of-ann")
             await page.wait_for_url(house.base)
             await page.goto(house.base + "sets/default/web")

@@ -286,7 +286,7 @@ def is_unschedulable(cluster: Cluster) -> bool:
     ("words", "code", "message"),
     [
         (("kill",), 2, "kill takes one rank (web/0/1), and 0 were named"),
-        (("kill", "web"), 1, "web is not a rank: write LWS/GROUP/RANK, as in web/0/1"),
+        (("kill", "web"), 1, "web is not a rank: use LWS/GROUP/RANK, such as web/0/1"),
         (("kill", "web/0/5"), 1, "web/0/5 has no pod now; there are"),
         (("drain", "node-9"), 1, "node node-9 is not there; there are node-0"),
         (("lose", "web/0/1", "--amount=much"), 2, "lose: amount: 'much': write a share, as 30%"),

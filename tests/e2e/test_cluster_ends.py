@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 HELLO = shell_script("echo hello; exec sleep 1000", grace=1)
 LIMIT = 30
-ENDED = "error: cluster ends has ended; start it again with `lws up ends`"
+ENDED = "error: cluster ends has stopped; start it again with `lws up ends`"
 ATTACHED = {
     "table": (["get", "-w"], "web-0"),
     "document": (["get", "web", "-w", "-o", "view"], "web-0"),
@@ -64,6 +64,6 @@ def test_commands_end_with_a_killed_cluster(shell: Shell, attached: dict[str, Ru
     told = ends(attached)
     for name in ("table", "document", "logs", "wait"):
         assert told[name] == (1, [ENDED]), name
-    assert told["exec"] == (1, ["error: the connection ended before the command did"])
+    assert told["exec"] == (1, ["error: the connection was closed before the command exited"])
     code, (line,) = told["forward"]
     assert (code, line[:65]) == (1, "error: port-forward has ended: its cluster no longer responds: ca"), line

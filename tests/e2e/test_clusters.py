@@ -25,7 +25,7 @@ def test_two_clusters_keep_their_options_and_end_together(shell: Shell) -> None:
 
     assert shell.lws("down", "--all").stdout == "Cluster one stopped.\nCluster two stopped.\n"
     after = shell.lws("up", "one", "--detach", "--nodes=3")
-    assert "Options of the last `lws up` (--defaults leaves them out): --gpus-per-node=8" in after.stdout
+    assert "Options of the previous `lws up` (use --defaults to reset them): --gpus-per-node=8" in after.stdout
     (running,) = [one for one in json.loads(shell.lws("clusters", "-o", "json").stdout)["items"] if one["pid"]]
     assert (running["name"], running["nodes"]) == ("one", 3)
 
@@ -43,7 +43,7 @@ def test_image_is_mapped_while_the_cluster_runs(shell: Shell, tmp_path: Path) ->
     cluster = Cluster(shell, "mapped")
     shell.lws("up", "mapped", "--detach")
     cluster.apply(lws("engine", {"image": "engine:1", "command": ["serve-it"]}))
-    lacking = "LWS-E057: pod engine-0 has no program to run here"
+    lacking = "LWS-E057: pod engine-0 has no executable on this machine"
     until(lambda: lacking in cluster.ended("explain", "engine").stdout, "the cause", poll=SELDOM)
     told = shell.lws("up", "mapped", f"--image=engine={program.parents[1]}").stdout
     assert f"Image engine is mapped to {program.parents[1]} now: containers that start later use it." in told

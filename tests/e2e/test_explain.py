@@ -70,16 +70,18 @@ def test_first_of_several_crashes_is_the_cause(cluster: Cluster) -> None:
 
 def test_missing_command_is_named(cluster: Cluster) -> None:
     cluster.apply(lws("bare", {"image": "vllm/vllm-openai:v9"}))
-    assert "pod bare-0 has no program to run here" in named(cluster, "bare", "LWS-E057")
+    assert "pod bare-0 has no executable on this machine" in named(cluster, "bare", "LWS-E057")
     assert "bare is stuck: LWS-E057: pod bare-0" in cluster.refused("wait", "bare", "--timeout=2", code=124)
     listed = cluster.shell.lws("get", f"--local={cluster.name}", "bare")
     assert listed.stdout.startswith("NAME")
-    assert "bare is stuck: LWS-E057 (this machine has no program for the image); `lws --local=shared" in listed.stderr
+    assert (
+        "bare is stuck: LWS-E057 (this machine has no executable for the image); `lws --local=shared" in listed.stderr
+    )
 
 
 def test_program_that_exits_is_named(cluster: Cluster) -> None:
     cluster.apply(lws("done", shell_script("exit 0"), restart="None"))
-    assert "the program of pod done-0 exited with code 0" in named(cluster, "done", "LWS-E075")
+    assert "the container of pod done-0 exited with code 0" in named(cluster, "done", "LWS-E075")
 
 
 def test_failing_readiness_probe_is_named(cluster: Cluster) -> None:

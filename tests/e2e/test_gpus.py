@@ -28,7 +28,7 @@ def test_each_rank_keeps_its_own_gpu_after_a_kill(shell: Shell, tmp_path: Path) 
 
     container = {"command": ["python3", "-c", SAYS], "resources": {"limits": {"nvidia.com/gpu": 1}}}
     cluster.apply(lws("train", container, replicas=0, size=2))
-    assert cluster.ended("top").stderr == "No ranks are there yet.\n"
+    assert cluster.ended("top").stderr == "No ranks found.\n"
     cluster.apply(lws("train", container, replicas=2, size=2))
     cluster.lws("wait", "train", "--timeout=120s")
     wide = cluster.lws("get", "train", "-o", "wide")

@@ -117,7 +117,7 @@ def test_changed_objects_are_printed_in_kubectl_formats(cluster: Cluster) -> Non
 
     until(lambda: has_equal_events(cluster, "form"), "the same events in each format", poll=SELDOM)
     assert {line.split("/")[0] for line in cluster.lws("events", "form", "-o=name").splitlines()} == {"event"}
-    assert "leave out --watch" in cluster.refused("events", "form", "-o=name", "-w", code=2)
+    assert "omit --watch" in cluster.refused("events", "form", "-o=name", "-w", code=2)
 
     assert cluster.lws("delete", "form", "-o", "name", "--dry-run") == f"{GROUP_NAME}/form\n"
     assert cluster.lws("delete", "form", "-o", "name") == f"{GROUP_NAME}/form\n"
@@ -135,7 +135,7 @@ def test_commands_of_kubectl_and_kind_are_accepted_or_explained(cluster: Cluster
     assert cluster.refused("logs", "typed-0-1").endswith("; pod typed-0-1 is called typed/0/1 here\n")
     assert cluster.refused("exec", "typed-0", "--", "true").endswith("; pod typed-0 is called typed/0/0 here\n")
     assert f"`lws --local={cluster.name} nodes` lists nodes" in cluster.refused("get", "nodes")
-    for word, said in {"edit": "`lws apply`", "create": "`lws up` makes a cluster", "ps": "`lws get`"}.items():
+    for word, said in {"edit": "`lws apply`", "create": "`lws up` to create a cluster", "ps": "`lws get`"}.items():
         assert said in cluster.shell.lws(word, code=2).stderr
     assert cluster.lws("delete", "lws", "typed", "--wait=false") == "leaderworkerset/typed deleted\n"
 
@@ -153,7 +153,7 @@ def test_log_before_a_recreation_is_kept(cluster: Cluster, tmp_path: Path) -> No
     cluster.lws("delete", "again")
 
 
-UNMAPPED = "note: image ring is mapped to nothing: its containers run in / of this machine"
+UNMAPPED = "note: image ring is not mapped: its containers run in the root file system of this machine"
 
 
 def test_image_mapped_to_nothing_is_reported_immediately(shell: Shell, tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_image_mapped_to_nothing_is_reported_immediately(shell: Shell, tmp_path:
     told = shell.lws("run", str(manifest), "--image", f"rin={tmp_path}", "--fail-fast", code=1).stderr
     assert told.splitlines()[:2] == [
         "note: --image rin: no container has this image (there is: ring)",
-        f"{UNMAPPED}, with its programs (or --image ring=DIR)",
+        f"{UNMAPPED} (to change this: --image ring=DIR)",
     ]
     step = "next: if it lacks a file or program: image ring is mapped to nothing, so it ran in / of this machine"
     assert any(line.startswith(step) for line in told.splitlines()), told

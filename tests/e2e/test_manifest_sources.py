@@ -96,7 +96,7 @@ def test_run_creates_the_namespace_of_its_manifest(shell: Shell, tmp_path: Path)
     path = tmp_path / "lws.json"
     path.write_text(json.dumps(manifest))
     told = shell.lws("run", "-f", str(path), "--until=done", "--timeout=60").stderr
-    assert "namespace/training created (the manifest is for it, and does not bring it)" in told
+    assert "namespace/training created (the manifest uses it, but does not contain it)" in told
     assert told.splitlines()[-1] == "1 rank in 1 group exited with code 0"
 
 

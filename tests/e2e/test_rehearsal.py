@@ -132,5 +132,5 @@ def test_scripts_of_an_image_are_rehearsed_with_a_forced_stub(shell: Shell, stub
 def test_manifest_without_its_nodes_has_a_suggestion(shell: Shell) -> None:
     words = ["run", "-f", str(MANIFESTS / "serving-tpu.yaml"), "--stub", "--until", "ready", "--timeout", "0"]
     told = shell.lws(*words, code=124).stderr
-    assert "note: no node here has what the manifest requires (google.com/tpu, label cloud.google.com/" in told
-    assert "--nodes auto --gpus auto simulates the nodes that it needs" in told
+    assert "note: no node meets the requirements of the manifest (google.com/tpu, label cloud.google.com/" in told
+    assert "use --nodes auto --gpus auto to simulate suitable nodes" in told

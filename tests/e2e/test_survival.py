@@ -152,7 +152,7 @@ def test_second_ctrl_c_ends_a_run_immediately(shell: Shell) -> None:
     line_with(run, "daemon")
     os.kill(run.pid, signal.SIGINT)
     assert run.stderr is not None
-    assert any("Ctrl-C again ends them at once" in line for line in iter(run.stderr.readline, ""))
+    assert any("press Ctrl-C again to kill them now" in line for line in iter(run.stderr.readline, ""))
     os.kill(run.pid, signal.SIGINT)
     run.communicate(timeout=10)
     assert run.returncode == 130
@@ -168,7 +168,7 @@ def test_ctrl_c_ends_many_deaf_sets_together(shell: Shell) -> None:
     began = time.monotonic()
     _, notes = run.communicate(timeout=30)
     assert time.monotonic() - began < 8  # four on an idle machine, less than five under load
-    assert "stopping: ranks get 3 s to end, and are killed then" in notes
+    assert "stopping: ranks get 3 s to exit and are then killed" in notes
     assert run.returncode == 0
     shell.assert_nothing_is_left()
 

@@ -213,7 +213,7 @@ class Tokens:
     async def admit(self, token: str) -> str:
         """Return the user of a token."""
         if token not in self.users:
-            raise NotAdmittedError("The API server does not know this token: it may have expired.")
+            raise NotAdmittedError("The API server rejected this token. It may have expired.")
         return self.users[token]
 
     def runner(self, token: str) -> CommandLog:

@@ -60,7 +60,7 @@ def test_uninstall_refuses_to_delete_leaderworkersets(administrator: Administrat
     create_sets(administrator, "one", "two")
     refused = administrator.lws("uninstall", code=1)
     assert (
-        "objects would be deleted with their definitions: leaderworkerset default/one, leaderworkerset default/two; delete"
+        "objects would be deleted with their CRDs: leaderworkerset default/one, leaderworkerset default/two; delete"
         in refused
     )
     assert "Deployment" in left(administrator)
@@ -73,7 +73,7 @@ def test_uninstall_can_keep_leaderworkersets(administrator: Administrator) -> No
     create_sets(administrator, "one")
     before = administrator.there("lws/one")
     output = administrator.lws("uninstall", "--keep-crd")
-    assert "nothing recreates, scales or updates them until it is installed again" in output
+    assert "are not recreated, scaled or updated until you install a manager" in output
     assert left(administrator) == {"CustomResourceDefinition"}
     assert administrator.there("lws/one") == before
     assert administrator.there("service/one")
@@ -133,7 +133,7 @@ def test_evidence_is_released_when_sets_are_kept(administrator: Administrator) -
     keep_evidence(administrator, "one", theirs=("example.com/theirs",))
     for words in ((), ("--dry-run",)):
         refused = administrator.lws("uninstall", "--keep-crd", *words, code=1)
-        assert "would stay for ever, and with them their namespaces: default/one-0, default/one-0-1;" in refused
+        assert "and their namespaces, could not be deleted: default/one-0, default/one-0-1;" in refused
         assert "lws recover one -n default" in refused
     assert "Deployment" in left(administrator)
     administrator.shell(command_of_the_page())
@@ -157,7 +157,7 @@ def test_evidence_is_deleted_with_the_sets(administrator: Administrator) -> None
     keep_evidence(administrator, "one")
     keep_evidence(administrator, "gone", "tenant")  # of a set that was deleted while no manager ran
     released = [
-        f"pod/{pod} released: it was kept as evidence of a failed group"
+        f"pod/{pod} released: it was kept for diagnosis"
         for pod in ("default/one-0-1", "tenant/gone-0-1", "default/one-0", "tenant/gone-0")
     ]
     before = administrator.installed()
@@ -191,7 +191,7 @@ def test_foreign_objects_are_kept(administrator: Administrator) -> None:
     )
     administrator.kubectl("create", "configmap", "tenant", *IN)
     output = administrator.lws("uninstall")
-    assert "clusterrole/lws-proxy-role left as it is: it has no labels of an installation" in output
+    assert "clusterrole/lws-proxy-role kept: it has no labels of an installation" in output
     assert "namespace/lws-system left as it is: configmap/tenant is in it" in output
     assert left(administrator) == {"ClusterRole", "Namespace"}
     assert administrator.there("configmap/tenant", *IN)

@@ -6,7 +6,7 @@ KubeError                      the root; its text is one sentence for users
 ├── UnusableNameError          an object name or namespace that no URL can carry
 ├── ConnectionFailedError      no response: refused, reset, timed out, TLS
 ├── ExecutionError             a plan that was not performed completely (kuberuntime/controller/executor.py)
-└── APIError                   the server answered with a Status
+└── APIError                   the server responded with with a Status
     ├── BadRequestError        400
     ├── UnauthorizedError      401
     ├── ForbiddenError         403
@@ -59,7 +59,9 @@ class APIError(KubeError):
         self.status = status
         self.code = int(status.get("code") or 0)
         self.reason = str(status.get("reason") or "")
-        self.message = str(status.get("message") or "") or f"the server answered {self.code} {self.reason}".rstrip()
+        self.message = (
+            str(status.get("message") or "") or f"the server responded with {self.code} {self.reason}".rstrip()
+        )
         self.details: JSONObject = status.get("details") or {}
         super().__init__(self.message)
 
@@ -164,7 +166,7 @@ def from_response(code: int, body: bytes) -> APIError:
         status = None
     if not isinstance(status, dict) or status.get("kind") != "Status":
         text = body[:EXCERPT].decode(errors="replace").strip()
-        status = {"kind": "Status", "message": f"the server answered {code}: {text}" if text else ""}
+        status = {"kind": "Status", "message": f"the server responded with {code}: {text}" if text else ""}
     return from_status({"code": code} | status)
 
 

@@ -45,10 +45,10 @@ def test_status_keeps_its_details() -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (b"<html>Bad Gateway</html>", "the server answered 502: <html>Bad Gateway</html>"),
-        (b"", "the server answered 502"),
-        (b"[1]", "the server answered 502: [1]"),
-        (b"x" * 1000, "the server answered 502: " + "x" * 200),
+        (b"<html>Bad Gateway</html>", "the server responded with 502: <html>Bad Gateway</html>"),
+        (b"", "the server responded with 502"),
+        (b"[1]", "the server responded with 502: [1]"),
+        (b"x" * 1000, "the server responded with 502: " + "x" * 200),
     ],
     ids=["page of a proxy", "nothing", "other JSON", "long"],
 )

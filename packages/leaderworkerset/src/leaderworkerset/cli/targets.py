@@ -61,7 +61,7 @@ def parse(words: str) -> Selection:
         parts = parts[1:]
     selection = read("/".join(parts))
     if selection is None:
-        raise UsageError(f"{words!r} names no rank: write LWS, LWS/GROUP or LWS/GROUP/RANK, as in web/0/2")
+        raise UsageError(f"{words!r} is not a rank: use LWS, LWS/GROUP or LWS/GROUP/RANK, such as web/0/2")
     return selection
 
 
@@ -86,7 +86,11 @@ async def nothing_found(session: Session, namespace: str, selector: str = "") ->
     """Return that a namespace (empty: all) has no LeaderWorkerSets, and the others that have some."""
     text = f"No LeaderWorkerSets found{f' in namespace {namespace}' if namespace else ''}."
     others = await _namespaces_of(session, label_selector=selector) if namespace else ""
-    return f"{text} There are some in {others}: choose with -n, or show all with -A." if others else text
+    return (
+        f"{text} There are some in {others}: use -n to select a namespace, or -A for all namespaces."
+        if others
+        else text
+    )
 
 
 async def find(session: Session, name: str) -> JSONObject:
@@ -120,7 +124,7 @@ async def _not_found(session: Session, name: str) -> str:
     text += f" (there: {listed(names, MANY_NAMES) or 'none'})"
     elsewhere = await _namespaces_of(session, field_selector=f"metadata.name={name}")
     if elsewhere:
-        return f"{text}; it is in {elsewhere}: choose with -n"
+        return f"{text}; it is in {elsewhere}: use -n to select it"
     if "-" in name and (place := await _place_of_pod(session, name)):
         return f"{text}; pod {name} is called {place} here"
     if name in OTHERS:
@@ -200,7 +204,7 @@ async def parts_of(session: Session, selection: Selection) -> list[JSONObject]:
 
 def _is_set(name: str, parts: Sequence[JSONObject]) -> UsageError:
     names = ", ".join(map(meta.name, parts)) or "none yet"
-    return UsageError(f"{name} is a DisaggregatedSet: name one of its LeaderWorkerSets ({names})")
+    return UsageError(f"{name} is a DisaggregatedSet: specify one of its LeaderWorkerSets ({names})")
 
 
 def refuse_missing(whole: View, selection: Selection) -> None:

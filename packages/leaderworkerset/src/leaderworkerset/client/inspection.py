@@ -57,7 +57,7 @@ def selected(place: str) -> Selection:
     """Read a place; raise ValueError if it names none."""
     selection = selections.read(place)
     if selection is None:
-        raise ValueError(f"{place!r} names no rank: write NAME, NAME/GROUP or NAME/GROUP/RANK, as in web/0/2")
+        raise ValueError(f"{place!r} is not a rank: use NAME, NAME/GROUP or NAME/GROUP/RANK, such as web/0/2")
     return selection
 
 
@@ -131,7 +131,7 @@ async def execute(
                 return CommandResult(channels.exit_code(data), *texts)
             if channel in outputs:
                 outputs[channel] += data
-    raise ConnectionFailedError(f"{meta.name(pod)}: the connection ended before the command did")
+    raise ConnectionFailedError(f"{meta.name(pod)}: the connection was closed before the command exited")
 
 
 def _without_pod(selection: Selection) -> NotFoundError:

@@ -193,9 +193,9 @@ OF_SETS: Final[tuple[Cause, ...]] = (
 
 NO_CAUSE: Final = Cause(
     code="LWS-E099",
-    title="the cause is not known",
-    meaning="The object is not ready, and no cause of the catalogue explains it. Nothing is guessed.",
-    remedy="Read the facts in `lws describe`, and the log of the rank that is not ready.",
+    title="unknown cause",
+    meaning="The object is not ready, and no known cause explains it.",
+    remedy="Run `lws describe`, and read the log of the unready rank.",
     find=lambda _: None,
     verdict=Verdict.UNKNOWN,
 )
@@ -205,7 +205,7 @@ NOT_READ: Final = Cause(
     title="the evidence could not be read",
     meaning="The object is not ready. The objects that could explain it were not read: a permission is missing, or the API "
     "server did not answer.",
-    remedy="Give the user the permission to list the kinds that are named, or try again.",
+    remedy="Grant the permission to list the named kinds, or try again.",
     find=lambda _: None,
     verdict=Verdict.UNREAD,
 )

@@ -35,7 +35,7 @@ def lines(diagnosis: Diagnosis) -> list[str]:
     rows = [headline(diagnosis)]
     rows += ["", "Evidence:", *(f"  {line}" for line in diagnosis.evidence)] if diagnosis.evidence else []
     rows += ["", f"{diagnosis.next}:", *(f"  {step}" for step in diagnosis.steps)] if diagnosis.steps else []
-    rows += ["", f"Not read, so nothing is known of it: {', '.join(diagnosis.unread)}"] if diagnosis.unread else []
+    rows += ["", f"Not read: {', '.join(diagnosis.unread)}"] if diagnosis.unread else []
     return rows
 
 

@@ -31,16 +31,16 @@ def blocked(view: View, group: GroupName | None, budgets: Iterable[JSONObject] =
     if labels.DISRUPTION_BUDGET not in annotations:
         own = [budget for budget in budgets if group in (None, name_of(groupname.label(budget)))]
         is_closed = own and all(meta.is_controlled(budget, view.object) and _is_closed(budget) for budget in own)
-        return f"evictions of it wait: {_phrase(unready)}" if unready and is_closed else ""
+        return f"its evictions wait: {_phrase(unready)}" if unready and is_closed else ""
     try:
         limit = disruption_limit(DisruptionSettings(), annotations, decode(view.object).spec)
     except ValueError:
         return ""
     if limit == 0:
-        return f"nothing of it can be evicted: {labels.DISRUPTION_BUDGET} is {annotations[labels.DISRUPTION_BUDGET]}"
+        return f"it cannot be evicted: {labels.DISRUPTION_BUDGET} is {annotations[labels.DISRUPTION_BUDGET]}"
     if limit is None or len(unready) < limit:
         return ""
-    return f"evictions of it wait: {_phrase(unready)}, and no more than {counted(limit, 'group')} may be"
+    return f"its evictions wait: {_phrase(unready)}, and no more than {counted(limit, 'group')} may be"
 
 
 def _is_closed(budget: JSONObject) -> bool:

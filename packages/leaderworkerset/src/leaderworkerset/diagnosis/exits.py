@@ -38,10 +38,10 @@ BY_OTHERS: Final = frozenset({129, 130, 131, KILLED, 143})
 """The exit codes of signals that other programs send; the other signals come from errors of the program itself."""
 
 OWN_FAULTS: Final[Mapping[int, str]] = {
-    132: "the program has an instruction that this processor lacks: use an image that is built for it",
-    134: "the program or a library of it aborted: the lines before its end say why",
-    135: "the program accessed memory that has no storage: often /dev/shm or a volume is full, or a mapped file was cut",
-    136: "the program divided by zero, or the result of an integer operation did not fit",
+    132: "the executable uses an instruction that this CPU does not support: use a matching image",
+    134: "the program or one of its libraries aborted: check its last log lines",
+    135: "a memory access failed: often /dev/shm or a volume is full, or a mapped file was truncated",
+    136: "the program divided by zero, or an integer operation overflowed",
     139: "the program or a native library accessed memory that it does not have; for Python, "
     "PYTHONFAULTHANDLER=1 in the environment of the container prints where",
 }
@@ -98,15 +98,15 @@ def advice(observed: Observed, rank: Rank, death: Death) -> Iterator[str]:
     is_unmapped = _is_unmapped(observed, rank, death.container, image)
     if code in LACKING and is_unmapped and image != ON_PURPOSE:
         yield (
-            f"if it lacks a file or program: image {image} is mapped to nothing, so it ran in / of this machine; "
+            f"if it lacks a file or program: image {image} is not mapped, so it ran in the root file system of this machine; "
             f"map it: --image {image}=DIR, or rehearse it: --stub={image}"
         )
     elif obstacle is not None and _is_rendezvous(container, death.end):
         yield f"exit code {code} of the rendezvous means: {obstacle.words}; {obstacle.advice}"
     elif code == NOT_FOUND and not is_unmapped:
-        yield f"exit code 127 means that a program was not found: image {image} lacks it, or it is not on PATH there"
+        yield f"exit code 127 means that an executable was not found: image {image} lacks it, or it is not on PATH there"
     elif code == NOT_EXECUTABLE:
-        yield "exit code 126 means that a file may not be executed: give it the mode 0755, and a first line that names its interpreter"
+        yield "exit code 126 means that a file is not executable: set its mode to 0755, and add an interpreter line"
 
 
 def log_steps(observed: Observed, rank: Rank, death: Death) -> Iterator[str]:
@@ -134,7 +134,7 @@ def _of_signal(observed: Observed, rank: Rank, container: JSONObject, code: int,
     node = f"node {rank.node}" if rank.node else "its node"
     memory = f", or from the kernel if {node} was out of memory (dmesg there)" if code == KILLED else ""
     probe_text = f", or from its {probes[0]} probe: {events}" if probes else "; no probe ends this container"
-    return f"{name} came from somebody, or from what stopped its container{memory}{probe_text}"
+    return f"{name} was sent by a user, or because the container was stopped{memory}{probe_text}"
 
 
 def _is_unmapped(observed: Observed, rank: Rank, container: str, image: str) -> bool:

@@ -63,8 +63,8 @@ class Person(StrEnum):
 
 
 PERSONS: Final = {
-    Person.ADMINISTRATOR: "an administrator of the cluster does this",
-    Person.AUTHOR: "the author of the manifest decides this",
+    Person.ADMINISTRATOR: "this requires a cluster administrator",
+    Person.AUTHOR: "this depends on the manifest",
 }
 
 

@@ -327,7 +327,7 @@ async def wait_for(
 
     A timeout of 0 checks only the first known state, as with kubectl.
     """
-    missing = "the first answer of the API server"
+    missing = "the first response of the API server"
     seen: Shown | None = None
     name = informers.key.name
 

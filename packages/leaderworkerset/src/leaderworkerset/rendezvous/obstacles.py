@@ -33,23 +33,23 @@ class Obstacle(IntEnum):
 _TABLE = {
     Obstacle.NO_NAME: (
         "its name does not exist",
-        "see whether its pod exists, and whether the group's Service is headless and publishes ranks that are not ready",
+        "check that its pod exists, and that the group's Service is headless and publishes unready addresses",
     ),
     Obstacle.NO_ADDRESS: (
         "its name has no address",
-        "see whether its pod has an address yet: it may wait for a node, an image or a volume",
+        "check whether its pod waits for a node, an image or a volume",
     ),
     Obstacle.CLOSED: (
         "its port is closed",
-        "see whether its program listens on that port, on all addresses and not on 127.0.0.1, and how long it loads: --timeout",
+        "check that it listens on this port on all addresses, not only on 127.0.0.1, and increase --timeout if it loads longer",
     ),
     Obstacle.SILENT: (
         "its port does not answer",
-        "see whether a NetworkPolicy, a firewall or a lost node drops packets between the two pods",
+        "check whether a NetworkPolicy, a firewall or a lost node blocks the connection",
     ),
     Obstacle.WRONG_SIZE: (
         "the group has another size than the program expects",
-        "let --size and spec.leaderWorkerTemplate.size be the same number",
+        "set --size and spec.leaderWorkerTemplate.size to the same number",
     ),
     Obstacle.NO_DNS: (
         "its name cannot be looked up, as no name server answers",
@@ -61,6 +61,6 @@ _TABLE = {
     ),
     Obstacle.NO_TOOLS: (
         "the image lacks a program that it needs",
-        "add getent or nslookup, and for a port bash with timeout, or nc; or use the form for Python",
+        "add getent or nslookup, and for ports bash with timeout, or nc; or use the Python variant",
     ),
 }

@@ -27,14 +27,14 @@ words_of() {
 
 advice_of() {
     case $1 in
-    80) echo "see whether its pod exists, and whether the group's Service is headless and publishes ranks that are not ready" ;;
-    81) echo "see whether its pod has an address yet: it may wait for a node, an image or a volume" ;;
-    82) echo "see whether its program listens on that port, on all addresses and not on 127.0.0.1, and how long it loads: --timeout" ;;
-    83) echo "see whether a NetworkPolicy, a firewall or a lost node drops packets between the two pods" ;;
-    84) echo "let --size and spec.leaderWorkerTemplate.size be the same number" ;;
+    80) echo "check that its pod exists, and that the group's Service is headless and publishes unready addresses" ;;
+    81) echo "check whether its pod waits for a node, an image or a volume" ;;
+    82) echo "check that it listens on this port on all addresses, not only on 127.0.0.1, and increase --timeout if it loads longer" ;;
+    83) echo "check whether a NetworkPolicy, a firewall or a lost node blocks the connection" ;;
+    84) echo "set --size and spec.leaderWorkerTemplate.size to the same number" ;;
     85) echo "on a cluster of this machine, which has none, its pod does not exist; elsewhere see whether the cluster's DNS runs, and whether a NetworkPolicy lets the pod reach it" ;;
     86) echo "run it in a pod of a LeaderWorkerSet, and pass LWS_LEADER_ADDRESS, LWS_GROUP_SIZE and LWS_WORKER_INDEX on to it" ;;
-    87) echo "add getent or nslookup, and for a port bash with timeout, or nc; or use the form for Python" ;;
+    87) echo "add getent or nslookup, and for ports bash with timeout, or nc; or use the Python variant" ;;
     esac
 }
 

@@ -289,7 +289,7 @@ def _exhausted(plan: Foreseen) -> Iterator[str]:
             f" before: lws explain {plan.name}"
         )
     if staying:
-        yield f"no restart left: {groups_named(staying)}, which would stay terminated; to let it try again: lws recover {plan.name}"
+        yield f"no restart left: {groups_named(staying)}, which would stay terminated; to recover it: lws recover {plan.name}"
 
 
 def _wave_text(wave: Wave) -> str:

@@ -96,9 +96,7 @@ def line(rollout: RolloutProgress) -> str:
             f"no restart left: {groups_named(rollout.passed)}, passed over and outside maxUnavailable until replaced"
         )
     if rollout.exhausted:
-        parts.append(
-            f"no restart left: {groups_named(rollout.exhausted)}; to let it try again: lws recover {rollout.name}"
-        )
+        parts.append(f"no restart left: {groups_named(rollout.exhausted)}; to recover it: lws recover {rollout.name}")
     if rollout.is_paused:
         parts.append("paused")
     elif rollout.left is not None and rollout.left >= SHORTEST:

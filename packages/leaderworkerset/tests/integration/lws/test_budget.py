@@ -251,13 +251,13 @@ async def test_commands_explain_and_recover_an_exhausted_group(space: Space, cod
     await exhaust(space, 0)
     await space.until(assert_still)
     session = session_of(space)
-    with pytest.raises(CommandError, match="group web/0 has no restart left"):
+    with pytest.raises(CommandError, match="group web/0 is exhausted"):
         await Restart(session, RestartRequest("web", (0,), 1)).preview()
-    with pytest.raises(CommandError, match="web/1 has not used up its restarts: nothing was changed"):
+    with pytest.raises(CommandError, match="web/1 has not is exhausted: nothing was changed"):
         await recover(session, Selection("web", 1))
     assert await Restart(session, RestartRequest("web", (1,))).run(60) == "web group 1 restarted"
     status = await RolloutFollower(session, space.key("web"), 60).once()
-    assert "no restart left: group 0; to let it try again: lws recover web" in status
+    assert "no restart left: group 0; to recover it: lws recover web" in status
 
     assert await recover(session, Selection("web", None), is_trial=True) == "web group 0 recovered (dry run)"
     assert_exhausted(space.state, "web-0", "web-0-1")

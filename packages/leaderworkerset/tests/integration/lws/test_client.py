@@ -97,7 +97,7 @@ async def test_client_explains_a_set_and_reads_its_events(space: Space) -> None:
     assert (first.group, first.rank, first.reason) == (0, 0, "FailedScheduling")
     with pytest.raises(NotFoundError, match="stuck/7 has no pod"):
         await client.explain("stuck/7")
-    with pytest.raises(ValueError, match="names no rank"):
+    with pytest.raises(ValueError, match="is not a rank"):
         await client.explain("stuck/x")
     with pytest.raises(RuntimeError, match="no connection of its own"):
         await client.exec("stuck", ["true"])

@@ -239,7 +239,7 @@ async def test_disaggregated_set_is_listed_with_its_parts(space: Space) -> None:
     assert [meta.name(one) for one in found.leaderworkersets] == [one.view.name for one in second.parts]
     assert await targets.all_of(session, space.namespace, "") == found
     assert found.names == ["split"]
-    with pytest.raises(UsageError, match="split is a DisaggregatedSet: name one of its LeaderWorkerSets"):
+    with pytest.raises(UsageError, match="split is a DisaggregatedSet: specify one of its LeaderWorkerSets"):
         await shown.objects_of(session, [Selection("split", 0)])
 
 
@@ -256,7 +256,7 @@ async def test_disaggregated_set_is_described_with_its_parts(space: Space) -> No
         assert re.search(rf"^  {part.view.name} +0 +{part.role} +{part.revision} ", text, re.MULTILINE), text
     await apply(space, obj | {"spec": with_image(obj, "app:2")})
     await space.eventually(lambda: regarded(space, shown), lambda found: {"disaggregatedset/split"} | parts <= found)
-    with pytest.raises(UsageError, match="split is a DisaggregatedSet: name one of its LeaderWorkerSets"):
+    with pytest.raises(UsageError, match="split is a DisaggregatedSet: specify one of its LeaderWorkerSets"):
         await describe.describe(session_of(space), Selection("split", 0))
 
 
@@ -270,7 +270,7 @@ async def test_role_of_a_disaggregated_set_is_scaled_by_name(space: Space) -> No
     await apply(space, disaggregatedset_object(roles) | {"metadata": {"name": "split"}})
     session = session_of(space)
     await set_that_is(space, lambda shown: shown.is_ready)
-    with pytest.raises(UsageError, match=r"say which of its roles to scale, --role NAME \(prefill, decode\)"):
+    with pytest.raises(UsageError, match=r"specify a role with --role NAME \(prefill, decode\)"):
         await scale(session, "split", ScaleRequest(2))
     with pytest.raises(UsageError, match=r"split has no role 'encode' \(there: prefill, decode\)"):
         await scale_role(session, "split", "encode", ScaleRequest(2))
@@ -281,7 +281,7 @@ async def test_role_of_a_disaggregated_set_is_scaled_by_name(space: Space) -> No
     whole = await set_that_is(space, lambda shown: shown.is_ready and shown.ready == 5)
     with pytest.raises(CommandError, match="scale split --role decode"):
         await scale(session, whole.parts[0].view.name, ScaleRequest(1))
-    with pytest.raises(UsageError, match="split is a DisaggregatedSet: name one of its LeaderWorkerSets"):
+    with pytest.raises(UsageError, match="split is a DisaggregatedSet: specify one of its LeaderWorkerSets"):
         await targets.pods_of(session, Selection("split", 0))
     wanted = LogsRequest(
         selections=(Selection("split"),),

@@ -260,7 +260,7 @@ async def test_explain_names_a_manager_that_does_not_act(space: Space) -> None:
         told = await named(space, "LWS-E005", late=SILENCE)
     finally:
         await space.manager.start()
-    assert "no manager acts: the latest spec of web has not been acted on for" in told.sentence
+    assert "no manager acts: the latest spec of web has not been observed for" in told.sentence
     assert await space.get(LEADERWORKERSETS, "web")
 
 
@@ -276,7 +276,7 @@ async def test_explain_lists_the_worst_part_first(space: Space) -> None:
             found = await explain(session_of(space), parse("split"))
     assert worst(found).target.endswith("-decode")
     assert len(found) == 2
-    with pytest.raises(UsageError, match="split is a DisaggregatedSet: name one of its LeaderWorkerSets"):
+    with pytest.raises(UsageError, match="split is a DisaggregatedSet: specify one of its LeaderWorkerSets"):
         await explain(session_of(space), parse("split/0"))
 
 

@@ -36,7 +36,7 @@ async def test_explain_names_a_lease_without_a_holder(space: Space) -> None:
         await space.delete(LEASE, LEASES)
     finally:
         await space.manager.start()
-    assert told.sentence.startswith("no manager is the leader: the latest spec of web has not been acted on for")
+    assert told.sentence.startswith("no manager is the leader: the latest spec of web has not been observed for")
     assert f"Lease {space.namespace}/{LEASE} has no holder" in told.evidence
 
 
@@ -62,7 +62,7 @@ async def test_explain_names_a_manager_without_pods(space: Space) -> None:
         await space.delete(MANAGER, DEPLOYMENTS)
     finally:
         await space.manager.start()
-    assert told.sentence.startswith("the manager does not run: the latest spec of web has not been acted on for")
+    assert told.sentence.startswith("the manager does not run: the latest spec of web has not been observed for")
     assert f"Deployment {space.namespace}/{MANAGER}: 0 of 2 replicas ready" in told.evidence
 
 

@@ -72,7 +72,7 @@ async def test_explain_names_a_cordoned_node(space: Space) -> None:
         await space.create(lws(replicas=1, size=1, template=chosen))
         await space.until(unschedulable("were unschedulable"))
         told = await named(space, "LWS-E043")
-    assert told.sentence == "no suitable node accepts pods now, so web-0 waits"
+    assert told.sentence == "no suitable node is schedulable for web-0"
 
 
 async def test_explain_names_groups_that_occupy_topology_domains(space: Space) -> None:

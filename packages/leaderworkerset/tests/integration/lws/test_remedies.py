@@ -175,7 +175,7 @@ async def test_shorter_name_makes_the_set_ready(space: Space, code: str) -> None
     async with without_validation(space):
         await space.eventually(lambda: store(space, lws(name, replicas=1, size=1)), bool)
     told = await named(space, code, name, seconds=LATER)
-    assert told.steps[0] == f"delete {name} and create it again under a shorter name"
+    assert told.steps[0] == f"delete {name} and create it again with a shorter name"
     await space.delete(name)
     await space.create(lws("a" * 40, replicas=1, size=1))
     await space.settled("a" * 40)
@@ -189,7 +189,7 @@ async def test_annotation_wakes_the_statefulset_controller(space: Space, code: s
         await space.until(warned("unreachable.example.com"))
         await space.eventually(lambda: refusals(space), lambda count: count >= FAILURES)
     await space.client.send(Request("DELETE", EVENTS.path(space.namespace)))
-    await follow(space, await named(space, code, late=PATIENCE), "to wake its controller")
+    await follow(space, await named(space, code, late=PATIENCE), "to trigger its controller")
     await space.settled()
 
 

@@ -98,7 +98,7 @@ async def test_scaling_down_reports_and_recreates_unready_groups(
     assert after.keys() == {"web-0", "web-0-1"}
     assert bool(set(after.values()) & set(before.values())) is not stays
     last = capsys.readouterr().out.splitlines()[-1]
-    assert last == ("web group 0 restarted" if stays else "web: no group that stays has to be recreated")
+    assert last == ("web group 0 restarted" if stays else "web: all remaining groups are ready")
 
 
 def _assert_unready(state: State, pod: str) -> None:
@@ -111,5 +111,5 @@ def _assert_gone(state: State, uid: str) -> None:
 
 async def test_prefer_broken_is_rejected_when_scaling_up(space: Space) -> None:
     await space.bring_up(lws(replicas=1, size=1))
-    with pytest.raises(CommandError, match="web has 1 group: --prefer-broken is about fewer than there are"):
+    with pytest.raises(CommandError, match="web has 1 group: --prefer-broken requires a smaller number of groups"):
         await scale_broken_first(session_of(space), "web", ScaleRequest(2, prefer_broken=True))

@@ -6,7 +6,7 @@ the first of its name. Late workers that are the first (of a quota, of `LeaderRe
 another StatefulSet of the same leader (R-POD-8).
 
 A running manager sees the deletion of a worker. A manager that begins later can know it by the last status, and must.
-If the status does not show it, the group may stay torn (docs/adr/0014, "What stays unknown").
+If the status does not show it, the group may stay torn (docs/adr/0014, "Consequences").
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,7 @@
 """LeaderWorkerSets whose groups move off closed nodes.
 
 In: families as `playing.py` has them. Beside what happens to every LeaderWorkerSet, nodes are closed and opened again, and groups are
-marked to move, also while a rollout is under way.
+marked to move, also while a rollout is in progress.
 """
 
 import asyncio

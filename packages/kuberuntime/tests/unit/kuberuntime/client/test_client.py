@@ -37,7 +37,7 @@ def test_error_type_follows_the_reason() -> None:
 def test_malformed_answer_is_an_error() -> None:
     client = Client(ScriptedTransport(answer(200, b"<html>login</html>")))
 
-    with pytest.raises(APIError, match="the server answered 200: <html>login</html>"):
+    with pytest.raises(APIError, match="the server responded with 200: <html>login</html>"):
         run(client.get(PODS, KEY))
 
 
@@ -45,9 +45,9 @@ def test_answer_that_is_nested_too_deeply_is_an_error() -> None:
     """API servers store objects of 10,000 levels; the depth that can be read depends on the Python."""
     deep = answer(200, b'{"items":' * 100_000 + b"1" + b"}" * 100_000)
 
-    with pytest.raises(APIError, match="the server answered 200: "):
+    with pytest.raises(APIError, match="the server responded with 200: "):
         run(Client(ScriptedTransport(deep)).get(PODS, KEY))
-    with pytest.raises(APIError, match="the server answered 200: "):
+    with pytest.raises(APIError, match="the server responded with 200: "):
         run(Client(ScriptedTransport(deep)).list(PODS))
 
 
@@ -119,7 +119,7 @@ async def test_page_request_ends_with_its_list(items: object) -> None:
 
 
 def test_malformed_page_is_an_error() -> None:
-    with pytest.raises(APIError, match="the server answered 200: <html>login</html>"):
+    with pytest.raises(APIError, match="the server responded with 200: <html>login</html>"):
         run(Client(ScriptedTransport(answer(200, b"<html>login</html>"))).list(PODS))
 
 

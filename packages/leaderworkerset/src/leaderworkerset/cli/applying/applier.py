@@ -189,7 +189,7 @@ def describe(document: Document, error: Exception, kubectl: str, creator: str = 
     """
     advice = ""
     if isinstance(error, ConflictError) and "Apply failed with" in str(error):
-        advice = "; take the fields over with --force-conflicts"
+        advice = "; use --force-conflicts to take ownership of the fields"
     if isinstance(error, NotFoundError) and error.details.get("kind") == "namespaces":
         name = error.details.get("name")
         by_hand = f"make it with `{kubectl} create namespace {name}`, or " if kubectl else ""
@@ -270,7 +270,7 @@ async def create_namespaces(session: Session, documents: Sequence[Document]) -> 
             await session.client.create(NAMESPACES, obj)
         except AlreadyExistsError:  # another client created it meanwhile
             continue
-        lines.append(f"namespace/{name} created (the manifest is for it, and does not bring it)")
+        lines.append(f"namespace/{name} created (the manifest uses it, but does not contain it)")
     return lines
 
 

@@ -59,11 +59,9 @@ class Discovery:
         if places:
             return f"{text}, but in {' and '.join(places)}"
         group = api_version.rpartition("/")[0]
-        skips = ", or skip it with --skip-unserved" if idlegroups.reason(api_version) else ""
+        skips = ", or use --skip-unserved to skip it" if idlegroups.reason(api_version) else ""
         if "." not in group or group in OWN_GROUPS:
-            return (
-                f"{text}, a kind of Kubernetes' own that is not everywhere: leave the object out to try the rest{skips}"
-            )
+            return f"{text}, which this cluster does not serve: remove the object to apply the others{skips}"
         return f"{text}: install its CRD{skips}"
 
     async def _versions(self) -> list[str]:

@@ -47,7 +47,7 @@ class Lifeline:
 
 def ended(place: ClusterDirectory) -> CommandError:
     """Return the error of a command whose cluster has ended in the meantime."""
-    return CommandError(f"cluster {place.name} has ended; start it again with `{up(place)}`")
+    return CommandError(f"cluster {place.name} has stopped; start it again with `{up(place)}`")
 
 
 def refuse_stopped(place: ClusterDirectory) -> None:

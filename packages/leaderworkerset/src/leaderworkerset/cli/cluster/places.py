@@ -32,7 +32,7 @@ DEFAULT: Final = "default"
 EPHEMERAL: Final = "run-"
 """The clusters of `lws run`: created for one run, and removed after it."""
 
-SET_HOME: Final = "set LWS_STATE_HOME to a directory that you may write to"
+SET_HOME: Final = "set LWS_STATE_HOME to a writable directory"
 
 KEPT_RUNS: Final = 5
 """The maximum number of failed runs whose records are kept; the newest are kept."""
@@ -265,7 +265,7 @@ def home() -> Path:
         return Path(state) / "lws"
     with contextlib.suppress(RuntimeError):
         return Path.home() / ".local" / "state" / "lws"
-    raise CommandError(f"no home directory is known: {SET_HOME}")
+    raise CommandError(f"the home directory is unknown: {SET_HOME}")
 
 
 def place(name: str) -> ClusterDirectory:

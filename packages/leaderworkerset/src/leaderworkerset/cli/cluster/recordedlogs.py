@@ -33,7 +33,7 @@ class RecordedLog(Struct, frozen=True):
         shows = f"`{lws} -n {self.episode.namespace} history {self.episode.place}`"
         if not self.lines:
             return f"note: {self.rank.pod} printed nothing before the failure of {self.episode.time}; {shows} shows it"
-        return f"note: the recorded last lines of {self.rank.pod}, of {self.episode.time}; {shows} shows all of that failure"
+        return f"note: recorded last log lines of {self.rank.pod}, of {self.episode.time}; {shows} shows all of that failure"
 
 
 class RankRequest(Struct, frozen=True):

@@ -196,11 +196,11 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     def cluster_name(self, argument: str | None) -> str:
         """Return the embedded cluster of a command about clusters: from its argument, or from --local."""
         if self.kubeconfig or self.context_name or self.namespace:
-            raise UsageError(
-                "this command is only for clusters of this machine: leave out -n, --kubeconfig and --context"
-            )
+            raise UsageError("this command supports only local clusters: omit -n, --kubeconfig and --context")
         if argument and self.local and argument != self.local:
-            raise UsageError(f"cluster {argument} and --local={self.local} contradict each other: name one cluster")
+            raise UsageError(
+                f"cluster {argument} and --local={self.local} select different clusters: specify one of them"
+            )
         return argument or self.local or places.DEFAULT
 
     def _commands(self, place: ClusterDirectory | None) -> tuple[str, str]:
@@ -213,7 +213,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
     def _local_place(self) -> ClusterDirectory:
         if self.kubeconfig or self.context_name:
-            raise UsageError("--local names the cluster already: leave out --kubeconfig and --context")
+            raise UsageError("--local selects the cluster: omit --kubeconfig and --context")
         place = places.place(self.local or places.DEFAULT)
         if place.pid() is None:
             others = [other.name for other in _running()]
@@ -221,7 +221,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
             if place.has_record and not place.is_cluster:
                 words = f"lws {place.words} history"
                 raise CommandError(
-                    f"{place.name} was the cluster of a run that has ended; `{words}` shows its failures"
+                    f"{place.name} was a temporary cluster that no longer runs; `{words}` shows its failures"
                 )
             if meant := nearmisses.hint(place.name, others):
                 raise CommandError(f"the embedded cluster {place.name} does not run ({hint}){meant}")
@@ -238,5 +238,5 @@ def _on_this_machine() -> str:
     """Return how to address a cluster of this machine, or how to start one."""
     addresses = [place.words for place in _running()]
     if not addresses:
-        return "or start a cluster on this machine: `lws up`"
+        return "or start a local cluster: `lws up`"
     return f"or address {'the cluster' if len(addresses) == 1 else 'a cluster'} of this machine: {', '.join(addresses)}"

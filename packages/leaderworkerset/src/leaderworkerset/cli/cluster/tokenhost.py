@@ -58,9 +58,9 @@ class TokenHost(Struct, frozen=True):
                     permission for permission in NEEDED if not await is_allowed(client, permission, self.namespace)
                 ]
         except UnauthorizedError as error:
-            raise NotAdmittedError("The API server does not know this token: it may have expired.") from error
+            raise NotAdmittedError("The API server rejected this token. It may have expired.") from error
         except (APIError, ConfigError) as error:
-            raise NotAdmittedError(f"The token cannot be used: {error}") from error
+            raise NotAdmittedError(f"The token is not valid: {error}") from error
         if not user or lacking:
             where = f"namespace {self.namespace}" if self.namespace else "all namespaces"
             missing = ", ".join(f"{permission.verb} {permission.title}" for permission in lacking)

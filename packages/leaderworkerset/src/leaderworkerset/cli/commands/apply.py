@@ -36,7 +36,7 @@ from leaderworkerset.cli.views.terminal import say
 def command(target: Target, /, *, dry_run: str | None, force_conflicts: bool, form: str | None, **options: Any) -> None:
     """Apply manifests. If the API server rejects one of the objects, none is applied."""
     if form and dry_run:
-        raise UsageError("-o prints what was stored: leave out --dry-run")
+        raise UsageError("-o prints stored objects and cannot be combined with --dry-run")
     create_namespace, skip = bool(options.pop("create_namespace")), bool(options.pop("skip_unserved"))
     documents = ordered(manifestoptions.collect(options).load())
     if dry_run == "client":

@@ -140,7 +140,9 @@ async def _share(model: "LiveModel", target: Target, request: DashboardRequest, 
     host = TokenHost(target.access(), model.namespace, allows_actions=request.allows_actions)
     where = Address(request.listen or "", request.port)
     async with shared(model, host, where, about) as served, until_stopped() as stopped:
-        say(f"The dashboard listens on {Address(where.host, served.port)}; users log in with tokens. Ctrl-C ends it.")
+        say(
+            f"The dashboard listens on {Address(where.host, served.port)}; users log in with tokens. Press Ctrl-C to stop it."
+        )
         await stopped.wait()
 
 
@@ -158,4 +160,4 @@ async def _announce(served: "Dashboard", directory: Path, request: DashboardRequ
     path.touch(mode=0o600)
     path.write_text(f'<!doctype html><meta http-equiv="refresh" content="0; url={served.link}"><title>lws</title>')
     if not await asyncio.to_thread(webbrowser.open, path.as_uri()):  # some browsers run in the terminal, and end late
-        say("No browser was found here: open the link yourself.", err=True)
+        say("No browser was found. Open the link manually.", err=True)

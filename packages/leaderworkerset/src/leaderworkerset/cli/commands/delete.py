@@ -62,7 +62,7 @@ def command(target: Target, /, names: tuple[str, ...], *, form: str | None, **op
     """Delete LeaderWorkerSets, DisaggregatedSets or the objects of manifests."""
     sources = manifestoptions.collect(options)
     if bool(names) == bool(sources):
-        raise UsageError("give either names or manifests with -f")
+        raise UsageError("specify either names or manifests with -f")
     documents = ordered(sources.load()) if sources else []
     cascade, waits, timeout = CASCADE[str(options["cascade"])], bool(options["waits"]), float(str(options["timeout"]))
 
@@ -166,7 +166,7 @@ async def until_gone(session: Session, objects: Sequence[tuple[Resource, ObjectK
     progress = ProgressLine(between=BETWEEN_LINES)
     try:
         for resource, key in objects:
-            progress.show(f"waiting for the end of {resource.kind.lower()}/{key.name}")
+            progress.show(f"waiting for the deletion of {resource.kind.lower()}/{key.name}")
             await _until_gone(session, resource, key, timeout)
     finally:
         progress.clear()

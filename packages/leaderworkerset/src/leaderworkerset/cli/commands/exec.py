@@ -44,7 +44,7 @@ def command(target: Target, /, name: str, words: tuple[str, ...], container: str
     selection = targets.parse(name)
     has_terminal = flags["terminal"] and sys.stdin.isatty()
     if has_terminal and not hasattr(signal, "SIGWINCH"):
-        raise CommandError(f"-t: a terminal of {sys.platform} cannot be passed on: omit -t, or use `kubectl exec -it`")
+        raise CommandError(f"-t: a terminal of {sys.platform} is not supported: omit -t, or use `kubectl exec -it`")
 
     async def act(session: Session) -> int:
         pod = await targets.one_pod(session, selection)
@@ -96,7 +96,7 @@ async def receive_output(streams: Channels) -> int:
         if channel in outputs:
             outputs[channel].write(data)
             outputs[channel].flush()
-    raise CommandError("the connection ended before the command did")
+    raise CommandError("the connection was closed before the command exited")
 
 
 async def send_input(streams: Channels) -> None:

@@ -75,10 +75,10 @@ def command(target: Target, /, names: tuple[str, ...], *, watches: bool, **optio
     if watches and request.managed_fields:
         raise UsageError("--watch cannot be combined with --show-managed-fields: a watch does not read them")
     if request.form in formats.OBJECTS[:2] and request.not_ready:
-        raise UsageError(f"-o {request.form} prints objects, not ranks: leave out --not-ready, or use -o view")
+        raise UsageError(f"-o {request.form} prints objects, not ranks: omit --not-ready, or use -o view")
     if formats.is_template(request.form) or (request.form in formats.OBJECTS[:2] and not watches):
         if watches or request.not_ready:
-            raise UsageError(f"-o {request.form} prints objects once: leave out --watch and --not-ready")
+            raise UsageError(f"-o {request.form} prints objects once: omit --watch and --not-ready")
         asyncio.run(show_objects(target, request, str(request.form)))
         return
     asyncio.run(watch(target, request) if watches else show(target, request))

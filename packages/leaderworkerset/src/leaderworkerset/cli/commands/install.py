@@ -108,7 +108,7 @@ def command(target: Target, /, **options: Any) -> None:
     check_usage(settings, options)
     if settings.image.startswith(UNPULLABLE):
         terminal.say(
-            f"warning: no cluster can pull {settings.image}, unless every node has it: name another image by --image",
+            f"warning: no cluster can pull {settings.image}, unless every node has it: specify a different image with --image",
             err=True,
         )
     if options["dry_run"] == "client" and options["flavour"] == "slim":
@@ -122,9 +122,9 @@ def check_usage(settings: InstallSettings, options: dict[str, Any]) -> None:
     if options["form"] and not options["dry_run"]:
         raise UsageError("-o needs --dry-run=client or --dry-run=server")
     if options["waits"] and options["dry_run"]:
-        raise UsageError("--wait cannot be combined with --dry-run: nothing will run")
+        raise UsageError("--wait cannot be combined with --dry-run")
     if not settings.image.strip():
-        raise UsageError('--image: Invalid value: "": name the image of the manager')
+        raise UsageError('--image: Invalid value: "": specify the image of the manager')
     if failures := names.dns_1123_label(settings.namespace):
         raise UsageError(f'--namespace: Invalid value: "{settings.namespace}": {failures[0]}')
 
@@ -217,7 +217,7 @@ async def until_rolled_out(client: Client, key: ObjectKey, label_selector: str, 
     """Wait until all replicas of a Deployment, with these labels, run the newest template."""
     deployments = Informer(client, only(DEPLOYMENTS, key))
     pods = Informer(client, Selection(PODS, key.namespace, label_selector))
-    progress, missing = ProgressLine(), "the first answer of the API server"
+    progress, missing = ProgressLine(), "the first response of the API server"
 
     def is_done() -> bool | None:
         nonlocal missing

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 MOST_STREAMS: Final = 100
 """The default maximum number of followed logs: each uses a connection to the API server and one to a kubelet."""
 
-FULL: Final = "note: {most} logs are followed, and more ranks have come: theirs follow as others end (--max-streams)"
+FULL: Final = "note: {most} logs are followed; logs of further ranks start when others end (--max-streams)"
 
 PAUSE: Final = 0.2
 RECORDED_WITHIN: Final = 10
@@ -108,7 +108,7 @@ def command(target: Target, /, names: tuple[str, ...], **options: Any) -> None:
     """
     selector = options.pop("selector")
     if bool(names) == bool(selector):
-        raise UsageError("give names or -l LABELS: exactly one of them")
+        raise UsageError("specify either names or -l LABELS")
     request = LogsRequest(
         labels=labels_of(selector),
         selections=tuple(dict.fromkeys(targets.parse(name) for name in names)),
@@ -119,7 +119,7 @@ def command(target: Target, /, names: tuple[str, ...], **options: Any) -> None:
         options=PodLogOptions(**options),
     )
     if request.options.follow and request.options.previous:
-        raise UsageError("--previous cannot be combined with --follow: a run that has ended has no new lines")
+        raise UsageError("--previous cannot be combined with --follow")
     if not of_ended_run(target, request):
         asyncio.run(follow(target, request) if request.options.follow else show(target, request))
 
@@ -170,7 +170,7 @@ async def before(session: Session, pod: JSONObject, request: LogsRequest, error:
     except (LogError, NotFoundError):
         return False
     if lines:
-        say(f"note: {error}; this is the log of the run before", err=True)
+        say(f"note: {error}; this is the log of the previous run", err=True)
     sink = request.sink()
     for line in lines:
         sink(pod, line)
@@ -236,7 +236,7 @@ def report(errors: Sequence[LogError | NotFoundError], count: int) -> None:
     """Raise the errors of reading the logs of `count` ranks; omit missing earlier runs if there are other errors."""
     failed = [error for error in errors if NO_EARLIER_RUN not in str(error)]
     if len(errors) == count and not failed:
-        raise CommandError(f"none of {counted(count, 'rank')} was restarted: there is no earlier log")
+        raise CommandError(f"none of {counted(count, 'rank')} was restarted, and the previous log does not exist")
     sentences = summed([(error.pod, error.reason) for error in failed if isinstance(error, NotStartedError)])
     sentences += [str(error) for error in failed if not isinstance(error, NotStartedError)]
     if len(sentences) == 1 and len(failed) == count:

@@ -93,7 +93,7 @@ async def until_lost(client: Client, pod: JSONObject) -> str:
             continue  # the server answers: its error may be temporary
         failures = 0
         if meta.uid(current) != meta.uid(pod):
-            return f"pod {name} was replaced by another"
+            return f"pod {name} was replaced by a new pod"
         if podstate.has_ended(current):
             return f"pod {name} has ended"
 
@@ -107,7 +107,7 @@ def parse(words: str) -> tuple[int, int]:
     local, separator, remote = words.rpartition(":")
     here, there = decimals.natural(local or ("0" if separator else remote)), decimals.natural(remote)
     if here is None or there is None or here > HIGHEST_PORT or not 0 < there <= HIGHEST_PORT:
-        raise UsageError(f"{words!r}: write [LOCAL:]REMOTE with ports from 1 to 65535")
+        raise UsageError(f"{words!r}: use [LOCAL:]REMOTE with ports from 1 to 65535")
     return here, there
 
 

@@ -60,7 +60,7 @@ def command(target: Target, /, names: tuple[str, ...], role: str | None, form: s
     """
     request = ScaleRequest(**options)
     if request.prefers_broken and (role is not None or form):
-        raise UsageError("--prefer-broken and --recreate-broken are for LeaderWorkerSets, and without --output")
+        raise UsageError("--prefer-broken and --recreate-broken support only LeaderWorkerSets, without --output")
     set_names = [targets.whole(name, "scale") for name in names]
 
     async def act(session: Session) -> list[JSONObject]:
@@ -115,7 +115,7 @@ async def scale(session: Session, name: str, request: ScaleRequest) -> Rescaled:
     resource, obj = await targets.find_either(session, name)
     if resource == DISAGGREGATED_SETS:
         names = ", ".join(str(role.get("name")) for role in meta.spec(obj).get("roles") or [])
-        raise UsageError(f"{name} is a DisaggregatedSet: say which of its roles to scale, --role NAME ({names})")
+        raise UsageError(f"{name} is a DisaggregatedSet: specify a role with --role NAME ({names})")
     refuse_part(session, obj)
     now = int(meta.spec(obj).get("replicas", 1))
     refuse_other(name, now, request.current_replicas)
@@ -168,7 +168,7 @@ async def scale_role(session: Session, name: str, role: str, request: ScaleReque
     """Set the number of groups of a role: in the set, or in its scaler if it has one."""
     resource, obj = await targets.find_either(session, name)
     if resource == LEADERWORKERSETS:
-        raise UsageError(f"{name} is a LeaderWorkerSet, which has no roles: leave out --role")
+        raise UsageError(f"{name} is a LeaderWorkerSet, which has no roles: omit --role")
     index, role_object = role_of(obj, role)
     if has_scaler(role_object):
         key = ObjectKey(session.namespace, scaler_name(name, role))

@@ -100,9 +100,7 @@ class Remover:
         for pod in sorted(await self._kept(), key=groupname.is_over):
             if meta.uid(pod) not in staying:
                 await self._let_go(pod)
-                self._report(
-                    f"{title(resources.PODS, str(meta.key(pod)))} released: it was kept as evidence of a failed group"
-                )
+                self._report(f"{title(resources.PODS, str(meta.key(pod)))} released: it was kept for diagnosis")
 
     async def remove_manager(self) -> None:
         """Remove everything except the definitions and the namespace, in reverse order."""
@@ -168,7 +166,7 @@ class Remover:
         if live is None:
             return
         if not metadata.is_installed(live):
-            self._say(f"{title(resource, key.name)} left as it is: it has no labels of an installation")
+            self._say(f"{title(resource, key.name)} kept: it has no labels of an installation")
             return
         # Pods of the manager terminate gracefully, with their permissions, before these are removed.
         await self._delete(resource, live, "Foreground" if resource == resources.DEPLOYMENTS else "Background")
@@ -276,7 +274,7 @@ async def remove(remover: Remover, *, keeps: bool) -> None:
         await remover.release_evidence()
         await remover.remove_namespace()
         click.echo(
-            f"{kinds()} and their pods stay; nothing recreates, scales or updates them until it is installed again"
+            f"{kinds()} and their pods are kept, but are not recreated, scaled or updated until you install a manager"
         )
         return
     await remover.remove_sets()
@@ -292,7 +290,7 @@ def refuse_loss(sets: Sequence[JSONObject]) -> None:
         return
     names = listed([f"{obj['kind'].lower()} {meta.key(obj)}" for obj in sets], NAMED)
     raise CommandError(
-        f"objects would be deleted with their definitions: {names}; delete them first, or use --delete-workloads"
+        f"objects would be deleted with their CRDs: {names}; delete them first, or use --delete-workloads"
         " to delete them, or --keep-crd to keep them and their definitions"
     )
 
@@ -306,7 +304,7 @@ def refuse_stranding(evidence: Sequence[JSONObject], lws: str) -> None:
     commands = "; ".join(f"{lws} recover {name} -n {namespace}" for namespace, name in [*owners][:NAMED])
     others = f"; and {len(owners) - NAMED} more" if len(owners) > NAMED else ""
     raise CommandError(
-        f"pods of groups that used up their restarts would stay for ever, and with them their namespaces: {names};"
+        f"pods of exhausted groups, and their namespaces, could not be deleted: {names};"
         f" recover these groups while the manager runs ({commands}{others}), or, where none does, take the finalizer"
         f" {labels.GROUP_RESTART_BUDGET_CLEANUP} off the pods"
     )

@@ -83,9 +83,9 @@ def command(target: Target, /, names: tuple[str, ...], *, selector: str, every: 
     request = WaitRequest(**options)
     check_of(request)
     if request.form and request.condition == "delete":
-        raise UsageError("-o cannot be combined with --for delete: nothing is left to print")
+        raise UsageError("-o cannot be combined with --for delete")
     if [bool(names), bool(selector), every].count(True) != 1:
-        raise UsageError("give names, -l LABELS or --all: exactly one of them")
+        raise UsageError("specify one of: names, -l LABELS, --all")
     set_names = [targets.whole(name, "wait") for name in dict.fromkeys(names)]
 
     async def act(session: Session) -> None:

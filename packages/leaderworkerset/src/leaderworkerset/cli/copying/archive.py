@@ -25,7 +25,7 @@ PLAIN_MODE: Final = 0o777
 HEADERS_LIMIT: Final = 2**20
 """The maximum bytes of the headers of one member, with long names, extended headers and maps of sparse files."""
 
-INVALID: Final = "the archive from the container is cut or invalid"
+INVALID: Final = "the archive from the container is truncated or invalid"
 
 SHOWN_NAME: Final = 200
 """The maximum characters of a member's name in an error."""
@@ -124,7 +124,7 @@ def placed(member: str, root: Path, name: str) -> Path:
     path = PurePosixPath(member)
     parts = [part for part in path.parts if part != "."]
     if path.is_absolute() or ".." in parts or not parts:
-        raise CommandError(f"{_shown(member)} leads out of the destination: it is not unpacked")
+        raise CommandError(f"{_shown(member)} is outside the destination: it is not unpacked")
     return root.joinpath(name, *parts[1:])
 
 
@@ -136,7 +136,7 @@ def _inside(target: Path, root: Path, member: str) -> Path:
     """Return the target, unless links on the way to it lead outside of the destination."""
     real = Path(os.path.realpath(target))
     if real != root and root not in real.parents:
-        raise CommandError(f"{_shown(member)} leads out of the destination through a link: it is not unpacked")
+        raise CommandError(f"{_shown(member)} is outside the destination because of a link: it is not unpacked")
     return target
 
 
@@ -171,7 +171,7 @@ def _link(member: tarfile.TarInfo, target: Path, root: Path) -> None:
     downwards = dropwhile("..".__eq__, link.parts)
     if link.is_absolute() or ".." in downwards or not is_inside:
         raise CommandError(
-            f"{_shown(member.name)} is a link to {_shown(member.linkname)}, out of the destination: it is not unpacked"
+            f"{_shown(member.name)} is a link to {_shown(member.linkname)}, outside the destination: it is not unpacked"
         )
     place.symlink_to(member.linkname)
 

@@ -153,7 +153,7 @@ class Sending:
         """Send bytes; wait until the connection has accepted them."""
         for at in range(0, len(data), PIECE):
             if self._is_stopped:
-                raise CommandError("the container stopped reading before everything was sent")
+                raise CommandError("the container closed the connection before all files were sent")
             piece = self._streams.send(channels.STDIN, bytes(data[at : at + PIECE]))
             asyncio.run_coroutine_threadsafe(piece, self._loop).result()
         return len(data)
@@ -178,7 +178,7 @@ async def relay(rank: RankContainer, streams: Channels, take: Callable[[bytes], 
             except ConnectionFailedError as error:  # the command was not started
                 return CommandEnd(NOT_STARTED, str(error))
             return CommandEnd(code, stderr.decode(errors="replace").strip())
-    raise CommandError(f"{rank}: the connection ended before the command did")
+    raise CommandError(f"{rank}: the connection was closed before the command exited")
 
 
 def refuse_failure(rank: RankContainer, end: CommandEnd) -> None:

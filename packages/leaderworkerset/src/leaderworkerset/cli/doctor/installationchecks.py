@@ -34,14 +34,14 @@ Read = JSONObject | None | Unread
 UNTRUSTED: Final = (
     "the API server does not trust the webhook: the caBundle of the configurations belongs to a different CA"
 )
-LATE: Final = "the webhook does not answer in time: see the manager's logs, and firewalls to its port 9443"
+LATE: Final = "the webhook does not respond in time: check the manager's logs, and firewalls for port 9443"
 PROBE_HINTS: Final = {
     "has expired": "the webhook's certificate has expired: restart the manager, or renew it with cert-manager",
     "x509": UNTRUSTED,
     "certificate": UNTRUSTED,
-    "no endpoints": "no manager is ready behind the webhook's Service: see its Deployment",
+    "no endpoints": "no manager is ready behind the webhook's Service: check its Deployment",
     "not found": "the webhook's Service is missing: install again",
-    "refused": "nothing listens where the webhook should be: see the manager's Deployment and NetworkPolicy",
+    "refused": "the webhook's port is closed: check the manager's Deployment and NetworkPolicy",
     "deadline": LATE,
     "timed out": LATE,
 }
@@ -135,7 +135,7 @@ def _definitions(facts: Facts) -> Iterator[CheckResult]:
         elif not meta.is_condition_true(existing, "Established"):
             refused = (meta.find_condition(existing, "NamesAccepted") or {}).get("message", "")
             text = f"{name} is not established{f': {refused}' if refused else ''}"
-            fix = f"{'remove the definition that has these names, then ' if refused else ''}{_install(facts)}"
+            fix = f"{'remove the CRD with these names, then ' if refused else ''}{_install(facts)}"
             yield CheckResult("LWS-D203", Level.ERROR, "definitions", text, fix)
         elif (difference := skew(existing, definition)) is not None:
             text = f"{name} has a different version: {difference}"
@@ -143,7 +143,7 @@ def _definitions(facts: Facts) -> Iterator[CheckResult]:
         else:
             good += 1
     if good:
-        text = f"{good} of {len(facts.own_definitions)} are as this version has them"
+        text = f"{good} of {len(facts.own_definitions)} match this version"
         yield CheckResult("LWS-D205", Level.OK, "definitions", text)
 
 
@@ -199,13 +199,13 @@ def _webhooks(facts: Facts) -> Iterator[CheckResult]:
             yield CheckResult("LWS-D303", Level.ERROR, "webhooks", text, fix)
     if facts.probe is None:
         if there:
-            yield CheckResult("LWS-D304", Level.OK, "webhooks", "a LeaderWorkerSet passes them in a dry run")
+            yield CheckResult("LWS-D304", Level.OK, "webhooks", "a LeaderWorkerSet was admitted in a dry run")
     elif WEBHOOK_NOT_CALLED in facts.probe:
         fix = next((hint for words, hint in PROBE_HINTS.items() if words in facts.probe), "see the manager's logs")
         yield CheckResult("LWS-D305", Level.ERROR, "webhooks", facts.probe, fix)
     else:
         text = f"a dry run was rejected: {facts.probe}"
-        fix = "use a user who may create LeaderWorkerSets"
+        fix = "use an account that may create LeaderWorkerSets"
         yield CheckResult("LWS-D306", Level.UNKNOWN, "webhooks", text, fix)
 
 
@@ -219,7 +219,7 @@ def _certificates(facts: Facts, now: datetime) -> Iterator[CheckResult]:
             fix = "restart the manager, which renews it; or see the Certificate of cert-manager"
             yield CheckResult("LWS-D402", Level.ERROR, "certificates", f"{certificate.what} has expired at {ends}", fix)
         elif certificate.ends - now <= SOON:
-            fix = "see the manager's logs: it should have been renewed by now"
+            fix = "check the manager's logs: the renewal is overdue"
             yield CheckResult(
                 "LWS-D403", Level.WARNING, "certificates", f"{certificate.what} ends soon, at {ends}", fix
             )
@@ -238,8 +238,8 @@ def _manager(facts: Facts, now: datetime) -> Iterator[CheckResult]:
         return
     yield _deployment(facts)
     if facts.elsewhere:
-        text = f"managers are also installed in {listed(facts.elsewhere, 3)}; the webhooks lead to {facts.namespace}"
-        fix = "uninstall all but one: a Go manager there changes the same objects, and ours does not lead"
+        text = f"managers are also installed in {listed(facts.elsewhere, 3)}; the webhooks point to {facts.namespace}"
+        fix = "uninstall all but one of them, because they write the same objects"
         yield CheckResult("LWS-D516", Level.ERROR, "manager", text, fix)
     yield _lease(facts, now)
 
@@ -271,20 +271,20 @@ def _lease(facts: Facts, now: datetime) -> CheckResult:
     if isinstance(lease, Unread):
         return _unread("LWS-D511", "leader", f"{name} cannot be read: {lease.why}")
     if lease is None:
-        text = f"{name} is missing: no manager has ever led here"
-        fix = "see the manager's logs; with leader election off this is right"
+        text = f"{name} is missing: no manager has been the leader"
+        fix = "check the manager's logs; this is expected if leader election is disabled"
         return CheckResult("LWS-D512", Level.WARNING, "leader", text, fix)
     spec = meta.spec(lease)
     holder = spec.get("holderIdentity") or ""
     if not holder:
         text = f"{name} has no holder: nothing reconciles"
-        fix = "see the manager's pods and logs"
+        fix = "check the manager's pods and logs"
         return CheckResult("LWS-D513", Level.ERROR, "leader", text, fix)
     renewed = datetime.fromisoformat(spec.get("renewTime") or "1970-01-01T00:00:00+00:00")
     silence = (now - renewed).total_seconds()
     if silence > GRACE * float(spec.get("leaseDurationSeconds") or 15):
         text = f"{name} is held by {holder}, which has not renewed it for {silence:.0f} s: nothing reconciles"
-        fix = "see the manager's pods and logs; another one takes over once it runs"
+        fix = "check the manager's pods and logs; another replica takes over when it runs"
         return CheckResult("LWS-D514", Level.ERROR, "leader", text, fix)
     return CheckResult("LWS-D515", Level.OK, "leader", f"{holder} leads")
 
@@ -296,10 +296,10 @@ def _accesses(facts: Facts) -> Iterator[CheckResult]:
     denied = [f"{access.verb} {access.resource}" for access in facts.accesses if not access.allowed]
     if denied:
         text = f"you may not {', '.join(denied)}"
-        fix = "ask for a role with these verbs; some commands fail without"
+        fix = "request a role with these verbs; some commands fail without them"
         yield CheckResult("LWS-D602", Level.WARNING, "permissions", text, fix)
     else:
-        yield CheckResult("LWS-D603", Level.OK, "permissions", "you may do all that the commands do")
+        yield CheckResult("LWS-D603", Level.OK, "permissions", "you have all required permissions")
 
 
 def _gates(facts: Facts, now: datetime) -> Iterator[CheckResult]:
@@ -310,7 +310,7 @@ def _gates(facts: Facts, now: datetime) -> Iterator[CheckResult]:
         return  # only administrators may read them, and the version tells most
     needed = {"StatefulSetStartOrdinal": "the workers of every group begin at ordinal 1"}
     if facts.provider in NATIVE:
-        needed["GenericWorkload"] = "kube-apiserver serves no PodGroups, and drops what links pods to them"
+        needed["GenericWorkload"] = "kube-apiserver does not serve PodGroups, and drops references to them"
     for name, why in needed.items():
         if facts.gates.get(name) is False:
             text = f"feature gate {name} is off: {why}"
@@ -333,17 +333,17 @@ def _schedulers(facts: Facts) -> Iterator[CheckResult]:
         text = f"by {facts.provider}; served: {', '.join(served) or 'none'}"
         yield CheckResult("LWS-D803", Level.OK, "gang scheduling", text)
     elif served:
-        text = f"{', '.join(served)} is there, and the manager is not configured for gang scheduling"
+        text = f"{', '.join(served)} is available, but the manager is not configured for gang scheduling"
         yield CheckResult("LWS-D804", Level.NOTE, "gang scheduling", text)
 
 
 def _kueue(facts: Facts) -> Iterator[CheckResult]:
     if facts.queues and not facts.served.get("kueue"):
-        text = f"{', '.join(facts.queues[:3])} name a queue, and Kueue is not installed"
+        text = f"{', '.join(facts.queues[:3])} specify a queue, but Kueue is not installed"
         fix = "install Kueue, or remove the label kueue.x-k8s.io/queue-name"
         yield CheckResult("LWS-D901", Level.WARNING, "Kueue", text, fix)
     elif facts.queues:
-        text = f"{', '.join(facts.queues[:3])} name a LocalQueue that is not in their namespace"
+        text = f"{', '.join(facts.queues[:3])} specify a LocalQueue that does not exist in their namespace"
         yield CheckResult("LWS-D902", Level.ERROR, "Kueue", text, "create the LocalQueue: pods stay gated without it")
     elif facts.served.get("kueue"):
-        yield CheckResult("LWS-D903", Level.OK, "Kueue", "is served; every queue that is named exists")
+        yield CheckResult("LWS-D903", Level.OK, "Kueue", "is served, and all specified queues exist")

@@ -39,19 +39,19 @@ def findings(machine: Machine) -> Iterator[CheckResult]:
     """Yield the results for this machine."""
     yield _python(machine)
     if not machine.has_localkube:
-        text = "the package localkube is not installed: no clusters of this machine"
-        fix = "pip install 'leaderworkerset[local]', if you want them"
+        text = "the package localkube is not installed, so local clusters are not available"
+        fix = "to use local clusters: pip install 'leaderworkerset[local]'"
         yield CheckResult("LWS-D002", Level.NOTE, "localkube", text, fix)
         return
     yield _namespaces(machine)
     yield _files(machine)
     yield from _directory(machine)
     if machine.port_error:
-        text = f"no port of 127.0.0.1 can be listened on: {machine.port_error}"
+        text = f"cannot listen on 127.0.0.1: {machine.port_error}"
         fix = "see `ip address show lo` and the firewall of this machine"
         yield CheckResult("LWS-D006", Level.ERROR, "ports", text, fix)
     else:
-        yield CheckResult("LWS-D006", Level.OK, "ports", "ports of 127.0.0.1 can be listened on")
+        yield CheckResult("LWS-D006", Level.OK, "ports", "can listen on 127.0.0.1")
     if machine.gpus is not None:
         yield from _gpus(machine.gpus)
 
@@ -74,7 +74,11 @@ def _gpus(report: "GpuReport") -> Iterator[CheckResult]:
     if report.busy:
         text = f"other programs use GPUs: {'; '.join(report.busy)}"
         yield CheckResult(
-            "LWS-D011", Level.WARNING, "gpus", text, "`nvidia-smi` lists the programs; end those you do not need"
+            "LWS-D011",
+            Level.WARNING,
+            "gpus",
+            text,
+            "list the processes with `nvidia-smi`, and stop unneeded processes",
         )
     if report.apart:
         text = f"{len(report.apart)} pairs of GPUs have no peer access, such as {report.apart[0]}: NCCL copies through memory"
@@ -112,15 +116,15 @@ def _files(machine: Machine) -> CheckResult:
 
 
 def _directory(machine: Machine) -> Iterator[CheckResult]:
-    hint = "set LWS_STATE_HOME to a directory that you may write to"
+    hint = "set LWS_STATE_HOME to a writable directory"
     if machine.directory_error:
         yield CheckResult("LWS-D005", Level.ERROR, "state", f"{machine.directory}: {machine.directory_error}", hint)
     elif len(machine.directory.encode()) > LONGEST_PATH:
-        text = f"{machine.directory} is a long path, and the kernel takes no more than 107 bytes for a socket"
+        text = f"{machine.directory} is too long: socket paths are limited to 107 bytes"
         yield CheckResult("LWS-D007", Level.WARNING, "state", text, "set LWS_STATE_HOME to a shorter path")
     elif machine.free_bytes < LEAST_SPACE:
         text = f"{machine.directory} has {machine.free_bytes // 2**20} MiB left"
-        fix = "free some space: a full disk costs log lines and writes"
+        fix = "free some disk space"
         yield CheckResult("LWS-D008", Level.WARNING, "state", text, fix)
     else:
         yield CheckResult("LWS-D005", Level.OK, "state", f"{machine.directory} can be written")

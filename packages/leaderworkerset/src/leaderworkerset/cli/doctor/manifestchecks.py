@@ -23,11 +23,11 @@ BOUND: Final = re.compile(r"\btimeout\b|\bSECONDS\b|\$\(\(|-(?:lt|le|gt|ge)\b|\b
 """Signs of a loop with a limit."""
 
 FAULTS: Final = {
-    "nslookup": "a name resolves before anybody listens there, and an image without nslookup waits for ever",
-    "getent": "a name resolves before anybody listens there",
-    "dig": "a name resolves before anybody listens there, and dig does not read /etc/hosts",
-    "host": "a name resolves before anybody listens there, and host does not read /etc/hosts",
-    "ping": "a machine answers before a program listens, and a pod may not be allowed to send such packets",
+    "nslookup": "a name can resolve before the peer listens, and an image without nslookup waits forever",
+    "getent": "a name can resolve before the peer listens",
+    "dig": "a name can resolve before the peer listens, and dig does not read /etc/hosts",
+    "host": "a name can resolve before the peer listens, and host does not read /etc/hosts",
+    "ping": "a host can respond before the peer listens, and the pod may not be permitted to send such packets",
     "nc": "versions of nc have different options, and an unknown option fails like a closed port",
     "curl": "it does not distinguish a missing name from a closed port, and an image may not have it",
     "wget": "it does not distinguish a missing name from a closed port, and an image may not have it",
@@ -35,7 +35,7 @@ FAULTS: Final = {
 """Facts about each program as a guard."""
 
 TOOL: Final = re.compile(rf"(?<![-\w./])({'|'.join(FAULTS)})(?=\s)")
-NO_DEADLINE: Final = "it has no deadline: a group that does not meet neither fails nor says why"
+NO_DEADLINE: Final = "it has no timeout, so the group can wait forever without an error"
 FIX_GUARD: Final = (
     "python -m leaderworkerset.rendezvous leader --port PORT, or its form for shells: with a deadline and exact words "
     "(docs/how-to/meet.md)"
@@ -54,7 +54,7 @@ def faults_of(script: str) -> list[str]:
     >>> faults_of("for i in 1 2; do ping -c 1 lead; done; python train.py")
     []
     >>> [fault.split(":")[0] for fault in faults_of("until getent hosts lead; do sleep 1; done")]
-    ['getent', 'it has no deadline']
+    ['getent', 'it has no timeout, so the group can wait forever without an error']
     """
     faults: dict[str, None] = {}
     for loop in LOOP.finditer(script[:LONGEST]):
@@ -71,7 +71,7 @@ def _of_object(obj: JSONObject) -> Iterator[CheckResult]:
         faults = [fault for word in words for fault in faults_of(word)]
         if faults:
             where = f"{obj.get('kind')} {meta.name(obj)}: container {container.get('name')}"
-            text = f"{where} waits by a loop of its own: {'; '.join(dict.fromkeys(faults))}"
+            text = f"{where} waits in a loop: {'; '.join(dict.fromkeys(faults))}"
             yield CheckResult("LWS-D010", Level.WARNING, "guards", text, FIX_GUARD)
 
 

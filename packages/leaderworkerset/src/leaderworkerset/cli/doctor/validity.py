@@ -28,9 +28,9 @@ from leaderworkerset.decisions.installedkinds import MANAGED
 
 CODE: Final = "LWS-D012"
 SUBJECT: Final = "validity"
-FIX: Final = "correct the field; the API server rejects the object"
+FIX: Final = "correct the field, because the API server rejects the object"
 FIX_WARNED: Final = "correct the field: an API server accepts the object with this warning"
-FIX_UNCHECKED: Final = "lws apply --dry-run -f FILE asks a cluster"
+FIX_UNCHECKED: Final = "use lws apply --dry-run -f FILE to validate it on a cluster"
 ANY: Final = Support(is_enabled=True, provider="kubernetes")
 """Which gang schedulers a cluster has is not known here: `spec.scheduling` is checked by itself."""
 
@@ -61,7 +61,7 @@ def validity(documents: Iterable[Document]) -> Iterator[CheckResult]:
         )
     yield from results
     if others:
-        text = f"not checked, as only an API server can: {', '.join(others)}"
+        text = f"not checked without an API server: {', '.join(others)}"
         yield CheckResult("LWS-D013", Level.NOTE, SUBJECT, text, FIX_UNCHECKED)
 
 

@@ -108,7 +108,7 @@ class Installer:
         live = await self._client.find(NAMESPACES, ObjectKey("", self._namespace))
         if live is None or metadata.is_installed(live):
             return objects
-        self._say(f"{title(NAMESPACES, self._namespace)} left as it is: not made by an installation")
+        self._say(f"{title(NAMESPACES, self._namespace)} kept: it was not created by an installer")
         return [(resource, obj) for resource, obj in objects if resource != NAMESPACES]
 
     async def check(self, objects: Objects) -> list[Applied]:
@@ -121,7 +121,7 @@ class Installer:
         failures: list[str] = []
         for resource, obj in objects:
             if is_new and resource.namespaced:
-                checked.append(Applied("not checked: its namespace is not there yet", None, obj))
+                checked.append(Applied("not checked: its namespace does not exist", None, obj))
                 continue
             try:
                 checked.append(await self._apply(resource, obj, dry_run=True))
@@ -146,7 +146,7 @@ class Installer:
             try:
                 return await self._send(resource, obj, dry_run=dry_run)
             except TRANSIENT as error:
-                self._say(f"{title(resource, meta.name(obj))}: {error}; lws tries again in {pause:g} s")
+                self._say(f"{title(resource, meta.name(obj))}: {error}; lws retries in {pause:g} s")
                 await asyncio.sleep(pause)
         return await self._send(resource, obj, dry_run=dry_run)
 
@@ -158,5 +158,7 @@ def describe(resource: Resource, obj: JSONObject, error: APIError) -> str:
     """Build the message of a refused object: its name, the server's message, and advice if available."""
     advice = ""
     if resource == DEPLOYMENTS and isinstance(error, InvalidError) and "field is immutable" in str(error):
-        advice = f"; another installer made it with other labels: delete deployment {meta.name(obj)} first"
+        advice = (
+            f"; it was created by a different installer with other labels: delete deployment {meta.name(obj)} first"
+        )
     return f"{title(resource, meta.name(obj))}: {error}{advice}"

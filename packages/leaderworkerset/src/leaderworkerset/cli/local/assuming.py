@@ -190,5 +190,5 @@ def _offer(demands: Sequence[Demand], options: ClusterOptions) -> tuple[str, ...
     )
     if not lacking:
         return ()
-    what = f"note: no node here has what the manifest requires ({', '.join(lacking)}), so pods will wait"
-    return (f"{what}: --nodes auto --gpus auto simulates the nodes that it needs",)
+    what = f"note: no node meets the requirements of the manifest ({', '.join(lacking)}), so pods will wait"
+    return (f"{what}: use --nodes auto --gpus auto to simulate suitable nodes",)

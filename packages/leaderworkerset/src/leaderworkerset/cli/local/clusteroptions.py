@@ -208,7 +208,7 @@ def parse_image(words: str) -> tuple[str, Path]:
     name, separator, directory = words.partition("=")
     path = Path(directory).expanduser().absolute()
     if not separator or not name or not directory:
-        raise UsageError(f"--image {words}: write NAME=DIR, as in --image vllm/vllm-openai=./my-venv")
+        raise UsageError(f"--image {words}: use NAME=DIR, such as --image vllm/vllm-openai=./my-venv")
     if not path.is_dir():
         raise UsageError(f"--image {words}: {path} is not a directory")
     return name, path

@@ -59,7 +59,7 @@ class ManifestOptions(Struct, frozen=True):
     def load(self) -> list[Document]:
         """Read all documents; return nothing unless all of them can be read."""
         if not self:
-            raise UsageError("give manifests: -f FILE, -f - for standard input, or -k DIR")
+            raise UsageError("specify manifests with -f FILE, -f - for standard input, or -k DIR")
         documents = manifests.load(self.files, recursive=self.recursive) if self.files else []
         for directory in self.kustomizations:
             batch = manifests.parse(build_kustomization(directory), directory)

@@ -53,7 +53,7 @@ def fetch(address: str) -> bytes:
             kind = response.headers.get_content_type()
     except HTTPError as error:
         with error:
-            raise CommandError(f"{address}: the server answered {error.code} {error.reason}") from error
+            raise CommandError(f"{address}: the server responded with {error.code} {error.reason}") from error
     except URLError as error:
         reason = error.reason
         raise CommandError(f"{address}: {describe(reason) if isinstance(reason, OSError) else reason}") from error
@@ -62,9 +62,7 @@ def fetch(address: str) -> bytes:
     if len(text) > LARGEST:
         raise CommandError(f"{address}: more than {LARGEST // 2**20} MiB, the limit for manifests")
     if kind == "text/html":
-        raise CommandError(
-            f"{address}: is a web page: give the address of the file itself (in a repository, its raw form)"
-        )
+        raise CommandError(f"{address}: is a web page: use the raw URL of the file")
     return text
 
 
@@ -166,7 +164,7 @@ def _read(path: str, *, recursive: bool) -> Iterator[Document]:
         return
     for file in _files(Path(path), recursive=recursive):
         if file.name in KUSTOMIZATIONS:
-            raise ManifestError(f"{file}: a kustomization: give its directory with -k {file.parent}")
+            raise ManifestError(f"{file}: is a kustomization: use -k {file.parent}")
         try:
             text = file.read_bytes()
         except OSError as error:

@@ -25,8 +25,8 @@ def notes(objects: Iterable[JSONObject], mapped: Collection[str], *, is_typed: b
     if free := [image for image in running if not any(exits.maps(name, image) for name in mapped)]:
         few = len(free) == 1
         yield (
-            f"note: {'image' if few else 'images'} {listed(free, NAMED)} {'is' if few else 'are'} mapped to nothing: "
-            f"{'its' if few else 'their'} containers run in / of this machine, with its programs (or --image {free[0]}=DIR)"
+            f"note: {'image' if few else 'images'} {listed(free, NAMED)} {'is' if few else 'are'} not mapped: "
+            f"{'its' if few else 'their'} containers run in the root file system of this machine (to change this: --image {free[0]}=DIR)"
         )
 
 

@@ -29,7 +29,7 @@ async def foresee(session: Session, name: str, replicas: int) -> ScaleDown:
     view = await targets.view_of(session, await subjects.writable(session, name))
     if replicas >= view.desired:
         raise CommandError(
-            f"{name} has {counted(view.desired, 'group')}: --prefer-broken is about fewer than there are; nothing was changed"
+            f"{name} has {counted(view.desired, 'group')}: --prefer-broken requires a smaller number of groups; nothing was changed"
         )
     return scaledown.foresee(view, replicas)
 
@@ -38,16 +38,16 @@ def report(session: Session, name: str, scale_down: ScaleDown, *, recreates: boo
     """Return lines about the groups that are removed and that remain, and what the user can do about unready groups."""
     lines = list(scaledown.lines(name, scale_down))
     if scale_down.over:
-        lines.append(f"`{session.lws} recover {name}/{scale_down.over[0]}` lets it try again")
+        lines.append(f"`{session.lws} recover {name}/{scale_down.over[0]}` recovers it")
     if scale_down.staying and not recreates:
-        lines.append("--recreate-broken recreates what stays and is not ready, once the others are gone")
+        lines.append("use --recreate-broken to recreate the unready groups after scaling")
     return lines
 
 
 async def recreate(session: Session, name: str, scale_down: ScaleDown, timeout: float) -> str:
     """Recreate the remaining unready groups once the removed groups are deleted; return a description."""
     if not scale_down.staying:
-        return f"{name}: no group that stays has to be recreated"
+        return f"{name}: all remaining groups are ready"
     loop = asyncio.get_running_loop()
     begin = loop.time()
     await _await_end(session, name, scale_down.going, timeout)

@@ -41,11 +41,11 @@ class RestartRequest(Struct, frozen=True):
         """Read the names; all of them must belong to one LeaderWorkerSet."""
         selections = [targets.parse(word) for word in words]
         if len({selection.name for selection in selections}) > 1:
-            raise UsageError("name groups of one LeaderWorkerSet")
+            raise UsageError("specify groups of one LeaderWorkerSet")
         if len(selections) > 1 and any(
             selection.group is None or selection.rank is not None for selection in selections
         ):
-            raise UsageError("name a LeaderWorkerSet, or some of its groups, or one rank")
+            raise UsageError("specify a LeaderWorkerSet, groups of it, or one rank")
         first: Selection = selections[0]
         groups = sorted(
             {selection.group for selection in selections if selection.group is not None},
@@ -112,9 +112,9 @@ class Restart(Struct):
     def _pods_to_delete(self, view: View) -> dict[GroupName, str]:
         if over := [group for group in view.groups if group.is_over and group.name in self.request.groups]:
             place = f"{self.request.name}/{over[0].name}"
-            why = "has no restart left, and its pods are kept for diagnosis" if over[0].is_exhausted else "has ended"
+            why = "is exhausted, and its pods are kept for diagnosis" if over[0].is_exhausted else "has ended"
             raise CommandError(
-                f"group {place} {why}: nothing was restarted; `{self.session.lws} recover {place}` lets it try again"
+                f"group {place} {why}: nothing was restarted; `{self.session.lws} recover {place}` recovers it"
             )
         uids = restarts.pods_to_delete(view, self.request.groups, self.request.rank)
         lacking = [index for index in self.request.groups if index not in uids]

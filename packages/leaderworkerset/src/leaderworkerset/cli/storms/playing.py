@@ -46,9 +46,7 @@ async def faults(client: Client, method: str, *, number: int = 0, body: JSONObje
     try:
         response = await client.send(Request(method, path, body=msgspec.json.encode(body) if body else b""))
     except NotFoundError as error:
-        raise CommandError(
-            "this cluster has no faults: they are for clusters of this machine (`lws up`, addressed with --local)"
-        ) from error
+        raise CommandError("faults are supported only in local clusters (`lws up`, with --local)") from error
     return msgspec.json.decode(response.body, type=JSONObject)
 
 
@@ -152,7 +150,7 @@ class Play:
             return words
         selection = targets.parse(words)
         if selection.rank is None:
-            raise CommandError(f"{words} is not a rank: write LWS/GROUP/RANK, as in {words.partition('/')[0]}/0/1")
+            raise CommandError(f"{words} is not a rank: use LWS/GROUP/RANK, such as {words.partition('/')[0]}/0/1")
         for pod in self._sets.pods.store.list():
             if rank_of(pod) == str(selection):
                 return str(meta.key(pod))

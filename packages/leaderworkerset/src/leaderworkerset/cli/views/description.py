@@ -318,5 +318,5 @@ def _parts(view: SetView) -> list[str]:
         )
         for part in view.parts
     ]
-    title = f"LeaderWorkerSets: {counted(len(view.parts), 'set')} (`lws describe` of a name says more)"
+    title = f"LeaderWorkerSets: {counted(len(view.parts), 'set')} (use `lws describe NAME` for details)"
     return ["", title, *output.table(PARTS, rows, "  ")]

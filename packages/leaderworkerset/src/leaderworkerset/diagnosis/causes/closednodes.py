@@ -69,7 +69,7 @@ def no_labels(observed: Observed) -> Finding | None:
 NO_NODES_OPEN: Final = Told(
     is_unscheduled,
     r"were unschedulable|no nodes available",
-    "no suitable node accepts pods now, so {pod} waits{others}",
+    "no suitable node is schedulable for {pod}{others}",
     ("{anywhere} nodes",),
 )
 

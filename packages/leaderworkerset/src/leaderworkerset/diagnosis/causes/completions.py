@@ -14,8 +14,8 @@ from leaderworkerset.views.wording import counted
 
 @cause(
     code="LWS-E075",
-    title="the program ends though it should run",
-    meaning="A program exited with code 0. Ranks are meant to run until they are stopped.",
+    title="a long-running container exited with code 0",
+    meaning="A container exited with code 0. By default, ranks are expected to run until they are stopped.",
     remedy="Let the program continue to run. For work that ends, set the annotation "
     f'`{labels.RUN_TO_COMPLETION}: "true"` of the LeaderWorkerSet, use a Job, or `lws run --until done`.',
     verdict=Verdict.CRASHING,
@@ -43,11 +43,11 @@ def has_ended(observed: Observed) -> Finding | None:
         evidence.append(f"group {group.name} {recreations.sentence(group.recreations, observed.now)}")
     return Finding(
         subject=ranks.subject(rank),
-        sentence=f"the program of pod {rank.pod} exited with code 0{ranks.others(len(ended))}, and is started again",
+        sentence=f"the container of pod {rank.pod} exited with code 0{ranks.others(len(ended))}, and is restarted",
         evidence=tuple(evidence),
         steps=(
             observed.lws(f"logs {observed.view.name}/{rank.place}"),
-            f"let the program run until it is stopped; for work that ends: annotation {labels.RUN_TO_COMPLETION}, or a Job",
+            f"change the program to run until it is stopped; for runs that complete: annotation {labels.RUN_TO_COMPLETION}, or a Job",
         ),
     )
 
@@ -70,9 +70,9 @@ def _is_done(rank: Rank) -> bool:
 
 @cause(
     code="LWS-E078",
-    title="some ranks have ended, and others run",
-    meaning="The work of these ranks is to end, as the command or the set says. Some ranks exited with code 0; the others run.",
-    remedy="Wait. If it takes too long, read the log of a rank that has not ended.",
+    title="some ranks have exited, and others are running",
+    meaning="The ranks are expected to complete. Some ranks exited with code 0, and the others are running.",
+    remedy="Wait. If it takes too long, read the log of a rank that is still running.",
     verdict=Verdict.PROGRESSING,
 )
 def others_run(observed: Observed) -> Finding | None:

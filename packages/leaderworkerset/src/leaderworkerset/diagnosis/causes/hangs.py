@@ -100,12 +100,12 @@ def _silent(observed: Observed, rank: SilentRank) -> str:
 
 @cause(
     code="LWS-E077",
-    title="the group was ended at its deadline",
+    title="the group was stopped at its deadline",
     meaning=(
         "A LeaderWorkerSet that runs to completion has a deadline, the annotation "
         f"`{labels.COMPLETION_DEADLINE}`; it passed before the leader of the group exited with code 0."
     ),
-    remedy="Read the log of the leader; nodes of Kubernetes remove it when the leader has ended. A new template runs again, with the time from its beginning on.",
+    remedy="Read the log of the leader, if the node has not removed it. A new template starts a new run with a new deadline.",
 )
 def is_late(observed: Observed) -> Finding | None:
     """Find a group that was ended at the deadline of its set."""

@@ -73,7 +73,7 @@ def image_of(observed: Observed, rank: Rank, container: str) -> str:
 INVALID: Final = Cause(
     code="LWS-E062",
     title="the image's name is not valid",
-    meaning="The name of the image has no valid form.",
+    meaning="The image name has an invalid format.",
     remedy="Correct the image in the pod template.",
     find=Waits(
         frozenset({"InvalidImageName"}),
@@ -85,7 +85,7 @@ INVALID: Final = Cause(
 NO_SECRET: Final = Waits(
     PULLING,
     r"Unable to retrieve some image pull secrets \((?P<secret>[^)]*)\)",
-    "pull secret {secret} of pod {pod} does not exist, and the registry does not give image {image} without it{others}",
+    "pull secret {secret} of pod {pod} does not exist, and the registry denies image {image}{others}",
     (
         "{kubectl} create secret docker-registry {secret} --docker-server=… --docker-username=… --docker-password=…",
         "or correct imagePullSecrets in {template}",
@@ -120,7 +120,7 @@ def _find_denied(observed: Observed) -> Finding | None:
 DENIED: Final = Cause(
     code="LWS-E061",
     title="the registry denies the image",
-    meaning="The registry requires credentials, or refuses the credentials; often the pull secret is missing.",
+    meaning="The registry requires credentials, or rejects them. Often the pull secret is missing.",
     person=Person.ADMINISTRATOR,
     remedy="Create the pull secret, name it in imagePullSecrets, or correct the image: a missing one can look the same.",
     find=_find_denied,
@@ -150,7 +150,7 @@ UNREACHABLE: Final = Cause(
 NOT_PULLED: Final = Cause(
     code="LWS-E058",
     title="the image cannot be pulled",
-    meaning="Pulling the image fails for a reason that has no code of its own, or that is not reported.",
+    meaning="Pulling the image fails for an unknown reason, or a reason without a separate code.",
     person=Person.AUTHOR,
     remedy="Follow the message.",
     find=Waits(
@@ -170,21 +170,21 @@ NEVER_PULLED: Final = Cause(
     find=Waits(
         frozenset({"ErrImageNeverPull"}),
         r"",
-        "image {image} is not on node {node}, and pod {pod} forbids to pull it{others}",
+        "image {image} is not on node {node}, and pod {pod} has imagePullPolicy Never{others}",
         ("load the image onto node {node}, or change imagePullPolicy in {template}",),
     ),
 )
 UNMAPPED: Final = Waits(
     frozenset({"ImageNotMapped", "ProgramNotFound", "InvalidImageMapping"}),
     r"(?P<why>.+)",
-    "pod {pod} has no program to run here{others}: {why}",
-    ("map image {image} to a directory of programs: --image {image}=DIR",),
+    "pod {pod} has no executable on this machine{others}: {why}",
+    ("map image {image} to a directory of executables: --image {image}=DIR",),
 )
 MISTYPED: Final = Waits(
     frozenset({"ProgramNotFound"}),
     r"(?P<why>.*\b(?:lacks program|or correct the command)\b.*)",
-    "pod {pod} has no program to run here{others}: {why}",
-    ("correct command of container {container} in {template}, or add the program where it is looked for",),
+    "pod {pod} has no executable on this machine{others}: {why}",
+    ("correct command of container {container} in {template}, or install the executable",),
 )
 
 
@@ -195,8 +195,8 @@ def _find_no_program(observed: Observed) -> Finding | None:
 
 NO_PROGRAM: Final = Cause(
     code="LWS-E057",
-    title="this machine has no program for the image",
-    meaning="On the embedded cluster images are not pulled. Programs of this machine run, and this one does not exist.",
+    title="this machine has no executable for the image",
+    meaning="The embedded cluster does not pull images. It runs executables of this machine, and this executable does not exist.",
     remedy="Install the program, map the image to a directory with `--image NAME=DIR`, or rehearse with `--stub`.",
     find=_find_no_program,
 )
@@ -204,7 +204,7 @@ NO_COMMAND: Final = Cause(
     code="LWS-E065",
     title="there is no command to run",
     meaning="Neither the pod template nor the image has a command, or the image does not contain it.",
-    remedy="Set command in the pod template to a program that the image has.",
+    remedy="Set command in the pod template to an executable in the image.",
     find=Waits(
         START | {"CommandMissing", "CrashLoopBackOff"},
         COMMAND,
@@ -216,7 +216,7 @@ NO_COMMAND: Final = Cause(
 BAD_CONFIG: Final = Cause(
     code="LWS-E066",
     title="a Secret or ConfigMap of a container is missing",
-    meaning="A container takes environment variables from a Secret or ConfigMap, or a key, that does not exist.",
+    meaning="A container uses environment variables from a Secret, ConfigMap or key that does not exist.",
     remedy="Create the missing object or key, or mark the reference as optional.",
     find=Waits(
         CONFIG,
@@ -228,8 +228,8 @@ BAD_CONFIG: Final = Cause(
 NOT_STARTED: Final = Cause(
     code="LWS-E067",
     title="a container cannot be started",
-    meaning="The container runtime refuses to start a container; the message is its own.",
-    remedy="Follow the message; often a command, working directory, device or mount is wrong.",
+    meaning="The container runtime cannot start a container, and reports this message.",
+    remedy="Check the message. Often a command, working directory, device or mount is incorrect.",
     find=Waits(
         START | CONFIG | {"PortConflict"},
         r"(?P<why>.+)",

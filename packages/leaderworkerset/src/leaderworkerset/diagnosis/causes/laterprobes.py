@@ -30,8 +30,8 @@ class Awaited(Struct, frozen=True):
 @cause(
     code="LWS-E101",
     title="the first probe is not due yet",
-    meaning="A program runs. It cannot become ready before its first startup or readiness probe, which waits for initialDelaySeconds.",
-    remedy="Wait, or set a smaller initialDelaySeconds. With a startupProbe of a short period, slow programs become ready without delay.",
+    meaning="A container is running. It cannot become ready before its first startup or readiness probe, which waits for initialDelaySeconds.",
+    remedy="Wait, or reduce initialDelaySeconds. With a startupProbe and a short period, the container becomes ready without delay.",
     verdict=Verdict.STARTING,
 )
 def not_due(observed: Observed) -> Finding | None:

@@ -29,7 +29,7 @@ EXPLAINED: Final = frozenset({"foregroundDeletion", "orphan", labels.GROUP_RESTA
     title="the node does not exist",
     meaning="Pods are bound to a node that no longer exists.",
     person=Person.ADMINISTRATOR,
-    remedy="They are removed after a while by the cluster; `kubectl delete pod --force` does it at once.",
+    remedy="The cluster removes them later. To remove them now, use `kubectl delete pod --force`.",
 )
 def node_is_gone(observed: Observed) -> Finding | None:
     """Find pods on a node that does not exist any more."""
@@ -42,7 +42,7 @@ def node_is_gone(observed: Observed) -> Finding | None:
     return Finding(
         subject=ranks.subject(rank),
         sentence=f"node {rank.node} of pod {rank.pod} no longer exists{ranks.others(len(lost))}",
-        evidence=(f"{rank.pod}: spec.nodeName {rank.node}; there is no such Node",),
+        evidence=(f"{rank.pod}: spec.nodeName {rank.node}; the Node does not exist",),
         steps=(
             "wait: the cluster deletes pods of such nodes after a while",
             f"or at once: {observed.kubectl(f'delete pod {rank.pod} --force --grace-period=0')}",
@@ -108,10 +108,10 @@ def held_by_finalizer(observed: Observed) -> Finding | None:
 
 @cause(
     code="LWS-E053",
-    title="a pod does not end",
-    meaning="The grace period of a pod is over, and its node does not report the end of its processes.",
+    title="a pod does not terminate",
+    meaning="The grace period of a pod has expired, but its node does not report that its containers have terminated.",
     person=Person.ADMINISTRATOR,
-    remedy="Repair the node. Force the deletion only if the processes have certainly stopped.",
+    remedy="Repair the node. Force the deletion only if you are sure that the processes have stopped.",
 )
 def does_not_end(observed: Observed) -> Finding | None:
     """Find a pod that still exists long after its grace period."""
@@ -127,7 +127,7 @@ def does_not_end(observed: Observed) -> Finding | None:
                 ),
                 steps=(
                     f"{observed.commands.lws} nodes {rank.node}",
-                    "only if its processes have certainly stopped: "
+                    "only if you are sure that its processes have stopped: "
                     + observed.kubectl(f"delete pod {rank.pod} --force --grace-period=0"),
                 ),
             )
@@ -136,9 +136,9 @@ def does_not_end(observed: Observed) -> Finding | None:
 
 @cause(
     code="LWS-E121",
-    title="a pod ends slowly",
-    meaning="A pod was asked to end, and its program still runs. Its node kills the program when the grace period of the pod is over.",
-    remedy="Wait. Let the program end at SIGTERM, or set a shorter terminationGracePeriodSeconds in the pod template.",
+    title="a pod terminates slowly",
+    meaning="A pod is terminating, and its container is still running. The kubelet kills the container when the grace period expires.",
+    remedy="Wait. Handle SIGTERM in the program, or reduce terminationGracePeriodSeconds in the pod template.",
     verdict=Verdict.PROGRESSING,
 )
 def ends_slowly(observed: Observed) -> Finding | None:
@@ -151,13 +151,13 @@ def ends_slowly(observed: Observed) -> Finding | None:
             continue
         return Finding(
             subject=ranks.subject(rank),
-            sentence=f"pod {rank.pod} has been ending for {duration(grace + late)} of its grace period of {duration(grace)}; "
+            sentence=f"pod {rank.pod} has been terminating for {duration(grace + late)} of its grace period of {duration(grace)}; "
             f"node {rank.node} kills its program in {duration(-late)}",
             evidence=(f"{rank.pod}: terminating, at the latest until {metadata.get('deletionTimestamp')}",),
             steps=(
                 observed.lws(f"wait {observed.view.name}"),
-                f"let the program end at SIGTERM, or set a shorter terminationGracePeriodSeconds in {observed.template}",
-                f"to end it now: {observed.kubectl(f'delete pod {rank.pod} --grace-period=1')}",
+                f"handle SIGTERM in the program, or reduce terminationGracePeriodSeconds in {observed.template}",
+                f"to terminate it now: {observed.kubectl(f'delete pod {rank.pod} --grace-period=1')}",
             ),
         )
     return None

@@ -59,7 +59,7 @@ def unacted(observed: Observed) -> Undone | None:
     observed_generation = meta.status(obj).get("observedGeneration", 0)
     length = f" for {duration(silence)}" if is_dated(obj) else ", and when it was scaled is not recorded"
     return Undone(
-        f"the latest spec of {observed.view.name} has not been acted on{length}",
+        f"the latest spec of {observed.view.name} has not been observed{length}",
         f"metadata.generation {meta.generation(obj)}, status.observedGeneration {observed_generation}",
     )
 
@@ -119,7 +119,7 @@ def _silent(
 @cause(
     code="LWS-E003",
     title="the manager does not run",
-    meaning="The Deployment of the manager has no ready replica, so nothing happens to LeaderWorkerSets.",
+    meaning="The Deployment of the manager has no ready replica, so LeaderWorkerSets are not reconciled.",
     person=Person.ADMINISTRATOR,
     remedy="If the Deployment has 0 replicas, scale it up. Otherwise check the pods of the manager: why they do not start, or are not ready.",
 )
@@ -137,7 +137,7 @@ def _down(observed: Observed, undone: Undone, deployment: JSONObject) -> Finding
     evidence = (f"Deployment {meta.key(deployment)}: 0 of {replicas} replicas ready",)
     if replicas:
         return _silent(observed, undone, "the manager does not run", evidence)
-    why = f"the manager does not run, since Deployment {meta.key(deployment)} is scaled to 0"
+    why = f"the manager does not run, because Deployment {meta.key(deployment)} is scaled to 0"
     namespace, name = meta.namespace(deployment), meta.name(deployment)
     step = f"{observed.plain_kubectl} -n {namespace} scale deployment {name} --replicas=2"
     return _silent(observed, undone, why, evidence, (step,))
@@ -158,9 +158,9 @@ def lease_state(lease: JSONObject, observed: Observed) -> str:
 @cause(
     code="LWS-E004",
     title="no manager is the leader",
-    meaning="Replicas elect the active replica by a Lease, and the Lease has no holder.",
+    meaning="The replicas use a Lease to elect a leader, and the Lease has no holder.",
     person=Person.ADMINISTRATOR,
-    remedy="Read the logs of the manager: whether it reaches the API server and may write the Lease.",
+    remedy="Check the logs of the manager: it must reach the API server and have permission to write the Lease.",
 )
 def nobody_leads(observed: Observed) -> Finding | None:
     """Find a lease without a holder, which means that no replica of the manager acts."""
@@ -175,9 +175,9 @@ def nobody_leads(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E005",
     title="no manager acts on the latest spec",
-    meaning="The spec was changed a while ago, and nothing observed the change.",
+    meaning="The spec was changed, and no manager has observed the change.",
     person=Person.ADMINISTRATOR,
-    remedy="Check that a manager runs and leads, and read its logs. Without one, install it: `lws install`.",
+    remedy="Check that a manager is the leader, and read its logs. If there is none, install it with `lws install`.",
 )
 def manager_is_silent(observed: Observed) -> Finding | None:
     """Find a change that no controller acts on, for whatever reason."""

@@ -41,10 +41,10 @@ class Shortage(Struct, frozen=True):
 
 @cause(
     code="LWS-E106",
-    title="a StatefulSet has not made its pods",
+    title="a StatefulSet has not created its pods",
     meaning="A StatefulSet has fewer pods than replicas, and for two minutes its controller has neither made one nor reported an error. "
     "Its retries come late after many failed syncs. Since Kubernetes 1.36 all retries share ten per second, and each write of a status can cause one.",
-    remedy="Change any annotation of the StatefulSet: its controller then acts at once. Read the log of kube-controller-manager.",
+    remedy="Change an annotation of the StatefulSet, so that its controller reconciles it. Read the log of kube-controller-manager.",
 )
 def has_not_made_pods(observed: Observed) -> Finding | None:
     """Find a StatefulSet that lacks pods, although nothing refuses them and nothing has happened to it for long."""
@@ -63,7 +63,7 @@ def has_not_made_pods(observed: Observed) -> Finding | None:
             for shortage in shortages[:3]
         ),
         steps=(
-            f"to wake its controller: {observed.kubectl(annotate)}",
+            f"to trigger its controller: {observed.kubectl(annotate)}",
             "read the log of kube-controller-manager: whether it runs, and what it fails to do",
         ),
     )
@@ -114,10 +114,10 @@ def unexplained(observed: Observed) -> str:
 
 @cause(
     code="LWS-E107",
-    title="workers wait until old workers have ended",
+    title="workers wait until previous workers have terminated",
     meaning="The leader was replaced before the pods of its old workers ended, and they still have the names of the new ones. The manager "
     "creates the StatefulSet of the workers when the last of them has ended.",
-    remedy="Wait for the grace period of the pods. If programs end sooner, set a shorter terminationGracePeriodSeconds.",
+    remedy="Wait for the grace period of the pods. If your programs exit earlier, reduce terminationGracePeriodSeconds.",
     verdict=Verdict.PROGRESSING,
 )
 def awaits_old_workers(observed: Observed) -> Finding | None:

@@ -21,7 +21,7 @@ NAMED: Final = 5
 @cause(
     code="LWS-E095",
     title="groups that must leave nodes cannot be moved now",
-    meaning="Groups are to leave nodes, and maxUnavailable is 0. With random keys extra groups are created by updates only, with ordinals only where no partition holds groups back, so no group is ever moved.",
+    meaning="Groups must leave nodes, but maxUnavailable is 0, and no extra groups are created. With random keys, only updates create extra groups. With indexes, a partition prevents them.",
     remedy="Allow one group to be unavailable, or restart the groups one by one.",
 )
 def is_never_moved(observed: Observed) -> Finding | None:
@@ -46,7 +46,7 @@ def is_never_moved(observed: Observed) -> Finding | None:
     title="groups wait to be moved",
     meaning="Groups must leave nodes that are closed for maintenance. They are moved as a whole, at most as many at once "
     "as a rollout may replace.",
-    remedy="Wait; if a group is unavailable for another reason, find out why. `kubectl uncordon` cancels what has not begun.",
+    remedy="Wait. If a group is unavailable for a different reason, find out why. `kubectl uncordon` cancels moves that have not started.",
     verdict=Verdict.PROGRESSING,
 )
 def waits_for_move(observed: Observed) -> Finding | None:
@@ -58,7 +58,7 @@ def waits_for_move(observed: Observed) -> Finding | None:
     steps = [observed.lws(f"events {view.name}")]
     allowed = allowed_unavailable(view)
     if view.is_updating:
-        waits = "waiting for the end of the rollout"
+        waits = "waiting for the deletion of the rollout"
     elif (missing := max(len(unready), view.desired - view.ready)) and missing >= allowed:
         # where one group is explained, the view has no others
         others = groups_named([group.name for group in unready[:NAMED]]) if unready else "another group"

@@ -25,12 +25,12 @@ NAMESPACE_ENDS: Final = Cause(
     title="the namespace is being deleted",
     meaning="Nothing can be created in a namespace that is being deleted.",
     person=Person.ADMINISTRATOR,
-    remedy="Wait until the namespace is deleted and create it again, or use another one.",
+    remedy="Wait until the namespace is deleted and create it again, or use a different namespace.",
     find=Refused(
         r"because it is being terminated|namespace .* is being terminated",
         "namespace {namespace} is being deleted, so pod {pod} cannot be created{others}",
         (
-            "wait until namespace {namespace} is deleted and create it again, or use another one",
+            "wait until namespace {namespace} is deleted and create it again, or use a different namespace",
             "{kubectl} get namespace {namespace} -o yaml",
         ),
     ),
@@ -48,7 +48,7 @@ UNREACHABLE: Final = Refused(
     r"failed calling webhook \"(?P<webhook>[^\"]+)\"",
     "webhook {webhook} cannot be reached, so pod {pod} cannot be created{others}",
     (
-        "start the server of webhook {webhook}; if it was removed for good, its owner has to uninstall the rest of it",
+        "start the server of webhook {webhook}; if it was removed permanently, uninstall the component completely",
         "{kubectl} get mutatingwebhookconfigurations,validatingwebhookconfigurations",
         "{kubectl} get endpointslices -A",
     ),
@@ -93,7 +93,7 @@ def webhook_is_unreachable(observed: Observed) -> Finding | None:
 DENIED_BY_WEBHOOK: Final = Cause(
     code="LWS-E009",
     title="a webhook denies the pods",
-    meaning="An admission webhook answers that a pod must not be created. The sentence quotes the webhook.",
+    meaning="An admission webhook denies a pod. The message quotes the webhook.",
     person=Person.AUTHOR,
     remedy="Change the pod template as the message requires, or the policy behind the webhook.",
     find=Refused(
@@ -119,15 +119,15 @@ DENIED_BY_POLICY: Final = Cause(
 TOO_LONG: Final = Refused(
     r"must be no more than (?P<most>\d+) (?:characters|bytes)",
     "the name {name} is too long: names derived from it exceed {most} characters",
-    ("delete {name} and create it again under a shorter name",),
+    ("delete {name} and create it again with a shorter name",),
 )
 
 
 @cause(
     code="LWS-E011",
     title="the name is too long",
-    meaning="Names of pods and values of their labels are made from the name of the LeaderWorkerSet, and have 63 characters at most.",
-    remedy="Give the LeaderWorkerSet a shorter name: it has to be created again. If another object created it, shorten the name of that object.",
+    meaning="Names and labels of pods contain the name of the LeaderWorkerSet, and are limited to 63 characters.",
+    remedy="Create the LeaderWorkerSet again with a shorter name. If a different object created it, use a shorter name for that object.",
 )
 def name_is_too_long(observed: Observed) -> Finding | None:
     """Find pods whose names or labels are too long; a generated set has its name from its owner."""
@@ -145,7 +145,7 @@ NO_QUOTA_LEFT: Final = Refused(
     r"exceeded quota: (?P<quota>[^,]{1,253}), requested: (?P<requested>.{1,500}?), used: (?P<used>.{1,500}?), "
     r"limited: (?P<limited>.{1,500}?)(?:$|[;:\s]{0,9}$)",
     "ResourceQuota {quota} has no room for pod {pod}{others}: it requests {requested}, {used} of {limited} is used",
-    ("{kubectl} describe resourcequota {quota}", "raise the quota, or remove other pods of the namespace"),
+    ("{kubectl} describe resourcequota {quota}", "increase the quota, or delete other pods in the namespace"),
 )
 
 OF_ONE_MACHINE: Final = re.compile(r"exceeded quota: max-pods, requested: count/pods=")
@@ -171,7 +171,7 @@ def _of_other_kind(finding: Finding, refused: re.Match[str]) -> Finding:
     code="LWS-E020",
     title="a ResourceQuota is exhausted",
     meaning="The pods, or the StatefulSets that create them, would exceed a ResourceQuota of the namespace.",
-    remedy="Raise the quota, remove other objects of the counted kind from the namespace, or request less.",
+    remedy="Increase the quota, delete other objects of this kind in the namespace, or request less.",
 )
 def quota_is_exhausted(observed: Observed) -> Finding | None:
     """Find pods that exceed a quota, or the limit of an embedded cluster."""
@@ -191,7 +191,7 @@ QUOTA_INCOMPLETE: Final = Cause(
     code="LWS-E021",
     title="a ResourceQuota requires requests or limits",
     meaning="A ResourceQuota counts cpu or memory, so every container has to set its requests or limits.",
-    remedy="Set the named requests or limits in the pod template, or give the namespace a LimitRange with defaults.",
+    remedy="Set the named requests or limits in the pod template, or create a LimitRange with defaults in the namespace.",
     find=Refused(
         r"failed quota: (?P<quota>[^:]+): must specify (?P<fields>.+)",
         "ResourceQuota {quota} requires pod {pod} to specify {fields}{others}",
@@ -228,7 +228,7 @@ SECURITY_CONSTRAINTS: Final = Cause(
     title="no security context constraint admits the pods",
     meaning="On OpenShift, none of the SecurityContextConstraints that the service account may use admits the pod.",
     person=Person.ADMINISTRATOR,
-    remedy="Require less in securityContext, or let the service account use a constraint that admits the pod.",
+    remedy="Change securityContext, or grant the service account a SecurityContextConstraint that admits the pod.",
     find=Refused(
         r"unable to validate against any security context constraint: (?P<reason>.*)",
         "no SecurityContextConstraints admit pod {pod}{others}",
@@ -298,10 +298,10 @@ NOT_ALLOWED: Final = Cause(
     title="a controller lacks a permission",
     meaning="The manager, or a controller of the cluster, has no permission for a necessary request.",
     person=Person.ADMINISTRATOR,
-    remedy="Restore the manager's roles: install it again, in the running version.",
+    remedy="Restore the manager's roles: install the running version again.",
     find=Refused(
         r"User \"(?P<user>[^\"]+)\" cannot (?P<verb>\S+) resource \"(?P<resource>[^\"]+)\"",
-        "{user} may not {verb} {resource}, so pod {pod} cannot be created{others}",
+        "{user} cannot {verb} {resource}, so pod {pod} cannot be created{others}",
         ("{anywhere} install",),
     ),
 )
@@ -309,7 +309,7 @@ NOT_ALLOWED: Final = Cause(
 REFUSED: Final = Cause(
     code="LWS-E029",
     title="the API server rejects the pods",
-    meaning="A pod or StatefulSet is rejected for a reason without its own code. The sentence quotes the API server.",
+    meaning="A pod or StatefulSet is rejected for a reason without a separate code. The message quotes the API server.",
     person=Person.AUTHOR,
     remedy="Follow the message.",
     find=Refused(

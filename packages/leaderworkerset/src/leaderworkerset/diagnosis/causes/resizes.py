@@ -19,7 +19,7 @@ CONDITIONS: Final = (RESIZE_PENDING, "PodResizeInProgress")
     code="LWS-E097",
     title="a pod is not resized",
     meaning="CPU and memory change in place. The API server rejects the change, or the node of a pod has no room now (Deferred), never has room (Infeasible), or failed.",
-    remedy="Make room on the node, apply other amounts, or let the groups be recreated.",
+    remedy="Free resources on the node, apply other values, or allow the groups to be recreated.",
 )
 def not_resized(observed: Observed) -> Finding | None:
     """Find pods of an update in place whose resize the API server or kubelet refuses, defers or fails."""
@@ -38,8 +38,8 @@ def not_resized(observed: Observed) -> Finding | None:
         evidence=(f"{rank.pod}: {ranks.quote(message)}",),
         steps=(
             f"{observed.commands.lws} nodes",
-            f"apply other amounts to {observed.view.name}, or the old ones: the pods stay",
-            f"have its groups recreated: annotation {labels.IN_PLACE} IfPossible, for what no node can have",
+            f"apply other values to {observed.view.name}, or the previous values: the pods are kept",
+            f"have its groups recreated: annotation {labels.IN_PLACE} IfPossible, for values that no node can provide",
         ),
     )
 

@@ -37,7 +37,7 @@ def allowed_unavailable(view: View) -> int:
 @cause(
     code="LWS-E085",
     title="the partition holds the rollout",
-    meaning="Groups below the partition keep the older revision, as the rollout strategy sets it.",
+    meaning="Groups below the partition of the rollout strategy keep the previous revision.",
     remedy="Lower the partition to continue the rollout.",
     verdict=Verdict.PROGRESSING,
 )
@@ -97,7 +97,7 @@ def blocked_by_group(observed: Observed) -> Finding | None:
     code="LWS-E088",
     title="the leaders make no progress",
     meaning="Leaders with random keys are created by a Deployment, and its deadline has passed without any progress.",
-    remedy="Find out why its new pods are not created or not ready, or take the change back.",
+    remedy="Find out why its new pods are not created or not ready, or undo the change.",
 )
 def makes_no_progress(observed: Observed) -> Finding | None:
     """Find a leader Deployment whose rollout makes no progress within its deadline."""
@@ -120,7 +120,7 @@ def makes_no_progress(observed: Observed) -> Finding | None:
     code="LWS-E089",
     title="a rollout was taken for a change of the size",
     meaning="The Deployment of leaders with random keys got the size of its only ReplicaSet with pods between two steps of a rollout. The Deployment controller of Kubernetes then waits for ever to have scaled it.",
-    remedy="Scale it up and down again by one.",
+    remedy="Scale it up by one, and down again.",
 )
 def stays_between_two_steps(observed: Observed) -> Finding | None:
     """Find a rollout that the Deployment controller confuses with a change of its size (docs/adr/0017)."""
@@ -146,8 +146,8 @@ def stays_between_two_steps(observed: Observed) -> Finding | None:
 
 @cause(
     code="LWS-E092",
-    title="a rollout is under way",
-    meaning="Groups are replaced or added one after the other, and nothing blocks that.",
+    title="a rollout is in progress",
+    meaning="Groups are being replaced or added without a problem.",
     remedy="Wait.",
     verdict=Verdict.PROGRESSING,
 )
@@ -157,7 +157,7 @@ def goes_on(observed: Observed) -> Finding | None:
     if view.is_ready or meta.is_deleting(view.object):
         return None
     if view.is_updating:
-        text = f"a rollout is under way: {updated_groups(view.updated, view.desired, view.up_to_date)}"
+        text = f"a rollout is in progress: {updated_groups(view.updated, view.desired, view.up_to_date)}"
     elif not observed.unready and not departures.is_moving(view):
         text = f"{view.ready} of {counted(view.desired, 'group')} ready by the status, and all pods are"
     else:
@@ -196,7 +196,7 @@ def is_deleting(observed: Observed) -> Finding | None:
     code="LWS-E096",
     title="groups may be updated in place only",
     meaning="The annotation `in-place` is `Only`, and a field differs that is not the image of a container. Such groups keep the older revision.",
-    remedy="Take the change back, or set the annotation to `IfPossible`: then these groups are recreated.",
+    remedy="Undo the change, or set the annotation to `IfPossible`, so that these groups are recreated.",
 )
 def is_not_in_place(observed: Observed) -> Finding | None:
     """Find a blocked rollout: groups may be updated in place only, and a field besides images differs."""

@@ -83,7 +83,7 @@ def _waits(workload: JSONObject, rank: Rank) -> str:
     if meta.name(workload) != own or (condition is None and meta.is_condition_true(workload, "Admitted")):
         return ""
     if condition is not None:
-        return f"Workload {own} is finished, which Kueue never takes back: delete it, then Kueue makes a new one"
+        return f"Workload {own} is finished: delete it, so that Kueue creates a new one"
     if checks := _checks(workload):
         texts = [
             f"admission check {check.get('name')} is {check.get('state')}: {ranks.quote(str(check.get('message') or 'no message'))}"
@@ -91,7 +91,7 @@ def _waits(workload: JSONObject, rank: Rank) -> str:
         ]
         return f"Workload {own} has quota, and {'; '.join(texts)}"
     reservation = meta.find_condition(workload, "QuotaReserved") or {}
-    text = ranks.quote(str(reservation.get("message") or "it is waiting in its queue"))
+    text = ranks.quote(str(reservation.get("message") or "it waits in its queue"))
     return f"Workload {meta.name(workload)}: {text}"
 
 
@@ -155,7 +155,7 @@ def gang_is_incomplete(observed: Observed) -> Finding | None:
                         evidence=(f"{name}: {reason}", f"{rank.pod}: {ranks.quote(rank.why)}"),
                         steps=(
                             observed.kubectl(f"describe {kind.group_resource} {meta.name(pod_group)}"),
-                            "make room for the whole group: nodes for some of its pods are not enough",
+                            "free resources for the whole group",
                         ),
                     )
     return None
@@ -226,7 +226,7 @@ def unknown_scheduler(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E034",
     title="the scheduler does not act",
-    meaning="Pods wait for a node, and the scheduler of the cluster has not tried to place them.",
+    meaning="Pods are pending, and the scheduler has not tried to place them.",
     person=Person.ADMINISTRATOR,
     remedy="Check that kube-scheduler runs and leads.",
 )

@@ -30,7 +30,7 @@ REFUSED: Final = re.compile(r"Failed to (create|adopt) (\S+) (\S+): (.*)", re.DO
         "A role with scaling mode External gets its number of groups from a DisaggregatedSetRoleScaler named after set "
         "and role. An object of that name exists that the set does not own, so the role keeps its groups."
     ),
-    remedy="Delete that object if it is not needed: the set then creates its own. Otherwise rename the role.",
+    remedy="If the object is not needed, delete it, so that the set creates its own. Otherwise rename the role.",
 )
 def scaler_is_taken(observed: Observed) -> Finding | None:
     """Find a role whose scaler name is used by an object that the set does not own (R-DS-74)."""
@@ -60,8 +60,8 @@ def scaler_is_taken(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E017",
     title="a part of a DisaggregatedSet cannot be created",
-    meaning="An object that the DisaggregatedSet needs is rejected, or its name belongs to another owner. The sentence quotes the API server.",
-    remedy="Remove the reason: a quota, an admission webhook, an invalid value, or an object of another owner with that name.",
+    meaning="An object of the DisaggregatedSet is rejected, or its name belongs to a different owner. The message quotes the API server.",
+    remedy="Remove the cause: a quota, an admission webhook, an invalid value, or an object of a different owner with this name.",
 )
 def part_is_refused(observed: Observed) -> Finding | None:
     """Find an object of the set that cannot be written, or a reconcile that fails for another reason."""

@@ -48,7 +48,7 @@ def warming(observed: Observed, rank: Rank) -> Verdict:
     code="LWS-E083",
     title="ranks cannot find each other by name",
     meaning="The headless service of a LeaderWorkerSet or group is missing, or does not publish ranks before they are ready.",
-    remedy="Delete an incorrect service, so that the manager recreates it; check that its name is not used otherwise.",
+    remedy="If the Service is incorrect, delete it, so that the manager recreates it. Check that no other component uses its name.",
 )
 def names_do_not_resolve(observed: Observed) -> Finding | None:
     """Find a headless service that is missing, or that does not publish ranks before they are ready."""
@@ -78,7 +78,7 @@ def names_do_not_resolve(observed: Observed) -> Finding | None:
             evidence=(f"{rank.pod}: spec.subdomain {name}; Service {name} {why}",),
             verdict=verdict,
             steps=(
-                f"delete Service {name}, or give it another name: the manager makes the right one"
+                f"delete Service {name}, or rename it, so that the manager creates the correct Service"
                 if service
                 else observed.lws(f"events {observed.view.name} --warnings"),
             ),
@@ -112,7 +112,7 @@ def rendezvous(observed: Observed) -> Finding | None:
             verdict=warming(observed, leader),
             steps=(
                 observed.lws(f"logs {observed.view.name}/{leader.place}"),
-                "check that the leader waits for as many ranks as LWS_GROUP_SIZE says, at LWS_LEADER_ADDRESS",
+                "check that the leader waits for LWS_GROUP_SIZE ranks at LWS_LEADER_ADDRESS",
             ),
         )
     return None
@@ -138,7 +138,7 @@ def awaits_leader(observed: Observed) -> Finding | None:
                 evidence=(f"{leader.pod}: {leader.state}, not ready{f': {leader.why}' if leader.why else ''}",),
                 steps=(
                     observed.lws(f"logs {observed.view.name}/{leader.place}"),
-                    "if the leader is ready only after its workers, LeaderReady never lets them start: use startupPolicy LeaderCreated",
+                    "if the leader becomes ready only after its workers, use startupPolicy LeaderCreated",
                 ),
             )
     return None
@@ -183,14 +183,14 @@ def _eviction(observed: Observed, recreation: Recreations) -> tuple[str, ...]:
         return (removal,)
     if EVICTED not in recreation.failure:
         return ()
-    return (f"{recreation.failed_pod} was evicted, as the drain of a node does: the group starts on other nodes",)
+    return (f"{recreation.failed_pod} was evicted, for example by a node drain: the group starts on other nodes",)
 
 
 @cause(
     code="LWS-E080",
     title="a group waits before it is recreated",
     meaning="A group failed again soon after it was recreated, and waits: longer each time, up to five minutes.",
-    remedy="Read the log of the pod that failed. A corrected template is rolled out at once.",
+    remedy="Read the log of the failed pod. A corrected template is rolled out immediately.",
     verdict=Verdict.PROGRESSING,
 )
 def backs_off(observed: Observed) -> Finding | None:
@@ -211,7 +211,7 @@ def backs_off(observed: Observed) -> Finding | None:
             ),
             steps=(
                 *_advice(observed, group, recreation),
-                f"wait {duration(left)}, or correct what fails: a new template is rolled out at once",
+                f"wait {duration(left)}, or fix the problem and apply a new template",
             ),
         )
     return None
@@ -219,7 +219,7 @@ def backs_off(observed: Observed) -> Finding | None:
 
 @cause(
     code="LWS-E079",
-    title="the maximum of restarts is reached",
+    title="the restart limit is reached",
     meaning="A group failed more often than maxGroupRestarts allows: it was terminated, and its pods are kept for diagnosis.",
     remedy="Read the log of the pod that failed and correct it, or let the group try again: `lws recover`. Nodes of Kubernetes "
     "remove the logs of pods that ended; `lws history` has them if the manager records failures.",
@@ -233,7 +233,7 @@ def budget_is_spent(observed: Observed) -> Finding | None:
         why = (
             recreations.sentence(recreation, observed.now)
             if recreation
-            else "has no restart left: its pods are kept for diagnosis"
+            else "is exhausted: its pods are kept for diagnosis"
         )
         return Finding(
             subject=Subject(kind="Pod", name=recreation.failed_pod if recreation else leader.pod, group=group.name),
@@ -241,8 +241,8 @@ def budget_is_spent(observed: Observed) -> Finding | None:
             evidence=(f"{leader.pod}: annotation {labels.GROUP_RESTART_BUDGET_EXHAUSTED}",),
             steps=(
                 observed.kept_log(str(group.name)),
-                "correct what fails: a new template is rolled out past such groups",
-                f"or let it try again: {observed.lws(f'recover {observed.view.name}/{group.name}')}",
+                "fix the problem and apply a new template",
+                f"or recover it: {observed.lws(f'recover {observed.view.name}/{group.name}')}",
             ),
         )
     return None
@@ -252,7 +252,7 @@ def budget_is_spent(observed: Observed) -> Finding | None:
     code="LWS-E081",
     title="a group was recreated after a failure",
     meaning="A pod of the group failed; the group was recreated. It starts, or has been ready for less than a minute since.",
-    remedy="Wait. If it fails again, its cause is shown as long as the failed pod is there.",
+    remedy="Wait. If it fails again, the cause is shown while the failed pod exists.",
     verdict=Verdict.PROGRESSING,
 )
 def was_recreated(observed: Observed) -> Finding | None:
@@ -300,7 +300,7 @@ def loads(observed: Observed) -> Finding | None:
 def _starting(observed: Observed, waiting: Sequence[Rank]) -> Finding:
     starting = [rank for rank in waiting if not ranks.is_terminating(rank)]
     texts = [_phase(starting, f"starting: {', '.join(sorted({wording.state(rank) for rank in starting}))}")]
-    texts.append(_phase([rank for rank in waiting if ranks.is_terminating(rank)], "ending, to be replaced"))
+    texts.append(_phase([rank for rank in waiting if ranks.is_terminating(rank)], "terminating, and will be replaced"))
     return Finding(
         subject=ranks.subject(waiting[0]),
         sentence="; ".join(filter(None, texts)),

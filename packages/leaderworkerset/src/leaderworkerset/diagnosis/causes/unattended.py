@@ -59,7 +59,7 @@ def held_by_finalizer(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E056",
     title="a field cannot be read",
-    meaning="The manager cannot read a field or an annotation of the LeaderWorkerSet, or a label of a leader pod. It changes nothing until it can, and tries again.",
+    meaning="The manager cannot read a field or an annotation of the LeaderWorkerSet, or a label of a leader pod. It retries and changes nothing in the meantime.",
     remedy="Correct the field. An annotation or label that the manager writes can be removed: counts of restarts then begin at 0.",
 )
 def field_is_unreadable(observed: Observed) -> Finding | None:
@@ -79,7 +79,7 @@ def field_is_unreadable(observed: Observed) -> Finding | None:
         why, evidence = newest.message, f"event {newest.reason} of LeaderWorkerSet {view.name}"
     return Finding(
         subject=own(observed),
-        sentence=f"the manager does not act on {view.name}: {quote(why)}",
+        sentence=f"the manager does not reconcile {view.name}: {quote(why)}",
         evidence=(evidence,),
         steps=("correct the field, or remove the annotation",),
     )
@@ -100,10 +100,10 @@ def last_change(obj: JSONObject) -> str:
 
 @cause(
     code="LWS-E006",
-    title="the installed definition is older than lws",
+    title="the installed CRD is older than lws",
     meaning="The CustomResourceDefinition on the server lacks fields that this version has; the server drops them.",
     person=Person.ADMINISTRATOR,
-    remedy="Install the manager and its definitions in the version of this command: `lws install`.",
+    remedy="Install the manager and its CRDs in the version of this command: `lws install`.",
 )
 def outdated_definition(observed: Observed) -> Finding | None:
     """Find a definition on the server that lacks fields of this version, so that applied fields are dropped."""
@@ -116,7 +116,7 @@ def outdated_definition(observed: Observed) -> Finding | None:
         return None
     return Finding(
         subject=Subject(kind="CustomResourceDefinition", name=name),
-        sentence=f"the definition of LeaderWorkerSets is older than this lws: fields of specs are dropped, as {missing[0]}",
+        sentence=f"the CRD of LeaderWorkerSets is older than this lws: fields are dropped, such as {missing[0]}",
         evidence=(f"CustomResourceDefinition {name} has no {', '.join(missing[:5])}",),
         steps=(f"{observed.commands.lws} install",),
     )
@@ -142,7 +142,7 @@ def _properties(schema: JSONObject) -> JSONObject:
     title="no controller acts on a StatefulSet",
     meaning="A StatefulSet was written, and the StatefulSet controller of the cluster did not observe it.",
     person=Person.ADMINISTRATOR,
-    remedy="Check kube-controller-manager. After many failed syncs it retries late, without a lasting error.",
+    remedy="Check kube-controller-manager. After many failed reconciliations, it retries with long delays.",
 )
 def statefulset_without_controller(observed: Observed) -> Finding | None:
     """Find a StatefulSet whose newest spec its controller has not observed; a deletion also raises the generation."""
@@ -160,7 +160,7 @@ def statefulset_without_controller(observed: Observed) -> Finding | None:
                 ),
                 steps=(
                     observed.kubectl(f"describe statefulset {meta.name(statefulset)}"),
-                    "check that the StatefulSet controller (of kube-controller-manager) runs, and has not too much to do",
+                    "check that kube-controller-manager runs and is not overloaded",
                 ),
             )
     return None

@@ -29,19 +29,19 @@ PATIENCE: Final = timedelta(minutes=2)
 PROVISIONING: Final = (
     (
         r"(?i)ResourceExhausted|quota|limit exceeded|LimitExceeded",
-        "the quota of the cloud is used up: raise it, delete volumes that nobody uses, or request less storage",
+        "the cloud quota is exceeded: increase it, delete unused volumes, or request less storage",
     ),
     (
         r"(?i)access ?mode|MULTI_NODE",
-        "the StorageClass has no such access mode: use another class, or accessModes that it has",
+        "the StorageClass does not support the access mode: use a different class or different accessModes",
     ),
     (
         r"(?i)PermissionDenied|Unauthorized|AccessDenied|403",
-        "the storage driver lacks a permission in the cloud: give it the role that its documentation names",
+        "the storage driver lacks a cloud permission: grant it the role in its documentation",
     ),
     (
         r"(?i)InvalidArgument|invalid|unsupported",
-        "the storage driver refuses the size or a parameter: correct the claim or the parameters of its StorageClass",
+        "the storage driver rejects the size or a parameter: correct the claim or the parameters of its StorageClass",
     ),
 )
 """The next steps by the message of a storage driver that makes no volume."""
@@ -51,7 +51,7 @@ PROVISIONING: Final = (
     code="LWS-E044",
     title="a volume claim is not bound",
     meaning="A pod waits for a PersistentVolumeClaim without a bound volume.",
-    remedy="Create the StorageClass or the volume, or correct storageClassName and the size of the claim. If a quota of the cloud is used up, raise it.",
+    remedy="Create the StorageClass or the volume, or correct storageClassName and the size of the claim. If a cloud quota is exceeded, increase it.",
 )
 def claim_is_pending(observed: Observed) -> Finding | None:
     """Find a claim without a bound volume, and the reason."""
@@ -96,7 +96,7 @@ def _why_pending(observed: Observed, name: str) -> str:
     if warnings:
         return ranks.quote(max(warnings, key=lambda warning: warning.last).message)
     if claim is not None and not storage_class:
-        return "it names no StorageClass, and no volume suits it"
+        return "it specifies no StorageClass, and no volume matches it"
     return f"StorageClass {storage_class} has not created a volume" if storage_class else ""
 
 
@@ -138,7 +138,7 @@ MOUNTS: Final = (
         r"driver name (?P<driver>\S+) not found in the list of registered CSI drivers",
         "the storage driver does not run on node {node}: check its DaemonSet",
     ),
-    (r"(?i)access denied by server|permission denied", "let the server of the volume admit node {node}"),
+    (r"(?i)access denied by server|permission denied", "permit access from node {node} on the volume server"),
     (
         r"(?i)connection (?:refused|timed out)|no route to host",
         "check that node {node} reaches the server of the volume",
@@ -194,7 +194,7 @@ ATTACHED: Final = re.compile(
     meaning="The claim of a pod is ReadWriteOnce: one node at a time can attach its volume. Another pod uses it on another node, or the node "
     "of an earlier pod has not released it.",
     person=Person.AUTHOR,
-    remedy="Let ranks share a claim that is ReadWriteMany or ReadOnlyMany, or give each its own with volumeClaimTemplates.",
+    remedy="Share a ReadWriteMany or ReadOnlyMany claim between the ranks, or use volumeClaimTemplates to create one claim per rank.",
 )
 def attached_elsewhere(observed: Observed) -> Finding | None:
     """Find a volume that another node has attached, its claim, and the pods that use it there."""

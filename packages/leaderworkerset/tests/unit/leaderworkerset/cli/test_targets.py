@@ -32,8 +32,11 @@ def there(namespaces: Sequence[str]) -> Response:
     ("response", "more"),
     [
         (there([]), ""),
-        (there(["prod", "prod"]), " There are some in prod: choose with -n, or show all with -A."),
-        (there("fedcba"), " There are some in a, b, c, d and 2 more: choose with -n, or show all with -A."),
+        (there(["prod", "prod"]), " There are some in prod: use -n to select a namespace, or -A for all namespaces."),
+        (
+            there("fedcba"),
+            " There are some in a, b, c, d and 2 more: use -n to select a namespace, or -A for all namespaces.",
+        ),
         (failure(403, "Forbidden", "no"), ""),
     ],
     ids=["nowhere", "in one", "in many", "forbidden"],
@@ -64,7 +67,7 @@ def named(*names: str) -> Response:
     [
         ("web", [], [], "(there: none)"),
         ("wbe", ["api", "web"], [], '(there: api, web), did you mean "web"?'),
-        ("web", ["api"], ["prod"], "(there: api); it is in prod: choose with -n"),
+        ("web", ["api"], ["prod"], "(there: api); it is in prod: use -n to select it"),
         (
             "zz",
             [f"s{at:03}" for at in range(300)],

@@ -78,7 +78,7 @@ def test_volume_of_a_node_that_is_gone_is_released_first() -> None:
     [
         ('AttachVolume.Attach failed for volume "pvc-1" : rpc error: code = ResourceExhausted desc = maximum number of volumes attached', "node node-0 has as many volumes"),
         ('MountVolume.MountDevice failed for volume "pvc-1" : kubernetes.io/csi: attacher.MountDevice failed to create newCsiDriverClient: driver name pd.csi.example.com not found in the list of registered CSI drivers', "the storage driver does not run on node node-0"),
-        ('MountVolume.SetUp failed for volume "nfs" : mount failed: exit status 32 mount.nfs: access denied by server while mounting 10.0.0.1:/models', "let the server of the volume admit node node-0"),
+        ('MountVolume.SetUp failed for volume "nfs" : mount failed: exit status 32 mount.nfs: access denied by server while mounting 10.0.0.1:/models', "permit access from node node-0 on the volume server"),
         ('MountVolume.SetUp failed for volume "nfs" : mount failed: exit status 32 mount.nfs: Connection timed out', "reaches the server of the volume"),
     ],
 )  # fmt: skip
@@ -106,7 +106,7 @@ def test_quota_of_the_cloud_is_not_a_missing_class() -> None:
     found = told(over_quota())
     assert (found.code, found.verdict) == ("LWS-E044", "stuck")
     assert "Quota 'SSD_TOTAL_GB' exceeded" in found.sentence
-    assert found.steps[0].startswith("the quota of the cloud is used up: raise it")
+    assert found.steps[0].startswith("the cloud quota is exceeded: increase it")
     assert "make the StorageClass" not in " ".join(found.steps)
 
 

@@ -14,7 +14,7 @@ SHIM = "failed to create containerd task: failed to create shim task: OCI runtim
 HOOK = "error during container init: error running prestart hook #0: exit status 1, stdout: , stderr: "
 
 MESSAGES = [
-    (CONFIG, 'container has runAsNonRoot and image will run as root (pod: "a_b(c)", container: main)', "LWS-E112", "set runAsUser to a number other than 0"),
+    (CONFIG, 'container has runAsNonRoot and image will run as root (pod: "a_b(c)", container: main)', "LWS-E112", "set runAsUser to a nonzero value"),
     (CONFIG, 'container has runAsNonRoot and image has non-numeric user (vllm), cannot verify user is non-root (pod: "a_b(c)", container: main)', "LWS-E112", "the number of user vllm"),
     (CONFIG, "container's runAsUser breaks non-root policy (pod: a, container: main): runAsNonRoot", "LWS-E112", "set runAsUser"),
     (CREATE, 'failed to create containerd container: cannot load seccomp profile "/var/lib/kubelet/seccomp/profiles/gpu.json": open /var/lib/kubelet/seccomp/profiles/gpu.json: no such file or directory', "LWS-E112", "/var/lib/kubelet/seccomp"),
@@ -33,7 +33,7 @@ MESSAGES = [
     (RUN, SHIM + 'error during container init: chdir to cwd ("/workspace") set in config.json failed: no such file or directory: unknown', "LWS-E114", "correct workingDir"),
     (RUN, SHIM + "error during container init: mkdir /etc/passwd: not a directory: unknown", "LWS-E114", "correct workingDir"),
     (CONFIG, 'container "main" declares no port named "http"; name a port it declares', "LWS-E117", "declare a port of that name"),
-    (CONFIG, 'container "main", readinessProbe.grpc: gRPC probes are not made on one machine; use httpGet, tcpSocket or exec', "LWS-E117", "on Kubernetes the gRPC probe works"),
+    (CONFIG, 'container "main", readinessProbe.grpc: gRPC probes are not supported on the embedded cluster; use httpGet, tcpSocket or exec', "LWS-E117", "on Kubernetes, gRPC probes work"),
     (RUN, SHIM + 'exec: "vllm": executable file not found in $PATH: unknown', "LWS-E065", "correct command of container main"),
     (RUN, SHIM + 'error during container init: exec: "/opt/serve": stat /opt/serve: no such file or directory: unknown', "LWS-E065", "correct command"),
     (RUN, SHIM + 'exec: "/data/run.sh": permission denied: unknown', "LWS-E065", "correct command"),

@@ -174,8 +174,8 @@ def test_terminating_statefulset_is_not_a_controller_problem() -> None:
 @pytest.mark.parametrize(
     ("pods", "sentence"),
     [
-        ([ENDING], "1 rank is ending, to be replaced"),
-        ([ENDING, pod(0, 1, made=5)], "1 rank is starting: Pending; 1 rank is ending, to be replaced"),
+        ([ENDING], "1 rank is terminating, and will be replaced"),
+        ([ENDING, pod(0, 1, made=5)], "1 rank is starting: Pending; 1 rank is terminating, and will be replaced"),
         ([pod(made=5), pod(0, 1, made=5)], "2 ranks are starting: Pending"),
     ],
 )
@@ -419,7 +419,7 @@ def test_unread_objects_are_listed_and_not_interpreted() -> None:
     found = told(situation)
     assert found.code != "LWS-E050"
     assert found.unread == ("nodes",)
-    assert lines(found)[-1] == "Not read, so nothing is known of it: nodes"
+    assert lines(found)[-1] == "Not read: nodes"
 
 
 def test_unexplained_state_is_reported_as_unknown() -> None:

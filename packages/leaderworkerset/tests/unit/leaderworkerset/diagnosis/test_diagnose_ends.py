@@ -60,8 +60,8 @@ def test_completed_worker_is_not_a_problem_before_its_leader() -> None:
 @pytest.mark.parametrize(
     ("code", "sentence", "advice"),
     [
-        (134, "exit code 134 (Error, killed by SIGABRT)", "SIGABRT: the program or a library of it aborted"),
-        (135, "exit code 135 (Error, killed by SIGBUS)", "SIGBUS: the program accessed memory that has no storage"),
+        (134, "exit code 134 (Error, killed by SIGABRT)", "SIGABRT: the program or one of its libraries aborted"),
+        (135, "exit code 135 (Error, killed by SIGBUS)", "SIGBUS: a memory access failed"),
         (136, "exit code 136 (Error, killed by SIGFPE)", "SIGFPE: the program divided by zero"),
         (139, "exit code 139 (Error, killed by SIGSEGV)", "SIGSEGV: the program or a native library"),
     ],
@@ -94,7 +94,7 @@ def test_advice_refers_to_the_failed_run_while_restarting(pods: list[JSONObject]
     situation = recreated([ready(0, 0), *pods], of=UNMAPPED_LWS, failure=FAILED_AT_START)
     found = told(replace(situation, commands=HERE))
     assert found.code == "LWS-E071"
-    assert "image app:1 is mapped to nothing" in found.steps[0]
+    assert "image app:1 is not mapped" in found.steps[0]
     assert found.steps[1] == "lws --local -n prod logs web/0/1 -c main --previous"
 
 
@@ -259,7 +259,7 @@ def test_signal_that_killed_a_program_is_named(code: int, signal: str) -> None:
     found = told(running(container(restarts=1, terminated=ended(code))))
     assert found.sentence == f"container main of pod web-0 crashed with exit code {code} (Error, killed by {signal})"
     memory = ", or from the kernel if node node-0 was out of memory (dmesg there)" if code == 137 else ""
-    came = f"{signal} came from somebody, or from what stopped its container{memory}"
+    came = f"{signal} was sent by a user, or because the container was stopped{memory}"
     assert found.steps[0] == f"{came}; no probe ends this container"
     spec = {"containers": [{"name": "main", "livenessProbe": {"periodSeconds": 5}}]}
     found = told(running(container(restarts=1, terminated=ended(code)), spec=spec))
@@ -272,17 +272,17 @@ def test_signal_that_killed_a_program_is_named(code: int, signal: str) -> None:
         (
             2,
             "host://",
-            "if it lacks a file or program: image ring is mapped to nothing, so it ran in / of this machine; map it: --image ring=DIR, or rehearse it: --stub=ring",
+            "if it lacks a file or program: image ring is not mapped, so it ran in the root file system of this machine; map it: --image ring=DIR, or rehearse it: --stub=ring",
         ),
         (
             127,
             "host://",
-            "if it lacks a file or program: image ring is mapped to nothing, so it ran in / of this machine; map it: --image ring=DIR, or rehearse it: --stub=ring",
+            "if it lacks a file or program: image ring is not mapped, so it ran in the root file system of this machine; map it: --image ring=DIR, or rehearse it: --stub=ring",
         ),
         (
             127,
             "docker.io/ring",
-            "exit code 127 means that a program was not found: image ring lacks it, or it is not on PATH there",
+            "exit code 127 means that an executable was not found: image ring lacks it, or it is not on PATH there",
         ),
         (2, "docker.io/ring", "lws -n prod logs web/0/0"),
         (1, "host://", "lws -n prod logs web/0/0"),
@@ -365,7 +365,7 @@ def test_explain_names_a_drain_when_a_pod_was_evicted(due: float) -> None:
             leader="web-0-uid" if due > 0 else "another",
         )
     )
-    assert "web-0-1 was evicted, as the drain of a node does: the group starts on other nodes" in found.evidence
+    assert "web-0-1 was evicted, for example by a node drain: the group starts on other nodes" in found.evidence
 
 
 def test_record_of_another_rank_does_not_explain_a_rank() -> None:

@@ -22,9 +22,9 @@ from leaderworkerset.views.health.verdict import Verdict
 STORAGE = "Pod ephemeral local storage usage exceeds the total limit of containers 10Mi. "
 
 MESSAGES = {
-    STORAGE: "write less than 10Mi",
-    'Container main exceeded its local ephemeral storage limit "10Mi". ': "let container main write less than 10Mi",
-    'Usage of EmptyDir volume "scratch" exceeds the limit "1Gi". ': "write less than 1Gi to volume scratch",
+    STORAGE: "below 10Mi",
+    'Container main exceeded its local ephemeral storage limit "10Mi". ': "reduce the files and logs of container main below 10Mi",
+    'Usage of EmptyDir volume "scratch" exceeds the limit "1Gi". ': "reduce the data in volume scratch below 1Gi",
     "The node was low on resource: ephemeral-storage. Threshold quantity: 10737418240, available: 9Gi. Container main was "
     "using 60Mi, request is 0, has larger consumption of ephemeral-storage. ": "request ephemeral-storage in the template of web (it used 60Mi, and requested 0)",
     "The node was low on resource: memory. Threshold quantity: 100Mi, available: 90Mi. ": "request the memory that",

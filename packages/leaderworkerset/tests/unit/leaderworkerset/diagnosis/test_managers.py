@@ -44,7 +44,7 @@ def refused(service: str, *deployments: JSONObject) -> Diagnosis:
 def test_pods_without_webhook_blame_a_manager_scaled_to_0() -> None:
     told = refused(SERVICE_NAME, deployment(0))
     assert (told.code, told.verdict) == ("LWS-E003", Verdict.STUCK)
-    assert "since Deployment lws-system/lws-controller-manager is scaled to 0" in told.sentence
+    assert "because Deployment lws-system/lws-controller-manager is scaled to 0" in told.sentence
     assert told.steps[0] == "kubectl -n lws-system scale deployment lws-controller-manager --replicas=2"
 
 
@@ -62,7 +62,9 @@ def test_webhook_of_another_product_is_not_the_managers() -> None:
     """Kueue's webhook of pods has the same name."""
     told = refused("kueue-webhook-service", deployment(0))
     assert told.code == "LWS-E008"
-    assert told.steps[0].startswith("start the server of webhook mpod.kb.io; if it was removed for good, its owner")
+    assert told.steps[0].startswith(
+        "start the server of webhook mpod.kb.io; if it was removed permanently, uninstall the component completely"
+    )
 
 
 SCALED = {"manager": "kubectl", "operation": "Update", "subresource": "scale"}

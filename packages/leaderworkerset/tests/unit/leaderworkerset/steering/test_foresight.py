@@ -167,7 +167,7 @@ def test_rollout_skips_a_group_without_restarts_left() -> None:
 
 def test_exhausted_group_stays_when_nothing_rolls() -> None:
     """The group also stays below a partition, and is deleted when it is scaled down (N-RB-5, N-RB-6)."""
-    stays = "no restart left: group 1, which would stay terminated; to let it try again: lws recover web"
+    stays = "no restart left: group 1, which would stay terminated; to recover it: lws recover web"
     partition = {"partition": 2}
     held = builders.leaderworkerset_object(image="app:2", replicas=3, size=1, rollout=partition)
     assert stays in foresight.lines(foresight.foresee(exhausted_at(1), OLD))

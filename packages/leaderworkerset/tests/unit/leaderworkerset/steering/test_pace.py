@@ -49,7 +49,7 @@ def test_exhausted_groups_are_skipped_or_need_recovery() -> None:
     assert pace.line(found) == (
         "web: 1 of 4 groups updated and ready, 1 starting; 2 ready in all;"
         " no restart left: group 0, passed over and outside maxUnavailable until replaced;"
-        " no restart left: group 2; to let it try again: lws recover web; about 6m left"
+        " no restart left: group 2; to recover it: lws recover web; about 6m left"
     )
     assert pace.document(found)["exhaustedGroups"] == [0, 2]
 

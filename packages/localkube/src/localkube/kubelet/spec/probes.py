@@ -60,7 +60,9 @@ def check(container: JSONObject) -> None:
     for kind, probe in podspec.probes(container):
         where = f'container "{container["name"]}", {kind}Probe'
         if probe.get("grpc"):
-            raise SpecError(f"{where}.grpc: gRPC probes are not made on one machine; use httpGet, tcpSocket or exec")
+            raise SpecError(
+                f"{where}.grpc: gRPC probes are not supported on the embedded cluster; use httpGet, tcpSocket or exec"
+            )
         actions = [action for action in ACTIONS if probe.get(action)]
         if len(actions) != 1:
             raise SpecError(f"{where}: must have exactly one of {', '.join(ACTIONS)}, has {len(actions)}")

@@ -70,16 +70,18 @@ def direction(words: tuple[str, ...]) -> Upload | Download:
     """Return the direction of the copy; exactly one side is in ranks."""
     *sources, to = map(parse, words)
     if not sources:
-        raise UsageError("name what to copy, and where to: lws cp FILE... web/0/1:/tmp, or lws cp web/0/1:/tmp/FILE .")
+        raise UsageError(
+            "specify a source and a destination: lws cp FILE... web/0/1:/tmp, or lws cp web/0/1:/tmp/FILE ."
+        )
     local = tuple(source for source in sources if isinstance(source, str))
     remote = tuple(source for source in sources if isinstance(source, Remote))
     if isinstance(to, Remote) and not remote:
         return Upload(local, to)
     if isinstance(to, str) and not local:
         if nameless := next((source.path for source in remote if source.name in {"", ".."}), None):
-            raise UsageError(f"{nameless!r} has no name that the copy could have: name a file or a directory")
+            raise UsageError(f"{nameless!r} has no file name: specify a file or a directory")
         return Download(remote, to)
-    raise UsageError("copy from this machine to ranks (LWS/GROUP/RANK:PATH), or from ranks to this machine; not both")
+    raise UsageError("specify a rank (LWS/GROUP/RANK:PATH) as either the source or the destination, not both")
 
 
 AT_ONCE: Final = 8
@@ -133,7 +135,7 @@ async def upload(session: Session, copy: Upload, container: str | None) -> None:
             raise error
         say(f"error: {error}", err=True)
     if failed:
-        raise CommandError(f"{len(failed)} of {counted(len(ranks), 'rank')} did not get the files")
+        raise CommandError(f"{len(failed)} of {counted(len(ranks), 'rank')} did not receive the files")
     say(f"copied to {counted(len(ranks), 'rank')}")
 
 

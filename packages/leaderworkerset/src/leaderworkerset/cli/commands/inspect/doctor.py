@@ -62,6 +62,6 @@ async def check_cluster(target: Target) -> list[CheckResult]:
         async with target.session() as session:
             facts = await observe(session)
     except (KubeError, CommandError) as error:
-        fix = "choose a cluster with --context, --kubeconfig or --local; or start one on this machine: `lws up`"
+        fix = "select a cluster with --context, --kubeconfig or --local, or start a local cluster: `lws up`"
         return [CheckResult("LWS-D100", Level.ERROR, "server", str(error), fix)]
     return [*installationchecks.findings(facts, SystemClock().now())]

@@ -68,7 +68,7 @@ def command(
     jsonpath and custom-columns print API objects, as in kubectl.
     """
     if watches and form not in DOCUMENTS:
-        raise UsageError(f"-o {form} prints events once: leave out --watch")
+        raise UsageError(f"-o {form} prints events once: omit --watch")
     request = EventsRequest(targets.parse(name), form, warnings, length)
     asyncio.run(watch(target, request) if watches else show(target, request))
 

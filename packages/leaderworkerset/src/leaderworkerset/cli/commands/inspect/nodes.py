@@ -47,7 +47,7 @@ def command(target: Target, /, names: tuple[str, ...], *, selector: str, show_la
         if not nodes:
             say("No nodes found.", err=True)
         if pods is None:
-            say("note: what is free is not known: pods of all namespaces may not be listed", err=True)
+            say("note: free resources are unknown, because you may not list pods in all namespaces", err=True)
 
     target.run(act)
 

@@ -37,12 +37,12 @@ def command(target: Target, name: str | None, *, everywhere: bool, form: str | N
     """
     selection, number = (None, None) if name is None else parse(name)
     if everywhere and number is not None:
-        raise UsageError("the number of an episode cannot be combined with -A: choose its namespace with -n")
+        raise UsageError("an episode number cannot be combined with -A: use -n to select the namespace")
     recorded = asyncio.run(recordings.read(target, everywhere=everywhere, selection=selection))
     readable = [(place, episode) for place, episode in recorded if number in (None, place.number)]
     for place, episode in readable:
         if episode is None:
-            say(f"{place.path}: is not readable, and is left out", err=True)
+            say(f"{place.path}: cannot be read, and is skipped", err=True)
     episodes = recordings.in_order(readable)
     if number is not None and not episodes:
         raise CommandError(f"there is no episode {name}; `lws history {selection}` lists all names")
@@ -76,7 +76,7 @@ def parse(words: str) -> tuple[Selection, int | None]:
         return targets.parse(words), None
     number = decimals.natural(last)
     if not slash or number is None:
-        raise UsageError(f"{words!r} names no episode: write LWS, LWS/GROUP or LWS/GROUP#N, as in web/0#3")
+        raise UsageError(f"{words!r} is not an episode: use LWS, LWS/GROUP or LWS/GROUP#N, such as web/0#3")
     return targets.parse(head), number
 
 

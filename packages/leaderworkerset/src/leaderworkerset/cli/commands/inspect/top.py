@@ -21,9 +21,7 @@ from leaderworkerset.observation.lists import Lists
 from leaderworkerset.views.groups import View
 
 SORTS: Final = {"cpu": loads.CPU, "memory": loads.MEMORY, "gpu": loads.GPU, "gpu-memory": loads.GPU_MEMORY}
-MISSING_API: Final = (
-    "the cluster serves no metrics of pods (metrics.k8s.io): install metrics-server; an embedded cluster has them"
-)
+MISSING_API: Final = "the cluster does not serve pod metrics (metrics.k8s.io): install metrics-server"
 
 
 @click.command("top")
@@ -58,7 +56,7 @@ def command(
         if not rows:
             namespace = "" if everywhere else session.namespace
             say(
-                "No ranks are there yet." if views else await targets.nothing_found(session, namespace, selector),
+                "No ranks found." if views else await targets.nothing_found(session, namespace, selector),
                 err=True,
             )
 

@@ -151,7 +151,7 @@ def play(
                 steps = plan(playing.ranks)
                 if not steps:
                     raise CommandError(
-                        f"no ranks in namespace {session.namespace}, or the time is too short: there is nothing to do"
+                        f"no ranks in namespace {session.namespace}, or the duration is too short: no fault was injected"
                     )
                 probing = tasks.create_task(playing.probe(probe)) if probe else None
                 await playing.run(steps, settle, followed)
@@ -179,7 +179,7 @@ def _load(path: Path) -> Any:
     with path.open("rb") as file:
         content = file.read(LARGEST_FILE + 1)
     if len(content) > LARGEST_FILE:
-        raise UsageError(f"{path}: is larger than {LARGEST_FILE >> 20} MiB: a storm is a list of faults")
+        raise UsageError(f"{path}: is larger than {LARGEST_FILE >> 20} MiB, the limit for a storm")
     try:
         return yamltext.load(content, unique_keys=True)
     except yamltext.YamlError as error:

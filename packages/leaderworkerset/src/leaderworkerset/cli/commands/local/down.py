@@ -24,11 +24,11 @@ from leaderworkerset.cli.views.progress import ProgressLine
 def command(target: Target, name: str | None, every: bool, deletes: bool, timeout: float) -> None:  # noqa: FBT001 - click passes it
     """Stop the embedded cluster NAME (default: default). Its objects are kept unless --delete is set."""
     if every and (name or target.local):
-        raise UsageError("--all means every cluster: leave out the name")
+        raise UsageError("--all stops all clusters: omit the name")
     own = target.cluster_name(name)
     directories = clusters(deletes=deletes) if every else [places.place(own)]
     if not directories:
-        click.echo("No cluster is there to be deleted." if deletes else "No cluster runs.")
+        click.echo("There is no cluster to delete." if deletes else "No cluster runs.")
     for place in directories:
         end(place, timeout, deletes=deletes)
 

@@ -102,7 +102,7 @@ def command(target: Target, /, **options: Any) -> int:
     if target.local or target.kubeconfig or target.context_name:
         to = f" {places.place(target.local).words}" if target.local else ""
         raise UsageError(
-            f"lws run starts a cluster of its own; to use a running one: lws apply{to}, lws wait{to}, lws logs{to}"
+            f"lws run starts a temporary cluster; to use a running cluster, use lws apply{to}, lws wait{to}, lws logs{to}"
         )
     require_localkube("run")
     sources = manifestoptions.collect(options)
@@ -116,9 +116,11 @@ def command(target: Target, /, **options: Any) -> int:
         raise CommandError(f"no LeaderWorkerSet and no DisaggregatedSet in {sources}: there is nothing to run")
     for document in followed:
         if not document.object["metadata"].get("name"):
-            raise CommandError(f"{document.place}: metadata.name: Required value: lws run needs a name to follow")
+            raise CommandError(
+                f"{document.place}: metadata.name: Required value: lws run does not support generateName"
+            )
         if run_options.until == "done" and document.object["kind"] == DISAGGREGATED_SETS.kind:
-            raise UsageError(f"{document.place}: a DisaggregatedSet serves and does not end: use --until ready")
+            raise UsageError(f"{document.place}: a DisaggregatedSet does not complete: use --until ready")
     return start(Run(cluster, run_options, target.namespace or "default"), documents)
 
 
@@ -294,7 +296,7 @@ async def first_end(objects: Following, parts: Parts, options: RunOptions, stopp
 async def last_words(objects: Following, parts: Parts) -> None:
     """Delete the sets and follow the logs until their pods are deleted, to show the last output of the ranks."""
     parts.screen.note(
-        f"stopping: ranks get {LAST_WORDS:g} s to end, and are killed then; Ctrl-C again ends them at once"
+        f"stopping: ranks get {LAST_WORDS:g} s to exit and are then killed; press Ctrl-C again to kill them now"
     )
 
     async def delete(resource: Resource, key: ObjectKey) -> None:

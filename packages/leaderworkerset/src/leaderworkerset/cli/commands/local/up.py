@@ -70,7 +70,7 @@ def command(
     previous = None if fresh else keptoptions.load(place)
     settings = keptoptions.combine(typed, typed_names(ctx), previous)
     again = keptoptions.difference(settings, typed)
-    begins_anew = f"Options of the last `lws up` (--defaults leaves them out): {shlex.join(again)}"
+    begins_anew = f"Options of the previous `lws up` (use --defaults to reset them): {shlex.join(again)}"
     start = Start(place, settings, typed, (begins_anew,) if again else ())
     if (detach or typed.images) and place.pid() is not None:
         change_running(start, typed_names(ctx))

@@ -26,7 +26,7 @@ def command(target: Target, name: str, first: int | None, second: int | None) ->
         old = previous_entry(entries) if first is None else subjects.entry_of(session, name, entries, first)
         new = current_entry(entries) if second is None else subjects.entry_of(session, name, entries, second)
         if old is None or new is None:
-            raise CommandError(f"{name} has only one revision: there is nothing to compare it with")
+            raise CommandError(f"{name} has only one revision")
         return old, new
 
     old, new = target.run(act)

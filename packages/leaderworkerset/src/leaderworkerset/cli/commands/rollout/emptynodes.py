@@ -110,9 +110,7 @@ class Drain(Struct):
         if by_set:
             raise CommandError("\n".join([f"{self._named} not empty; {self._state}", *await self._reasons(by_set)]))
         took = duration(timedelta(seconds=loop.time() - began))
-        rest = (
-            f"`{self.session.kubectl or 'kubectl'} drain {self._words} --ignore-daemonsets` ends what else runs there"
-        )
+        rest = f"`{self.session.kubectl or 'kubectl'} drain {self._words} --ignore-daemonsets` to evict the other pods"
         return f"{self._named}: no groups remain, {counted(len(self._seen), 'group')} moved in {took}; {rest}"
 
     async def _close(self, node: JSONObject) -> None:
@@ -206,7 +204,7 @@ def _why(view: View, by_set: GroupsBySet) -> str:
     """Return why groups of a LeaderWorkerSet stay."""
     over = [group.name for group in view.groups if group.is_over and group.name in by_set[view.key]]
     if over:
-        return f"{groups_named(over)} used up the restarts, or ended: kept until recovered or deleted"
+        return f"{groups_named(over)} exhausted or complete: kept until recovered or deleted"
     if why := departures.refusal(view.object):
         return why
     if meta.annotations(view.object).get(labels.MOVE_OFF_CLOSED_NODES) == MOVES_ON:

@@ -62,4 +62,4 @@ def table(entries: Sequence[Entry], now: datetime) -> list[str]:
         )
         for entry in entries
     ]
-    return [*output.table(HEADER, rows), *(["* is the revision of new groups"] if rows else [])]
+    return [*output.table(HEADER, rows), *(["* marks the revision of new groups"] if rows else [])]

@@ -34,7 +34,7 @@ from leaderworkerset.views.groups import Group, Rank, View
 from leaderworkerset.views.reasons import reasons
 from leaderworkerset.views.selection import Selection
 
-UNKNOWN: Final = "where it would go is not known: nodes or pods of all namespaces may not be listed"
+UNKNOWN: Final = "the new nodes are unknown, because you may not list nodes or pods in all namespaces"
 
 
 class GroupMove(Struct):
@@ -203,7 +203,7 @@ def command(target: Target, name: str, *, node: str, is_forced: bool, is_trial: 
     """
     selection = targets.parse(name)
     if selection.group is None or selection.rank is not None:
-        raise UsageError("name one group, as in web/3: it moves as a whole")
+        raise UsageError("specify one group, such as web/3")
 
     async def act(session: Session) -> str:
         move = await GroupMove.of(session, selection, node.removeprefix("node/"), is_forced=is_forced)

@@ -29,7 +29,7 @@ def command(target: Target, names: tuple[str, ...], *, is_trial: bool) -> None:
     """
     selections = [targets.parse(name) for name in names]
     if any(selection.rank is not None for selection in selections):
-        raise UsageError("name LeaderWorkerSets or groups: a group is recovered as a whole")
+        raise UsageError("specify LeaderWorkerSets or groups, not ranks")
 
     async def act(session: Session) -> None:
         for selection in selections:
@@ -46,7 +46,7 @@ async def recover(session: Session, selection: Selection, *, is_trial: bool = Fa
     ]
     if not exhausted:
         what = f"{selection} has {'no group that' if selection.group is None else 'not'}"
-        raise CommandError(f"{what} used up its restarts: nothing was changed")
+        raise CommandError(f"{what} is exhausted: nothing was changed")
     for group in exhausted:
         await _annotate(session, group, is_trial=is_trial)
     word = "group" if len(exhausted) == 1 else "groups"

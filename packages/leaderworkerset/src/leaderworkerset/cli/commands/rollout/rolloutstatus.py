@@ -196,7 +196,7 @@ class RolloutFollower(RolloutWait):
         super().__init__(session, key, stuck_after, ready_for)
         self._informers = SetInformers(session.client, key)
         self._leaders = [Informer(session.client, only(kind, key)) for kind in (STATEFULSETS, DEPLOYMENTS)]
-        self.line = "the first answer of the API server"
+        self.line = "the first response of the API server"
 
     async def document(self) -> JSONObject:
         """Return the progress of the rollout, for programs."""
@@ -248,7 +248,7 @@ class SetFollower(RolloutWait):
     ) -> None:
         super().__init__(session, key, stuck_after, ready_for)
         self._informers = DisaggregatedInformers(session.client, key)
-        self.line = f"{key.name}: the first answer of the API server"
+        self.line = f"{key.name}: the first response of the API server"
 
     async def document(self) -> JSONObject:
         """Raise an error: programs read a DisaggregatedSet from `lws get`."""

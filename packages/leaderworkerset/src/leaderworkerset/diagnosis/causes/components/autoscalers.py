@@ -34,24 +34,24 @@ REMEDIES: Final = (
         "raise spec.limits of NodePool {pool}, or free some of its nodes",
     ),
     (r"max total nodes|max cluster .* limit", "raise the limits of {component} for the whole cluster"),
-    (r"(?i)ip space exhausted", "give the node pool a larger range of pod addresses"),
+    (r"(?i)ip space exhausted", "increase the pod address range of the node pool"),
     (r"(?i)quota|vcpulimit", "raise the quota of the cloud account, or use a machine type that still has quota"),
     (
         r"(?i)out of resources|capacity|stockout|pool_exhausted",
-        "the cloud has no such machines now: allow another zone, machine type or capacity type, or wait",
+        "the cloud provider has no such machines: allow a different zone, machine type or capacity type, or wait",
     ),
     (
         r"in backoff after failed scale-up",
-        "the cloud refused a node before: read the log of {component} and the errors of the node group (quota, capacity)",
+        "the cloud provider rejected a node: read the log of {component} and the errors of the node group (quota, capacity)",
     ),
     (
         r"Insufficient ([^\s,.]+)",
-        "a new node of these groups would be too small: add a node group of a larger machine type, or request less",
+        "new nodes would be too small: add a node group with a larger machine type, or request less",
     ),
-    (r"taint", "let {template} tolerate the taint of the node group that it is meant for"),
+    (r"taint", "add a toleration for the taint of the node group to {template}"),
     (
         r"(?i)no instance type|incompatible|known values|node affinity|selector",
-        "allow a machine type with what the pod requires in a NodePool or node group, or require less",
+        "allow a suitable machine type in a NodePool or node group, or change the requirements of the pod",
     ),
 )
 """The next steps by a pattern of the autoscaler's reason; the first match counts."""
@@ -59,7 +59,7 @@ REMEDIES: Final = (
 REMEMBERED: Final = timedelta(minutes=20)
 """The time for which the end of a pod with its node may explain the state of its group."""
 
-OTHERWISE: Final = "read the log of {component}: why it adds no node for this pod"
+OTHERWISE: Final = "read the log of {component} to find out why it adds no node for this pod"
 
 
 def requests(observed: Observed) -> Iterator[tuple[Rank, NodeRequest]]:
@@ -181,13 +181,13 @@ def remedy(observed: Observed, request: NodeRequest) -> str:
 
 def _with_delay(observed: Observed, finding: Finding, request: NodeRequest) -> Finding:
     began = f"{request.component} began to add nodes ({request.what}) {duration(_age(observed, request))} ago, and none runs the pod yet"
-    step = f"find out why no node came: {counted(len(request.claims), 'NodeClaim')}, " if request.claims else ""
+    step = f"find out why no node was added: {counted(len(request.claims), 'NodeClaim')}, " if request.claims else ""
     return replace(
         finding,
         sentence=f"{finding.sentence}; {began}",
         evidence=(*finding.evidence, *_claims(observed, request)),
         steps=(
-            f"{step or 'find out why no node came: '}the log of {request.component}, and the errors of the cloud (quota, capacity)",
+            f"{step or 'find out why no node was added: '}the log of {request.component}, and the errors of the cloud (quota, capacity)",
             *finding.steps,
         ),
     )

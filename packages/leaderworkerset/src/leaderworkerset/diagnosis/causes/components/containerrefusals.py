@@ -37,18 +37,18 @@ class RefusalMessage(Struct, frozen=True):
 SECURITY: Final = (
     RefusalMessage(
         r"runAsNonRoot and image has non-numeric user \((?P<user>[^)]*)\)",
-        "runAsNonRoot is set, and user {user} of image {image} is a name, so the kubelet cannot know whether it is root",
+        "runAsNonRoot is set, but user {user} of image {image} is not numeric",
         "set runAsUser to the number of user {user} in the securityContext of container {container} in {template}",
     ),
     RefusalMessage(
         r"runAsNonRoot",
-        "runAsNonRoot is set, and image {image} runs as root",
-        "set runAsUser to a number other than 0 in {template}, use an image that has a user, or remove runAsNonRoot",
+        "runAsNonRoot is set, but image {image} runs as root",
+        "set runAsUser to a nonzero value in {template}, use an image with a user, or remove runAsNonRoot",
     ),
     RefusalMessage(
         r"(?i)seccomp.*?\"?(?P<profile>/?[\w./-]+\.json)",
         "node {node} has no seccomp profile {profile}",
-        "put the profile below /var/lib/kubelet/seccomp of every node, or use seccompProfile type RuntimeDefault in {template}",
+        "add the profile to /var/lib/kubelet/seccomp on every node, or use seccompProfile type RuntimeDefault in {template}",
     ),
     RefusalMessage(
         r"(?i)apparmor.*?(?:profile not found|not loaded|failed to apply|not enabled)",
@@ -64,13 +64,13 @@ DEVICES: Final = (
     ),
     RefusalMessage(
         r"exec: \"?(?P<tool>nvidia-container-[\w-]+)\"?: executable file not found|(?P<path>\S*nvidia-container-runtime\S*): no such file",
-        "node {node} lacks {tool}{path}, which gives containers their GPUs",
-        "install the NVIDIA container toolkit on node {node}, or keep pods off it: {anywhere} drain {node}",
+        "node {node} lacks {tool}{path}, which is required for GPUs",
+        "install the NVIDIA container toolkit on node {node}, or drain the node: {anywhere} drain {node}",
     ),
     RefusalMessage(
         r"libnvidia-ml\.so|nvidia-container-cli: (?:initialization|driver|detection|mount) error|nvml error",
-        "node {node} has no NVIDIA driver that works",
-        "install or repair the driver on node {node} (the image is not at fault), or keep pods off it: {anywhere} drain {node}",
+        "the NVIDIA driver on node {node} does not work",
+        "install or repair the driver on node {node}, or drain the node: {anywhere} drain {node}",
     ),
     RefusalMessage(
         r"unresolvable CDI devices? (?P<device>\S+?)(?:[:,\s]|$)",
@@ -86,7 +86,7 @@ DEVICES: Final = (
 PATHS: Final = (
     RefusalMessage(
         r"failed to (?:create|prepare) subPath(?: directory)? for volumeMount \"(?P<volume>[^\"]+)\"",
-        "the subPath of its volumeMount {volume} cannot be made in the volume",
+        "the subPath of volumeMount {volume} cannot be created in the volume",
         "make that directory in the volume, or correct subPath of volumeMount {volume} in {template}; "
         "a read-only volume, or an NFS export with root_squash, has to contain it already",
     ),
@@ -97,7 +97,7 @@ PATHS: Final = (
     ),
     RefusalMessage(
         r"error mounting \"(?P<source>[^\"]+)\" to rootfs at \"(?P<target>[^\"]+)\"|mount destination (?P<path>\S+) not absolute",
-        "the mount at {target}{path} is refused",
+        "the mount at {target}{path} was rejected",
         "correct mountPath and subPath of that volumeMount in {template}: a file and a directory cannot replace each other",
     ),
     RefusalMessage(
@@ -109,13 +109,13 @@ PATHS: Final = (
 FIELDS: Final = (
     RefusalMessage(
         r"container \"[^\"]+\" declares no port named \"(?P<port>[^\"]+)\"",
-        "its probe or hook names port {port}, which the container does not declare",
+        "its probe or hook uses port {port}, which the container does not declare",
         "declare a port of that name in container {container} in {template}, or use its number",
     ),
     RefusalMessage(
-        r"gRPC probes are not made on one machine",
-        "gRPC probes are not made on a cluster of this machine",
-        "rehearse with an httpGet, tcpSocket or exec probe; on Kubernetes the gRPC probe works",
+        r"gRPC probes are not supported on the embedded cluster",
+        "gRPC probes are not supported on the embedded cluster",
+        "use an httpGet, tcpSocket or exec probe locally; on Kubernetes, gRPC probes work",
     ),
 )
 
@@ -170,10 +170,10 @@ def _words(observed: Observed, rank: Rank, container: str, match: Match[str]) ->
 
 INSECURE: Final = Cause(
     code="LWS-E112",
-    title="a security setting keeps a container from starting",
+    title="a security setting prevents a container from starting",
     meaning="The kubelet or the runtime refuses the securityContext. The image runs as root although runAsNonRoot is set, or the node lacks "
     "a seccomp or AppArmor profile.",
-    remedy="Correct securityContext in the pod template, use an image with a user, or put the profile onto the nodes.",
+    remedy="Correct securityContext in the pod template, use an image with a user, or install the profile on the nodes.",
     find=refused(SECURITY),
 )
 NO_DEVICE: Final = Cause(
@@ -182,20 +182,20 @@ NO_DEVICE: Final = Cause(
     meaning="The node lacks something that the container needs: a GPU driver, the NVIDIA container toolkit, a runtime handler, or a device. "
     "The image is not at fault.",
     person=Person.ADMINISTRATOR,
-    remedy="Repair that node, or keep pods off it.",
+    remedy="Repair the node, or drain it.",
     find=refused(DEVICES),
 )
 BAD_PATH: Final = Cause(
     code="LWS-E114",
-    title="a path of a container does not fit",
+    title="a path of a container is invalid",
     meaning="A subPath, a mountPath or the working directory of a container cannot be used with its volume or image.",
     remedy="Correct the path in the pod template, or make the directory in the volume.",
     find=refused(PATHS),
 )
 BAD_FIELD: Final = Cause(
     code="LWS-E117",
-    title="a probe or hook of a container does not fit",
-    meaning="A probe or hook names a port that the container does not declare, or is of a kind that this cluster does not make.",
+    title="a probe or hook of a container is invalid",
+    meaning="A probe or hook uses a port that the container does not declare, or a type that this cluster does not support.",
     remedy="Correct the probe or the hook in the pod template.",
     find=refused(FIELDS),
 )

@@ -40,7 +40,7 @@ def is_pulled(observed: Observed) -> Finding | None:
     return Finding(
         subject=ranks.subject(rank),
         sentence=f"pod {rank.pod} waits{ranks.others(len(candidates))}: {text}",
-        evidence=(f"{rank.pod}: {rank.state}; no event says that the pull ended",),
+        evidence=(f"{rank.pod}: {rank.state}; no event reports the end of the pull",),
         verdict=Verdict.STUCK if is_late else None,
         steps=(
             f"check the disk and the network of node {rank.node}, and the registry"

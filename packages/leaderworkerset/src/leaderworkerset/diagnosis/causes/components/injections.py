@@ -40,7 +40,7 @@ def injected(observed: Observed, rank: Rank) -> list[str]:
     meaning="A webhook added a container to the pod, such as the proxy of a service mesh. It is not ready, and the pod waits for it. The "
     "template does not contain it.",
     person=Person.ADMINISTRATOR,
-    remedy="Read its log, and ask whoever operates that webhook. Its injector has an annotation that leaves pods out.",
+    remedy="Read its log, and contact the owner of the webhook. You can use an annotation to exclude pods from injection.",
 )
 def injection_is_unready(observed: Observed) -> Finding | None:
     """Find an injected container that keeps a pod from starting, or from becoming ready."""

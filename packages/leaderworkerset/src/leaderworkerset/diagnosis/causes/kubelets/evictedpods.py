@@ -25,15 +25,15 @@ from leaderworkerset.views.wording import duration
 REASONS: Final[Mapping[str, str]] = {
     "Evicted": "the kubelet evicted it",
     "TerminationByKubelet": "the kubelet ended it",
-    "Preempted": "a pod of higher priority took its place",
-    "Preempting": "a pod of higher priority took its place",
-    "PreemptionByScheduler": "a pod of higher priority took its place",
+    "Preempted": "a pod with higher priority preempted it",
+    "Preempting": "a pod with higher priority preempted it",
+    "PreemptionByScheduler": "a pod with higher priority preempted it",
     "NodeShutdown": "its node shut down",
     "Terminated": "its node shut down",
     "UnexpectedAdmissionError": "its node rejected it",
     "NodeAffinity": "its node no longer has the required labels",
-    "OutOfcpu": "its node had no cpu left",
-    "OutOfmemory": "its node had no memory left",
+    "OutOfcpu": "its node had insufficient cpu",
+    "OutOfmemory": "its node had insufficient memory",
 }
 """The reasons of pods, of the condition DisruptionTarget and of events, in words."""
 
@@ -46,15 +46,15 @@ RECORDED: Final = re.compile(r"deleted: (?P<reason>\w{1,60})(?:: (?P<message>.*)
 REMEDIES: Final = (
     (
         r"(?i)Container (?P<container>\S+) exceeded its local ephemeral storage limit \"?(?P<limit>[^\s\"]+)",
-        "let container {container} write less than {limit} to its file system and log, or raise its limits.ephemeral-storage in the template of {name}",
+        "reduce the files and logs of container {container} below {limit}, or increase limits.ephemeral-storage in the template of {name}",
     ),
     (
         r"(?i)ephemeral local storage usage exceeds the total limit of containers (?P<limit>[^\s.]+)",
-        "let the containers write less than {limit} to their file systems, logs and emptyDir volumes, or raise limits.ephemeral-storage in the template of {name}",
+        "reduce files, logs and emptyDir volumes below {limit}, or increase limits.ephemeral-storage in the template of {name}",
     ),
     (
         r"(?i)EmptyDir volume \"(?P<volume>[^\"]+)\" exceeds the limit \"?(?P<limit>[^\s\"]+)",
-        "let the program write less than {limit} to volume {volume}, or raise its sizeLimit in the template of {name}",
+        "reduce the data in volume {volume} below {limit}, or increase its sizeLimit in the template of {name}",
     ),
     (
         r"(?i)low on resource: (?P<resource>[\w/-]+(?:\.[\w/-]+)*).*?was using (?P<used>\S+), request is (?P<request>\w+)",
@@ -68,7 +68,7 @@ REMEDIES: Final = (
         r"(?i)node had condition: \[(?P<condition>\w+)\]",
         "relieve the node of {condition}: remove images, logs or other pods there",
     ),
-    (r"(?i)preempt", "give the template of {name} a priorityClassName of higher priority, or add nodes"),
+    (r"(?i)preempt", "use a higher priorityClassName in the template of {name}, or add nodes"),
     (r"(?i)shutdown", "wait: the group starts on other nodes"),
 )
 """The remedies, by the kubelet's message."""
@@ -92,9 +92,9 @@ class Eviction(Struct, frozen=True, kw_only=True):
 @cause(
     code="LWS-E054",
     title="a pod was evicted or preempted",
-    meaning="The kubelet or the scheduler ended a pod. It exceeded its limit, it was preempted, or its node lacked a resource or shut down.",
+    meaning="The kubelet or the scheduler terminated a pod. It exceeded a limit, it was preempted, or its node lacked a resource or shut down.",
     person=Person.AUTHOR,
-    remedy="Request what the program needs, raise the limit that the message names, give it a priority class, or check the node.",
+    remedy="Increase the request or the limit in the message, use a priority class, or check the node.",
     verdict=Verdict.CRASHING,
 )
 def was_evicted(observed: Observed) -> Finding | None:

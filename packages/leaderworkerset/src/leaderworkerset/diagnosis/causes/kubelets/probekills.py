@@ -40,7 +40,7 @@ WITHOUT_OUTPUT: Final = re.compile(r"(?:failed|errored):?\s*$")
     code="LWS-E072",
     title="a liveness or startup probe fails",
     meaning="A probe fails so often that the container is killed and restarted.",
-    remedy="Find out why the program does not answer; give slow starts a startupProbe with enough time.",
+    remedy="Find out why the container does not respond. For slow starts, add a startupProbe with enough time.",
     verdict=Verdict.CRASHING,
 )
 def killed_by_probe(observed: Observed) -> Finding | None:

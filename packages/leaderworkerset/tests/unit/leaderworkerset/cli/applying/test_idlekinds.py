@@ -56,7 +56,7 @@ def test_kind_whose_definition_is_applied_is_kept() -> None:
 def test_the_commands_whose_errors_name_the_option_have_it(command: str) -> None:
     scaled = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": {"name": "web"}}
     script = ScriptedTransport(ABSENT, answer(200, {"groups": []}), answer(200, {"resources": []}))
-    with pytest.raises(UnknownKindError, match=r"install its CRD, or skip it with --skip-unserved$"):
+    with pytest.raises(UnknownKindError, match=r"install its CRD, or use --skip-unserved to skip it$"):
         run(Discovery(Client(script)).resource_of(scaled))
     found = app.lws.get_command(click.Context(app.lws), command)
     assert found is not None

@@ -92,7 +92,7 @@ def test_arbitrary_content_of_a_lock_file_is_ignored(state_home: Path) -> None:
 def test_state_directory_that_is_a_file_is_an_error(state_home: Path) -> None:
     state_home.write_text("")
     for attempt in (places.all_places, places.ephemeral):
-        with pytest.raises(CommandError, match="set LWS_STATE_HOME to a directory"):
+        with pytest.raises(CommandError, match="set LWS_STATE_HOME to a writable directory"):
             attempt()
     assert places.place("demo").pid() is None
 

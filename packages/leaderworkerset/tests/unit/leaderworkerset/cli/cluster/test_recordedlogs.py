@@ -46,7 +46,7 @@ def test_newest_recorded_lines_of_each_rank_are_returned(wanted: RankRequest, sh
 def test_recorded_lines_have_a_note_about_their_failure() -> None:
     (log,) = newest(EPISODES, RankRequest(Selection("web", 0, 0)))
     assert log.note("lws --local") == (
-        "note: the recorded last lines of web-0, of 2026-11-25T09:00:02Z; "
+        "note: recorded last log lines of web-0, of 2026-11-25T09:00:02Z; "
         "`lws --local -n prod history web/0#2` shows all of that failure"
     )
 

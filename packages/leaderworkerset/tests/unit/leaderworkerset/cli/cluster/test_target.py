@@ -99,7 +99,7 @@ def test_hint_starts_a_stopped_cluster_by_name(home: Path) -> None:
 @pytest.mark.parametrize(
     ("names", "said"),
     [
-        ((), "or start a cluster on this machine: `lws up`"),
+        ((), "or start a local cluster: `lws up`"),
         ((places.DEFAULT,), "or address the cluster of this machine: --local"),
         ((places.DEFAULT, "gpus"), "or address a cluster of this machine: --local, --local=gpus"),
     ],

@@ -22,8 +22,8 @@ HEAD = "apiVersion: config.lws.x-k8s.io/v1\nkind: Configuration\n"
     ("words", "message"),
     [
         (["install", "-o", "yaml"], "-o needs --dry-run=client or --dry-run=server"),
-        (["install", "--wait", "--dry-run=client"], "--wait cannot be combined with --dry-run: nothing will run"),
-        (["install", "--image", " "], '--image: Invalid value: "": name the image of the manager'),
+        (["install", "--wait", "--dry-run=client"], "--wait cannot be combined with --dry-run"),
+        (["install", "--image", " "], '--image: Invalid value: "": specify the image of the manager'),
         (["install", "--replicas", "-1"], "Invalid value for '--replicas': -1 is not in the range x>=0."),
         (["install", "-n", "Not_A_Name", "--dry-run=client"], '--namespace: Invalid value: "Not_A_Name": a lowercase'),
         (["install", "--local"], "the embedded cluster runs its own manager"),
@@ -164,7 +164,7 @@ def test_uninstall_names_sets_and_alternatives() -> None:
     with pytest.raises(errors.CommandError) as caught:
         refuse_loss(sets(5))
     assert str(caught.value) == (
-        "objects would be deleted with their definitions: leaderworkerset default/web-0, leaderworkerset default/web-1,"
+        "objects would be deleted with their CRDs: leaderworkerset default/web-0, leaderworkerset default/web-1,"
         " leaderworkerset default/web-2 and 2 more; delete them first, or use --delete-workloads to"
         " delete them, or --keep-crd to keep them and their definitions"
     )

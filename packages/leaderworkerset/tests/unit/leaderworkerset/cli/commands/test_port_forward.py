@@ -20,7 +20,7 @@ SILENT = ConnectionFailedError("https://127.0.0.1:1 refused the connection")
     ("script", "reason"),
     [
         ([THERE, failure(404, "NotFound")], "pod web-0 is gone"),
-        ([answer(200, {"metadata": {"uid": "second"}})], "pod web-0 was replaced by another"),
+        ([answer(200, {"metadata": {"uid": "second"}})], "pod web-0 was replaced by a new pod"),
         ([answer(200, POD | {"status": {"phase": "Failed"}})], "pod web-0 has ended"),
         (
             [THERE, SILENT, SILENT, THERE, SILENT, failure(403, "Forbidden"), SILENT, SILENT],

@@ -134,11 +134,11 @@ def test_unpacking_does_not_write_through_local_links(tmp_path: Path) -> None:
     outside.mkdir()
     (target / "got").mkdir(parents=True)
     (target / "got" / "way").symlink_to(outside)
-    with pytest.raises(CommandError, match="through a link"):
+    with pytest.raises(CommandError, match="because of a link"):
         archive.unpack(packed(("a/way/evil", b"x", tarfile.REGTYPE)), target, "got")
     (outside / "kept").write_text("mine")
     (target / "got" / "file").symlink_to(outside / "kept")
-    with pytest.raises(CommandError, match="through a link"):
+    with pytest.raises(CommandError, match="because of a link"):
         archive.unpack(packed(("a/file", b"x", tarfile.REGTYPE)), target, "got")
     assert (outside / "kept").read_text() == "mine"
     assert not (outside / "evil").exists()

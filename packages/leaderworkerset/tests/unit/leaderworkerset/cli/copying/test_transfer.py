@@ -52,7 +52,7 @@ def rank_of(peer: object) -> RankContainer:
 
 async def test_download_ends_when_an_endless_output_is_invalid(tmp_path: Path) -> None:
     read = partial(unpack, destination=tmp_path, name="got")
-    with pytest.raises(CommandError, match="archive from the container is cut or invalid"):
+    with pytest.raises(CommandError, match="archive from the container is truncated or invalid"):
         await download(rank_of(WritingForever()), ("tar",), read)
 
 

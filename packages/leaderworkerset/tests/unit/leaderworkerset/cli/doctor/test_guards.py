@@ -45,7 +45,7 @@ def test_guard_is_detected_by_its_loop_and_program(script: str, tools: list[str]
 def test_guard_finding_names_the_container_and_the_rendezvous() -> None:
     (found,) = manifestchecks.guards([manifest(f"until nslookup {LEADER}; do sleep 2; done")])
     assert (found.level, found.code) == (Level.WARNING, "LWS-D010")
-    assert found.text.startswith("LeaderWorkerSet train: container rank waits by a loop of its own: nslookup: a name")
+    assert found.text.startswith("LeaderWorkerSet train: container rank waits in a loop: nslookup: a name")
     assert "leaderworkerset.rendezvous" in found.fix
 
 

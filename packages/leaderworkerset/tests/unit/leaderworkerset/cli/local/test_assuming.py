@@ -48,7 +48,7 @@ def test_missing_resources_are_noted_without_auto() -> None:
     found = assume(pods(), ClusterOptions(gpus_per_node=8))
     assert (found.nodes.count, found.nodes.gpus) == (1, 8)
     (note,) = found.lines
-    assert "note: no node here has what the manifest requires (rdma/ib, label pool), so pods will wait" in note
+    assert "note: no node meets the requirements of the manifest (rdma/ib, label pool), so pods will wait" in note
     whole = ClusterOptions(gpus_per_node=8, node_labels=("pool=gpu",), node_capacity=("cpu=4,rdma/ib=1",))
     assert assume(pods(), whole).lines == ()
 

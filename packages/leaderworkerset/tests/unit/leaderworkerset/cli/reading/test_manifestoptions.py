@@ -80,8 +80,8 @@ def test_web_address_is_read_and_errors_name_it() -> None:
         assert titles(ManifestOptions((f"{address}/a.yaml",), (), recursive=False)) == ["pod/a"]
         for path, message in [
             ("/bad.yaml", "/bad.yaml:2: not valid YAML"),
-            ("/page", "/page: is a web page: give the address of the file itself"),
-            ("/none", "/none: the server answered 404"),
+            ("/page", "/page: is a web page: use the raw URL of the file"),
+            ("/none", "/none: the server responded with 404"),
         ]:
             with pytest.raises(CommandError) as caught:
                 ManifestOptions((address + path,), (), recursive=False).load()
@@ -125,6 +125,6 @@ def test_missing_kustomize_error_names_what_to_install(tmp_path: Path, monkeypat
 @pytest.mark.parametrize("command", [["apply"], ["run"]])
 def test_missing_manifests_are_a_usage_error(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(command) == 2
-    assert "give manifests: -f FILE, -f - for standard input, or -k DIR" in capsys.readouterr().err
+    assert "specify manifests with -f FILE, -f - for standard input, or -k DIR" in capsys.readouterr().err
     with pytest.raises(UsageError):
         ManifestOptions((), (), recursive=True).load()

@@ -47,7 +47,7 @@ def test_an_invalid_item_of_a_list_has_its_own_line(item: str, message: str) -> 
 
 def test_kustomization_is_not_a_manifest(tmp_path: Path) -> None:
     (tmp_path / "kustomization.yaml").write_text("resources: []\n")
-    with pytest.raises(manifests.ManifestError, match=f"a kustomization: give its directory with -k {tmp_path}"):
+    with pytest.raises(manifests.ManifestError, match=f"a kustomization: use -k {tmp_path}"):
         manifests.load([str(tmp_path)])
 
 

@@ -202,7 +202,7 @@ async def test_invalid_grpc_probe_is_refused_before_the_start(tmp_path: Path) ->
     async with cluster(machine(tmp_path)) as it:
         await it.create(pod("web-0", container(livenessProbe={"grpc": {"port": 80}})))
         found = await it.until(lambda found: "message" in status_of(found)["state"].get("waiting", {}))
-        assert "gRPC probes are not made" in status_of(found)["state"]["waiting"]["message"]
+        assert "gRPC probes are not supported" in status_of(found)["state"]["waiting"]["message"]
         assert not it.runner.processes
 
 

@@ -43,7 +43,7 @@ def test_absent_and_zero_settings_have_kubernetes_defaults() -> None:
 @pytest.mark.parametrize(
     ("probe", "text"),
     [
-        ({"grpc": {"port": 1}}, "gRPC probes are not made on one machine"),
+        ({"grpc": {"port": 1}}, "gRPC probes are not supported on the embedded cluster"),
         ({}, None),
         ({"periodSeconds": 1}, "must have exactly one of exec, httpGet, tcpSocket, has 0"),
         ({"exec": {"command": ["x"]}, "tcpSocket": {"port": 1}}, "has 2"),

@@ -45,7 +45,7 @@ def test_unresponsive_cluster_is_listed(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_empty_cluster_list_suggests_lws_up(capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(["clusters"]) == 0
-    assert "`lws up` starts one" in capsys.readouterr().err
+    assert "Start one with `lws up`" in capsys.readouterr().err
 
 
 def test_down_all_includes_stopped_clusters_only_with_delete() -> None:

@@ -33,7 +33,7 @@ def test_history_is_a_table() -> None:
         "REVISION   KEY    AGE   GROUPS   CHANGE-CAUSE",
         "2          key2   60m   -        new weights",
         "3 *        key3   60m   0-2,5    -",
-        "* is the revision of new groups",
+        "* marks the revision of new groups",
     ]
     assert history.table([], builders.NOW) == ["REVISION   KEY   AGE   GROUPS   CHANGE-CAUSE"]
 
@@ -53,9 +53,9 @@ def test_restart_request_is_parsed(words: tuple[str, ...], expected: RestartRequ
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("web/1", "api/1"), "name groups of one LeaderWorkerSet"),
-        (("web", "web/1"), "name a LeaderWorkerSet, or some of its groups, or one rank"),
-        (("web/1/2", "web/1/3"), "name a LeaderWorkerSet, or some of its groups, or one rank"),
+        (("web/1", "api/1"), "specify groups of one LeaderWorkerSet"),
+        (("web", "web/1"), "specify a LeaderWorkerSet, groups of it, or one rank"),
+        (("web/1/2", "web/1/3"), "specify a LeaderWorkerSet, groups of it, or one rank"),
     ],
 )
 def test_conflicting_restart_requests_are_rejected(words: tuple[str, ...], message: str) -> None:
