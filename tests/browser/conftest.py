@@ -13,6 +13,9 @@ from tests.dashboardhouse import House, open_house
 
 playwright = pytest.importorskip("playwright.async_api", reason="playwright is not installed: `make dev`")
 
+LONGEST = 120.0
+"""Seconds of a scenario."""
+
 LIMIT = 30_000.0
 """Milliseconds until any awaited condition must be true in the browser."""
 
@@ -54,8 +57,8 @@ def visiting() -> Visiting:
     program = chromium()
 
     @asynccontextmanager
-    async def visit(*, actions: bool = False, **options: Any) -> AsyncIterator[Visit]:
-        async with open_house(actions=actions) as house, playwright.async_playwright() as driver:
+    async def visit(*, actions: bool = False, seconds: float = LONGEST, **options: Any) -> AsyncIterator[Visit]:
+        async with open_house(actions=actions, seconds=seconds) as house, playwright.async_playwright() as driver:
             browser = await driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
             try:
                 context = await browser.new_context(**options)

@@ -145,8 +145,8 @@ class House:
             LEADERWORKERSETS, meta.key(lws), change, kind="merge", subresource="status", manager="test"
         )
 
-    async def put_pod(self, name: str, group: int, rank: int, *, is_ready: bool = True) -> None:
-        """Create one pod."""
+    async def put_pod(self, name: str, group: int, rank: int, *, is_ready: bool = True, **container: Any) -> None:
+        """Create one pod; further fields are those of its container."""
         pod_name = f"{name}-{group}" + (f"-{rank}" if rank else "")
         own = {
             labels.NAME: name,
@@ -155,6 +155,7 @@ class House:
             labels.TEMPLATE_REVISION_HASH: "r1",
         }
         spec = objects.pod_template()["spec"] | {"nodeName": NODE}
+        spec["containers"][0] |= container
         pod = {"apiVersion": "v1", "kind": "Pod", "spec": spec} | _place(pod_name, labels=own)
         await self.client.create(PODS, pod)
         await self.set_pod(pod_name, READY if is_ready else {"phase": "Pending"})
