@@ -47,7 +47,7 @@ def container(restarts: int, state: JSONObject, *, is_ready: bool, last: JSONObj
 
 
 async def write(house: House, pod: str, status: JSONObject, *, is_ready: bool) -> None:
-    """Write the status of a pod of one container, and that of its set."""
+    """Write the status of a pod with one container, and the status of its set."""
     ready = {"type": "Ready", "status": str(is_ready), "lastTransitionTime": timestamps.render(house.model.clock.now())}
     await house.set_pod(pod, {"phase": "Running", "conditions": [ready], "containerStatuses": [status]})
     lws = await house.client.get(LEADERWORKERSETS, ObjectKey(NAMESPACE, pod.rpartition("-")[0]))

@@ -81,7 +81,7 @@ def _menu(about: ClusterIdentity, namespace: str, address: Address, user: str) -
         "user": tag("a", user, href=about.login, title="Log out") if about.login else user,
         "version": about.version,
     }
-    entries = [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts.items() if value]
+    entries = [tag("div", tag("dt", name.capitalize()), tag("dd", value)) for name, value in facts.items() if value]
     forms: list[Content] = [
         tag("a", "Plain table", href=f"{address.path()}?as=table")
         if address.form is PageForm.PAGE and address.kind in (PageKind.NOW, PageKind.SET, PageKind.TOPOLOGY)

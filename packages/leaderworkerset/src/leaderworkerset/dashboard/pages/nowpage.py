@@ -32,10 +32,13 @@ READ_EVERY: Final = 30.0
 STEPS: Final = 2
 """The number of next steps that are shown of a cause; the page of a set shows all."""
 
+FEW: Final = 10
+"""The maximum of sets as desired that have a whole line each."""
+
 OPEN: Final = 4
 """The maximum of sets with one cause that are listed without a click."""
 
-HEADER: Final = ("set", "namespace", "kind", "verdict", "ready", "desired", "updated", "cause")
+HEADER: Final = ("Set", "Namespace", "Kind", "Verdict", "Ready", "Desired", "Updated", "Cause")
 PARTS: Final = {
     Tier.PROBLEMS: "Problems",
     Tier.PROGRESSING: "In progress",
@@ -60,7 +63,8 @@ def frame(address: Address, rendering: Rendering) -> Safe:
 
 
 def _part(tier: Tier, address: Address, rendering: Rendering) -> Safe:
-    is_brief = tier >= Tier.HEALTHY and address.state is StateFilter.ALL
+    number = len(rendering.get(tier.name.lower(), ()))
+    is_brief = tier >= Tier.HEALTHY and address.state is StateFilter.ALL and number > FEW
     kind = "causes" if tier is Tier.PROBLEMS else "lines brief" if is_brief else "lines"
     items = region("ul", tier.name.lower(), rendering, class_=kind)
     return tag("section", tag("h2", PARTS[tier]), items, class_="part")
@@ -118,6 +122,7 @@ def _filters(address: Address, tiers: dict[Tier, list[Item]]) -> Iterator[Piece]
     counts.setdefault(address.state, 0)
     for state, number in counts.items():
         word = PARTS[Tier[state.name]] if state else "Sets"
+        word = word[:-1] if number == 1 and word in ("Sets", "Problems") else word
         amount = cells.part(f"filter/{state}/number", "strong", f"{number:,}")
         link = tag(
             "a",
@@ -158,7 +163,7 @@ def _verdicts(kind: str, items: Sequence[Item]) -> str:
 
 def _empty(picture: Picture) -> Piece:
     """Return what to do where there are no sets."""
-    where = f"namespace {picture.namespace}" if picture.namespace else "all namespaces"
+    where = f"namespace {picture.namespace}" if picture.namespace else "any namespace"
     step = cells.command(f"{picture.commands.lws} apply -f FILE.yaml")
     html = tag(
         "div",

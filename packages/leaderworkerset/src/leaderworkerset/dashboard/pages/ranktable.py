@@ -12,7 +12,7 @@ from leaderworkerset.diagnosis import loads
 from leaderworkerset.views import devices, wording
 from leaderworkerset.views.groups import Group, Rank, View
 
-HEADER: Final = ("place", "pod", "state", "ready", "restarts", "node", "revision", "why")
+HEADER: Final = ("Place", "Pod", "State", "Ready", "Restarts", "Node", "Revision", "Why")
 COLUMNS: Final = "rank-columns"
 ROWS: Final = "ranks"
 """The regions of the table, which no other page has: a saved page has the table below the grid."""
@@ -31,7 +31,7 @@ def render(view: View, facts: PageFacts, now: datetime) -> dict[str, list[Piece]
     ranks = [(group, rank) for group in view.groups for rank in group.ranks]
     own = [" ".join(devices.of_pod(rank.object)) for _, rank in ranks]
     has_devices = any(own)
-    header = [*HEADER, *usage.titles, *(["devices"] if has_devices else [])]
+    header = [*HEADER, *usage.titles, *(["Devices"] if has_devices else [])]
     rows = [
         _row(group, rank, *usage.of(rank), *([uuids or "-"] if has_devices else []))
         for (group, rank), uuids in zip(ranks, own, strict=True)

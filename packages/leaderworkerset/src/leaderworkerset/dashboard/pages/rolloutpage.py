@@ -36,7 +36,7 @@ from leaderworkerset.views.groups import Group, View
 from leaderworkerset.views.reasons import first_problem
 from leaderworkerset.views.wording import counted, duration
 
-GROUPS: Final = ("group", "step", "revision", "ready ranks", "why")
+GROUPS: Final = ("Group", "Step", "Revision", "Ready ranks", "Why")
 PLAN: Final = "Steps to come, if groups become ready as expected"
 GLYPHS: Final = {
     "done": ("●", "ready"),
@@ -49,7 +49,7 @@ GLYPHS: Final = {
 MARKS: Final = 1000
 """The maximum of groups that have a mark; the number of further groups is shown after them."""
 
-STEPS: Final = ("next step", "groups", "available meanwhile", "extra groups")
+STEPS: Final = ("Next step", "Groups", "Available meanwhile", "Extra groups")
 
 
 class LastChange(Struct, frozen=True):

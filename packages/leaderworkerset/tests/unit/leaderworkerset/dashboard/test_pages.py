@@ -101,7 +101,7 @@ def test_sets_with_one_cause_are_one_entry() -> None:
 def test_filter_shows_only_sets_in_its_state() -> None:
     found = picture(web(metadata={"name": "fine"}), web(ready=False), diagnoses={KEY: STUCK})
     tiles = [re.sub("<[^>]*>", "", piece.html) for piece in rendered(found, PageKind.NOW)["filters"]]
-    assert tiles == ["2 Sets", "1 Problems", "1 Healthy"]
+    assert tiles == ["2 Sets", "1 Problem", "1 Healthy"]
     shown = rendered(found, PageKind.NOW, state=StateFilter.HEALTHY)
     assert ("problems" in shown, [piece.key for piece in shown["healthy"]]) == (False, ["s/default/fine"])
     assert 'href=".?state=healthy"' in html(shown, "filters")
@@ -214,7 +214,7 @@ def test_the_table_of_ranks_shows_use_only_if_measured() -> None:
     found.pods[0]["metadata"]["annotations"][devices.DEVICES] = '{"a": ["GPU-7"]}'
     shown = rendered(picture(found), PageKind.SET, form=PageForm.TABLE, facts={POD_METRICS: [measured]})
     assert html(shown, "rank-columns").endswith(
-        '>GPU</th><th scope="col">GPU memory</th><th scope="col">devices</th></tr>'
+        '>GPU</th><th scope="col">GPU memory</th><th scope="col">Devices</th></tr>'
     )
     assert [piece.html.split("<td>")[-3:] for piece in shown["ranks"]] == [
         ["50% of 1</td>", "3Gi</td>", "GPU-7</td></tr>"],

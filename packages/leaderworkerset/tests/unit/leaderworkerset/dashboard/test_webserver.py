@@ -405,7 +405,7 @@ async def test_header_names_the_cluster_and_the_user() -> None:
     async with open_house() as house, house.browser() as session:
         house.dashboard.about = ClusterIdentity(cluster="prod-<1>", context="ctx", user="ann", version="1.2")
         page = await house.text(session)
-        for name, value in (("cluster", "prod-&lt;1&gt;"), ("context", "ctx"), ("user", "ann (read-only)")):
+        for name, value in (("Cluster", "prod-&lt;1&gt;"), ("Context", "ctx"), ("User", "ann (read-only)")):
             assert f"<dt>{name}</dt><dd>{value}</dd>" in page
 
 
