@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 EXAMPLES := $(VENV)/.examples
 BROWSER := $(VENV)/.browser
 DOCS := $(VENV)/.docs
-PACKAGES := packages/kuberuntime packages/localkube packages/leaderworkerset
+PACKAGES := packages/kuberuntime packages/localkube packages/leaderworkerset packages/lwsctl
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 VERSION := import platform; print(platform.python_version())
 # A worker that ends in the middle of a test is not replaced: by groups, pytest-xdist 3.8 then waits for ever.
@@ -120,18 +120,18 @@ test-all: test test-kubernetes test-node unit-all browser nightly ## everything,
 nightly: export THOROUGH := 1
 nightly: RECORD := --record docs/reference/compatibility.jsonl
 nightly: $(EXAMPLES) docs test test-kubernetes ## what seldom breaks, all versions of Kubernetes, examples with JAX, and a thousand simulated schedules
-	KUBERNETES=1.37 $(PYTEST) --tier kubernetes $(RECORD) packages/leaderworkerset/tests/integration packages/leaderworkerset/tests/parity tests/kubernetes
+	KUBERNETES=1.37 $(PYTEST) --tier kubernetes $(RECORD) packages/leaderworkerset/tests/integration packages/lwsctl/tests/integration packages/leaderworkerset/tests/parity tests/kubernetes
 	$(MAKE) simulate SEEDS=1000
 	$(BIN)/python -m tests.controlplane.build all
-	for version in 1.34 1.35; do KUBERNETES=$$version $(PYTEST) --tier kubernetes $(RECORD) -k 'not other_version' packages/leaderworkerset/tests/integration || exit 1; done
+	for version in 1.34 1.35; do KUBERNETES=$$version $(PYTEST) --tier kubernetes $(RECORD) -k 'not other_version' packages/leaderworkerset/tests/integration packages/lwsctl/tests/integration || exit 1; done
 
 night: dev frameworks ## the long campaigns (hours): schedules, fuzzers, broken rules, memory, a hostile tenant; the report is build/night.md (ARGS=--list)
 	@$(BIN)/python -m tests.night $(ARGS)
 
-unit: setup $(TESTS) ## the fast tests: those of the three packages that take less than a tenth of a second
-	@echo "The product's here; at the same time those of kuberuntime, localkube and the repository, printed at the end:"
-	@$(BIN)/pytest -q -m 'not slow' packages/kuberuntime/tests/unit packages/localkube/tests/unit tests/repository > $(VENV)/.unit 2>&1 & others=$$!; \
-	$(BIN)/pytest -q -m 'not slow' packages/leaderworkerset/tests/unit; failed=$$?; \
+unit: setup $(TESTS) ## the fast tests: those of the four packages that take less than a tenth of a second
+	@echo "Those of lwsctl here; at the same time those of the other packages and of the repository, printed at the end:"
+	@$(BIN)/pytest -q -m 'not slow' packages/kuberuntime/tests/unit packages/localkube/tests/unit packages/leaderworkerset/tests/unit tests/repository > $(VENV)/.unit 2>&1 & others=$$!; \
+	$(BIN)/pytest -q -m 'not slow' packages/lwsctl/tests/unit; failed=$$?; \
 	wait $$others || failed=$$?; cat $(VENV)/.unit; exit $$failed
 
 unit-all: setup $(TESTS) ## the fast tests, and one `lws run`, on every further Python of this machine, each in .venvs/VERSION
@@ -157,7 +157,7 @@ build/frameworks/.installed: requirements/frameworks.lock
 extras: setup $(TESTS) ## build Helm, promtool, Kueue, the Go manager, operator-verify and scheduler-plugins for the tests that use them (minutes); without them these are skipped
 	@$(BIN)/python -m tests.kubernetes.programs.build
 
-wheels: setup ## build the three wheels into dist/
+wheels: setup ## build the four wheels into dist/
 	rm -rf dist
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist $(addprefix ./,$(PACKAGES))
 
@@ -187,11 +187,12 @@ browser: setup $(BROWSER) ## the dashboard and the site in a real browser (Chrom
 	$(BIN)/pytest $(NO_HANGING) tests/browser tests/kubernetes/programs/test_site.py
 
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
-OWN := --no-emit-package kuberuntime --no-emit-package localkube
+OWN := --no-emit-package kuberuntime --no-emit-package localkube --no-emit-package leaderworkerset
 
 lock: dev ## pin the dependencies anew
 	$(LOCK) $(OWN) -o requirements/runtime.lock packages/leaderworkerset/pyproject.toml
-	$(LOCK) $(OWN) -c requirements/runtime.lock --extra local -o requirements/local.lock packages/leaderworkerset/pyproject.toml
+	$(LOCK) $(OWN) -c requirements/runtime.lock -o requirements/command.lock packages/lwsctl/pyproject.toml
+	$(LOCK) $(OWN) -c requirements/command.lock --extra local -o requirements/local.lock packages/lwsctl/pyproject.toml
 	$(LOCK) -c requirements/local.lock -o requirements/test.lock requirements/test.in
 	@for name in dev examples browser build; do $(LOCK) -c requirements/local.lock -c requirements/test.lock -o requirements/$$name.lock requirements/$$name.in; done
 	$(LOCK) -o requirements/go.lock requirements/go.in

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from localkube.kubelet.processes import processtree
 
-LWS = [sys.executable, "-m", "leaderworkerset.cli"]
+LWS = [sys.executable, "-m", "lwsctl.cli"]
 
 
 def cpu_seconds(pid: int) -> float:

@@ -3,7 +3,7 @@
 With `--check` only report whether they are up to date (exit 1 if not).
 
 python deploy/generate.py [--check]
-python deploy/generate.py --release DIRECTORY --operator-image NAME@DIGEST --operand-image NAME@DIGEST \
+python deploy/generate.py --release DIRECTORY --operator-image NAME@DIGEST --operand-image NAME@DIGEST --command-image NAME@DIGEST \
     [--bundle-image PACKAGE=NAME@DIGEST ...] [--repository URL] [--runbooks URL]
 
 Definitions come in two flavours, slim and with descriptions; the kustomize base, its components and overlays, the chart
@@ -181,7 +181,7 @@ def user_roles() -> dict[str, str]:
 def dashboard() -> dict[str, str]:
     """Return the component with the dashboard."""
     folder, settings = "kustomize/components/dashboard", InstallSettings()
-    objects = [obj for _, obj in dashboarddeployment.build_dashboard(settings.namespace, settings.image)]
+    objects = [obj for _, obj in dashboarddeployment.build_dashboard(settings.namespace, dashboarddeployment.IMAGE)]
     return {
         f"{folder}/objects.yaml": render(objects),
         f"{folder}/kustomization.yaml": kustomization("Component", resources=["objects.yaml"]),
@@ -286,7 +286,8 @@ def olm_package(
 
     Raise an error if the linter finds any.
     """
-    settings, publication = settings or OperatorSettings(), publication or publishing.published()
+    settings = settings or OperatorSettings(command_image=dashboarddeployment.IMAGE)
+    publication = publication or publishing.published()
     folder = f"olm/{package.name}"
     version = bundle.version(package, OPERATED, MANAGED, settings, publication)
     beside = bundle.beside(publication)
@@ -337,11 +338,14 @@ def neighbours() -> dict[str, str]:
 
 def images() -> dict[str, str]:
     """Return the list of all images, for mirrors (R-OP-68)."""
-    settings = OperatorSettings()
+    settings = OperatorSettings(command_image=dashboarddeployment.IMAGE)
     bundles = [catalog.bundle_image(package) for package in bundle.PACKAGES]
     return {
         "images.txt": "".join(
-            f"{name}\n" for name in sorted({settings.image, settings.operand_image, catalog.IMAGE, *bundles})
+            f"{name}\n"
+            for name in sorted(
+                {settings.image, settings.operand_image, settings.command_image, catalog.IMAGE, *bundles}
+            )
         )
     }
 
@@ -380,7 +384,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--release", metavar="DIRECTORY", type=Path, help="write bundles and catalog of a release there"
     )
-    for name in ("operator-image", "operand-image"):
+    for name in ("operator-image", "operand-image", "command-image"):
         parser.add_argument(f"--{name}", metavar="NAME@DIGEST", default="", help="the image of a release, by digest")
     parser.add_argument(
         "--bundle-image",
@@ -393,7 +397,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a file is out of date")
     options = parser.parse_args(arguments)
     if options.release:
-        settings = OperatorSettings(image=options.operator_image, operand_image=options.operand_image)
+        settings = OperatorSettings(
+            image=options.operator_image,
+            operand_image=options.operand_image,
+            command_image=options.command_image,
+        )
         return release_bundles(
             options.release, settings, options.bundle_image, publishing.published(options.repository, options.runbooks)
         )

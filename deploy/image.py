@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from leaderworkerset import __version__
-from leaderworkerset.cli.shell.hostplatform import IMAGE
+from lwsctl.cli.shell.hostplatform import IMAGE
 
 ROOT: Final = Path(__file__).parents[1]
 TOOLS: Final = ("podman", "buildah")

@@ -1,10 +1,10 @@
 """Build a release into an empty directory: `make release`, or `python -m deploy.release DIRECTORY`.
 
-A release has three wheels and their sources, the context of the image's build, the chart, manifests, the operator's
+A release has four wheels and their sources, the context of the image's build, the chart, manifests, the operator's
 manifests, bundles and catalog, the bill of materials, notes, and the checksums of all files. The same tree gives the
 same bytes: all times are the release time in CHANGELOG.md, archives are sorted, and neither git nor a network is used.
 
-Bundles name images by digest once these are pushed (`--operator-image` and `--operand-image`, as of
+Bundles name images by digest once these are pushed (`--operator-image`, `--operand-image` and `--command-image`, as of
 `deploy/generate.py`); before that, the bundles are those of the tree, whose images no cluster can pull. A tree with
 unreleased changes is refused.
 """
@@ -28,7 +28,7 @@ from deploy.packages.operatordeployment import OperatorSettings
 import leaderworkerset
 
 ROOT: Final = Path(__file__).parents[1]
-PROJECTS: Final = ("packages/kuberuntime", "packages/localkube", "packages/leaderworkerset")
+PROJECTS: Final = ("packages/kuberuntime", "packages/localkube", "packages/leaderworkerset", "packages/lwsctl")
 """The packages, each after its dependencies."""
 
 CHECKSUMS: Final = "SHA256SUMS"
@@ -138,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Build the requested release, and print the checksums; return the exit code."""
     parser = argparse.ArgumentParser(description="Build a release.")
     parser.add_argument("directory", type=Path, help="an empty or new directory")
-    for name in ("operator-image", "operand-image"):
+    for name in ("operator-image", "operand-image", "command-image"):
         parser.add_argument(f"--{name}", metavar="NAME@DIGEST", default="", help="the pushed image, by digest")
     publishing.add_addresses(parser)
     options = parser.parse_args(arguments)
@@ -146,7 +146,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     changelog.refuse_unreleased((ROOT / "CHANGELOG.md").read_text("utf-8"), fragments, leaderworkerset.__version__)
     is_by_digest = bool(options.operator_image or options.operand_image)
     settings = (
-        OperatorSettings(image=options.operator_image, operand_image=options.operand_image) if is_by_digest else None
+        OperatorSettings(
+            image=options.operator_image, operand_image=options.operand_image, command_image=options.command_image
+        )
+        if is_by_digest
+        else None
     )
     build(ROOT, options.directory, settings, publishing.published(options.repository, options.runbooks))
     print((options.directory / CHECKSUMS).read_text("utf-8"), end="")

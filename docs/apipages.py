@@ -27,9 +27,9 @@ class Api(NamedTuple):
 
 APIS: Final = {
     "docs/reference/api-client.md": Api(
-        "The Python client: leaderworkerset.client",
-        "Import all of it from `leaderworkerset.client`. How to use it: [use it from Python](../how-to/python-client.md).",
-        ["leaderworkerset.client"],
+        "The Python client: lwsctl.client",
+        "Import all of it from `lwsctl.client`. How to use it: [use it from Python](../how-to/python-client.md).",
+        ["lwsctl.client"],
     ),
     "docs/reference/api-localkube.md": Api(
         "A cluster in a program: localkube",

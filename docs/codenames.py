@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 ROOT: Final = Path(__file__).parents[1]
 PRODUCT: Final = ROOT / "packages/leaderworkerset/src/leaderworkerset"
+COMMAND: Final = ROOT / "packages/lwsctl/src/lwsctl"
 RUNTIME: Final = ROOT / "packages/kuberuntime/src/kuberuntime"
 LOCAL: Final = ROOT / "packages/localkube/src/localkube"
 
@@ -71,7 +72,8 @@ def constants(path: Path) -> Mapping[str, str]:
 @cache
 def all_constants() -> Mapping[str, str]:
     """Return the text constants of the product; of several with one name, the last."""
-    return {name: value for tree in modules(PRODUCT).values() for name, value in _constants(tree).items()}
+    trees = (tree for folder in (PRODUCT, COMMAND) for tree in modules(folder).values())
+    return {name: value for tree in trees for name, value in _constants(tree).items()}
 
 
 def _constants(tree: ast.Module) -> dict[str, str]:
@@ -101,7 +103,7 @@ def variables() -> set[str]:
     files = ("api/labels.py", "core/policies/accelerators.py")
     injected = {value for file in files for value in constants(PRODUCT / file).values()}
     names = {value for value in injected if VARIABLE.fullmatch(value) and "_" in value}
-    for folder in (PRODUCT, RUNTIME, LOCAL):
+    for folder in (PRODUCT, COMMAND, RUNTIME, LOCAL):
         for tree in modules(folder).values():
             names |= set(_read_variables(tree, {**all_constants(), **_constants(tree)}))
     return names - PREDEFINED

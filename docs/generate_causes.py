@@ -13,9 +13,9 @@ from typing import Final
 from docs import generatedpage
 from tests.explanations.ways import WAYS
 
-from leaderworkerset.cli.commands.explain import EXIT_CODES
-from leaderworkerset.diagnosis.catalogue import CATALOGUE, NO_CAUSE, NOT_READ
-from leaderworkerset.diagnosis.finding import Cause, Person
+from lwsctl.cli.commands.explain import EXIT_CODES
+from lwsctl.diagnosis.catalogue import CATALOGUE, NO_CAUSE, NOT_READ
+from lwsctl.diagnosis.finding import Cause, Person
 
 PAGE = Path(__file__).parent / "reference" / "causes.md"
 PERSONS: Final = {
@@ -71,7 +71,7 @@ nodes, StatefulSets, ControllerRevisions and services explain most.
 TWELVE_WAYS = """\
 # Twelve ways to break a program
 
-<!-- Written by docs/generate_causes.py from packages/leaderworkerset/tests/explanations/ways.py. Do not edit: make generate. -->
+<!-- Written by docs/generate_causes.py from packages/lwsctl/tests/explanations/ways.py. Do not edit: make generate. -->
 
 This page shows the output of `lws run` for twelve common errors: the cause, and below it the next step.
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import click
 from docs import generatedpage, manpages
 
-from leaderworkerset.cli import app
-from leaderworkerset.cli.commandtable import COMMANDS, by_name
+from lwsctl.cli import app
+from lwsctl.cli.commandtable import COMMANDS, by_name
 
 PAGE = Path(__file__).parent / "reference" / "cli.md"
 

@@ -25,9 +25,9 @@ from tests.node import programs as nodeprograms
 import leaderworkerset
 from leaderworkerset.api import kubernetesfeatures, labels
 from leaderworkerset.api.metadata import OLDEST_KUBERNETES
-from leaderworkerset.cli.commandtable import COMMANDS
 from leaderworkerset.manager import managerflags
 from leaderworkerset.manager.config.configuration import FeatureGates
+from lwsctl.cli.commandtable import COMMANDS
 
 HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parent
@@ -116,7 +116,7 @@ You can upgrade to the next minor version, and go back one version, without stop
 | output for people: tables, sentences, colors | none: read `-o json` |
 | metrics of the Go manager | stable |
 | metrics `lws_…` | beta |
-| `leaderworkerset.client` | beta |
+| `lwsctl.client` | beta |
 | other modules of `leaderworkerset`, `kuberuntime`, `localkube` | alpha: pin the version |
 | files of a cluster of this machine (`lws up`) | internal; a format that is not read is refused by name, and nothing is changed |
 | names of installed objects, roles, ports, and values of the chart | stable |

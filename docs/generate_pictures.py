@@ -16,8 +16,8 @@ from docs import generatedpage
 
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.outdatedleaders import Current
-from leaderworkerset.steering import forecast
-from leaderworkerset.steering.forecast import World
+from lwsctl.steering import forecast
+from lwsctl.steering.forecast import World
 
 FOLDER: Final = Path(__file__).parent / "concepts" / "pictures"
 WIDTH: Final = 760

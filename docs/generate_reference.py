@@ -24,14 +24,14 @@ from leaderworkerset.api import descriptions, disaggregatedset_crd
 from leaderworkerset.api.conditions import AVAILABLE, CONDITIONS, PROGRESSING
 from leaderworkerset.api.crd import leaderworkerset_crd
 from leaderworkerset.api.usersettings import SETTINGS
-from leaderworkerset.cli import errors
-from leaderworkerset.cli.commands.explain import EXIT_CODES
 from leaderworkerset.core import reconcilefailure
 from leaderworkerset.core.disaggregatedset import setstatus
 from leaderworkerset.manager.config.configuration import API_VERSION, KIND, Configuration
 from leaderworkerset.operator.operatorcrd import operator_crd
 from leaderworkerset.operator.operatorstatus import OperatorCondition
 from leaderworkerset.rendezvous.obstacles import Obstacle
+from lwsctl.cli import errors
+from lwsctl.cli.commands.explain import EXIT_CODES
 
 ROOT: Final = Path(__file__).parent
 FOLDER: Final = ROOT / "reference" / "api"

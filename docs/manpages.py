@@ -12,10 +12,10 @@ from typing import Final
 
 import click
 
-from leaderworkerset.cli import app
-from leaderworkerset.cli.commandtable import COMMANDS, Command, by_name
+from lwsctl.cli import app
+from lwsctl.cli.commandtable import COMMANDS, Command, by_name
 
-FOLDER: Final = Path(__file__).parents[1] / "packages/leaderworkerset/man"
+FOLDER: Final = Path(__file__).parents[1] / "packages/lwsctl/man"
 
 SOURCE: Final = "LeaderWorkerSet in Python"
 MANUAL: Final = "Commands"

@@ -61,7 +61,7 @@ class Line(NamedTuple):
 def record() -> list[Line]:
     """Run the example, and return its output."""
     begin = time.monotonic()
-    words = [sys.executable, "-m", "leaderworkerset.cli", *COMMAND.split()[1:]]
+    words = [sys.executable, "-m", "lwsctl.cli", *COMMAND.split()[1:]]
     with subprocess.Popen(
         words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1
     ) as process:

@@ -75,10 +75,11 @@ def mutual(package: str, sources: Path | None = None) -> list[tuple[str, str]]:
 
 
 def unread(package: str, sources: Path | None = None) -> list[str]:
-    """Return the modules of a package that no other one in the sources imports."""
+    """Return the modules of a package that no other one in the sources of all packages imports."""
+    readers = [sources] if sources else [repository.sources(name) for name in PACKAGES]
     sources = sources or repository.sources(package)
     names = {".".join(path.relative_to(sources).with_suffix("").parts) for path in modules(package, sources)}
-    for path in sources.rglob("*.py"):
+    for path in (path for folder in readers for path in folder.rglob("*.py")):
         for module, name in imports(path):
             names -= {module, f"{module}.{name}"}
     return sorted(name for name in names if name.rpartition(".")[2] not in UNNAMED)

@@ -73,12 +73,12 @@ CAMPAIGNS: Final = (
     Campaign(
         "texts",
         "YAML, kubeconfigs and objects that end a program",
-        "SEEDS=2000 pytest -q packages/leaderworkerset/tests/fuzz/test_yaml.py packages/leaderworkerset/tests/fuzz/test_kubeconfig.py",
+        "SEEDS=2000 pytest -q packages/lwsctl/tests/fuzz/test_yaml.py packages/lwsctl/tests/fuzz/test_kubeconfig.py",
     ),
     Campaign(
         "tenants",
         "texts of tenants that end a command, freeze a page or hide a failure, for ten minutes",
-        "SEEDS=350 pytest -q packages/leaderworkerset/tests/fuzz/test_foreigntexts.py",
+        "SEEDS=350 pytest -q packages/lwsctl/tests/fuzz/test_foreigntexts.py",
     ),
     Campaign(
         "operator",

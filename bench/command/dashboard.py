@@ -22,10 +22,10 @@ from tests.browser.conftest import chromium, playwright  # noqa: E402
 from tests.dashboardhouse import READY, House, OddTransport, api_server, serving  # noqa: E402
 
 from kuberuntime.client.client import Client  # noqa: E402
-from leaderworkerset.dashboard.hub import Hub  # noqa: E402
-from leaderworkerset.dashboard.livemodel import LiveModel  # noqa: E402
-from leaderworkerset.dashboard.webserver import Dashboard  # noqa: E402
-from leaderworkerset.diagnosis.observed import Commands  # noqa: E402
+from lwsctl.dashboard.hub import Hub  # noqa: E402
+from lwsctl.dashboard.livemodel import LiveModel  # noqa: E402
+from lwsctl.dashboard.webserver import Dashboard  # noqa: E402
+from lwsctl.diagnosis.observed import Commands  # noqa: E402
 
 REST = 20.0
 """Seconds without a change in which requests are counted."""

@@ -165,14 +165,15 @@ def annotations(settings: OperatorSettings, publication: Publication) -> dict[st
         "operatorframework.io/suggested-namespace": OPERATOR,
         "operatorframework.io/initialization-resource": json.dumps(sample),
         "console.openshift.io/operator-monitoring-default": "true",
-        "operators.openshift.io/must-gather-image": settings.image,
+        **({"operators.openshift.io/must-gather-image": settings.command_image} if settings.command_image else {}),
         **{f"features.operators.openshift.io/{name}": str(value).lower() for name, value in FEATURES.items()},
     }
 
 
 def related_images(settings: OperatorSettings) -> list[JSONObject]:
     """Return the images that a mirror must contain."""
-    return [{"name": "lws", "image": settings.operand_image}, {"name": "lws-operator", "image": settings.image}]
+    images = {"lws": settings.operand_image, "lws-command": settings.command_image, "lws-operator": settings.image}
+    return [{"name": name, "image": image} for name, image in images.items() if image]
 
 
 def metadata(package: Package) -> JSONObject:

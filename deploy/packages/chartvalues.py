@@ -28,6 +28,7 @@ ADDRESS: Final[JSONObject] = TEXT | {"pattern": "^(https?://.+)?$"}
 SWITCH: Final[JSONObject] = {"type": "boolean"}
 MAP: Final[JSONObject] = {"type": "object"}
 LIST: Final[JSONObject] = {"type": "array"}
+DIGEST: Final[JSONObject] = TEXT | {"pattern": "^(sha256:[0-9a-f]{64})?$"}
 TYPES: Final[dict[type, JSONObject]] = {
     bool: SWITCH,
     str: TEXT,
@@ -69,7 +70,6 @@ def values() -> tuple[Value, ...]:
 
 def _identity() -> tuple[Value, ...]:
     repository, _, tag = installsettings.IMAGE.rpartition(":")
-    digest = TEXT | {"pattern": "^(sha256:[0-9a-f]{64})?$"}
     pull_policy = TEXT | {"enum": ["Always", "IfNotPresent", "Never"]}
     return (
         Value("nameOverride", "", TEXT, "Replaces the chart's name in names."),
@@ -82,7 +82,7 @@ def _identity() -> tuple[Value, ...]:
         ),
         Value("image.manager.repository", repository, TEXT | {"minLength": 1}, "The image of the manager."),
         Value("image.manager.tag", tag, TEXT, "Its tag; empty means the version of the chart's app."),
-        Value("image.manager.digest", "", digest, "Its digest, before any tag."),
+        Value("image.manager.digest", "", DIGEST, "Its digest, before any tag."),
         Value("image.manager.pullPolicy", "IfNotPresent", pull_policy, "When it is pulled."),
         Value("imagePullSecrets", [], LIST, "Secrets of the registry."),
     )
@@ -113,6 +113,7 @@ def _pods() -> tuple[Value, ...]:
 def _parts() -> tuple[Value, ...]:
     restarts = "This block of the manager's configuration: how groups that fail are recreated."
     accepted = "Accepted for the Go project's charts: kinds are served as built in."
+    repository, _, tag = dashboarddeployment.IMAGE.rpartition(":")
     return (
         Value("enableCertManager", False, SWITCH, "cert-manager issues the certificates; else the manager does."),
         Value("enablePrometheus", False, SWITCH, "A ServiceMonitor, a PrometheusRule, and the roles of Prometheus."),
@@ -148,6 +149,9 @@ def _parts() -> tuple[Value, ...]:
         ),
         Value("featureGates", {}, section(FeatureGates), "This block of the manager's configuration."),
         Value("dashboard.enable", False, SWITCH, "The dashboard, in which users log in with tokens of the cluster."),
+        Value("dashboard.image.repository", repository, TEXT | {"minLength": 1}, "The image of the command `lws`."),
+        Value("dashboard.image.tag", tag, TEXT, "Its tag; empty means the version of the chart's app."),
+        Value("dashboard.image.digest", "", DIGEST, "Its digest, before any tag."),
         Value("dashboard.resources", dashboarddeployment.RESOURCES, MAP, "Its requests and limits."),
         Value("podDisruptionBudget.enable", True, SWITCH, "Evict one manager at a time only."),
         Value(

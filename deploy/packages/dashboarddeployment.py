@@ -14,6 +14,10 @@ from kuberuntime.policyrules import Permission, policy_rules
 from leaderworkerset.api.metadata import LABELS, build
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.install.workload import CONTAINER_SECURITY, POD_SECURITY
+from lwsctl.cli.shell import hostplatform
+
+IMAGE: Final = hostplatform.IMAGE
+"""The image of the command `lws`: the manager's image does not have the dashboard."""
 
 NAME: Final = "lws-dashboard"
 ROLE: Final = "lws-dashboard-role"
@@ -44,7 +48,7 @@ READING: Final = (
     Permission(resources.POD_METRICS, ("get", "list")),
 )
 RESOURCES: Final[JSONObject] = {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "1Gi"}}
-COMMAND: Final = ("/opt/lws/bin/python", "-IBu", "-m", "leaderworkerset.cli", "dashboard")
+COMMAND: Final = ("/opt/lws/bin/python", "-IBu", "-m", "lwsctl.cli", "dashboard")
 ARGUMENTS: Final = ("--all-namespaces", "--listen=0.0.0.0", f"--port={PORT}", "--no-browser", "--allow-actions")
 
 

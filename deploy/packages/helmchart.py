@@ -48,6 +48,7 @@ from leaderworkerset.webhooks.configurations import SERVICE_NAME
 PREFIX: Final = "lws-"
 NAMESPACE: Final = "__NAMESPACE__"
 IMAGE: Final = "__IMAGE__"
+COMMAND_IMAGE: Final = "__COMMAND_IMAGE__"
 SECTIONS: Final = (
     "gangSchedulingManagement",
     "groupRestarts",
@@ -62,6 +63,7 @@ _SECTION_VALUES: Final = " ".join(f".Values.{section}" for section in SECTIONS)
 WORDS: Final[Mapping[str, str]] = {
     NAMESPACE: "{{ .Release.Namespace }}",
     IMAGE: '{{ include "lws.image" . }}',
+    COMMAND_IMAGE: '{{ include "lws.commandImage" . }}',
     "__CHART__": '{{ include "lws.chart" . }}',
     "__SERVICE__": "{{ .Release.Service }}",
     "__VERSION__": "{{ .Chart.AppVersion | quote }}",
@@ -151,7 +153,7 @@ def _user_roles(declared: Declared) -> dict[str, str]:
 
 def _dashboard() -> dict[str, str]:
     """Return the dashboard; a NetworkPolicy as for the manager."""
-    objects = dashboarddeployment.build_dashboard(NAMESPACE, IMAGE)
+    objects = dashboarddeployment.build_dashboard(NAMESPACE, COMMAND_IMAGE)
     names = _released(objects)
     texts = {_file(kind, meta.name(obj)): _text(kind, obj, names) for kind, obj in objects}
     policy = _file(NETWORK_POLICIES, dashboarddeployment.NAME)

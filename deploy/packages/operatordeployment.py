@@ -51,6 +51,8 @@ class OperatorSettings:
     namespace: str = OPERATOR
     image: str = installsettings.IMAGE
     operand_image: str = installsettings.IMAGE
+    command_image: str = ""
+    """The image of the command `lws`, with must-gather; empty if none was pushed."""
 
 
 @dataclass(frozen=True, slots=True)

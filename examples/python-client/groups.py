@@ -1,6 +1,6 @@
 """Two groups of three ranks, from Python: apply, wait, read logs, scale, delete; and what a failure looks like."""
 
-from leaderworkerset.client import Client, Container, LogOptions, Manifest, WaitTimeoutError
+from lwsctl.client import Client, Container, LogOptions, Manifest, WaitTimeoutError
 
 SAYS = "echo rank $LWS_WORKER_INDEX of $LWS_GROUP_SIZE; exec sleep 600"
 

@@ -22,8 +22,8 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CORE_EVENTS, POD
 from leaderworkerset.api import labels
 from leaderworkerset.api.episode import ContainerEnd, Episode, Outcome, RankEnd, RunEnd
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.dashboard.pages.header import ClusterIdentity
-from leaderworkerset.dashboard.pages.timeline import READING
+from lwsctl.dashboard.pages.header import ClusterIdentity
+from lwsctl.dashboard.pages.timeline import READING
 
 FOLDER: Final = Path("docs/how-to/dashboard")
 FAILED: Final = "mixtral-8x22b-00"

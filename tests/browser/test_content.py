@@ -6,13 +6,13 @@ import pytest
 from msgspec.structs import replace
 from tests.browser import fleet, pictures
 from tests.browser.conftest import Visiting, journey
-from tests.unit.leaderworkerset.cli.views.test_episodetable import FULL
+from tests.unit.lwsctl.cli.views.test_episodetable import FULL
 
 from kuberuntime.objects import timestamps
 from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.api.episode import Episode
-from leaderworkerset.diagnosis.catalogue import BY_CODE, NO_CAUSE
-from leaderworkerset.diagnosis.observed import Commands
+from lwsctl.diagnosis.catalogue import BY_CODE, NO_CAUSE
+from lwsctl.diagnosis.observed import Commands
 
 pytestmark = pytest.mark.slow
 

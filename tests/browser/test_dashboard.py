@@ -11,14 +11,14 @@ import pytest
 from aiohttp import web
 from tests.browser.conftest import Visit, Visiting, journey
 from tests.dashboardhouse import NAMESPACE
-from tests.unit.leaderworkerset.cli.views.test_episodetable import FULL
+from tests.unit.lwsctl.cli.views.test_episodetable import FULL
 
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.serving.bindaddresses import Address
 from kuberuntime.serving.serving import Listener
 from leaderworkerset.api.episode import Episode
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.dashboard.staticfiles import folder
+from lwsctl.dashboard.staticfiles import folder
 
 pytestmark = pytest.mark.slow
 

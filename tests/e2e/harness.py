@@ -21,7 +21,7 @@ from kuberuntime.objects.meta import JSONObject
 Running: TypeAlias = "subprocess.Popen[str]"
 
 ROOT = repository.ROOT
-LWS = [sys.executable, "-m", "leaderworkerset.cli"]
+LWS = [sys.executable, "-m", "lwsctl.cli"]
 SECONDS = 90.0
 KEPT = frozenset({"history", "ephemeral"})
 """Directories that a run with failures keeps."""

@@ -45,7 +45,7 @@ ELSEWHERE = {
     "docs/how-to/kueue.md": "has no commands: tests/kubernetes/kueuemanager does what it says",
     "docs/how-to/groups-with-random-keys.md": "its keys differ each time: tests/e2e/test_keyed_groups.py does what it says",
     "docs/how-to/share-a-cluster.md": "has no commands: its objects are applied in tests/kubernetes/manager/test_hostile.py",
-    "docs/how-to/progress.md": "its sets hang for minutes: tests/e2e/test_progress.py and packages/leaderworkerset/tests/integration/lws/test_completion.py do what it says",
+    "docs/how-to/progress.md": "its sets hang for minutes: tests/e2e/test_progress.py and packages/lwsctl/tests/integration/lwsctl/test_completion.py do what it says",
     "docs/how-to/what-happened.md": "speaks of a set that failed: tests/e2e/test_history.py does what it says",
     "docs/how-to/neighbours.md": "speaks of other tools: what they are given is tested in tests/repository/deploy/test_health.py",
     "docs/how-to/verify.md": "needs a published release: builds and offline installations are tested in tests/e2e/test_wheels.py",

@@ -25,7 +25,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
-from leaderworkerset.cli import app
+from lwsctl.cli import app
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 

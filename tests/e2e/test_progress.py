@@ -12,7 +12,7 @@ from tests.e2e.harness import ROOT, SELDOM, Cluster, Shell, lws, shell_script
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
-from leaderworkerset.cli.sets.causes import FIRST
+from lwsctl.cli.sets.causes import FIRST
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 

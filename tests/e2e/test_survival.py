@@ -68,7 +68,7 @@ def write(shell: Shell, *objects: JSONObject) -> str:
 
 def leader_process(shell: Shell, name: str = "up") -> int:
     """Return the ID of the process of `lws up` or `lws run`."""
-    (found,) = (pid for pid, words in shell.processes().items() if f"leaderworkerset.cli {name}" in words)
+    (found,) = (pid for pid, words in shell.processes().items() if f"lwsctl.cli {name}" in words)
     return found
 
 

@@ -10,8 +10,8 @@ from tests.e2e.harness import SLEEP, Cluster, Shell, lws, shell_script
 from tests.e2e.terminals import terminal
 from tests.explanations.ways import ASKS_LEADER, WAYS, Way
 
-from leaderworkerset.diagnosis.catalogue import BY_CODE
-from leaderworkerset.views.health.verdict import WORDS
+from lwsctl.diagnosis.catalogue import BY_CODE
+from lwsctl.views.health.verdict import WORDS
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 

@@ -22,7 +22,7 @@ import leaderworkerset
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox, pytest.mark.xdist_group("wheels")]
 
-PROJECTS = ("kuberuntime", "localkube", "leaderworkerset")
+PROJECTS = ("kuberuntime", "localkube", "leaderworkerset", "lwsctl")
 SOURCES = (
     "packages",
     "deploy",
@@ -34,12 +34,13 @@ SOURCES = (
     "pyproject.toml",
 )
 PAGES = ("CHANGELOG.md", "LICENSE", "README.md")
-WITHOUT_LOCALKUBE = ("kuberuntime", "leaderworkerset")
+WITHOUT_LOCALKUBE = ("kuberuntime", "leaderworkerset", "lwsctl")
+OF_THE_IMAGE = ("kuberuntime", "leaderworkerset")
 
 IMPORT_ALL = """
 import importlib, pkgutil, sys
-import kuberuntime, leaderworkerset
-for package in (kuberuntime, leaderworkerset):
+import kuberuntime, leaderworkerset, lwsctl
+for package in (kuberuntime, leaderworkerset, lwsctl):
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         if not module.name.endswith(("__main__", ".localcluster", ".assuming", ".hostgpus")):
             importlib.import_module(module.name)
@@ -109,11 +110,7 @@ def test_wheel_contains_exactly_the_files_in_git(wheels: dict[str, Path], name: 
     own = {str(path.relative_to(sources)) for path in sources.rglob("*") if path.is_file() and path.suffix != ".pyc"}
     manual = {path for path in found if "/share/man/" in path}
     assert found - manual == own
-    pages = (
-        {path.name for path in (ROOT / "packages/leaderworkerset/man").iterdir()}
-        if name == "leaderworkerset"
-        else set()
-    )
+    pages = {path.name for path in (ROOT / "packages/lwsctl/man").iterdir()} if name == "lwsctl" else set()
     assert {path.partition(".data/data/share/man/man1/")[2] for path in manual} == pages
     assert f"{name}/py.typed" in found
     assert any(path.endswith("LICENSE") for path in ZipFile(wheels[name]).namelist())
@@ -125,7 +122,7 @@ def test_installed_command_runs_an_example(whole: Installation, shell: Shell) ->
     result = whole.run(
         shell,
         "-m",
-        "leaderworkerset.cli",
+        "lwsctl.cli",
         "run",
         "-f",
         str(example / "lws.yaml"),
@@ -149,11 +146,10 @@ def test_modules_are_importable_without_localkube(manager_only: Installation, sh
 def test_commands_that_need_localkube_suggest_its_installation(
     manager_only: Installation, shell: Shell, command: list[str]
 ) -> None:
-    result = manager_only.run(shell, "-m", "leaderworkerset.cli", *command)
+    result = manager_only.run(shell, "-m", "lwsctl.cli", *command)
     assert result.returncode == 1
     assert result.stderr == (
-        f"error: lws {command[0]} needs the package localkube, which is not installed: "
-        "pip install 'leaderworkerset[local]'\n"
+        f"error: lws {command[0]} needs the package localkube, which is not installed: pip install 'lwsctl[local]'\n"
     )
 
 
@@ -172,7 +168,7 @@ def test_commands_that_need_localkube_suggest_its_installation(
 def test_other_commands_work_without_localkube(
     manager_only: Installation, shell: Shell, words: list[str], code: int, printed: str
 ) -> None:
-    result = manager_only.run(shell, "-m", "leaderworkerset.cli", *words)
+    result = manager_only.run(shell, "-m", "lwsctl.cli", *words)
     assert result.returncode == code, result.stderr
     assert printed in result.stdout + result.stderr
     assert "Traceback" not in result.stderr
@@ -267,7 +263,7 @@ def test_wheelhouse_installs_into_an_empty_environment(
     words = places | {
         "house": str(offline),
         "joined": FROM_THERE.format(house=offline),
-        "what": "leaderworkerset[local]",
+        "what": "lwsctl[local]",
     }
     alone = Shell(shell.base, {**kept, **own}, tmp_path)
     for line in INSTALLERS[installer]:

@@ -23,7 +23,7 @@ HANGING: Final = ("-o", "faulthandler_timeout=100", "-o", "faulthandler_exit_on_
 OPTIONS: Final = ("-q", "-n", "logical", "--dist", "worksteal", "--max-worker-restart=0", *HANGING, "--assert=plain")
 """One process for each core. Asserts are not rewritten, which takes longer than all imports: the second try shows values."""
 
-PACKAGES: Final = ("kuberuntime", "localkube", "leaderworkerset")
+PACKAGES: Final = ("kuberuntime", "localkube", "leaderworkerset", "lwsctl")
 FOLDERS: Final = (
     *(f"packages/{package}/tests/unit" for package in PACKAGES),
     "packages/leaderworkerset/tests/simulation/test_life.py",
@@ -87,7 +87,7 @@ def attempt(interpreter: Interpreter) -> str:
     try:
         python = environments.prepare(interpreter)
         say(f"environment ready after {time.monotonic() - started:.0f} s: {python.parents[1]}")
-        demonstrate([str(python), "-m", "leaderworkerset.cli", "run", *DEMO, "--timeout", "60"])
+        demonstrate([str(python), "-m", "lwsctl.cli", "run", *DEMO, "--timeout", "60"])
         test(python)
     except subprocess.TimeoutExpired as error:
         return f"FAILED: not done after {LIMIT:.0f} s: {shown(error.cmd)}"

@@ -14,7 +14,7 @@ from tests.interpreters.discovery import Interpreter
 
 ROOT: Final = repository.ROOT
 ENVIRONMENTS: Final = ROOT / ".venvs"
-PACKAGES: Final = ("kuberuntime", "localkube", "leaderworkerset", "testkit")
+PACKAGES: Final = ("kuberuntime", "localkube", "leaderworkerset", "lwsctl", "testkit")
 QUIET: Final = ("--quiet", "--disable-pip-version-check")
 LAZY: Final = "--no-compile"
 """Modules are compiled when tests import them, which is a small part of the packages."""

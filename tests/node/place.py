@@ -20,7 +20,7 @@ from kuberuntime.objects.meta import JSONObject
 SECONDS: Final = 180.0
 """The maximum wait of a scenario: the machine may be loaded."""
 
-LWS: Final = [sys.executable, "-m", "leaderworkerset.cli"]
+LWS: Final = [sys.executable, "-m", "lwsctl.cli"]
 T = TypeVar("T")
 
 

@@ -45,7 +45,7 @@ def install(
     """
     words = ["install", f"--image={image}", f"--config={configuration}", "--wait", "--timeout=5m"]
     done = subprocess.run(
-        [*cluster.inside, sys.executable, "-m", "leaderworkerset.cli", *words],
+        [*cluster.inside, sys.executable, "-m", "lwsctl.cli", *words],
         env={**cluster.environment, **version},
         capture_output=True,
         text=True,

@@ -16,8 +16,8 @@ from typing import Final, NamedTuple
 import click
 from testkit import repository
 
-from leaderworkerset.cli import app
-from leaderworkerset.cli.commandtable import COMMANDS
+from lwsctl.cli import app
+from lwsctl.cli.commandtable import COMMANDS
 
 DATA: Final = Path(__file__).with_name("language.toml")
 LONGEST_SENTENCE: Final = 25

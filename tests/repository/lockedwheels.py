@@ -16,7 +16,7 @@ from testkit.repository import ROOT
 RECORD: Final = ROOT / "requirements/wheels.json"
 PYTHON: Final = "3.13"
 LOCKS: Final = {
-    "runtime.lock": ("macosx_11_0_arm64", "win_amd64"),
+    "command.lock": ("macosx_11_0_arm64", "win_amd64"),
     "local.lock": ("macosx_13_0_arm64", "win_amd64", "manylinux_2_28_x86_64", "manylinux_2_28_aarch64"),
 }
 """The platforms of each lock: where the commands for clusters run, and where the embedded cluster can be installed."""

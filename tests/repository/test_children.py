@@ -7,8 +7,9 @@ from pathlib import Path
 import kuberuntime
 import leaderworkerset
 import localkube
+import lwsctl
 
-SOURCES = [Path(package.__path__[0]) for package in (kuberuntime, localkube, leaderworkerset)]
+SOURCES = [Path(package.__path__[0]) for package in (kuberuntime, localkube, leaderworkerset, lwsctl)]
 ISOLATED = {"-P", "-I"}
 
 

@@ -15,13 +15,13 @@ ROLES_OF_FOLDERS: Final = {
     "leaderworkerset": {
         "capability": "the type of capabilities, and the value of one in its folder",
         "disaggregatedset": "what a folder has for this kind: its fields, admission, controller and entry in the registry",
-        "document": "what a folder shows, as the values of `-o json`: views and diagnosis",
         "leaderworkerset": "as disaggregatedset",
         "permissions": "what the modules of this folder may do at the API server: controllers, webhooks",
         "pod": "as disaggregatedset",
         "reconcile": "the decision about one object of a kind: leaderworkerset, pod, the disruption budgets of a set",
         "spec": "the type by which the registry knows what a folder holds: a controller, a webhook",
     },
+    "lwsctl": {"document": "what a folder shows, as the values of `-o json`: views and diagnosis"},
 }
 """For each package, the names of modules that occur in several of its folders, and their common role."""
 
@@ -61,10 +61,11 @@ def test_mutual_imports_are_detected(tmp_path: Path) -> None:
     assert layout.mutual("p", tmp_path) == [("p.a", "p.b")]
 
 
-def test_product_has_no_unused_module() -> None:
+@pytest.mark.parametrize("package", ["leaderworkerset", "lwsctl"])
+def test_product_has_no_unused_module(package: str) -> None:
     """Commands and programs are loaded by their names; what builds releases, or serves tests, is not in the wheel."""
-    named = ("leaderworkerset.cli.commands.", certificatework.PROGRAM)
-    unread = [name for name in layout.unread("leaderworkerset") if not name.startswith(named)]
+    named = ("lwsctl.cli.commands.", certificatework.PROGRAM)
+    unread = [name for name in layout.unread(package) if not name.startswith(named)]
     assert unread == []
 
 
@@ -110,7 +111,11 @@ def test_folder_with_a_shared_cluster_is_a_package() -> None:
 
 @pytest.mark.parametrize(
     ("package", "foreign"),
-    [("kuberuntime", ("localkube", "leaderworkerset")), ("localkube", ("leaderworkerset",))],
+    [
+        ("kuberuntime", ("localkube", "leaderworkerset", "lwsctl")),
+        ("localkube", ("leaderworkerset", "lwsctl")),
+        ("leaderworkerset", ("lwsctl",)),
+    ],
 )
 def test_tests_of_a_package_import_no_higher_package(package: str, foreign: tuple[str, ...]) -> None:
     folders = (

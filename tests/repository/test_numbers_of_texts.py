@@ -16,10 +16,10 @@ JUSTIFIED: Final = {
     "kuberuntime/manifests/yamltext.py": "other bases; texts of a length that is checked before",
     "kuberuntime/serving/listening.py": "a port of the operating system",
     "leaderworkerset/api/leaderworkerset.py": "an index of a list that msgspec names",
-    "leaderworkerset/cli/commands/install.py": "counts of a status, by names listed there",
-    "leaderworkerset/cli/cluster/places.py": "a process ID, read up to a length",
-    "leaderworkerset/cli/local/clusteroptions.py": "a number that click has read",
-    "leaderworkerset/cli/commands/local/up.py": "a descriptor that this program passed on",
+    "lwsctl/cli/commands/install.py": "counts of a status, by names listed there",
+    "lwsctl/cli/cluster/places.py": "a process ID, read up to a length",
+    "lwsctl/cli/local/clusteroptions.py": "a number that click has read",
+    "lwsctl/cli/commands/local/up.py": "a descriptor that this program passed on",
     "leaderworkerset/rendezvous/__main__.py": "nine digits at most; it imports nothing of ours",
     "leaderworkerset/controllers/metrics.py": "spec.replicas, an integer by its schema",
 }
@@ -54,7 +54,7 @@ def is_number(argument: ast.expr) -> bool:
 @pytest.mark.slow
 def test_no_text_becomes_an_integer_without_a_bound() -> None:
     found = {}
-    for name, path in repository.modules("kuberuntime", "leaderworkerset"):
+    for name, path in repository.modules("kuberuntime", "leaderworkerset", "lwsctl"):
         text = path.read_text()
         if re.search(r"\bint\(", text) and (calls := list(unbounded(ast.parse(text)))):
             found[name] = calls

@@ -158,16 +158,16 @@ ALWAYS: Final[Mapping[str, str]] = {
 """Settings of every process, with the reason why no other value is tried here."""
 
 ELSEWHERE: Final[Mapping[str, str]] = {
-    "--version": "unit/leaderworkerset/cli/commands/test_manager.py",
+    "--version": "unit/lwsctl/cli/commands/test_manager.py",
     "ENABLE_WEBHOOKS": "kubernetes/manager/test_start.py",
-    labels.RECOVER: "integration/lws/test_budget.py",
+    labels.RECOVER: "integration/lwsctl/test_budget.py",
     labels.FOLLOW_PROGRESS: "e2e/test_progress.py",
     labels.PROGRESS_TIMEOUT: "e2e/test_progress.py",
     labels.ON_HANG: "e2e/test_progress.py",
-    labels.RUN_TO_COMPLETION: "integration/lws/test_completion.py",
-    labels.COMPLETION_DEADLINE: "integration/lws/test_completion.py",
-    labels.TTL_AFTER_FINISHED: "integration/lws/test_completion.py",
-    labels.IN_PLACE: "integration/lws/test_inplace.py",
+    labels.RUN_TO_COMPLETION: "integration/lwsctl/test_completion.py",
+    labels.COMPLETION_DEADLINE: "integration/lwsctl/test_completion.py",
+    labels.TTL_AFTER_FINISHED: "integration/lwsctl/test_completion.py",
+    labels.IN_PLACE: "integration/lwsctl/test_inplace.py",
     labels.POD_TERMINATION_POLICY: "integration/lws/test_ends.py",
     labels.STAY_ON_NODES: "integration/lws/test_places.py",
     labels.GANG_SCHEDULER: "kubernetes/gang/test_gangs.py",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-OURS: Final = ("kuberuntime.", "localkube.", "leaderworkerset.")
+OURS: Final = ("kuberuntime.", "localkube.", "leaderworkerset.", "lwsctl.")
 ASSEMBLY: Final = frozenset(
     {
         "kuberuntime.serving.leaderelection.LeaderElection",
@@ -171,7 +171,7 @@ REPLACED: Final = (
             "fuzz/test_serving.py",
             "testkit/clusters/recording.py",
             "integration/controllers/test_garbage.py",
-            "integration/lws/test_requests.py",
+            "integration/lwsctl/test_requests.py",
             "parity/clusters.py",
             "permissions.py",
             "simulation/checks/wire.py",
@@ -181,7 +181,7 @@ REPLACED: Final = (
             "unit/kuberuntime/controller/test_eventrecorder.py",
             "unit/kuberuntime/controller/test_together.py",
             "testkit/fakes.py",
-            "unit/leaderworkerset/cli/rollouts/test_nodewrites.py",
+            "unit/lwsctl/cli/rollouts/test_nodewrites.py",
             "unit/leaderworkerset/controllers/cluster.py",
             "unit/leaderworkerset/controllers/test_fairness.py",
             "unit/leaderworkerset/controllers/test_ignored.py",
@@ -198,17 +198,17 @@ REPLACED: Final = (
         HANDED_OVER,
         ("unit/kuberuntime/client/test_fence.py", "unit/kuberuntime/serving/test_leaderelection.py"),
     ),
-    Replaced(TRANSPORT, "e2e/test_dashboard.py", ("unit/leaderworkerset/cli/cluster/test_lastingtransport.py",)),
+    Replaced(TRANSPORT, "e2e/test_dashboard.py", ("unit/lwsctl/cli/cluster/test_lastingtransport.py",)),
     Replaced(
         TRANSPORT,
         "e2e/test_verbs.py",
         (
-            "unit/leaderworkerset/cli/cluster/test_serverwarnings.py",
-            "unit/leaderworkerset/cli/commands/local/test_run.py",
-            "unit/leaderworkerset/cli/commands/test_apply.py",
-            "unit/leaderworkerset/observation/test_diagnosing.py",
-            "unit/leaderworkerset/observation/test_logfollowing.py",
-            "unit/leaderworkerset/observation/test_surveying.py",
+            "unit/lwsctl/cli/cluster/test_serverwarnings.py",
+            "unit/lwsctl/cli/commands/local/test_run.py",
+            "unit/lwsctl/cli/commands/test_apply.py",
+            "unit/lwsctl/observation/test_diagnosing.py",
+            "unit/lwsctl/observation/test_logfollowing.py",
+            "unit/lwsctl/observation/test_surveying.py",
             "unit/localkube/apiserver/test_server.py",
             "unit/localkube/kubelet/harness.py",
         ),
@@ -226,7 +226,7 @@ REPLACED: Final = (
         PATCHED,
         "kubernetes/lwsoperator/test_scenarios.py",
         (
-            "unit/leaderworkerset/cli/commands/test_operator.py",
+            "unit/lwsctl/cli/commands/test_operator.py",
             "unit/leaderworkerset/operator/test_operatorprocess.py",
         ),
     ),
@@ -242,16 +242,16 @@ REPLACED: Final = (
     ),
     Replaced(
         PATCHED,
-        "integration/lws/test_client.py",
-        ("unit/leaderworkerset/client/test_client.py",),
+        "integration/lwsctl/test_client.py",
+        ("unit/lwsctl/client/test_client.py",),
     ),
     Replaced(
         PATCHED,
-        "integration/lws/test_steering.py",
-        ("unit/leaderworkerset/cli/sets/test_causes.py",),
+        "integration/lwsctl/test_steering.py",
+        ("unit/lwsctl/cli/sets/test_causes.py",),
     ),
     Replaced(PATCHED, "e2e/test_clusters.py", ("unit/localkube/apiserver/storage/test_allocator.py",)),
-    Replaced(PATCHED, "e2e/test_drain.py", ("integration/lws/test_drain.py",)),
+    Replaced(PATCHED, "e2e/test_drain.py", ("integration/lwsctl/test_drain.py",)),
     Replaced(PATCHED, "e2e/test_gpus.py", ("unit/localkube/kubelet/accelerators/test_nvml.py",)),
     Replaced(PATCHED, "integration/sandbox/test_plain.py", ("unit/localkube/kubelet/sandbox/test_plainnames.py",)),
     Replaced(

@@ -88,7 +88,7 @@ def is_gone(state: State) -> None:
 
 async def says(made: Plane, space: Space, words: str, *command: str) -> str:
     """Wait until a typed command prints these words; return its whole output."""
-    typed = [sys.executable, "-m", "leaderworkerset.cli", *command, "-n", space.namespace]
+    typed = [sys.executable, "-m", "lwsctl.cli", *command, "-n", space.namespace]
     environment = {**os.environ, "KUBECONFIG": str(made.kubeconfig)}
 
     async def run() -> str:

@@ -10,8 +10,8 @@ from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.pools import add_to_pool, bound, half_a_node, is_bound
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, is_ready, pod_names
-from tests.integration.lws.explanations import named
 from tests.integration.lws.test_hash import HASH, edit, leaders, settled
+from tests.integration.lwsctl.explanations import named
 
 from kuberuntime.errors import ForbiddenError, NotFoundError
 from kuberuntime.objects import meta

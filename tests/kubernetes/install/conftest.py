@@ -54,7 +54,7 @@ class Administrator:
 
     def lws(self, *words: str, code: int = 0, environment: Mapping[str, str] | None = None) -> str:
         """Run `lws`; return its output, or the expected error."""
-        result = self._run([sys.executable, "-m", "leaderworkerset.cli", *words], environment or {}, None)
+        result = self._run([sys.executable, "-m", "lwsctl.cli", *words], environment or {}, None)
         assert result.returncode == code, f"{words} ended with {result.returncode}:\n{result.stdout}{result.stderr}"
         return result.stderr if code else result.stdout
 

@@ -22,7 +22,7 @@ IN = ("-n", "lws-system")
 
 def report(administrator: Administrator, code: int, *words: str) -> dict[str, dict[str, Any]]:
     """Return the findings that are not ok by their code; the command must end with `code`."""
-    typed = [sys.executable, "-m", "leaderworkerset.cli", "doctor", "--no-machine", "-o", "json", *words]
+    typed = [sys.executable, "-m", "lwsctl.cli", "doctor", "--no-machine", "-o", "json", *words]
     result = administrator._run(typed, {}, None)
     assert result.returncode == code, result.stdout + result.stderr
     found = json.loads(result.stdout)

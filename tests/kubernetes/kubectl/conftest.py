@@ -21,7 +21,7 @@ from tests.integration.clusters.managed import set_up
 from kuberuntime.objects.meta import JSONObject
 
 SECONDS = 40
-LWS = [sys.executable, "-m", "leaderworkerset.cli"]
+LWS = [sys.executable, "-m", "lwsctl.cli"]
 
 
 @dataclass(frozen=True)

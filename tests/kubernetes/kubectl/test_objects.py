@@ -7,8 +7,8 @@ import click
 from tests.kubernetes.kubectl.conftest import SECONDS, Place
 from tests.kubernetes.kubectl.objects import config_map, lws, pod, statefulset
 
-from leaderworkerset.cli.errors import CommandError
-from leaderworkerset.cli.views.formats import OutputFormat, filled
+from lwsctl.cli.errors import CommandError
+from lwsctl.cli.views.formats import OutputFormat, filled
 
 
 def test_get_prints_tables_and_documents(place: Place) -> None:

@@ -9,7 +9,7 @@ from testkit.clusters.cluster import RACK
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, is_ready, shows
-from tests.integration.lws.explanations import named
+from tests.integration.lwsctl.explanations import named
 from tests.kubernetes.kueuemanager.conftest import LOCAL_QUEUE, Queue
 from tests.kueue.webhooks import FRAMEWORK, PARENT, QUEUE, TOPOLOGY
 

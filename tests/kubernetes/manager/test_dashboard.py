@@ -26,9 +26,9 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, SERVICE_ACCOUNTS, Resource
 from leaderworkerset.api import metadata
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.dashboard.gatekeeper import ACTION_HEADER
 from leaderworkerset.install.installsettings import NAMESPACE
 from leaderworkerset.kinds.managed import MANAGED
+from lwsctl.dashboard.gatekeeper import ACTION_HEADER
 
 pytestmark = pytest.mark.slow
 
@@ -77,7 +77,7 @@ async def serving(world: World) -> AsyncIterator[str]:
     """Run the dashboard with the command line of its Deployment on a free port; yield its address."""
     kubeconfig = await write_kubeconfig(world)
     own = [*dashboarddeployment.ARGUMENTS, "--listen=127.0.0.1", "--port=0"]
-    words = ["-m", "leaderworkerset.cli", f"--kubeconfig={kubeconfig}", "dashboard", *own]
+    words = ["-m", "lwsctl.cli", f"--kubeconfig={kubeconfig}", "dashboard", *own]
     process = await asyncio.create_subprocess_exec(sys.executable, *words, stdout=asyncio.subprocess.PIPE)
     try:
         assert process.stdout is not None

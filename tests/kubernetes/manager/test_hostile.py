@@ -27,8 +27,8 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.resources import NAMESPACES, ROLE_BINDINGS
 from leaderworkerset.core.gang import native
 from leaderworkerset.core.gang.gate import BUILT_IN
-from leaderworkerset.diagnosis.observed import RESOURCE_QUOTAS
 from leaderworkerset.kinds.managed import managed
+from lwsctl.diagnosis.observed import RESOURCE_QUOTAS
 
 PAGE: Final = (ROOT / "docs/how-to/share-a-cluster.md").read_text()
 

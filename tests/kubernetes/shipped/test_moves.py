@@ -12,8 +12,8 @@ from testkit.clusters.kubernetes import KubernetesCluster
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import LIMIT, Space, space_of
 from tests.integration.clusters.state import State
-from tests.integration.lws.explanations import follow, named, remedy, typed
-from tests.integration.lws.test_commands import session_of
+from tests.integration.lwsctl.explanations import follow, named, remedy, typed
+from tests.integration.lwsctl.test_commands import session_of
 from tests.kubernetes.manager.deployed import deployed
 from tests.kubernetes.manager.replicas import Replica
 
@@ -23,10 +23,10 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.conditions import MOVE_IN_PROGRESS
-from leaderworkerset.cli.commands.rollout.emptynodes import Drain
-from leaderworkerset.cli.commands.rollout.movegroup import GroupMove
-from leaderworkerset.cli.errors import CommandError
-from leaderworkerset.views.selection import Selection
+from lwsctl.cli.commands.rollout.emptynodes import Drain
+from lwsctl.cli.commands.rollout.movegroup import GroupMove
+from lwsctl.cli.errors import CommandError
+from lwsctl.views.selection import Selection
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,7 @@ from tests.integration.clusters.kubeletlogs import logs_on
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import LIMIT, Space, space_of
 from tests.integration.clusters.state import State
-from tests.integration.lws.explanations import typed
+from tests.integration.lwsctl.explanations import typed
 from tests.kubernetes.manager.deployed import deployed
 from tests.kubernetes.manager.replicas import Replica
 
@@ -24,7 +24,7 @@ from kuberuntime.objects.resources import CONFIG_MAPS, PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.episode import Episode, Outcome
 from leaderworkerset.api.progressnotes import of_annotation
-from leaderworkerset.cli.cluster import recordings
+from lwsctl.cli.cluster import recordings
 
 pytestmark = pytest.mark.slow
 

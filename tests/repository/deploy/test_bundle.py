@@ -26,7 +26,11 @@ from leaderworkerset.operator.operatorcrd import operator_crd
 from leaderworkerset.operator.operatorprocess import registry
 from leaderworkerset.operator.verbosity import Verbosity
 
-CHOSEN = OperatorSettings(image="example.com/operator@sha256:01", operand_image="example.com/lws@sha256:02")
+CHOSEN = OperatorSettings(
+    image="example.com/operator@sha256:01",
+    operand_image="example.com/lws@sha256:02",
+    command_image="example.com/command@sha256:03",
+)
 RELEASE = Publication()
 KINDS = registry(MANAGED, OperatorPlace(namespace="x", image="", version=""), Verbosity())
 each = pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
@@ -77,7 +81,7 @@ def test_version_describes_the_operator() -> None:
     annotations, spec = found["metadata"]["annotations"], found["spec"]
     assert (spec["version"], spec["maturity"], spec["minKubeVersion"]) == (RELEASE.version, "alpha", "1.27.0")
     assert "leader-worker-set" in spec["keywords"]
-    assert [one["name"] for one in spec["relatedImages"]] == ["lws", "lws-operator"]
+    assert [one["name"] for one in spec["relatedImages"]] == ["lws", "lws-command", "lws-operator"]
     machines = {name for name in meta.labels(found) if name.startswith("operatorframework.io/arch.")}
     assert machines == {f"operatorframework.io/arch.{name}" for name in ("amd64", "arm64")}
     assert annotations["operatorframework.io/cluster-monitoring"] == "true"
@@ -188,7 +192,8 @@ def test_every_image_is_in_the_related_images(package: Package) -> None:
     (deployment,) = spec["install"]["spec"]["deployments"]
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     named = {container["image"], *(one["value"] for one in container["env"] if one["name"].startswith("RELATED_IMAGE"))}
-    assert named == {one["image"] for one in spec["relatedImages"]}
+    must_gather = version(package)["metadata"]["annotations"]["operators.openshift.io/must-gather-image"]
+    assert named | {must_gather} == {one["image"] for one in spec["relatedImages"]}
 
 
 @each
@@ -291,8 +296,9 @@ def test_catalog_upgrades_to_the_newest_version(package: Package) -> None:
     (one,) = by_schema["olm.bundle"]
     kinds = {entry["type"] for entry in one["properties"]}
     assert {"olm.package", "olm.gvk", "olm.csv.metadata"} <= kinds
-    operator, operand = "example.com/operator@sha256:01", "example.com/lws@sha256:02"
-    assert {operator, operand, one["image"]} == {i["image"] for i in one["relatedImages"]}
+    assert {CHOSEN.image, CHOSEN.operand_image, CHOSEN.command_image, one["image"]} == {
+        i["image"] for i in one["relatedImages"]
+    }
 
 
 def catalog_of(release: str, package: Package) -> dict[str, JSONObject]:

@@ -14,7 +14,7 @@ import pytest
 from deploy import image
 from testkit.repository import ROOT
 
-from leaderworkerset.cli.shell.hostplatform import IMAGE
+from lwsctl.cli.shell.hostplatform import IMAGE
 
 TEXT = (ROOT / "deploy/Containerfile").read_text()
 
@@ -126,11 +126,11 @@ def test_copied_files_exist_and_are_sent_to_the_build(copy: str) -> None:
 
 
 def test_exactly_the_manager_packages_are_copied() -> None:
-    """The embedded cluster, `localkube`, is only in the image of `--target local`."""
+    """The command and the embedded cluster are only in the image of `--target local`."""
     build, local_build, _, manager = stages()
     copied = {stage: packages_of(steps) for stage, steps in (("build", build), ("local", local_build))}
     assert copied["build"] == {"packages/kuberuntime/src/kuberuntime", "packages/leaderworkerset/src/leaderworkerset"}
-    assert copied["local"] == {"packages/localkube/src/localkube"}
+    assert copied["local"] == {"packages/localkube/src/localkube", "packages/lwsctl/src/lwsctl"}
     for steps in (build, local_build):
         (install,) = [run for name, run in steps if name == "RUN" and run.startswith("cp -R")]
         assert {f"/build/{Path(path).name}" for path in packages_of(steps)} <= set(shlex.split(install))

@@ -8,7 +8,7 @@ from testkit.repository import ROOT
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import metadata
-from leaderworkerset.cli.commands import dashboard
+from lwsctl.cli.commands import dashboard
 
 DEPLOY = ROOT / "deploy"
 OBJECTS: dict[str, JSONObject] = {
@@ -26,7 +26,7 @@ def test_dashboard_account_reads_no_secrets() -> None:
 
 
 def test_dashboard_arguments_are_accepted_by_the_program() -> None:
-    assert COMMAND[-2:] == ("leaderworkerset.cli", "dashboard")
+    assert COMMAND[-2:] == ("lwsctl.cli", "dashboard")
     given = dashboard.command.make_context("dashboard", list(ARGUMENTS)).params
     assert (given["listen"], given["port"], given["everywhere"], given["allows_actions"]) == (
         "0.0.0.0",

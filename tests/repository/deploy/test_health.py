@@ -27,7 +27,6 @@ from leaderworkerset.api.conditions import (
     ObjectHealth,
 )
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, ROLE_SCALERS
-from leaderworkerset.cli import app
 from leaderworkerset.core.disaggregatedset import setstatus
 from leaderworkerset.core.disaggregatedset.setstatus import ConditionPair
 from leaderworkerset.core.leaderworkerset import status
@@ -37,6 +36,7 @@ from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.operator import operatorstatus
 from leaderworkerset.operator.desired import Desired
 from leaderworkerset.operator.operatorstatus import SyncOutcome
+from lwsctl.cli import app
 
 DEPLOYMENT: Final[JSONObject] = {
     "apiVersion": "apps/v1",

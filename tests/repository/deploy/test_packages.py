@@ -1,4 +1,4 @@
-"""The three packages of this repository: one version, and a complete list of forbidden imports of the product."""
+"""The four packages of this repository: one version, and a complete list of forbidden imports of the product."""
 
 import re
 import tomllib
@@ -10,13 +10,15 @@ from testkit.repository import ROOT
 import kuberuntime
 import leaderworkerset
 import localkube
-from leaderworkerset.cli import app
-from leaderworkerset.cli.commandtable import COMMANDS
+import lwsctl
+from lwsctl.cli import app
+from lwsctl.cli.commandtable import COMMANDS
 
 PROJECTS = {
     "kuberuntime": ROOT / "packages/kuberuntime/pyproject.toml",
     "localkube": ROOT / "packages/localkube/pyproject.toml",
     "leaderworkerset": ROOT / "packages/leaderworkerset/pyproject.toml",
+    "lwsctl": ROOT / "packages/lwsctl/pyproject.toml",
 }
 OPTIONAL = {"nvidia-ml-py"}
 """Packages in no lock: users with GPUs install them."""
@@ -32,11 +34,11 @@ def requirements(name: str) -> dict[str, str]:
     declared = project(name)["project"]
     optional = [one for some in declared.get("optional-dependencies", {}).values() for one in some]
     parts = [REQUIREMENT.fullmatch(one) for one in (*declared["dependencies"], *optional)]
-    return {part[1]: part[2] for part in parts if part}
+    return {part[1]: part[2].partition("]")[2] or part[2] for part in parts if part}
 
 
 def test_all_packages_have_the_same_version() -> None:
-    assert kuberuntime.__version__ == localkube.__version__ == leaderworkerset.__version__
+    assert len({package.__version__ for package in (kuberuntime, localkube, leaderworkerset, lwsctl)}) == 1
 
 
 def test_each_package_requires_the_same_version_of_the_others() -> None:
@@ -48,12 +50,13 @@ def test_each_package_requires_the_same_version_of_the_others() -> None:
     assert own == {
         "kuberuntime": {},
         "localkube": {"kuberuntime": pin},
-        "leaderworkerset": {"kuberuntime": pin, "localkube": pin},
+        "leaderworkerset": {"kuberuntime": pin, "lwsctl": pin},
+        "lwsctl": {"kuberuntime": pin, "localkube": pin, "leaderworkerset": pin},
     }
 
 
 def test_localkube_is_an_extra() -> None:
-    declared = project("leaderworkerset")["project"]
+    declared = project("lwsctl")["project"]
     assert declared["optional-dependencies"]["local"] == [f"localkube=={leaderworkerset.__version__}"]
     assert declared["optional-dependencies"]["gpu"] == project("localkube")["project"]["optional-dependencies"]["gpu"]
 
@@ -62,7 +65,7 @@ def test_kubectl_plugin_is_the_same_program(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The program detects its name; its exit codes are unique (R-OP-77)."""
-    scripts = project("leaderworkerset")["project"]["scripts"]
+    scripts = project("lwsctl")["project"]["scripts"]
     assert scripts["kubectl-lws"] == scripts["lws"]
     assert {"doctor", "install", "uninstall", "tree", "restart", "must-gather", "apply"} <= COMMANDS.keys()
     monkeypatch.setattr("sys.argv", ["/usr/local/bin/kubectl-lws"])
@@ -81,10 +84,10 @@ def test_security_policy_and_changelog_exist() -> None:
     assert declared.get("license") or declared.get("license-files")
 
 
-@pytest.mark.parametrize("name", ["kuberuntime", "localkube"])
+@pytest.mark.parametrize("name", ["kuberuntime", "localkube", "leaderworkerset"])
 def test_package_requirements_equal_those_of_the_product(name: str) -> None:
     """Requirements of the embedded cluster alone are in its own lock, and not in the lock of the image."""
-    whole, own = requirements("leaderworkerset"), requirements(name)
+    whole, own = requirements("lwsctl"), requirements(name)
     assert {key: value for key, value in own.items() if whole.get(key, value) != value} == {}
     lock = (ROOT / "requirements" / ("local.lock" if name == "localkube" else "runtime.lock")).read_text()
     assert [key for key in own.keys() - PROJECTS.keys() - OPTIONAL if f"\n{key.lower()}==" not in f"\n{lock}"] == []

@@ -21,6 +21,7 @@ from testkit.repository import ROOT
 import kuberuntime
 import leaderworkerset
 import localkube
+import lwsctl
 
 WORKFLOW = ROOT / ".github/workflows/release.yaml"
 ZIZMOR = Path(sys.executable).parent / "zizmor"
@@ -33,9 +34,14 @@ def requirements(project: str) -> list[str]:
 
 
 def test_packages_have_one_version_and_require_each_other() -> None:
-    assert {package.__version__ for package in (kuberuntime, localkube, leaderworkerset)} == {VERSION}
-    own = [one for project in release.PROJECTS for one in requirements(project) if one.startswith(("kube", "local"))]
-    assert sorted(own) == [f"kuberuntime=={VERSION}"] * 2 + [f"localkube=={VERSION}"]
+    assert {package.__version__ for package in (kuberuntime, localkube, leaderworkerset, lwsctl)} == {VERSION}
+    own = [
+        one
+        for project in release.PROJECTS
+        for one in requirements(project)
+        if one.startswith(("kube", "local", "leader"))
+    ]
+    assert sorted(own) == [f"kuberuntime=={VERSION}"] * 3 + [f"leaderworkerset=={VERSION}", f"localkube=={VERSION}"]
 
 
 def test_pages_and_recipes_name_the_current_version() -> None:

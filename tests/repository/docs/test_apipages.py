@@ -64,7 +64,7 @@ def test_every_public_object_of_a_page_has_a_docstring(api: apipages.Api) -> Non
 
 
 def test_package_is_described_by_its_all_list() -> None:
-    import leaderworkerset.client
+    import lwsctl.client
 
-    tree = apipages.parsed("leaderworkerset.client")
-    assert [one.name for one in apipages.public("leaderworkerset.client", tree)] == leaderworkerset.client.__all__
+    tree = apipages.parsed("lwsctl.client")
+    assert [one.name for one in apipages.public("lwsctl.client", tree)] == lwsctl.client.__all__

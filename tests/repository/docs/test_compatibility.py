@@ -11,8 +11,8 @@ from tests.controlplane import build
 from tests.unit.leaderworkerset.api.test_fieldtypes import ADDED
 
 from leaderworkerset.api import kubernetesfeatures, labels
-from leaderworkerset.cli.commandtable import COMMANDS
 from leaderworkerset.manager.config.configuration import FeatureGates
+from lwsctl.cli.commandtable import COMMANDS
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

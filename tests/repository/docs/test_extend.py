@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 PAGE = Path("docs/how-to/extend.md")
-ROOTS = (Path(), *(Path("packages") / name / "src" for name in ("kuberuntime", "localkube", "leaderworkerset")), Path("packages/leaderworkerset/src/leaderworkerset"), Path("packages/localkube/src/localkube"), Path("packages/localkube/src/localkube/kubelet"), Path("packages/localkube/src/localkube/apiserver"))  # fmt: skip
+ROOTS = (Path(), *(Path("packages") / name / "src" for name in ("kuberuntime", "localkube", "leaderworkerset", "lwsctl")), Path("packages/leaderworkerset/src/leaderworkerset"), Path("packages/lwsctl/src/lwsctl"), Path("packages/localkube/src/localkube"), Path("packages/localkube/src/localkube/kubelet"), Path("packages/localkube/src/localkube/apiserver"))  # fmt: skip
 """The folders at which paths of the page start."""
 
 SECTIONS = [part for part in PAGE.read_text().split("\n## ") if "`" in part]

@@ -11,8 +11,8 @@ import click
 import pytest
 from docs import manpages
 
-from leaderworkerset.cli import app
-from leaderworkerset.cli.commandtable import COMMANDS
+from lwsctl.cli import app
+from lwsctl.cli.commandtable import COMMANDS
 
 NAMES = ["lws.1", *(f"lws-{name}.1" for name in COMMANDS)]
 

@@ -26,7 +26,6 @@ from kuberuntime.objects.resources import CONFIG_MAPS, DEPLOYMENTS, LEASES, NETW
 from kuberuntime.serving.leaderelection import JITTER
 from leaderworkerset.api import labels
 from leaderworkerset.api.metadata import CONFIGURATION, LEASE
-from leaderworkerset.cli.rollouts import nodewrites
 from leaderworkerset.core.leaderworkerset import services
 from leaderworkerset.install import objects, workload
 from leaderworkerset.install.installsettings import InstallSettings
@@ -36,6 +35,7 @@ from leaderworkerset.operator import openshift
 from leaderworkerset.rendezvous.__main__ import find_obstacle
 from leaderworkerset.webhooks.configurations import SECRET_NAME
 from localkube.kubelet.sandbox import addresses
+from lwsctl.cli.rollouts import nodewrites
 
 PORTS: Final = "docs/how-to/ports.md"
 SIZES: Final = "docs/how-to/sizing.md"

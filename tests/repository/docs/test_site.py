@@ -8,7 +8,7 @@ import pytest
 from docs import apipages, buildsite
 
 LEFT_OUT = re.compile(
-    r"deploy/helm/lws/README|tests/(controlplane|node)/|packages/(leaderworkerset|testkit)/README|changelog\.d/"
+    r"deploy/helm/lws/README|tests/(controlplane|node)/|packages/(leaderworkerset|lwsctl|testkit)/README|changelog\.d/"
 )
 """The page of the chart, which ships with it, and pages for developers of the code only."""
 

@@ -12,7 +12,6 @@ from bench import everything
 from docs import record_run
 from testkit import repository
 
-from leaderworkerset import client
 from leaderworkerset.api.conditions import CONDITIONS
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
@@ -21,6 +20,7 @@ from leaderworkerset.manager.config.configurationrules import GANG_PROVIDERS
 from localkube.apiserver.builtin import registry
 from localkube.apiserver.front.http import BODY_LIMIT, BODY_SECONDS
 from localkube.apiserver.storage.store import LARGEST
+from lwsctl import client
 
 ROOT = repository.ROOT
 VERBS = {"get", "list", "watch", "create", "update", "patch", "delete"}
@@ -67,9 +67,7 @@ def test_documented_roles_are_installed() -> None:
 
 
 def test_documented_codes_of_doctor_exist() -> None:
-    source = "".join(
-        path.read_text() for path in (ROOT / "packages/leaderworkerset/src/leaderworkerset/cli").rglob("*.py")
-    )
+    source = "".join(path.read_text() for path in (ROOT / "packages/lwsctl/src/lwsctl/cli").rglob("*.py"))
     found = {int(code) for code in re.findall(r"LWS-D(\d+)", source)}
     ranges = [
         [int(number) for number in re.findall(r"D(\d+)", cell)]
@@ -91,7 +89,7 @@ def test_every_dependency_has_a_line() -> None:
     wanted += localkube["optional-dependencies"]["gpu"]
     named = words(row[0] for row in rows("docs/adr/0002-dependencies.md", "## At run time"))
     named |= words(row[0] for row in rows("docs/adr/0002-dependencies.md", "## For tests and development"))
-    own = {"kuberuntime", "localkube"}
+    own = {"kuberuntime", "localkube", "leaderworkerset"}
     assert {re.split(r"[=<>]", one)[0] for one in wanted} - own == named
 
 
@@ -182,17 +180,15 @@ def test_commands_and_options_of_scripts_are_in_the_reference() -> None:
 
 
 def test_product_controllers_write_only_by_plans() -> None:
-    folders = [
-        ROOT / "packages/leaderworkerset/src/leaderworkerset" / name
-        for name in ("controllers", "core", "diagnosis", "steering")
-    ]
+    names = ("leaderworkerset/controllers", "leaderworkerset/core", "lwsctl/diagnosis", "lwsctl/steering")
+    folders = [ROOT / "packages" / name.partition("/")[0] / "src" / name for name in names]
     texts = {path: path.read_text() for folder in folders for path in folder.rglob("*.py")}
     assert [path for path, text in texts.items() if WRITES.search(text)] == []
     assert WRITES.search(text_of("packages/kuberuntime/src/kuberuntime/controller/executor.py"))
 
 
 def test_product_imports_localkube_only_in_documented_modules() -> None:
-    product = ROOT / "packages/leaderworkerset/src/leaderworkerset"
+    product = ROOT / "packages/lwsctl/src/lwsctl"
     importing = {
         path
         for path in product.rglob("*.py")

@@ -111,7 +111,7 @@ def main() -> None:
     platform, *words = sys.argv[1:]
     simulate(platform)
     sys.argv = ["lws", *words]
-    from leaderworkerset.cli.__main__ import main as lws
+    from lwsctl.cli.__main__ import main as lws
 
     lws()
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[4]
-PACKAGES: Final = ("kuberuntime", "localkube", "leaderworkerset")
+PACKAGES: Final = ("kuberuntime", "localkube", "leaderworkerset", "lwsctl")
 TESTS: Final = (
     ROOT / "tests",
     *(ROOT / "packages" / package / "tests" for package in PACKAGES),

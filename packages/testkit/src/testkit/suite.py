@@ -33,6 +33,7 @@ SHARED: Final = (
     "packages/localkube/tests/conformance",
     f"{PRODUCT}/integration/lws",
     f"{PRODUCT}/integration/kueue",
+    *(f"packages/lwsctl/tests/integration/{name}" for name in ("lwsctl", "queues")),
     f"{PRODUCT}/parity",
     *(f"tests/kubernetes/{name}" for name in ("gang", "install", "kubectl", "lwsoperator", "manager", "shipped")),
     "tests/node",

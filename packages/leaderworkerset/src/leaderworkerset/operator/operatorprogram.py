@@ -11,7 +11,7 @@ from typing import Any, Final, NoReturn
 
 import structlog
 
-from kuberuntime import standardstreams
+from kuberuntime import lightaiohttp, standardstreams
 from kuberuntime.access import incluster
 from kuberuntime.errors import KubeError
 from leaderworkerset.install import installsettings as installed
@@ -73,6 +73,7 @@ def run(values: Mapping[str, Any]) -> int:
     verbosity = Verbosity(values.get("v", 2))
     managerlog.configure(LogSettings(encoder=values.get("zap-encoder", "json"), level="debug"))
     verbosity.install()
+    lightaiohttp.load()
     from leaderworkerset.operator import operatorprocess
 
     settings = operatorprocess.OperatorProcessSettings(

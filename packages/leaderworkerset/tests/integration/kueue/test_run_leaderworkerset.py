@@ -6,7 +6,6 @@ from testkit.clusters.cluster import NODES_PER_RACK
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, is_ready, shows
-from tests.integration.lws.explanations import diagnosis, named
 from tests.integration.lws.test_hash import HASH, edit, leaders, settled
 from tests.kueue.reconciler import MANAGED, ROLE, TOTAL, Kueue
 from tests.kueue.webhooks import FRAMEWORK, PARENT, QUEUE, TOPOLOGY
@@ -15,7 +14,6 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.views.health.verdict import Verdict
 
 
 def queued(**spec: Any) -> JSONObject:
@@ -71,15 +69,6 @@ async def test_groups_within_the_quota_are_admitted_while_scaling(space: Space, 
 def run_leader_only(state: State) -> None:
     """Expect that the first of two groups runs."""
     run(state, 0, replicas=2)
-
-
-async def test_explain_names_the_queue_when_a_group_waits_for_quota(space: Space, kueue: Kueue) -> None:
-    kueue.quota = 1
-    await space.create(queued(replicas=2))
-    await space.until(run_leader_only)
-    told = await named(space, "LWS-E030")
-    assert "Kueue has not admitted pod web-1 (and 2 more ranks) (queue team)" in told.sentence
-    assert (await diagnosis(space, "web/0")).verdict is Verdict.HEALTHY
 
 
 async def test_evicted_group_waits_and_returns(space: Space, kueue: Kueue) -> None:

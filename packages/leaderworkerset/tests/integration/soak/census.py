@@ -9,7 +9,7 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from typing import Any, Final
 
-OURS: Final = ("kuberuntime", "leaderworkerset", "localkube")
+OURS: Final = ("kuberuntime", "leaderworkerset", "localkube", "lwsctl")
 HOLDERS: Final = (dict, list, set, deque)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from testkit import repository
 
 import leaderworkerset
 from leaderworkerset.api.groupname import GroupEnd
@@ -109,8 +110,8 @@ def test_open_decisions_are_recognized(text: str, *, is_open: bool) -> None:
 
 def test_decisions_about_policies_use_match_only() -> None:
     places = {
-        f"{path.relative_to(SOURCE)}:{node.lineno}: {ast.unparse(node)[:80]}"
-        for path in SOURCE.rglob("*.py")
+        f"{name}:{node.lineno}: {ast.unparse(node)[:80]}"
+        for name, path in repository.modules("leaderworkerset", "lwsctl")
         for node in open_decisions(ast.parse(path.read_text()))
     }
     assert places == set(), "use a property of the enum that matches every value and ends with assert_never"

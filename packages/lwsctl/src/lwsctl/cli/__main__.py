@@ -1,0 +1,40 @@
+"""The entry point of `lws` and `python -m lwsctl.cli`: Ctrl-C while modules load ends it without a traceback."""
+
+import signal
+from types import FrameType
+from typing import Final, NoReturn
+
+ENDS: Final = tuple(
+    getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
+)  # Windows lacks one
+
+
+def main() -> NoReturn:
+    """Load the command line and run it; from then on it handles Ctrl-C itself. An ignored SIGINT stays ignored.
+
+    SIGTERM and SIGHUP end a command like Ctrl-C, unless they are ignored, with the same clean-up.
+    """
+    is_handled = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if is_handled:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from lwsctl.cli import app
+
+    if is_handled:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in ENDS:
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _interrupt)
+    app.main()
+
+
+def _interrupt(_number: int, frame: FrameType | None) -> None:
+    """Do what Ctrl-C currently does, also if SIGINT is ignored, as in the background of a script."""
+    handler = signal.getsignal(signal.SIGINT)
+    if callable(handler):
+        handler(signal.SIGINT, frame)
+    else:
+        raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    main()

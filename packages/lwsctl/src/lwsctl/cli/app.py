@@ -1,0 +1,140 @@
+"""The command `lws`, and the only place that handles the errors of commands.
+
+Options that select a cluster (`-n`, `--context`, `--kubeconfig`, `--local`) may stand before or after the command, as
+with kubectl; they are moved to the front before click reads the words.
+"""
+
+import io
+import os
+import sys
+from itertools import pairwise
+from typing import Any, NoReturn
+
+import click
+
+import lwsctl
+from kuberuntime import standardstreams
+from kuberuntime.errors import leaves
+from kuberuntime.standardstreams import PIPE_CLOSED
+from lwsctl.cli import errors, nearmisses
+from lwsctl.cli.commandtable import COMMANDS, SECTIONS, Needs
+from lwsctl.cli.shell.hoisting import LOCAL, hoist
+from lwsctl.cli.shell.lazygroup import LazyGroup
+
+
+@click.group(
+    cls=LazyGroup,
+    table=COMMANDS,
+    sections=SECTIONS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog="Exit codes: 0 done, 1 failed, 2 wrong usage, 124 timed out, 130 interrupted, 141 broken pipe.",
+)
+@click.option("-n", "--namespace", metavar="NAME", help="Namespace. Defaults to the namespace of the context.")
+@click.option(
+    "--context",
+    "context_name",
+    metavar="NAME",
+    help="Name of the kubeconfig context to use. Defaults to the current context.",
+)
+@click.option(
+    "--kubeconfig", metavar="FILE", help="Path to the kubeconfig file. Defaults to $KUBECONFIG or ~/.kube/config."
+)
+@click.option(
+    LOCAL,
+    metavar="[=NAME]",
+    help="Use a local cluster. NAME defaults to `default`.",
+)
+@click.version_option(lwsctl.__version__, "--version", prog_name="lws", message="%(prog)s %(version)s")
+@click.pass_context
+def lws(ctx: click.Context, /, **options: Any) -> None:
+    """Run groups of pods (one leader, its workers) on Kubernetes or on this machine."""
+    if Needs.CLUSTER not in COMMANDS[str(ctx.invoked_subcommand)].needs:
+        return
+    from lwsctl.cli.cluster.target import Target
+
+    ctx.obj = Target(**options)
+
+
+def main(words: list[str] | None = None) -> NoReturn:
+    """Run the command line and exit with its code."""
+    standardstreams.prepare()
+    if "_LWS_COMPLETE" in os.environ:
+        from lwsctl.cli.shell import quickcompletion
+
+        quickcompletion.register()
+    try:
+        code = run(sys.argv[1:] if words is None else words)
+    except BrokenPipeError:  # nobody reads the error message
+        code = PIPE_CLOSED
+    standardstreams.leave(code)
+
+
+def run(words: list[str]) -> int:
+    """Run the command line; every expected error becomes one message and an exit code."""
+    try:
+        result = lws.main(hoist(words, lws), prog_name=program(), standalone_mode=False)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return errors.INTERRUPTED
+    except standardstreams.UnreadError:
+        return PIPE_CLOSED
+    except Exception as error:  # noqa: BLE001 - the edge of the program: unexpected errors are raised again
+        code = report(error)
+        if note := misplaced_name(words):
+            click.echo(note, err=True)
+        return code
+    return result if isinstance(result, int) else 0
+
+
+def misplaced_name(words: list[str]) -> str:
+    """Return a note if `--local` is followed by the name of a cluster, which belongs elsewhere."""
+    from lwsctl.cli.cluster import places
+
+    following = dict(pairwise(words)).get(LOCAL, "")
+    if not places.NAME.fullmatch(following) or not places.place(following).is_cluster:
+        return ""
+    return (
+        f"note: `{LOCAL} {following}` addresses the cluster {places.DEFAULT}; the cluster {following} is addressed by "
+        f"`{LOCAL}={following}`"
+    )
+
+
+def report(error: Exception) -> int:
+    """Print an expected error as one message on standard error and return its exit code; raise any other."""
+    from kuberuntime.errors import KubeError
+    from lwsctl.cli.views import terminal
+
+    if isinstance(error, click.ClickException):
+        if isinstance(error, click.NoSuchOption):
+            error.possibilities = similar_options(error)  # type: ignore[misc]  # click knows only those of the command
+        error.message = terminal.lines(error.message)  # type: ignore[misc]  # declared final, but only its display changes
+        output = io.StringIO()
+        error.show(output)
+        click.echo(output.getvalue().replace("Error: ", "error: ", 1), err=True, nl=False)  # as for all other errors
+        return errors.USAGE if isinstance(error, click.UsageError) else errors.FAILED
+    raised = leaves(error)
+    if not all(isinstance(leaf, errors.CommandError | KubeError | OSError) for leaf in raised):
+        raise error
+    if any(isinstance(leaf, OSError) for leaf in raised) and (broken := standardstreams.drop_output()) is not None:
+        if isinstance(broken, BrokenPipeError):  # as for `lws get | head -1`: no message
+            return PIPE_CLOSED
+        raised = [broken]
+    elif any(isinstance(leaf, BrokenPipeError) for leaf in raised) and standardstreams.is_unread():
+        return PIPE_CLOSED
+    for text in dict.fromkeys(map(errors.describe, raised)):
+        terminal.say(f"error: {text}", err=True)
+    codes = [leaf.exit_code for leaf in raised if isinstance(leaf, errors.CommandError)]
+    return codes[0] if codes else errors.FAILED
+
+
+def similar_options(error: click.NoSuchOption) -> list[str]:
+    """Return the most similar option, also among the options that select a cluster."""
+    commands = [lws, *([error.ctx.command] if error.ctx else [])]
+    options = (param for command in commands for param in command.params if isinstance(param, click.Option))
+    return nearmisses.nearest(error.option_name, (name for option in options for name in option.opts))[:1]
+
+
+def program() -> str:
+    """Return the program name for usage lines; as a kubectl plug-in the command has another name."""
+    return "kubectl lws" if sys.argv[0].endswith("kubectl-lws") else "lws"

@@ -1,0 +1,294 @@
+"""Applies documents by server-side apply, after all of them were checked; also checks them without a server."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime import timeouts
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import only
+from kuberuntime.errors import AlreadyExistsError, APIError, ConflictError, NotFoundError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey
+from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, PERSISTENT_VOLUME_CLAIMS
+from kuberuntime.texts.masking import masked
+from leaderworkerset.api.leaderworkerset import decode
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.decisions.admissionchecks import NoGang, Support, validate_leaderworkerset
+from lwsctl.cli.applying import serverside, unknownfields
+from lwsctl.cli.applying.kindlookup import Discovery, UnknownKindError
+from lwsctl.cli.applying.serverside import Applied
+from lwsctl.cli.cluster.target import Session, describe_warning
+from lwsctl.cli.errors import CommandError, TimedOutError
+from lwsctl.cli.reading import sharedclaims
+from lwsctl.cli.reading.manifests import Document, batches
+from lwsctl.cli.reading.serviceselectors import unselected
+from lwsctl.cli.views.terminal import say
+from lwsctl.steering import snapshots
+
+MANAGER = "lws-cli"
+"""The field manager of applied manifests; the controllers' own is `lws`."""
+
+DEFAULT_NAMESPACE = "default"
+"""The assumed namespace of objects without one while no kubeconfig is read."""
+
+
+MOST_CLAIMS: Final = 10
+"""The maximum number of claims that are read from the cluster."""
+
+ANY: Final = NoGang(Support(is_enabled=True, provider="kubernetes"))
+"""The schedulers of the manager are not known here: `spec.scheduling` is checked by itself."""
+
+
+def check_here(
+    documents: Sequence[Document], namespace: str, find: Callable[[JSONObject], JSONObject | None] = lambda _: None
+) -> None:
+    """Run the checks that need no API server: those of LeaderWorkerSets, like the admission webhook.
+
+    `find` returns the stored object of the cluster, None if there is none.
+    """
+    failures = [
+        document.message(str(error))
+        for document in documents
+        if document.object["kind"] == LEADERWORKERSETS.kind
+        for error in _errors(place_in(document.object, namespace), find(document.object))
+    ]
+    if failures:
+        raise CommandError("\n".join(failures))
+
+
+def _errors(obj: JSONObject, stored: JSONObject | None) -> Sequence[object]:
+    try:
+        old = None if stored is None else decode(stored)
+        return validate_leaderworkerset(decode(snapshots.overlay(stored, obj)), old, ANY)
+    except ValueError as error:
+        return [error]
+
+
+def place_in(obj: JSONObject, namespace: str) -> JSONObject:
+    """Return an object with this namespace if it has none."""
+    own = obj["metadata"]
+    return obj if own.get("namespace") else {**obj, "metadata": {**own, "namespace": namespace}}
+
+
+class Applier:
+    """Applies documents through one session."""
+
+    def __init__(self, session: Session, *, force: bool = False, previous_lines: Sequence[str] = ()) -> None:
+        """Apply documents after `previous_lines`, which report the objects that the command has created for them."""
+        self._previous_lines = tuple(previous_lines)
+        self._client: Client = session.client
+        self._kubectl = session.kubectl
+        self._namespace = session.namespace
+        self._discovery = Discovery(session.client)
+        self._force = force
+        self.stored: list[JSONObject] = []
+
+    async def check(self, documents: Sequence[Document]) -> None:
+        """Check every document on the API server before any is applied; raise all errors at once.
+
+        Objects that need another document of the same batch first (their namespace, their CRD) are checked when they
+        are applied.
+        """
+        failures: list[str] = []
+        for batch in batches(documents):
+            async with asyncio.TaskGroup() as tasks:
+                checks = [tasks.create_task(self._fault(document, documents)) for document in batch]
+            failures += filter(None, (check.result() for check in checks))
+        if failures:
+            raise CommandError("\n".join([*failures, self._summary([])]))
+
+    async def _shared_claims(self, documents: Sequence[Document]) -> list[str]:
+        """Return warnings about claims that ranks cannot share; unreadable claims of the cluster cause none."""
+        keys = sorted(sharedclaims.unknown(documents, self._namespace))[:MOST_CLAIMS]
+        answers = await asyncio.gather(
+            *(self._client.find(PERSISTENT_VOLUME_CLAIMS, key) for key in keys), return_exceptions=True
+        )
+        stored = [claim for claim in answers if isinstance(claim, dict)]
+        return [*sharedclaims.shared(documents, stored, self._namespace)]
+
+    async def apply(self, documents: Sequence[Document]) -> list[str]:
+        """Apply in order, several at once, after warnings; return one line per object. An error lists what was applied."""
+        for warning in (*unselected(documents), *await self._shared_claims(documents)):
+            say(warning, err=True)
+        lines: list[str] = []
+        for batch in batches(documents):
+            results = await asyncio.gather(*map(self._apply, batch), return_exceptions=True)
+            lines += [result for result in results if isinstance(result, str)]
+            for document, error in zip(batch, results, strict=True):
+                if isinstance(error, APIError | UnknownKindError):
+                    description = await self._described(document, error)
+                    raise CommandError(f"{description}\n{self._summary(lines)}") from error
+                if isinstance(error, BaseException):
+                    raise error
+        return lines
+
+    def _summary(self, lines: Sequence[str]) -> str:
+        """Return what an error leaves on the cluster."""
+        results = [*self._previous_lines, *lines]
+        return f"applied before: {', '.join(results)}" if results else "nothing was applied"
+
+    async def trial(self, document: Document) -> "Trial":
+        """Return the result of applying a document, without writing it."""
+        try:
+            result = await self._send(document, dry_run=True)
+        except (APIError, UnknownKindError) as error:
+            raise CommandError(await self._described(document, error, "lws apply --create-namespace")) from error
+        return Trial(document, result.before, result.object)
+
+    async def _send(self, document: Document, *, dry_run: bool = False) -> Applied:
+        resource = await self._discovery.resource_of(document.object)
+        obj = place_in(document.object, self._namespace) if resource.namespaced else document.object
+        token = describe_warning.set(document.message)
+        try:
+            return await serverside.apply(
+                self._client, resource, obj, manager=MANAGER, force=self._force, dry_run=dry_run
+            )
+        finally:
+            describe_warning.reset(token)
+
+    async def _apply(self, document: Document) -> str:
+        result = await self._send(document)
+        if result.object["kind"] == CUSTOM_RESOURCE_DEFINITIONS.kind:
+            await until_established(self._client, meta.key(result.object))
+        self.stored.append(result.object)
+        return f"{document.title} {result.word}{_takeover_note(result)}"
+
+    async def _fault(self, document: Document, documents: Sequence[Document]) -> str | None:
+        try:
+            await self._send(document, dry_run=True)
+        except UnknownKindError as error:
+            return None if brings_kind(documents, document) else describe(document, error, self._kubectl)
+        except NotFoundError as error:
+            namespace = document.object["metadata"].get("namespace") or self._namespace
+            return None if brings_namespace(documents, namespace) else describe(document, error, self._kubectl)
+        except APIError as error:
+            return await self._described(document, error)
+        return None
+
+    async def _described(self, document: Document, error: Exception, creator: str = "") -> str:
+        return describe(document, error, self._kubectl, creator) + await unknownfields.advice(
+            self._client, document.object, str(error)
+        )
+
+
+def _takeover_note(result: Applied) -> str:
+    """Return a note about fields taken over from other commands of the same user."""
+    if not result.taken:
+        return ""
+    fields = ", ".join(f"{path.removeprefix('.')} {change}".rstrip() for path, change in result.taken.items())
+    return f" (taken over from {' and '.join(result.owners)}: {fields})"
+
+
+def describe(document: Document, error: Exception, kubectl: str, creator: str = "") -> str:
+    """Build the message of a refused document: its place, and the server's message.
+
+    `creator` is the command that creates a missing namespace, empty for this one.
+    """
+    advice = ""
+    if isinstance(error, ConflictError) and "Apply failed with" in str(error):
+        advice = "; use --force-conflicts to take ownership of the fields"
+    if isinstance(error, NotFoundError) and error.details.get("kind") == "namespaces":
+        name = error.details.get("name")
+        by_hand = f"make it with `{kubectl} create namespace {name}`, or " if kubectl else ""
+        advice = f"; {by_hand}{f'use `{creator}`' if creator else 'add --create-namespace to this command'}"
+    return document.message(f"{error}{advice}")
+
+
+def brings_kind(documents: Sequence[Document], candidate: Document) -> bool:
+    """Return whether a CRD among the documents defines the kind of the candidate."""
+    return candidate.object["kind"] in {defined_kind(document.object) for document in documents}
+
+
+def defined_kind(obj: JSONObject) -> str | None:
+    """Return the kind that an object defines, None if it is not a (valid) definition."""
+    spec: JSON = meta.spec(obj) if obj["kind"] == "CustomResourceDefinition" else {}
+    names = spec.get("names") if isinstance(spec, dict) else None
+    kind = names.get("kind") if isinstance(names, dict) else None
+    return kind if isinstance(kind, str) else None
+
+
+def brings_namespace(documents: Sequence[Document], namespace: str) -> bool:
+    """Return whether a document creates that namespace."""
+    return any(
+        document.object["kind"] == "Namespace" and document.object["metadata"].get("name") == namespace
+        for document in documents
+    )
+
+
+PATIENCE: Final = 30.0
+"""Seconds for a definition to be established; a healthy API server takes one."""
+
+
+async def until_established(client: Client, key: ObjectKey) -> None:
+    """Return once the kind of a definition is served."""
+    # Few manifests contain definitions; all others skip these imports.
+    from kuberuntime.cache.informer import Informer
+    from lwsctl.cli.watchwarnings import following
+
+    informer = Informer(client, only(CUSTOM_RESOURCE_DEFINITIONS, key))
+
+    def established() -> bool | None:
+        return True if meta.is_condition_true(informer.store.get(key) or {}, "Established") else None
+
+    try:
+        async with timeouts.within(PATIENCE), following(informer) as objects:
+            await objects.until(established)
+    except TimeoutError as error:
+        conditions = meta.status(informer.store.get(key) or {}).get("conditions") or []
+        states = "; ".join(
+            f"{condition.get('type')} is {condition.get('status')}: {masked(str(condition.get('message')))}"
+            for condition in conditions
+        )
+        raise TimedOutError(
+            f"customresourcedefinition/{key.name} is not established after {PATIENCE:g} s: {states or 'no controller acts'}"
+        ) from error
+
+
+class Trial(Struct, frozen=True):
+    """One document, the current object (None: absent), and the object that the API server would store."""
+
+    document: Document
+    before: JSONObject | None
+    after: JSONObject
+
+
+async def try_out(session: Session, documents: Sequence[Document], *, force: bool) -> list[Trial]:
+    """Apply documents without writing; raise the error of the first document that the API server refuses."""
+    applier = Applier(session, force=force)
+    return [await applier.trial(document) for document in documents]
+
+
+async def create_namespaces(session: Session, documents: Sequence[Document]) -> list[str]:
+    """Create the namespaces that documents need and do not contain; return one line for each."""
+    lines = []
+    for name in await missing_namespaces(session, documents):
+        obj = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        try:
+            await session.client.create(NAMESPACES, obj)
+        except AlreadyExistsError:  # another client created it meanwhile
+            continue
+        lines.append(f"namespace/{name} created (the manifest uses it, but does not contain it)")
+    return lines
+
+
+async def missing_namespaces(session: Session, documents: Sequence[Document]) -> list[str]:
+    """Return the namespaces that documents need, do not contain, and that do not exist."""
+    discovery = Discovery(session.client)
+    brought = {
+        document.object["metadata"].get("name") for document in documents if document.object["kind"] == "Namespace"
+    }
+    namespaces = {await _namespace_of(session, discovery, document): None for document in documents}
+    lacking = (name for name in namespaces if name and name not in brought)
+    return [name for name in lacking if await session.client.find(NAMESPACES, ObjectKey("", name)) is None]
+
+
+async def _namespace_of(session: Session, discovery: Discovery, document: Document) -> str:
+    own: str = document.object["metadata"].get("namespace") or ""
+    try:
+        resource = await discovery.resource_of(document.object)
+    except UnknownKindError:  # perhaps of a definition in the same documents
+        return own
+    return (own or session.namespace) if resource.namespaced else ""

@@ -1,0 +1,63 @@
+"""Server-side apply for commands: apply one object, and return whether it was created, changed or unchanged."""
+
+from collections.abc import Mapping
+
+from msgspec import Struct, field
+
+from kuberuntime.client.client import Client
+from kuberuntime.errors import ConflictError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
+from lwsctl.steering import ownfields
+
+
+class Applied(Struct, frozen=True):
+    """The result of one apply: a word for users, the object before (None: absent) and after, and taken-over fields."""
+
+    word: str
+    before: JSONObject | None
+    object: JSONObject
+    taken: Mapping[str, str] = field(default_factory=dict)
+    owners: tuple[str, ...] = ()
+
+
+async def apply(
+    client: Client, resource: Resource, obj: JSONObject, *, manager: str, force: bool, dry_run: bool = False
+) -> Applied:
+    """Apply an object as `manager`, and compare it with the previous one."""
+    before = await client.find(resource, meta.key(obj))
+    changes: dict[str, str] = {}
+    owners: tuple[str, ...] = ()
+    try:
+        after = await client.apply(resource, obj, manager=manager, force=force, dry_run=dry_run)
+    except ConflictError as error:
+        if before is None or not ownfields.is_with_own_only(error):
+            raise
+        after = await client.apply(resource, obj, manager=manager, force=True, dry_run=dry_run)
+        changes = {path: _change(path, before, after) for path in ownfields.conflicting_fields(error)}
+        owners = ownfields.owners(error)
+    if before is None:
+        return Applied("created", None, after)
+    word = "unchanged" if _content(before) == _content(after) else "configured"
+    return Applied(word, before, after, changes, owners)
+
+
+def _change(path: str, before: JSONObject, after: JSONObject) -> str:
+    """Return the value before and after, empty if the path leads through a list."""
+    return "" if "[" in path else f"{_value(before, path)} -> {_value(after, path)}"
+
+
+def _value(obj: JSONObject, path: str) -> object:
+    value: object = obj
+    for name in path.strip(".").split("."):
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def _content(obj: JSONObject) -> JSONObject:
+    """Remove fields that change independently of an apply: the status and, in a dry run, the version."""
+    own = {
+        name: value for name, value in meta.metadata(obj).items() if name not in {"managedFields", "resourceVersion"}
+    }
+    return {name: value for name, value in obj.items() if name != "status"} | {"metadata": own}

@@ -1,0 +1,38 @@
+"""Runs `lws` in a separate process, for the actions of a dashboard."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+
+from msgspec import Struct
+
+
+class CommandRunner(Struct, frozen=True):
+    """Runs `lws` with these options in front, which address a cluster."""
+
+    options: Sequence[str]
+
+    async def run(self, words: Sequence[str]) -> tuple[bool, str]:
+        """Run a command; return whether its exit code is 0, and its output."""
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-P",  # no module of the working directory
+            "-m",
+            "lwsctl.cli",
+            *self.options,
+            *words,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            env={**os.environ, "NO_COLOR": "1"},
+        )
+        try:
+            output, _ = await process.communicate()
+        finally:
+            if process.returncode is None:
+                with suppress(ProcessLookupError):
+                    process.terminate()
+                await process.wait()
+        return process.returncode == 0, output.decode(errors="replace")

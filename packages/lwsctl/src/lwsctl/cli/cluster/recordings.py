@@ -1,0 +1,107 @@
+"""The episodes that a command can read: files of a cluster of this machine, or ConfigMaps of another one."""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from kuberuntime.client.client import Client
+from kuberuntime.objects.meta import ObjectKey
+from leaderworkerset.api.episode import Episode
+from leaderworkerset.decisions.episoderecords import (
+    EpisodePlace,
+    episode_place,
+    episode_places,
+    read_episode,
+    stored_episodes,
+    unpacked_episode,
+)
+from lwsctl.cli.cluster import places
+from lwsctl.cli.cluster.places import ClusterDirectory
+from lwsctl.cli.cluster.target import Session, Target
+from lwsctl.cli.errors import CommandError
+from lwsctl.observation.evidence import ReadEpisodes
+from lwsctl.views.selection import Selection
+
+NAMESPACE: Final = "default"
+"""The namespace in the kubeconfig of clusters of this machine."""
+
+Recorded: TypeAlias = tuple[EpisodePlace, Episode | None]
+"""The place of an episode, and the episode; None if it is not readable."""
+
+
+def directory(target: Target) -> Path | None:
+    """Return the directory of the episodes of the addressed cluster; None if it is not a cluster of this machine."""
+    if target.local:
+        own: ClusterDirectory | None = places.place(target.local)
+    else:
+        own = places.of_kubeconfig(Path(target.kubeconfig or os.environ.get("KUBECONFIG", "")))
+    return None if own is None else own.records
+
+
+async def read(target: Target, *, everywhere: bool, selection: Selection | None) -> list[Recorded]:
+    """Return the episodes of the addressed cluster: of its namespace or of all, or of one set or group."""
+    root = directory(target)
+    if root is not None:
+        return of_files(root, "" if everywhere else target.namespace or NAMESPACE, selection)
+    if target.local:
+        raise CommandError(f"there is no cluster {target.local} on this machine; `lws clusters` lists all names")
+    async with target.session() as session:
+        return await of_cluster(session.client, "" if everywhere else session.namespace, selection)
+
+
+async def of_session(session: Session, namespace: str, selection: Selection | None = None) -> list[Episode]:
+    """Return the readable episodes of a namespace (empty: of all), or of one set or group; the newest is last.
+
+    Raise `APIError` if the user may not read ConfigMaps.
+    """
+    root = session.history
+    records = (
+        await of_cluster(session.client, namespace, selection)
+        if root is None
+        else await asyncio.to_thread(of_files, root, namespace, selection)
+    )
+    return in_order(records)
+
+
+def of_sets(session: Session) -> ReadEpisodes:
+    """Return the function that reads the episodes of a LeaderWorkerSet of the addressed cluster."""
+
+    async def read(key: ObjectKey) -> list[Episode]:
+        return await of_session(session, key.namespace, Selection(key.name))
+
+    return read
+
+
+def of_run(place: ClusterDirectory, namespace: str | None, selection: Selection) -> list[Episode]:
+    """Return the readable episodes of a run that has ended; the newest is last."""
+    return in_order(of_files(place.history, namespace or NAMESPACE, selection))
+
+
+def in_order(records: Sequence[Recorded]) -> list[Episode]:
+    """Return the readable episodes of records; the newest is last."""
+    episodes = (episode for _, episode in records if episode is not None)
+    return sorted(episodes, key=lambda episode: (episode.time, episode.number))
+
+
+def of_files(root: Path, namespace: str, selection: Selection | None = None) -> list[Recorded]:
+    """Return the episodes of files."""
+    return [(place, read_episode(place)) for place in episode_places(root) if _is_selected(place, namespace, selection)]
+
+
+async def of_cluster(client: Client, namespace: str, selection: Selection | None = None) -> list[Recorded]:
+    """Return the episodes of ConfigMaps."""
+    return [
+        (place, unpacked_episode(obj))
+        async for obj in stored_episodes(client, namespace, selection.name if selection else "")
+        if (place := episode_place(obj)) and _is_selected(place, namespace, selection)
+    ]
+
+
+def _is_selected(place: EpisodePlace, namespace: str, selection: Selection | None) -> bool:
+    return (
+        namespace in ("", place.namespace)
+        and (selection is None or selection.name == place.lws)
+        and (selection is None or selection.group is None or str(selection.group) == place.group)
+    )

@@ -1,0 +1,242 @@
+"""The cluster that a command addresses: by kubeconfig, or an embedded cluster of this machine."""
+
+import asyncio
+import os
+import shlex
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextvars import ContextVar
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+import lwsctl
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Query
+from kuberuntime.errors import NotConfiguredError
+from lwsctl.cli import nearmisses
+from lwsctl.cli.cluster import lifeline, places
+from lwsctl.cli.cluster.lastingtransport import LastingTransport
+from lwsctl.cli.cluster.lifeline import Lifeline
+from lwsctl.cli.cluster.places import ClusterDirectory
+from lwsctl.cli.errors import CommandError, UsageError
+from lwsctl.cli.views.terminal import say
+from lwsctl.views.events.scaleups import NODE_PATIENCE
+
+if TYPE_CHECKING:
+    from kuberuntime.access.access import Access
+    from kuberuntime.client.channels import Channels  # it imports aiohttp, which usage errors do not need
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import msgspec
+
+from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
+
+describe_warning: ContextVar[Callable[[str], str]] = ContextVar("describe_warning")
+"""Adds the place in the manifest to the warnings about the object that is applied."""
+
+WARNING: Final = re.compile(r'299 \S+ ("(?:[^"\\]|\\.)*")')
+
+
+class WarningTransport:
+    """A transport that reports the warnings of answers."""
+
+    def __init__(self, inner: Transport, say: Callable[[str], None]) -> None:
+        self._inner = inner
+        self._say = say
+        self._said: set[str] = set()
+
+    async def request(self, request: Request) -> Response:
+        """Send one request, report the server's warnings, and return its answer."""
+        response = await self._inner.request(request)
+        describe = describe_warning.get(str)
+        for text in map(describe, warnings_of(response.headers)):
+            if text not in self._said:
+                self._said.add(text)
+                self._say(f"Warning: {text}")
+        return response
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
+        """Send one request and yield its answer as a stream."""
+        return self._inner.stream(request)
+
+    async def close(self) -> None:
+        """Release connections."""
+        await self._inner.close()
+
+
+def warnings_of(headers: Mapping[str, str]) -> Iterator[str]:
+    r"""Yield the texts of the warnings in headers.
+
+    >>> list(warnings_of({"warning": '299 - "unknown field \\"a\\"", 299 - "deprecated"'}))
+    ['unknown field "a"', 'deprecated']
+    """
+    for quoted in WARNING.findall(headers.get("warning", "")):
+        try:
+            yield msgspec.json.decode(quoted, type=str)
+        except msgspec.DecodeError:  # an escape that JSON does not have
+            yield quoted[1:-1]
+
+
+T = TypeVar("T")
+
+OpenChannels: TypeAlias = Callable[[str, Query, str], AbstractAsyncContextManager["Channels"]]
+
+
+def say_warning(text: str) -> None:
+    """Print a warning of the API server."""
+    say(text, err=True)
+
+
+class Session(msgspec.Struct, frozen=True):
+    """An open client, the namespace of a command, and the function that opens channels (path, query, protocol).
+
+    The lifeline reports the end of the cluster to commands that follow it. Hints contain the options that address this
+    cluster: `lws` and `kubectl` are the commands with them; a cluster of this machine needs no kubectl, and has none.
+    With `until_done` the command, or the run that the cluster is for, waits for the end of all ranks. `images` are the
+    images that a cluster of this machine maps to directories; None if unknown. `cluster`, `context`
+    and `user` are the names of the kubeconfig, for people. A session that
+    outlives its cluster calls the functions in `on_renewal` after it has read another kubeconfig. `node_patience` is the
+    time for which a node that an autoscaler adds counts as progress. A cluster of this machine records failures in `history`.
+    """
+
+    client: Client
+    namespace: str
+    channels: OpenChannels
+    lifeline: Lifeline = msgspec.field(default_factory=Lifeline)
+    lws: str = "lws"
+    kubectl: str = "kubectl"
+    until_done: bool = False
+    images: tuple[str, ...] | None = None
+    cluster: str = ""
+    context: str = ""
+    user: str = ""
+    on_renewal: list[Callable[[], None]] = msgspec.field(default_factory=list)
+    node_patience: timedelta = NODE_PATIENCE
+    history: Path | None = None
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """The options that select a cluster; `local` is the name of an embedded cluster."""
+
+    namespace: str | None = None
+    context_name: str | None = None
+    kubeconfig: str | None = None
+    local: str | None = None
+    node_patience: timedelta = NODE_PATIENCE
+
+    @asynccontextmanager
+    async def session(self, *, outlives: bool = False) -> AsyncIterator[Session]:
+        """Connect. Errors of the configuration are raised here, those of the network by the first request.
+
+        A session that `outlives` its cluster reads the kubeconfig again when the server does not answer, or refuses it.
+        """
+        from kuberuntime import lightaiohttp
+
+        lightaiohttp.load()
+        from kuberuntime.access import kubeconfig
+        from kuberuntime.client.http import HTTPTransport
+
+        place = self._local_place() if self.local else None
+        path = str(place.kubeconfig) if place else self.kubeconfig
+        if own := place or places.of_kubeconfig(Path(path or os.environ.get("KUBECONFIG", ""))):
+            lifeline.refuse_stopped(own)
+        load = partial(kubeconfig.load, os.environ, kubeconfig=path or "", context=self.context_name or "")
+        connect = partial(HTTPTransport, user_agent=f"lws/{lwsctl.__version__}")
+        try:
+            access = load()
+        except NotConfiguredError as error:
+            raise CommandError(f"{error}; {_on_this_machine()}") from error
+        files = partial(kubeconfig.find, os.environ, path or "")
+        transport = LastingTransport(files, lambda: connect(load())) if outlives else connect(access)
+        client = Client(WarningTransport(transport, say_warning), field_validation="Strict")
+        try:
+            yield Session(
+                client,
+                self.namespace or access.namespace,
+                transport.channels,
+                Lifeline(place),
+                *self._commands(place),
+                until_done=own is not None and own.until_done.exists(),
+                node_patience=self.node_patience,
+                images=None if own is None else own.mapped_images(),
+                cluster=f"{self.local} (on this machine)" if place else access.cluster or access.server,
+                context=access.context,
+                user=access.user,
+                on_renewal=transport.on_renewal if isinstance(transport, LastingTransport) else [],
+                history=None if own is None else own.records,
+            )
+        finally:
+            await client.close()
+
+    def access(self) -> "Access":
+        """Return how to reach the cluster; raise an error for an invalid configuration."""
+        from kuberuntime.access import kubeconfig
+
+        path = str(self._local_place().kubeconfig) if self.local else self.kubeconfig
+        return kubeconfig.load(os.environ, kubeconfig=path or "", context=self.context_name or "")
+
+    def options(self) -> list[str]:
+        """Return the options of `lws` that address the same cluster."""
+        values = {"--kubeconfig": self.kubeconfig, "--context": self.context_name, "--local": self.local}
+        return [f"{option}={value}" for option, value in values.items() if value]
+
+    def run(self, act: Callable[[Session], Awaitable[T]]) -> T:
+        """Connect, and return the result of a function of the session."""
+
+        async def connected() -> T:
+            async with self.session() as session:
+                return await act(session)
+
+        return asyncio.run(connected())
+
+    def cluster_name(self, argument: str | None) -> str:
+        """Return the embedded cluster of a command about clusters: from its argument, or from --local."""
+        if self.kubeconfig or self.context_name or self.namespace:
+            raise UsageError("this command supports only local clusters: omit -n, --kubeconfig and --context")
+        if argument and self.local and argument != self.local:
+            raise UsageError(
+                f"cluster {argument} and --local={self.local} select different clusters: specify one of them"
+            )
+        return argument or self.local or places.DEFAULT
+
+    def _commands(self, place: ClusterDirectory | None) -> tuple[str, str]:
+        """Return the words by which hints call lws and kubectl (empty: none), so that they address the same cluster."""
+        words = [f"--kubeconfig={self.kubeconfig}"] if self.kubeconfig else []
+        words += [f"--context={self.context_name}"] if self.context_name else []
+        if place:
+            return f"lws {place.words}", ""
+        return shlex.join(["lws", *words]), shlex.join(["kubectl", *words])
+
+    def _local_place(self) -> ClusterDirectory:
+        if self.kubeconfig or self.context_name:
+            raise UsageError("--local selects the cluster: omit --kubeconfig and --context")
+        place = places.place(self.local or places.DEFAULT)
+        if place.pid() is None:
+            others = [other.name for other in _running()]
+            hint = f"running: {', '.join(others)}" if others else "none is running"
+            if place.has_record and not place.is_cluster:
+                words = f"lws {place.words} history"
+                raise CommandError(
+                    f"{place.name} was a temporary cluster that no longer runs; `{words}` shows its failures"
+                )
+            if meant := nearmisses.hint(place.name, others):
+                raise CommandError(f"the embedded cluster {place.name} does not run ({hint}){meant}")
+            start = lifeline.up(place)
+            raise CommandError(f"the embedded cluster {place.name} does not run ({hint}); start it with `{start}`")
+        return place
+
+
+def _running() -> list[ClusterDirectory]:
+    return [place for place in places.all_places() if place.pid() is not None]
+
+
+def _on_this_machine() -> str:
+    """Return how to address a cluster of this machine, or how to start one."""
+    addresses = [place.words for place in _running()]
+    if not addresses:
+        return "or start a local cluster: `lws up`"
+    return f"or address {'the cluster' if len(addresses) == 1 else 'a cluster'} of this machine: {', '.join(addresses)}"

@@ -1,0 +1,78 @@
+"""`lws apply`: server-side apply of manifests; all documents are checked before the first is written."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import click
+
+from lwsctl.cli.applying.applier import DEFAULT_NAMESPACE, Applier, check_here, create_namespaces
+from lwsctl.cli.applying.idlekinds import without_unserved
+from lwsctl.cli.cluster.target import Session, Target
+from lwsctl.cli.errors import UsageError
+from lwsctl.cli.reading import manifestoptions
+from lwsctl.cli.reading.manifestoptions import manifest_arguments
+from lwsctl.cli.reading.manifests import Document, ordered
+from lwsctl.cli.rehearsal.imagenotes import notes
+from lwsctl.cli.views import formats
+from lwsctl.cli.views.terminal import say
+
+
+@click.command("apply")
+@manifest_arguments
+@manifestoptions.skip_unserved(default=False)
+@click.option("--create-namespace", is_flag=True, help="Create the namespaces of the objects if they do not exist.")
+@click.option(
+    "--dry-run",
+    type=click.Choice(["server", "client"]),
+    is_flag=False,
+    flag_value="server",
+    help="Do not persist changes. server validates the objects on the API server. client only parses the manifests.",
+)
+@click.option(
+    "--force-conflicts", is_flag=True, help="Take ownership of fields that conflict with other field managers."
+)
+@formats.output_option("Output format. Prints the applied objects instead of messages.")
+@click.pass_obj
+def command(target: Target, /, *, dry_run: str | None, force_conflicts: bool, form: str | None, **options: Any) -> None:
+    """Apply manifests. If the API server rejects one of the objects, none is applied."""
+    if form and dry_run:
+        raise UsageError("-o prints stored objects and cannot be combined with --dry-run")
+    create_namespace, skip = bool(options.pop("create_namespace")), bool(options.pop("skip_unserved"))
+    documents = ordered(manifestoptions.collect(options).load())
+    if dry_run == "client":
+        check_here(documents, target.namespace or DEFAULT_NAMESPACE)
+        say("\n".join(f"{document.title} accepted (dry run, without the API server)" for document in documents))
+        return
+
+    async def act(session: Session) -> None:
+        nonlocal documents
+        if skip:
+            documents, skipped = await without_unserved(session.client, documents)
+            say(*skipped, err=True)
+        created = await create_namespaces(session, documents) if create_namespace and not dry_run else []
+        say(*created, err=bool(form))
+        applier = Applier(session, force=force_conflicts, previous_lines=[line.partition(" (")[0] for line in created])
+        await applier.check(documents)
+        if dry_run:
+            say("\n".join(f"{document.title} accepted (dry run)" for document in documents))
+            return
+        say(*image_notes(target, documents), err=True)
+        lines = await applier.apply(documents)
+        if form:
+            click.echo(formats.filled(form, applier.stored, is_one=len(documents) == 1), nl=False)
+        else:
+            say("\n".join(lines))
+
+    target.run(act)
+
+
+def image_notes(target: Target, documents: Sequence[Document]) -> Iterator[str]:
+    """Yield notes on the images of the documents that the addressed cluster of this machine does not map."""
+    if target.local is None:
+        return
+    from lwsctl.cli.cluster import places
+    from lwsctl.cli.local import keptoptions
+
+    options = keptoptions.load(places.place(target.local))
+    if options and not options.stub:
+        yield from notes((document.object for document in documents), dict(options.images), is_typed=False)

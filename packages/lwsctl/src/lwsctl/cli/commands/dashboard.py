@@ -1,0 +1,163 @@
+"""`lws dashboard`: shows every group and rank in a browser, with problems and their causes, rollouts and logs."""
+
+import asyncio
+import webbrowser
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.serving.signals import until_stopped
+from leaderworkerset.api.resources import DISAGGREGATED_SETS
+from lwsctl import __version__
+from lwsctl.cli import targets
+from lwsctl.cli.cluster import recordings
+from lwsctl.cli.cluster.commandrunner import CommandRunner
+from lwsctl.cli.cluster.target import Target
+from lwsctl.cli.errors import UsageError
+from lwsctl.cli.sets.diagnoses import commands_of
+from lwsctl.cli.shell import completing
+from lwsctl.cli.views.terminal import say
+
+if TYPE_CHECKING:  # they import what `--help` does not need
+    from lwsctl.dashboard.livemodel import LiveModel
+    from lwsctl.dashboard.pages.header import ClusterIdentity
+    from lwsctl.dashboard.webserver import Dashboard
+
+EVERYTHING: Final = "."
+"""The value of --export without a name."""
+
+
+class DashboardRequest(Struct, frozen=True, kw_only=True):
+    """The content to serve, and its settings."""
+
+    everywhere: bool
+    port: int
+    opens_browser: bool
+    allows_actions: bool
+    listen: str | None
+
+
+@click.command("dashboard")
+@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Include all namespaces.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Port to listen on. Defaults to a free port."
+)
+@click.option(
+    "--browser/--no-browser",
+    "opens_browser",
+    default=True,
+    help="Open the dashboard in a browser. --no-browser only prints the link.",
+)
+@click.option(
+    "--allow-actions", "allows_actions", is_flag=True, help="Allow scaling, restarts and rollbacks from the dashboard."
+)
+@click.option(
+    "--listen",
+    metavar="ADDRESS",
+    help="Share the dashboard on this address (0.0.0.0 for all). Each user logs in with a token of the "
+    "cluster. Defaults to this machine only.",
+)
+@click.option(
+    "--export",
+    is_flag=False,
+    flag_value=EVERYTHING,
+    metavar="[LWS|SET]",
+    shell_complete=completing.names,
+    help="Print a static HTML page of one set, or of all sets, to standard output.",
+)
+@click.pass_obj
+def command(target: Target, /, *, export: str | None, **options: Any) -> None:
+    """Open a dashboard in a browser that shows groups, ranks, problems with their causes, rollouts and logs.
+
+    The dashboard listens on this machine until Ctrl-C, and the printed link can be used once. It uses your credentials
+    and is read-only unless --allow-actions is set. Each action shows its command and a dry run before it is executed.
+    With --listen, users log in with their own token. They see what you are permitted to read, and their actions use
+    their own permissions.
+    """
+    request = DashboardRequest(**options)
+    if export is not None and (request.allows_actions or request.port or request.listen):
+        raise UsageError("--export prints a file: it cannot be combined with --allow-actions, --port or --listen")
+    asyncio.run(_export(target, request, export) if export is not None else _serve(target, request))
+
+
+async def _export(target: Target, request: DashboardRequest, name: str) -> None:
+    from lwsctl.dashboard.address import Address, PageKind
+    from lwsctl.dashboard.exporting import exported
+    from lwsctl.dashboard.hub import Hub
+    from lwsctl.dashboard.livemodel import LiveModel, live
+
+    async with target.session() as session:
+        namespace = "" if request.everywhere else session.namespace
+        address = Address(kind=PageKind.NOW)
+        if name != EVERYTHING:
+            resource, _ = await targets.find_either(session, targets.whole(name, "dashboard --export"))
+            kind = PageKind.WHOLE if resource == DISAGGREGATED_SETS else PageKind.SET
+            address, namespace = Address(kind=kind, key=ObjectKey(session.namespace, name)), session.namespace
+        model = LiveModel(session.client, namespace, commands_of(session), read_episodes=recordings.of_sets(session))
+        async with live(model, session.lifeline):
+            click.echo(exported(model.picture, address, await Hub(model).facts(address)))
+
+
+async def _serve(target: Target, request: DashboardRequest) -> None:
+    from lwsctl.cli import logging
+    from lwsctl.dashboard.livemodel import LiveModel
+    from lwsctl.dashboard.pages.header import ClusterIdentity
+    from lwsctl.dashboard.webserver import opened
+
+    async with target.session(outlives=True) as session:
+        logging.configure_default(session.lifeline.log_level)
+        namespace = "" if request.everywhere else session.namespace
+
+        own = commands_of(session)
+        # The users of a shared dashboard have kubeconfigs of their own.
+        commands = own if request.listen is None else replace(own, lws="lws", kubectl="")
+        model = LiveModel(session.client, namespace, commands, read_episodes=recordings.of_sets(session))
+        session.on_renewal.append(model.relist)
+        about = ClusterIdentity(
+            cluster=session.cluster, context=session.context, user=session.user, version=__version__
+        )
+        if request.listen is not None:
+            await _share(model, target, request, about)
+            return
+        runner = CommandRunner(target.options()).run if request.allows_actions else None
+        async with opened(model, runner, request.port, about=about) as served:
+            with TemporaryDirectory(prefix="lws-dashboard-") as directory:
+                async with until_stopped() as stopped:
+                    await _announce(served, Path(directory), request)
+                    await stopped.wait()
+
+
+async def _share(model: "LiveModel", target: Target, request: DashboardRequest, about: "ClusterIdentity") -> None:
+    from kuberuntime.serving.bindaddresses import Address
+    from lwsctl.cli.cluster.tokenhost import TokenHost
+    from lwsctl.dashboard.webserver import shared
+
+    host = TokenHost(target.access(), model.namespace, allows_actions=request.allows_actions)
+    where = Address(request.listen or "", request.port)
+    async with shared(model, host, where, about) as served, until_stopped() as stopped:
+        say(
+            f"The dashboard listens on {Address(where.host, served.port)}; users log in with tokens. Press Ctrl-C to stop it."
+        )
+        await stopped.wait()
+
+
+async def _announce(served: "Dashboard", directory: Path, request: DashboardRequest) -> None:
+    """Print the link, and open it.
+
+    The browser gets the name of a private file that redirects to the link, because all users of the machine can see
+    command lines.
+    """
+    say(f"The dashboard is open for one browser: {served.link}")
+    say("Ctrl-C ends it.")
+    if not request.opens_browser:
+        return
+    path = directory / "open.html"
+    path.touch(mode=0o600)
+    path.write_text(f'<!doctype html><meta http-equiv="refresh" content="0; url={served.link}"><title>lws</title>')
+    if not await asyncio.to_thread(webbrowser.open, path.as_uri()):  # some browsers run in the terminal, and end late
+        say("No browser was found. Open the link manually.", err=True)

@@ -1,0 +1,184 @@
+"""`lws delete`: delete LeaderWorkerSets by name, or the objects of manifests, and wait for their deletion."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from kuberuntime import timeouts
+from kuberuntime.cache.informer import Informer
+from kuberuntime.client.requests import only
+from kuberuntime.errors import NotFoundError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
+from kuberuntime.plan import Propagation
+from lwsctl.cli import targets
+from lwsctl.cli.applying import idlegroups
+from lwsctl.cli.applying.kindlookup import Discovery, UnknownKindError
+from lwsctl.cli.cluster.target import Session, Target
+from lwsctl.cli.errors import CommandError, TimedOutError, UsageError
+from lwsctl.cli.reading import manifestoptions, manifests
+from lwsctl.cli.reading.manifestoptions import manifest_options
+from lwsctl.cli.reading.manifests import ordered
+from lwsctl.cli.sharedoptions import DRY, dry_run_option, timeout_option
+from lwsctl.cli.shell import completing
+from lwsctl.cli.views import formats
+from lwsctl.cli.views.progress import BETWEEN_LINES, ProgressLine
+from lwsctl.cli.views.terminal import say
+from lwsctl.cli.watchwarnings import following
+
+CASCADE: dict[str, Propagation] = {"background": "Background", "foreground": "Foreground", "orphan": "Orphan"}
+
+
+@click.command("delete")
+@click.argument("names", nargs=-1, metavar="[LWS|SET]...", shell_complete=completing.names)
+@manifest_options
+@click.option(
+    "--cascade",
+    type=click.Choice(list(CASCADE)),
+    default="background",
+    show_default=True,
+    help="Deletion propagation policy for dependent objects.",
+)
+@click.option(
+    "--wait/--no-wait",
+    "waits",
+    default=True,
+    show_default=True,
+    help="Wait until the objects are deleted before exiting.",
+)
+@dry_run_option("Show the objects to delete without deleting them.")
+@timeout_option("2m")
+@click.option(
+    "-o",
+    "--output",
+    "form",
+    type=click.Choice(["name"]),
+    help="Output format. name prints only the kind and the name of each object.",
+)
+@click.pass_obj
+def command(target: Target, /, names: tuple[str, ...], *, form: str | None, **options: Any) -> None:
+    """Delete LeaderWorkerSets, DisaggregatedSets or the objects of manifests."""
+    sources = manifestoptions.collect(options)
+    if bool(names) == bool(sources):
+        raise UsageError("specify either names or manifests with -f")
+    documents = ordered(sources.load()) if sources else []
+    cascade, waits, timeout = CASCADE[str(options["cascade"])], bool(options["waits"]), float(str(options["timeout"]))
+
+    async def act(session: Session) -> None:
+        objects, unknown = await _of_documents(session, documents)
+        objects += [await _of_name(session, name) for name in names]
+        if options["is_trial"]:
+            for resource, key in objects:
+                await _try(session, resource, key, form)
+            objects = []
+        for part in parts(objects):
+            deleted = [
+                (resource, key) for resource, key in part if await _delete(session, resource, key, cascade, form)
+            ]
+            if waits:
+                await until_gone(session, deleted, timeout)
+        if unknown:
+            raise CommandError("\n".join(unknown))
+
+    target.run(act)
+
+
+def parts(objects: Sequence[tuple[Resource, ObjectKey]]) -> list[list[tuple[Resource, ObjectKey]]]:
+    """Return the batches of a deletion: definitions last, since without them the end of their objects is not visible."""
+    definitions = [pair for pair in objects if pair[0] == CUSTOM_RESOURCE_DEFINITIONS]
+    return [[pair for pair in objects if pair not in definitions], definitions]
+
+
+async def _of_name(session: Session, name: str) -> tuple[Resource, ObjectKey]:
+    selection = targets.parse(name)
+    if selection.group is not None:
+        raise UsageError(
+            f"lws delete takes a LeaderWorkerSet, not a group: `{session.lws} restart {name}` recreates it"
+        )
+    resource, obj = await targets.find_either(session, selection.name)
+    return resource, meta.key(obj)
+
+
+async def _of_documents(
+    session: Session, documents: Sequence[manifests.Document]
+) -> tuple[list[tuple[Resource, ObjectKey]], list[str]]:
+    """Return the objects to delete, and a note on each object of an unserved kind, which cannot exist."""
+    discovery = Discovery(session.client)
+    objects: list[tuple[Resource, ObjectKey]] = []
+    unknown: list[str] = []
+    for document in reversed(documents):
+        try:
+            objects.append(await _of_document(session, discovery, document))
+        except UnknownKindError as error:
+            if why := idlegroups.reason(document.object["apiVersion"]):  # skipped when it was applied, too
+                say(f"skipping {document.title}: {why}", err=True)
+                continue
+            unknown.append(document.message(str(error)))
+    return objects, unknown
+
+
+async def _of_document(
+    session: Session, discovery: Discovery, document: manifests.Document
+) -> tuple[Resource, ObjectKey]:
+    resource = await discovery.resource_of(document.object)
+    metadata = document.object["metadata"]
+    if not metadata.get("name"):
+        raise CommandError(f"{document.place}: metadata.name: Required value: an object is deleted by its name")
+    namespace = (metadata.get("namespace") or session.namespace) if resource.namespaced else ""
+    return resource, ObjectKey(namespace, metadata["name"])
+
+
+def _say_deleted(resource: Resource, key: ObjectKey, form: str | None, dry: str = "") -> None:
+    if form == "name":
+        say(formats.title(resource.api_version, resource.kind, key.name))
+    else:
+        say(f"{resource.kind.lower()}/{key.name} deleted{dry}")
+
+
+def _say_gone(resource: Resource, key: ObjectKey, form: str | None) -> None:
+    say(f"{resource.kind.lower()}/{key.name} was gone already", err=form == "name")
+
+
+async def _try(session: Session, resource: Resource, key: ObjectKey, form: str | None) -> None:
+    if await session.client.find(resource, key) is None:
+        _say_gone(resource, key, form)
+    else:
+        _say_deleted(resource, key, form, DRY)
+
+
+async def _delete(
+    session: Session, resource: Resource, key: ObjectKey, propagation: Propagation, form: str | None
+) -> bool:
+    """Delete an object and print that; return whether it existed."""
+    try:
+        await session.client.delete(resource, key, propagation=propagation)
+    except NotFoundError:
+        _say_gone(resource, key, form)
+        return False
+    _say_deleted(resource, key, form)
+    return True
+
+
+async def until_gone(session: Session, objects: Sequence[tuple[Resource, ObjectKey]], timeout: float) -> None:
+    """Wait for the deletion of every object; an error names the objects that remain after `timeout` seconds."""
+    progress = ProgressLine(between=BETWEEN_LINES)
+    try:
+        for resource, key in objects:
+            progress.show(f"waiting for the deletion of {resource.kind.lower()}/{key.name}")
+            await _until_gone(session, resource, key, timeout)
+    finally:
+        progress.clear()
+
+
+async def _until_gone(session: Session, resource: Resource, key: ObjectKey, timeout: float) -> None:
+    informer = Informer(session.client, only(resource, key))
+    try:
+        async with timeouts.within(timeout), following(informer, session.lifeline) as objects:
+            await objects.until(lambda: None if informer.store.list() else True)
+    except TimeoutError as error:
+        obj = informer.store.get(key) or {}
+        finalizers = meta.metadata(obj).get("finalizers")
+        reason = f": held by finalizers {', '.join(finalizers)}" if finalizers else ""
+        raise TimedOutError(f"{resource.kind.lower()}/{key.name} is still there after {timeout:g} s{reason}") from error

@@ -1,0 +1,152 @@
+"""`lws exec`: run a command in a rank, with its standard streams, and exit with its exit code."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
+
+import click
+import msgspec
+
+from kuberuntime.client import channels
+from kuberuntime.client.channels import Channels
+from kuberuntime.errors import KubeError, NotFoundError
+from kuberuntime.objects import meta, podstate
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS
+from lwsctl.cli import targets
+from lwsctl.cli.cluster.target import Session, Target
+from lwsctl.cli.copying.transfer import RankContainer
+from lwsctl.cli.errors import CommandError
+from lwsctl.cli.sharedoptions import container_option, say_choice
+from lwsctl.cli.shell import completing
+from lwsctl.cli.views.terminal import say
+from lwsctl.views.podcontainers import default_container
+
+PIECE = 32 * 1024
+
+KILLED = 128 + 9
+"""The exit code of a killed command, also after the end of its pod or cluster."""
+
+
+@click.command("exec")
+@container_option
+@click.option("-i", "--stdin", "passes_input", is_flag=True, help="Pass standard input to the container.")
+@click.option("-t", "--tty", "terminal", is_flag=True, help="Allocate a terminal (TTY) for the command.")
+@click.argument("name", metavar="LWS[/GROUP[/RANK]]", shell_complete=completing.names)
+@click.argument("words", nargs=-1, required=True, metavar="[--] COMMAND [ARG]...")
+@click.pass_obj
+def command(target: Target, /, name: str, words: tuple[str, ...], container: str | None, **flags: bool) -> int:
+    """Execute a command in a rank. The rank defaults to the leader, and the group to group 0."""
+    selection = targets.parse(name)
+    has_terminal = flags["terminal"] and sys.stdin.isatty()
+    if has_terminal and not hasattr(signal, "SIGWINCH"):
+        raise CommandError(f"-t: a terminal of {sys.platform} is not supported: omit -t, or use `kubectl exec -it`")
+
+    async def act(session: Session) -> int:
+        pod = await targets.one_pod(session, selection)
+        say_choice([pod], container)
+        rank = RankContainer(session, pod, container or default_container(pod))
+        opened = rank.opened(words, with_input=flags["passes_input"], has_terminal=flags["terminal"])
+        with raw_terminal() if has_terminal else contextlib.nullcontext():
+            code = await converse(opened, passes_input=flags["passes_input"], has_terminal=has_terminal)
+        if code == KILLED:
+            say(f"{meta.name(pod)}: the command was killed (exit code {code}){await cause(session, pod)}", err=True)
+        return code
+
+    return target.run(act)
+
+
+async def cause(session: Session, pod: JSONObject) -> str:
+    """Return why a command was killed, if its pod or its cluster has ended."""
+    try:
+        current = await session.client.get(PODS, meta.key(pod))
+    except NotFoundError:
+        return f": pod {meta.name(pod)} is gone"
+    except KubeError as error:
+        return f": {error}"
+    is_over = meta.is_deleting(current) or meta.uid(current) != meta.uid(pod) or podstate.has_ended(current)
+    return f": pod {meta.name(pod)} has ended" if is_over else ""
+
+
+async def converse(opened: AbstractAsyncContextManager[Channels], *, passes_input: bool, has_terminal: bool) -> int:
+    """Pass bytes in both directions until the command has ended; return its exit code."""
+    async with opened as streams:
+        with resize_with_window(streams) if has_terminal else contextlib.nullcontext():
+            if has_terminal:
+                await tell_size(streams)  # before the first key, since its effect may depend on it
+            sender = asyncio.create_task(send_input(streams)) if passes_input else None
+            try:
+                return await receive_output(streams)
+            finally:
+                if sender:
+                    sender.cancel()
+
+
+async def receive_output(streams: Channels) -> int:
+    """Print the output of the command; return its exit code."""
+    outputs = {channels.STDOUT: sys.stdout.buffer, channels.STDERR: sys.stderr.buffer}
+    while piece := await streams.receive():
+        channel, data = piece
+        if channel == channels.STATUS:
+            return channels.exit_code(data)
+        if channel in outputs:
+            outputs[channel].write(data)
+            outputs[channel].flush()
+    raise CommandError("the connection was closed before the command exited")
+
+
+async def send_input(streams: Channels) -> None:
+    """Pass on standard input until its end."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader()
+    try:
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    except (ValueError, OSError):  # a regular file, or any input on Windows: a thread reads it
+        while piece := await asyncio.to_thread(sys.stdin.buffer.read1, PIECE):  # type: ignore[union-attr]
+            await streams.send(channels.STDIN, piece)
+    else:
+        while piece := await reader.read(PIECE):
+            await streams.send(channels.STDIN, piece)
+    await streams.close_stream(channels.STDIN)
+
+
+@contextmanager
+def raw_terminal() -> Iterator[None]:
+    """Pass every key to the command; restore the terminal after it."""
+    import termios  # Windows lacks both
+    import tty
+
+    before = termios.tcgetattr(sys.stdin)
+    tty.setraw(sys.stdin, termios.TCSADRAIN)  # keys that were typed already are for the command
+    try:
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+
+
+async def tell_size(streams: Channels) -> None:
+    """Send the command the size of the terminal of standard input (COLUMNS may belong to another terminal)."""
+    size = os.get_terminal_size(sys.stdin.fileno())
+    await streams.send(channels.RESIZE, msgspec.json.encode({"Width": size.columns, "Height": size.lines}))
+
+
+@contextmanager
+def resize_with_window(streams: Channels) -> Iterator[None]:
+    """Send the command the size of the terminal whenever it changes."""
+    loop = asyncio.get_running_loop()
+    tasks: set[asyncio.Task[None]] = set()
+
+    def tell() -> None:
+        task = loop.create_task(tell_size(streams))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    loop.add_signal_handler(signal.SIGWINCH, tell)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGWINCH)

@@ -1,0 +1,160 @@
+"""`lws explain`: why a LeaderWorkerSet, a group or a rank is not in its desired state, and what to do next."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import click
+
+from kuberuntime.client.requests import Selection as Query
+from kuberuntime.clock import SystemClock
+from kuberuntime.errors import APIError
+from kuberuntime.objects import meta, selectors
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS, SERVICES
+from leaderworkerset.api import labels
+from leaderworkerset.api.episode import Episode
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.decisions.serviceselection import UNRESOLVED, is_service_settled, service_selects
+from lwsctl.cli import sharedoptions, targets
+from lwsctl.cli.cluster import recordings
+from lwsctl.cli.cluster.target import Session, Target
+from lwsctl.cli.errors import UsageError
+from lwsctl.cli.sets.diagnoses import explain, survey
+from lwsctl.cli.shell import completing
+from lwsctl.cli.views import episodetable, output
+from lwsctl.cli.views.terminal import say, say_states
+from lwsctl.diagnosis.diagnose import worst
+from lwsctl.diagnosis.document import document, headline, lines, overview
+from lwsctl.diagnosis.finding import Diagnosis
+from lwsctl.views.health.verdict import AS_DESIRED, Verdict
+from lwsctl.views.selection import Selection
+
+MOST_SERVICES: Final = 20
+"""The maximum number of Services whose pods are read."""
+
+EXIT_CODES: Final = {
+    Verdict.HEALTHY: 0,
+    Verdict.COMPLETE: 0,
+    Verdict.PROGRESSING: 3,
+    Verdict.STARTING: 3,
+    Verdict.STUCK: 4,
+    Verdict.CRASHING: 4,
+    Verdict.UNKNOWN: 5,
+    Verdict.UNREAD: 5,
+}
+"""The exit codes by verdict, for scripts; 1 and 2 are errors, as in every command."""
+
+
+@click.command("explain")
+@click.argument("name", metavar="[LWS[/GROUP[/RANK]]|SET]", required=False, shell_complete=completing.names)
+@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Include all namespaces.")
+@click.option("-l", "--selector", default="", metavar="LABELS", help="Label selector to filter objects.")
+@click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Output format. Defaults to text.")
+@sharedoptions.node_patience_option
+@click.pass_obj
+def command(target: Target, name: str | None, *, everywhere: bool, selector: str, form: str | None) -> int:
+    """Explain why a LeaderWorkerSet, a group or a rank is not ready: the root cause, its evidence, and the next step.
+
+    For a DisaggregatedSet, the cause is its own, or the cause of the LeaderWorkerSet in the worst state. Without a
+    name, all objects in the namespace are explained, ordered by urgency. Healthy objects are summarized in one line.
+
+    Exit codes: 0 healthy or complete, 3 progressing or starting, 4 stuck or crashing until a user acts, 5 not ready
+    without a known cause. The object in the worst state determines the code. For cause codes see
+    docs/reference/causes.md.
+    """
+    if name and (everywhere or selector):
+        raise UsageError("a name cannot be combined with --all-namespaces or --selector")
+    selection = targets.parse(name) if name else None
+
+    async def act(session: Session) -> tuple[list[Diagnosis], list[str]]:
+        namespace = "" if everywhere else session.namespace
+        say(*await service_notes(session, namespace, selection.name if selection else ""), err=True)
+        if selection is None:
+            diagnoses = await survey(session, namespace, selector)
+            if not diagnoses:
+                say(await targets.nothing_found(session, namespace, selector), err=True)
+            return diagnoses, []
+        diagnoses = await explain(session, selection)
+        episodes = [] if form else await episodes_of(session, selection, worst(diagnoses))
+        is_quoted = any(diagnosis.is_of_record for diagnosis in diagnoses)
+        return diagnoses, failure_lines(session, episodes, is_quoted=is_quoted) if episodes else []
+
+    diagnoses, last_failure = target.run(act)
+    if form is None:
+        say_states(*(render(diagnoses) if selection else overview(diagnoses, with_namespace=everywhere)), *last_failure)
+    else:
+        value = document(diagnoses)
+        click.echo(output.as_json(value) if form == "json" else output.as_yaml(value))
+    if not diagnoses:
+        return 0
+    return EXIT_CODES[worst(diagnoses).verdict]
+
+
+async def episodes_of(session: Session, selection: Selection, diagnosis: Diagnosis) -> Sequence[Episode]:
+    """Return the recorded failures of unhealthy objects, if no failed container shows the last one.
+
+    The result is empty on clusters that record no failures.
+    """
+    if diagnosis.verdict in AS_DESIRED or not (diagnosis.log is None or diagnosis.is_of_record):
+        return []
+    try:
+        return await recordings.of_session(session, session.namespace, selection)
+    except APIError:  # what was found does not depend on it
+        return []
+
+
+def failure_lines(session: Session, episodes: Sequence[Episode], *, is_quoted: bool) -> list[str]:
+    """Return lines about the last recorded failure; only the command that shows it, if its log is quoted already."""
+    lines = episodetable.brief(episodes[-1], SystemClock().now(), session.lws)
+    return lines[-1:] if is_quoted else ["", *lines]
+
+
+async def service_notes(session: Session, namespace: str, name: str) -> list[str]:
+    """Return a note on each Service of LeaderWorkerSets that matches no pod, or gives its pods no names.
+
+    A set that is scaled to zero has no pods to match. With a name, only Services of that set are checked. The result is
+    empty if Services, pods or LeaderWorkerSets may not be read.
+    """
+    notes = []
+    try:
+        services = (await session.client.list(SERVICES, namespace=namespace)).items
+        sets = (await session.client.list(LEADERWORKERSETS, namespace=namespace)).items if services else []
+        empty = [lws for lws in sets if meta.spec(lws).get("replicas") == 0]
+        own = [lws for lws in sets if not name or meta.name(lws) == name]
+        others = [
+            service
+            for service in services
+            if not meta.controller_of(service) and any(is_meant(service, lws) for lws in own)
+        ]
+        for service in others[:MOST_SERVICES]:
+            if not is_service_settled(service) and any(meta.key(service) == meta.key(lws) for lws in own):
+                notes.append(f"note: {UNRESOLVED.format(name=meta.key(service))}")
+            if any(
+                meta.namespace(lws) == meta.namespace(service) and service_selects(meta.spec(service)["selector"], lws)
+                for lws in empty
+            ):
+                continue
+            selector = selectors.format_labels(meta.spec(service)["selector"])
+            if not (await session.client.list_page(Query(PODS, meta.namespace(service), selector), limit=1)).items:
+                notes.append(
+                    f"note: Service {meta.key(service)}: spec.selector {selector} selects no pods, so it has no endpoints"
+                )
+    except APIError:
+        return []
+    return notes
+
+
+def is_meant(service: JSONObject, lws: JSONObject) -> bool:
+    """Return whether a Service is for the pods of a LeaderWorkerSet: its selector shares a label with them."""
+    selector: dict[str, str] = meta.spec(service).get("selector") or {}
+    template = meta.spec(lws).get("leaderWorkerTemplate") or {}
+    pods = [template.get(name) or {} for name in ("leaderTemplate", "workerTemplate")]
+    own = {(labels.NAME, meta.name(lws)), *(pair for pod in pods for pair in meta.labels(pod).items())}
+    return meta.namespace(service) == meta.namespace(lws) and bool(own & set(selector.items()))
+
+
+def render(diagnoses: list[Diagnosis]) -> list[str]:
+    """Return the text: the worst diagnosis in full, and one line for each other diagnosis."""
+    first = worst(diagnoses)
+    others = [f"  {headline(diagnosis)}" for diagnosis in diagnoses if diagnosis is not first]
+    return [*lines(first), *(["", "Others:", *others] if others else [])]

@@ -1,0 +1,310 @@
+"""`lws get`: LeaderWorkerSets by group and rank, DisaggregatedSets with their parts, and why ranks are not ready."""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+import click
+from msgspec.structs import replace
+
+from kuberuntime.client.client import Client
+from kuberuntime.clock import Clock, SystemClock
+from kuberuntime.errors import APIError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from lwsctl.cli import targets
+from lwsctl.cli.cluster.target import Session, Target
+from lwsctl.cli.errors import UsageError
+from lwsctl.cli.process import collection
+from lwsctl.cli.sets.shown import QUOTED, GetRequest, Seen, cut, observe, say_if_empty
+from lwsctl.cli.shell import completing
+from lwsctl.cli.views import formats, live, livetable, output, tables, terminal
+from lwsctl.cli.views.formats import OutputFormat
+from lwsctl.cli.views.terminal import say, say_states
+from lwsctl.observation.podlogs import silent_lines
+from lwsctl.views import changes
+from lwsctl.views.changes import ViewSubject
+from lwsctl.views.disaggregation import SetView
+from lwsctl.views.document import document, without_managed_fields
+from lwsctl.views.groups import View
+from lwsctl.views.health.crashes import is_failing
+from lwsctl.views.rankcolumns import NO_COLUMNS, RankColumns
+
+FORMATS = OutputFormat("wide", "view", "view-yaml", "json", "yaml", "name")
+VIEWS = {"view": output.as_json, "view-yaml": output.as_yaml}
+TABLES = (None, "wide")
+
+
+@click.command("get")
+@click.argument("names", nargs=-1, metavar="[LWS[/GROUP[/RANK]]|SET]...", shell_complete=completing.names)
+@click.option("-o", "--output", "form", type=FORMATS, help="Output format. Defaults to a table.")
+@click.option("-w", "--watch", "watches", is_flag=True, help="Watch for changes after listing the objects.")
+@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Include all namespaces.")
+@click.option("-l", "--selector", default="", metavar="LABELS", help="Label selector to filter objects.")
+@click.option(
+    "--show-managed-fields",
+    "managed_fields",
+    is_flag=True,
+    help="Keep managedFields when printing objects as json, yaml or view.",
+)
+@click.option("--not-ready", "not_ready", is_flag=True, help="Show only ranks that are not ready, with the reason.")
+@click.option(
+    "--ranks", "every_rank", is_flag=True, help="Show each rank in its own row, even if there are more than ten groups."
+)
+@click.pass_obj
+def command(target: Target, /, names: tuple[str, ...], *, watches: bool, **options: Any) -> None:
+    """Display LeaderWorkerSets by group and rank, and DisaggregatedSets with their LeaderWorkerSets.
+
+    If there are more than ten groups, groups in the same state share a row, and unready groups are listed first.
+    Without a name, if there are more than ten LeaderWorkerSets, each is shown in a single row. Unready sets are listed
+    first, with the reason. With --watch, the name of a DisaggregatedSet selects its LeaderWorkerSets.
+
+    The format wide adds nodes, addresses, revisions, GPUs, and the usage shown by `lws top`. With --watch, usage is not
+    shown.
+
+    The formats json, yaml, name, jsonpath and custom-columns print API objects, as in kubectl. For a group or a rank,
+    these are its pods. The format view prints groups and ranks as JSON, with the reasons shown in the table.
+    """
+    request = GetRequest(tuple(targets.parse(name) for name in names), **options)
+    if request.selections and (request.everywhere or request.selector):
+        raise UsageError("names cannot be combined with --all-namespaces or --selector")
+    if watches and request.form == "name":
+        raise UsageError("--watch cannot be combined with -o name: names do not change")
+    if watches and request.managed_fields:
+        raise UsageError("--watch cannot be combined with --show-managed-fields: a watch does not read them")
+    if request.form in formats.OBJECTS[:2] and request.not_ready:
+        raise UsageError(f"-o {request.form} prints objects, not ranks: omit --not-ready, or use -o view")
+    if formats.is_template(request.form) or (request.form in formats.OBJECTS[:2] and not watches):
+        if watches or request.not_ready:
+            raise UsageError(f"-o {request.form} prints objects once: omit --watch and --not-ready")
+        asyncio.run(show_objects(target, request, str(request.form)))
+        return
+    asyncio.run(watch(target, request) if watches else show(target, request))
+
+
+async def show(target: Target, request: GetRequest) -> None:
+    """Print the current state."""
+    async with target.session() as session:
+        with collection.put_off():
+            seen = await observe(session, request)
+        shows_groups = request.form in TABLES and not request.table.is_brief(len(seen.shown))
+        quoted = await quotations(session.client, seen.shown) if shows_groups else []
+        show_lines = say_states if request.form in TABLES else say
+        usage = await usage_of(seen, request.namespace(session)) if request.form == "wide" else NO_COLUMNS
+        show_lines(*render(seen.shown, request, seen.sets, terminal.columns(sys.stdout), usage), *quoted)
+        if request.form in TABLES:
+            if not shows_groups:
+                say(
+                    f"`{session.lws} get NAME` shows groups and ranks of one, --not-ready all that are not ready",
+                    err=True,
+                )
+            say(*seen.behind, err=True)
+            await say_causes(session, seen, request)
+        await say_if_empty(session, seen, request)
+
+
+async def usage_of(seen: Seen, namespace: str) -> RankColumns:
+    """Return what the ranks use; no columns if the cluster serves no metrics of pods, or the user may not read them."""
+    from lwsctl.diagnosis import loads
+
+    try:
+        metrics = await seen.lists.all(loads.metrics_of(namespace))
+    except APIError:
+        return NO_COLUMNS
+    return loads.columns(seen.shown, loads.by_pod(metrics), SystemClock().now())
+
+
+async def show_objects(target: Target, request: GetRequest, form: str) -> None:
+    """Print the result of a template: of one named object, otherwise of the list of objects."""
+    async with target.session() as session:
+        objects: list[JSONObject] = []
+        for selection in request.selections:
+            if selection.group is None:
+                objects.append((await targets.find_either(session, selection.name))[1])
+            else:
+                objects += await targets.pods_of(session, selection)
+        if not request.selections:
+            listing = await targets.all_of(session, "" if request.everywhere else session.namespace, request.selector)
+            objects += [*listing.sets, *listing.leaderworkersets]
+    is_one = [selection.group is None or selection.rank is not None for selection in request.selections] == [True]
+    click.echo(formats.filled(form, objects, is_one=is_one, managed_fields=request.managed_fields), nl=False)
+
+
+async def say_causes(session: Session, seen: Seen, request: GetRequest) -> None:
+    """Print the causes of the first stuck sets on standard error, like `lws explain`, and count the others."""
+    from lwsctl.cli.sets import diagnoses  # the whole catalogue of causes: only for sets that are not ready
+
+    now = SystemClock().now()
+    unready = [view for view in seen.shown if not view.is_ready or is_failing(view, now)]
+    sets, waiting = [whole for whole in seen.sets if not whole.is_ready][:QUOTED], unready[:QUOTED]
+    if not waiting and not sets:
+        return
+    keys = {view.key for view in waiting}
+    whole = [view for view in seen.whole if view.key in keys]
+    namespace = "" if request.everywhere else session.namespace
+    say(*await diagnoses.notes(session, seen.lists, namespace, sets, whole), err=True)
+    where = " -A" if request.everywhere else f" -n {session.namespace}"
+    if more := len(unready) - len(waiting):
+        say(
+            f"{more} more {'is' if more == 1 else 'are'} not ready; `{session.lws} explain{where}` explains all",
+            err=True,
+        )
+
+
+async def quotations(client: Client, views: Sequence[View]) -> list[str]:
+    """Return the last lines of a failed rank of each set, if its pod does not show them."""
+    return [line for text in await silent_lines(client, views, QUOTED) for line in ("", *text.splitlines())]
+
+
+async def watch(target: Target, request: GetRequest) -> None:
+    """Print the current state, and then the changes."""
+    from lwsctl.cli.watchwarnings import following
+    from lwsctl.observation.following import AllSets
+
+    screen = watcher(request)
+    async with target.session() as session:
+        for selection in request.selections:
+            await targets.find_either(session, selection.name)
+        everything = AllSets(session.client, "" if request.everywhere else session.namespace, request.selector)
+        try:
+            async with following(*everything.all, session.lifeline) as objects:
+                await objects.until(lambda: screen.update(cut(everything.views(), request)), every=screen.refresh)
+        finally:
+            screen.close()
+
+
+def watcher(request: GetRequest) -> "Watcher":
+    """Return the watcher for the output format: on a terminal a table that is redrawn, elsewhere lines."""
+    if request.form in VIEWS:
+        return ViewWatcher(request.form)
+    if request.form in {"json", "yaml"}:
+        return ObjectWatcher(request.form)
+    if terminal.is_colored(sys.stdout):
+        return live.TerminalDisplay(with_namespace=request.everywhere)
+    return LineWatcher(request)
+
+
+class Watcher(Protocol):
+    """Shows views after each change, and every `refresh` seconds to update ages."""
+
+    refresh: float | None
+
+    def update(self, views: Sequence[View]) -> None:
+        """Show the current views."""
+
+    def close(self) -> None:
+        """Finish the output."""
+
+
+class ViewWatcher:
+    """Prints the view per change: JSON on one line each, YAML with a separator."""
+
+    refresh: float | None = None
+
+    def __init__(self, form: str) -> None:
+        self._form = form
+
+    def update(self, views: Sequence[View]) -> None:
+        """Print a document."""
+        value = document(views)
+        click.echo(output.as_json_line(value) if self._form == "view" else f"---\n{output.as_yaml(value)}")
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to finish."""
+
+
+class ObjectWatcher:
+    """Prints each LeaderWorkerSet when it changes: JSON on one line, YAML with a separator."""
+
+    refresh: float | None = None
+
+    def __init__(self, form: str) -> None:
+        self._form = form
+        self._shown: dict[str, str] = {}
+
+    def update(self, views: Sequence[View]) -> None:
+        """Print the objects that changed."""
+        versions = {str(meta.uid(view.object)): str(meta.resource_version(view.object)) for view in views}
+        for view in views:
+            uid = meta.uid(view.object)
+            if versions[uid] != self._shown.get(uid):
+                obj = without_managed_fields(view.object)
+                click.echo(output.as_json_line(obj) if self._form == "json" else f"---\n{output.as_yaml(obj)}")
+        self._shown = versions
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to finish."""
+
+
+class LineWatcher:
+    """Prints the tables, then the changes: at most one line a second for each LeaderWorkerSet or group.
+
+    A LeaderWorkerSet of more than ten groups has one line for all groups with the same change.
+    """
+
+    refresh: float | None = live.REFRESH
+
+    def __init__(self, request: GetRequest, clock: Clock | None = None) -> None:
+        self._request = request
+        self._clock = clock or SystemClock()
+        self._views: Sequence[View] = ()
+        self._shown: dict[str, ViewSubject] | None = None
+        self._last: dict[str, datetime] = {}
+
+    def update(self, views: Sequence[View]) -> None:
+        """Print the changes, except for subjects that had a line within the last second."""
+        self._views = views
+        if self._shown is None:
+            self._shown = self._subjects()
+            say(*render(views, self._request))
+        else:
+            self._print(self._shown, live.BETWEEN_LINES)
+
+    def close(self) -> None:
+        """Print the delayed lines."""
+        if self._shown is not None:
+            self._print(self._shown, timedelta())
+
+    def _print(self, previous: dict[str, ViewSubject], distance: timedelta) -> None:
+        now, current = self._clock.now(), self._subjects()
+        self._last = {pace: then for pace, then in self._last.items() if now - then < distance}
+        new, known = changes.lines(previous, current, self._last), previous | current
+        say(*changes.shared(new, known, now))
+        waiting = {name: subject for name, subject in previous.items() if subject.pace in self._last}
+        self._shown = {name: subject for name, subject in current.items() if subject.pace not in self._last} | waiting
+        self._last |= {known[name].pace: now for name in new}
+
+    def _subjects(self) -> dict[str, ViewSubject]:
+        return changes.subjects(self._views, self._clock.now(), with_namespace=self._request.everywhere)
+
+
+def names_of(view: View, request: GetRequest) -> list[str]:
+    """Return `RESOURCE/NAME` of a LeaderWorkerSet, or of its pods if only groups or ranks were named."""
+    parts = [selection.group for selection in request.selections if selection.name == view.name]
+    if not parts or None in parts:
+        return [f"leaderworkerset.leaderworkerset.x-k8s.io/{view.name}"]
+    return [f"pod/{rank.pod}" for group in view.groups for rank in group.ranks if rank.object is not None]
+
+
+def render(
+    views: Sequence[View],
+    request: GetRequest,
+    sets: Sequence[SetView] = (),
+    columns: int | None = None,
+    usage: RankColumns = NO_COLUMNS,
+) -> list[str]:
+    """Return the lines in the chosen format; a table that is wider than `columns` has its reasons below the rows."""
+    form = request.form
+    if form in VIEWS:
+        return [VIEWS[form](document(views, sets, managed_fields=request.managed_fields))]
+    if form == "name":
+        whole_sets = (f"disaggregatedset.disaggregatedset.x-k8s.io/{whole.name}" for whole in sets)
+        return [*dict.fromkeys([*whole_sets, *(name for view in views for name in names_of(view, request))])]
+    now = SystemClock().now()
+    below = tables.tables(views, now, replace(request.table, usage=usage))
+    if columns is not None and form is None and not request.shows_ranks and max(map(len, below), default=0) > columns:
+        below = livetable.lines(views, now, livetable.Size(columns), with_namespace=request.everywhere)[1:]
+    above = tables.set_tables(sets, now, with_namespace=request.everywhere, is_brief=request.table.is_brief(len(sets)))
+    return [*above, "", *below] if above and below else [*above, *below]

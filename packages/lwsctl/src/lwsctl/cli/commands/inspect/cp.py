@@ -1,0 +1,174 @@
+"""`lws cp`: copy files and directories to ranks, or from them, by group and rank."""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+import click
+from msgspec import Struct
+
+from kuberuntime.objects import meta
+from lwsctl.cli import targets
+from lwsctl.cli.cluster.target import Session, Target
+from lwsctl.cli.copying import archive, transfer
+from lwsctl.cli.copying.transfer import RankContainer
+from lwsctl.cli.errors import CommandError, UsageError
+from lwsctl.cli.sharedoptions import container_option
+from lwsctl.cli.views.terminal import say
+from lwsctl.views.podcontainers import default_container
+from lwsctl.views.selection import Selection
+from lwsctl.views.wording import counted
+
+REMOTE: Final = re.compile(r"([a-z0-9][-a-z0-9.]*(?:/[a-z0-9]+){0,2}):(.+)", re.DOTALL)
+
+
+class Remote(Struct, frozen=True):
+    """A path in the selected ranks."""
+
+    selection: Selection
+    path: str
+
+    @property
+    def name(self) -> str:
+        """Return the last part of the path."""
+        return PurePosixPath(self.path).name
+
+    @property
+    def parent(self) -> str:
+        """Return the directory of the path."""
+        return str(PurePosixPath(self.path).parent)
+
+
+def parse(words: str) -> Remote | str:
+    """Read one argument; a path without an address and colon is on this machine.
+
+    >>> parse("web/0/1:/tmp/a"), parse("./web:a")
+    (Remote(selection=Selection(name='web', group=0, rank=1), path='/tmp/a'), './web:a')
+    """
+    match = REMOTE.fullmatch(words)
+    return Remote(targets.parse(match[1]), match[2]) if match else words
+
+
+class Upload(Struct, frozen=True):
+    """Files of this machine, and their destination in ranks."""
+
+    sources: tuple[str, ...]
+    to: Remote
+
+
+class Download(Struct, frozen=True):
+    """Paths in ranks, and their destination on this machine."""
+
+    sources: tuple[Remote, ...]
+    to: str
+
+
+def direction(words: tuple[str, ...]) -> Upload | Download:
+    """Return the direction of the copy; exactly one side is in ranks."""
+    *sources, to = map(parse, words)
+    if not sources:
+        raise UsageError(
+            "specify a source and a destination: lws cp FILE... web/0/1:/tmp, or lws cp web/0/1:/tmp/FILE ."
+        )
+    local = tuple(source for source in sources if isinstance(source, str))
+    remote = tuple(source for source in sources if isinstance(source, Remote))
+    if isinstance(to, Remote) and not remote:
+        return Upload(local, to)
+    if isinstance(to, str) and not local:
+        if nameless := next((source.path for source in remote if source.name in {"", ".."}), None):
+            raise UsageError(f"{nameless!r} has no file name: specify a file or a directory")
+        return Download(remote, to)
+    raise UsageError("specify a rank (LWS/GROUP/RANK:PATH) as either the source or the destination, not both")
+
+
+AT_ONCE: Final = 8
+"""The number of ranks that are written concurrently."""
+
+
+@click.command("cp")
+@container_option
+@click.argument("words", nargs=-1, required=True, metavar="SOURCE... DESTINATION")
+@click.pass_obj
+def command(target: Target, words: tuple[str, ...], container: str | None) -> None:
+    """Copy files and directories from this machine to ranks (LWS[/GROUP[/RANK]]:PATH), or from ranks to this machine.
+
+    If the rank is omitted, files are copied to all ranks of the group. If the group is also omitted, they are copied to
+    all ranks. Files copied from several ranks are stored in one directory per pod. The container must include the `tar`
+    executable.
+    """
+    copy = direction(words)
+    for source in copy.sources if isinstance(copy, Upload) else ():
+        if not Path(source).exists():
+            raise CommandError(f"{source}: no such file or directory")
+
+    async def act(session: Session) -> None:
+        if isinstance(copy, Upload):
+            await upload(session, copy, container)
+        else:
+            await download(session, copy, container)
+
+    target.run(act)
+
+
+async def ranks_of(session: Session, remote: Remote, container: str | None) -> list[RankContainer]:
+    """Return the containers of an address."""
+    pods = await targets.pods_of(session, remote.selection)
+    return [RankContainer(session, pod, container or default_container(pod)) for pod in pods]
+
+
+async def upload(session: Session, copy: Upload, container: str | None) -> None:
+    """Copy every source to every rank, some concurrently; errors are reported after all attempts."""
+    ranks = await ranks_of(session, copy.to, container)
+    gate = asyncio.Semaphore(AT_ONCE)
+
+    async def copy_to(rank: RankContainer) -> None:
+        async with gate:
+            await upload_to(rank, copy)
+
+    results = await asyncio.gather(*map(copy_to, ranks), return_exceptions=True)
+    failed = [error for error in results if error is not None]
+    for error in failed:
+        if not isinstance(error, CommandError) or len(failed) == len(ranks) == 1:
+            raise error
+        say(f"error: {error}", err=True)
+    if failed:
+        raise CommandError(f"{len(failed)} of {counted(len(ranks), 'rank')} did not receive the files")
+    say(f"copied to {counted(len(ranks), 'rank')}")
+
+
+async def upload_to(rank: RankContainer, copy: Upload) -> None:
+    """Copy the sources to one rank: into the path if it is a directory, else under the path's name."""
+    path = copy.to.path
+    is_directory = path.endswith("/") or len(copy.sources) > 1 or await transfer.run(rank, ("test", "-d", path)) == 0
+    for source in map(Path, copy.sources):
+        name = source.resolve().name if is_directory else copy.to.name
+        directory = path if is_directory else copy.to.parent
+        await transfer.upload(
+            rank, ("tar", "xf", "-", "-C", directory), partial(archive.pack, source=source, name=name)
+        )
+
+
+async def download(session: Session, copy: Download, container: str | None) -> None:
+    """Copy every path from every rank that has it."""
+    pairs = [(remote, rank) for remote in copy.sources for rank in await ranks_of(session, remote, container)]
+    several = {remote: sum(other == remote for other, _ in pairs) > 1 for remote in copy.sources}
+    count = 0
+    for remote, rank in pairs:
+        directory, name = place(copy.to, remote, meta.name(rank.pod) if several[remote] else "", copy.sources)
+        directory.mkdir(parents=True, exist_ok=True)
+        words = ("tar", "cf", "-", "-C", remote.parent, f"./{remote.name}")
+        count += await transfer.download(rank, words, partial(archive.unpack, destination=directory, name=name))
+    say(f"copied {counted(count, 'file')} from {counted(len({str(rank) for _, rank in pairs}), 'rank')}")
+
+
+def place(to: str, remote: Remote, pod: str, sources: Sequence[Remote]) -> tuple[Path, str]:
+    """Return the directory and the name of a copied path: like `cp`, and below the pod's name if given."""
+    path = Path(to)
+    if pod:
+        return path / pod, remote.name
+    if path.is_dir() or to.endswith("/") or len(sources) > 1:
+        return path, remote.name
+    return path.parent, path.name

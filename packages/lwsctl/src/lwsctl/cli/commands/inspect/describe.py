@@ -1,0 +1,89 @@
+"""`lws describe`: all facts about a LeaderWorkerSet, a group or a rank, on one page."""
+
+from collections.abc import Awaitable
+from typing import Final
+
+import click
+
+from kuberuntime.clock import SystemClock
+from kuberuntime.errors import ForbiddenError
+from kuberuntime.objects.resources import CORE_EVENTS
+from leaderworkerset.api.occurrences import Happening
+from leaderworkerset.api.resources import DISAGGREGATED_SETS
+from lwsctl.cli import targets
+from lwsctl.cli.cluster.target import Session, Target
+from lwsctl.cli.shell import completing
+from lwsctl.cli.views import description
+from lwsctl.cli.views.description import Described
+from lwsctl.cli.views.terminal import say
+from lwsctl.observation import eventlog, lists
+from lwsctl.observation.lists import Lists
+from lwsctl.observation.podlogs import last_lines
+from lwsctl.views.disaggregation import SetView, Shown, leaderworkersets, set_view
+from lwsctl.views.events import eventhistory
+from lwsctl.views.outcome import failures
+from lwsctl.views.selection import Selection, narrow
+
+MOST_LOGS: Final = 3
+"""The maximum number of failed containers whose logs are quoted: each needs a request to a kubelet."""
+
+TAIL: Final = 10
+"""The number of quoted lines per container."""
+
+
+@click.command("describe")
+@click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP[/RANK]]|SET...", shell_complete=completing.names)
+@click.pass_obj
+def command(target: Target, names: tuple[str, ...]) -> None:
+    """Show details of a LeaderWorkerSet, group or rank: spec, status, events, and logs of failed containers.
+
+    For a DisaggregatedSet, show its roles, revisions, slices and LeaderWorkerSets.
+    """
+    selections = [targets.parse(name) for name in names]
+
+    async def act(session: Session) -> None:
+        for at, selection in enumerate(selections):
+            say(*[*([""] if at else []), *await describe(session, selection)])
+
+    target.run(act)
+
+
+async def describe(session: Session, selection: Selection) -> list[str]:
+    """Return the lines of one description."""
+    resource, obj = await targets.find_either(session, selection.name)
+    is_set = resource == DISAGGREGATED_SETS
+    plain = await targets.views_of(session, await targets.parts_of(session, selection) if is_set else [obj])
+    explained = await lists.with_evidence(Lists(session.client), plain, session.namespace)
+    view: Shown
+    if is_set:
+        view = set_view(obj, explained)
+        happened = await _permitted(set_happenings(session, view))
+    else:
+        (whole,) = explained
+        targets.refuse_missing(whole, selection)
+        view = narrow(whole, selection)
+        happened = await _permitted(eventlog.read(session.client, obj, whole.pods, selection))
+    failed = [failure for part in leaderworkersets([view]) for failure in failures(part)][:MOST_LOGS]
+    texts = [await last_lines(session.client, failure, TAIL) for failure in failed]
+    lws = f"{session.lws} -n {session.namespace}"
+    content = Described(selection=selection, view=view, events=happened, logs=[text for text in texts if text], lws=lws)
+    return description.lines(content, SystemClock().now())
+
+
+async def _permitted(reading: Awaitable[list[Happening]]) -> list[Happening] | None:
+    """Return the events, None if the user may not list them."""
+    try:
+        return await reading
+    except ForbiddenError:
+        return None
+
+
+async def set_happenings(session: Session, view: SetView) -> list[Happening]:
+    """Read the events of a DisaggregatedSet and its objects."""
+    listing = await session.client.list(CORE_EVENTS, namespace=session.namespace)
+    names = [part.view.name for part in view.parts]
+    parts = [
+        eventhistory.History(part.view.object, part.view.pods, [name for name in names if name != part.view.name])
+        for part in view.parts
+    ]
+    return eventhistory.of_set(view.object, parts, listing.items)

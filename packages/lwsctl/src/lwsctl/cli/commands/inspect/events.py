@@ -1,0 +1,120 @@
+"""`lws events`: the events of a LeaderWorkerSet, a group or a rank, in order, including those of deleted pods."""
+
+import asyncio
+from collections.abc import Iterable
+from datetime import timedelta
+
+import click
+from msgspec import Struct
+
+from kuberuntime.client.requests import Selection as Query
+from kuberuntime.clock import SystemClock
+from kuberuntime.objects import meta
+from kuberuntime.objects.resources import CORE_EVENTS, PODS
+from leaderworkerset.api import labels
+from leaderworkerset.api.occurrences import Happening
+from lwsctl.cli import sharedoptions, targets
+from lwsctl.cli.cluster.target import Target
+from lwsctl.cli.errors import UsageError
+from lwsctl.cli.shell import completing
+from lwsctl.cli.views import formats, happenings, output
+from lwsctl.cli.views.terminal import say
+from lwsctl.observation import eventlog
+from lwsctl.views.events import eventhistory
+from lwsctl.views.events.eventhistory import History
+from lwsctl.views.selection import Selection
+
+DOCUMENTS = (None, "json", "yaml")
+"""The formats with stable field names; the other formats print objects of the API."""
+
+
+class EventsRequest(Struct, frozen=True):
+    """The selected events and the output format."""
+
+    selection: Selection
+    form: str | None
+    warnings: bool
+    length: int | None
+
+    def keep(self, happened: Iterable[Happening]) -> list[Happening]:
+        """Return the selected events."""
+        events = [event for event in happened if event.is_warning or not self.warnings]
+        return (
+            events
+            if self.length is None
+            else eventhistory.since(events, timedelta(seconds=self.length), SystemClock().now())
+        )
+
+
+@click.command("events")
+@click.argument("name", metavar="LWS[/GROUP[/RANK]]", shell_complete=completing.names)
+@click.option("-w", "--watch", "watches", is_flag=True, help="Watch for new events after listing the existing ones.")
+@click.option("--warnings", is_flag=True, help="Show only events of type Warning.")
+@click.option(
+    "--since",
+    "length",
+    metavar="DURATION",
+    type=sharedoptions.age,
+    help="Show only events newer than a duration like 30s, 5m or 2h. Defaults to all events.",
+)
+@formats.output_option("Output format. Defaults to text. json prints one event per line.")
+@click.pass_obj
+def command(
+    target: Target, /, name: str, *, watches: bool, warnings: bool, length: int | None, form: str | None
+) -> None:
+    """List the events of a LeaderWorkerSet, a group or a rank, sorted by time.
+
+    Events of deleted pods are included while they exist in the cluster (one hour by default). The formats name,
+    jsonpath and custom-columns print API objects, as in kubectl.
+    """
+    if watches and form not in DOCUMENTS:
+        raise UsageError(f"-o {form} prints events once: omit --watch")
+    request = EventsRequest(targets.parse(name), form, warnings, length)
+    asyncio.run(watch(target, request) if watches else show(target, request))
+
+
+async def show(target: Target, request: EventsRequest) -> None:
+    """Print the events up to now."""
+    async with target.session() as session:
+        lws = await targets.find(session, request.selection.name)
+        selector = f"{labels.NAME}={meta.name(lws)}"
+        pods = await session.client.list(PODS, namespace=session.namespace, label_selector=selector)
+        events = request.keep(await eventlog.read(session.client, lws, pods.items, request.selection))
+    if request.form not in DOCUMENTS:
+        click.echo(formats.filled(str(request.form), [event.stored for event in events], is_one=False), nl=False)
+    elif request.form:
+        for event in events:
+            click.echo(documented(event, request.form))
+    elif events:
+        say(*happenings.table(events, SystemClock().now()))
+    else:
+        click.echo(f"No events of {request.selection}.", err=True)
+
+
+def documented(event: Happening, form: str) -> str:
+    """Return the document of an event in a format."""
+    document = eventhistory.document(event)
+    return output.as_json_line(document) if form == "json" else f"---\n{output.as_yaml(document)}"
+
+
+async def watch(target: Target, request: EventsRequest) -> None:
+    """Print the events up to now, then new events; an event whose count grows is printed again."""
+    from kuberuntime.cache.informer import Informer
+    from lwsctl.cli.watchwarnings import following
+
+    async with target.session() as session:
+        lws = await targets.find(session, request.selection.name)
+        others = await eventlog.other_names(session.client, lws)
+        pods = Informer(session.client, Query(PODS, session.namespace, f"{labels.NAME}={meta.name(lws)}"))
+        events = Informer(session.client, Query(CORE_EVENTS, session.namespace))
+        counts: dict[str, int] = {}
+
+        def print_new() -> None:
+            happened = History(lws, pods.store.list(), others).read(events.store.list(), request.selection)
+            for event in request.keep(happened):
+                if counts.get(event.ident) != event.count:
+                    counts[event.ident] = event.count
+                    say(documented(event, request.form) if request.form else happenings.line(event))
+
+        async with following(pods, events, session.lifeline) as objects:
+            await objects.until(print_new)

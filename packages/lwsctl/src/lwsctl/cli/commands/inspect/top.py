@@ -1,0 +1,98 @@
+"""`lws top`: shows the CPU, memory and GPU usage of each rank."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+import click
+
+from kuberuntime.clock import SystemClock
+from kuberuntime.errors import NotFoundError
+from lwsctl.cli import targets
+from lwsctl.cli.cluster.target import Session, Target
+from lwsctl.cli.errors import CommandError, UsageError
+from lwsctl.cli.sets.shown import GetRequest, cut, read
+from lwsctl.cli.shell import completing
+from lwsctl.cli.views import output
+from lwsctl.cli.views.terminal import say
+from lwsctl.diagnosis import loads
+from lwsctl.diagnosis.loads import RankLoad
+from lwsctl.observation.lists import Lists
+from lwsctl.views.groups import View
+
+SORTS: Final = {"cpu": loads.CPU, "memory": loads.MEMORY, "gpu": loads.GPU, "gpu-memory": loads.GPU_MEMORY}
+MISSING_API: Final = "the cluster does not serve pod metrics (metrics.k8s.io): install metrics-server"
+
+
+@click.command("top")
+@click.argument("names", nargs=-1, metavar="[LWS[/GROUP[/RANK]]|SET]...", shell_complete=completing.names)
+@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Include all namespaces.")
+@click.option("-l", "--selector", default="", metavar="LABELS", help="Label selector to filter objects.")
+@click.option("--sort", type=click.Choice(list(SORTS)), help="Sort ranks by usage, in descending order.")
+@click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Output format. Defaults to a table.")
+@click.pass_obj
+def command(
+    target: Target, /, names: tuple[str, ...], *, everywhere: bool, selector: str, sort: str | None, form: str | None
+) -> None:
+    """Show the CPU and memory usage of each rank, and its GPU usage on an embedded cluster.
+
+    Usage is read from the metrics API (metrics-server). The value after "of" is the limit, or the request if no limit
+    is set.
+    """
+    request = GetRequest(tuple(targets.parse(name) for name in names), None, everywhere, selector, False)
+    if request.selections and (everywhere or selector):
+        raise UsageError("names cannot be combined with --all-namespaces or --selector")
+
+    async def act(session: Session) -> None:
+        _, views = await read(session, request)
+        rows = await measured(session, request, views)
+        if sort:
+            rows.sort(key=lambda row: row.amount(SORTS[sort]), reverse=True)
+        if form:
+            value = [record(row) for row in rows]
+            click.echo(output.as_json(value) if form == "json" else output.as_yaml(value), nl=form == "json")
+            return
+        say(*table(rows, SystemClock().now(), everywhere=everywhere))
+        if not rows:
+            namespace = "" if everywhere else session.namespace
+            say(
+                "No ranks found." if views else await targets.nothing_found(session, namespace, selector),
+                err=True,
+            )
+
+    target.run(act)
+
+
+async def measured(session: Session, request: GetRequest, views: Sequence[View]) -> list[RankLoad]:
+    """Return the usage of the requested ranks."""
+    try:
+        metrics = await Lists(session.client).all(loads.metrics_of(request.namespace(session)))
+    except NotFoundError as error:
+        raise CommandError(MISSING_API) from error
+    return loads.loads(cut(views, request), loads.by_pod(metrics))
+
+
+def table(rows: Sequence[RankLoad], now: datetime, *, everywhere: bool = False) -> list[str]:
+    """Return a line for each rank, and the sum of several ranks; GPUs only if they are measured."""
+    if not rows:
+        return []
+    names = loads.measured(rows) or (loads.CPU, loads.MEMORY)
+    header = ["RANK", "NODE", *(loads.TITLES[name].upper() for name in names)]
+    lines = [[f"{row.view.name}/{row.rank.place}", row.rank.node or "-", *loads.cells(row, names, now)] for row in rows]
+    if len(rows) > 1:
+        lines.append([f"{len(rows)} ranks", "", *loads.sums(rows, names)])
+    spaces = [row.view.namespace for row in rows] + [""] * (len(lines) - len(rows))
+    return output.table(header, lines, namespaces=spaces if everywhere else ())
+
+
+def record(row: RankLoad) -> dict[str, object]:
+    """Return the row as an object: `used` has quantities by resource, null if the rank was not measured."""
+    return {
+        "namespace": row.view.namespace,
+        "leaderWorkerSet": row.view.name,
+        "group": row.rank.group,
+        "rank": row.rank.index,
+        "pod": row.rank.pod,
+        "node": row.rank.node,
+        "used": None if row.used is None else {name: str(value) for name, value in sorted(row.used.items())},
+    }

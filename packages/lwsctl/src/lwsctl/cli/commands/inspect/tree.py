@@ -1,0 +1,194 @@
+"""`lws tree`: shows DisaggregatedSets, LeaderWorkerSets, groups and ranks, each below its owner."""
+
+import asyncio
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import click
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kuberuntime.clock import SystemClock
+from lwsctl.cli import targets
+from lwsctl.cli.cluster.target import Target
+from lwsctl.cli.errors import UsageError
+from lwsctl.cli.sets.shown import GetRequest, observe, say_if_empty
+from lwsctl.cli.shell import completing
+from lwsctl.cli.views import output
+from lwsctl.cli.views.livetable import wrapped
+from lwsctl.cli.views.terminal import columns as columns_of
+from lwsctl.cli.views.terminal import say_states
+from lwsctl.views import wording
+from lwsctl.views.disaggregation import SetView
+from lwsctl.views.folding import FEW_GROUPS, FEW_SETS, Fold, folds
+from lwsctl.views.groups import Group, Rank, View
+from lwsctl.views.reasons import is_settled
+
+
+@click.command("tree")
+@click.argument("names", nargs=-1, metavar="[LWS[/GROUP[/RANK]]|SET]...", shell_complete=completing.names)
+@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Include all namespaces.")
+@click.option("-l", "--selector", default="", metavar="LABELS", help="Label selector to filter objects.")
+@click.option("--not-ready", "not_ready", is_flag=True, help="Show only ranks that are not ready, with the reason.")
+@click.option(
+    "--ranks",
+    "every_rank",
+    is_flag=True,
+    help="Show each rank on its own line, even if there are more than ten groups.",
+)
+@click.pass_obj
+def command(target: Target, /, names: tuple[str, ...], **options: Any) -> None:
+    """Show DisaggregatedSets, LeaderWorkerSets, groups and ranks as a tree.
+
+    If there are more than ten groups, groups in the same state share a line, and unready groups are listed first.
+    Without a name, if more than ten sets are listed, each ready set is shown on a single line.
+    """
+    selections = tuple(targets.parse(name) for name in names)
+    request = GetRequest(selections, None, managed_fields=False, **options)
+    if request.selections and (request.everywhere or request.selector):
+        raise UsageError("names cannot be combined with --all-namespaces or --selector")
+    asyncio.run(show(target, request))
+
+
+async def show(target: Target, request: GetRequest) -> None:
+    """Print the tree of the current state."""
+    async with target.session() as session:
+        seen = await observe(session, request)
+        roots = branches(
+            seen.shown,
+            seen.sets,
+            SystemClock().now(),
+            with_namespace=request.everywhere,
+            every_rank=request.shows_ranks,
+            is_chosen=bool(request.selections),
+        )
+        say_states(*tree_lines(roots, columns_of(sys.stdout)))
+        await say_if_empty(session, seen, request)
+
+
+HEADER: Final = ("NAME", "READY", "STATE", "NODE", "REVISION", "RESTARTS", "AGE")
+
+LINES: Final = "│├└─ "
+"""The characters in front of a name in the tree."""
+
+Cells = tuple[str, ...]
+
+
+class Branch(Struct, frozen=True):
+    """A line of the tree, the reason why its object is not ready, and the branches below it."""
+
+    cells: Cells
+    why: str = ""
+    below: tuple["Branch", ...] = ()
+
+
+def branches(
+    views: Sequence[View],
+    sets: Sequence[SetView],
+    now: datetime,
+    *,
+    with_namespace: bool = False,
+    every_rank: bool = False,
+    is_chosen: bool = False,
+) -> list[Branch]:
+    """Return the roots: first sets with their parts, then the LeaderWorkerSets without an owner.
+
+    If there are many unnamed sets, the branches below ready ones are omitted, unless every rank is requested.
+    """
+    part_ids = {id(part.view.object) for whole in sets for part in whole.parts}
+    alone = [view for view in views if id(view.object) not in part_ids]
+    done = [whole.is_settled for whole in sets] + [is_settled(view) for view in alone]
+    roots = [_of_set(whole, views, now, every_rank=every_rank, prefix=_prefix(whole, with_namespace)) for whole in sets]
+    roots += [_of_view(view, now, every_rank=every_rank, prefix=_prefix(view, with_namespace)) for view in alone]
+    if len(roots) > FEW_SETS and not (every_rank or is_chosen):
+        roots = [replace(root, below=()) if is_done else root for root, is_done in zip(roots, done, strict=True)]
+    return roots
+
+
+def tree_lines(roots: Sequence[Branch], columns: int | None) -> list[str]:
+    """Return the lines of the tree; if they are longer than `columns`, the reasons are below it."""
+    rows = [row for root in roots for row in _rows(root, "", "")]
+    if not rows:
+        return []
+    cells, whys = [cells for cells, _ in rows], [why for _, why in rows]
+    lines = output.table(HEADER, cells, whys=whys)
+    if columns is None or max(map(len, lines)) <= columns:
+        return lines
+    below = [
+        line
+        for (name, *_), why in zip(cells, output.folded(whys), strict=True)
+        if why not in {"", '"'}
+        for line in wrapped(f"{name.strip(LINES)}: {why}", columns)
+    ]
+    return [*output.table(HEADER, cells), *below]
+
+
+def _prefix(subject: View | SetView, with_namespace: bool) -> str:  # noqa: FBT001 - passed on
+    return f"{subject.namespace}/" if with_namespace else ""
+
+
+def _rows(branch: Branch, stem: str, below: str) -> Iterator[tuple[Cells, str]]:
+    """Yield a branch and the branches below it; names follow the lines of the tree."""
+    yield (f"{stem}{branch.cells[0]}", *branch.cells[1:]), branch.why
+    for at, twig in enumerate(branch.below, 1):
+        is_last = at == len(branch.below)
+        yield from _rows(twig, f"{below}{'└─ ' if is_last else '├─ '}", f"{below}{'   ' if is_last else '│  '}")
+
+
+def _of_set(view: SetView, views: Sequence[View], now: datetime, *, every_rank: bool, prefix: str) -> Branch:
+    by_id = {id(lws.object): lws for lws in views}  # reduced or explained
+    parts = tuple(
+        _of_view(by_id[id(part.view.object)], now, every_rank=every_rank, prefix="")
+        for part in view.parts
+        if id(part.view.object) in by_id
+    )
+    state = view.rollout if view.rollout != "complete" else ""
+    cells = (f"{prefix}{view.name}", f"{view.ready}/{view.desired}", state, "", "", "", wording.age(view.created, now))
+    return Branch(cells, below=parts)
+
+
+def _of_view(view: View, now: datetime, *, every_rank: bool, prefix: str) -> Branch:
+    if every_rank or len(view.groups) <= FEW_GROUPS:
+        below = tuple(_of_group(group, now) for group in view.groups)
+    else:
+        below = tuple(Branch(_fold_cells(fold, now), fold.why) for fold in folds(view.groups, now))
+    updated = [f"updated {view.updated} of {view.desired}"] if view.is_updating else []
+    state = ", ".join([*updated, *output.unlisted(view)])
+    cells = (f"{prefix}{view.name}", f"{view.ready}/{view.desired}", state, "", "", "", wording.age(view.created, now))
+    return Branch(cells, below=below)
+
+
+def _of_group(group: Group, now: datetime) -> Branch:
+    fold = folds([group], now)[0]
+    note = output.recreated(group, now)
+    ranks = tuple(_of_rank(rank, now) for rank in group.ranks)
+    return Branch(_fold_cells(fold, now), note, ranks)
+
+
+def _fold_cells(fold: Fold, now: datetime) -> Cells:
+    noun = "group" if len(fold.groups) == 1 else "groups"
+    ready = f"{fold.ready_ranks}/{fold.ranks}"
+    return (
+        f"{noun} {fold.places}",
+        ready,
+        fold.state,
+        "",
+        fold.revision or "-",
+        str(fold.restarts),
+        fold.age(now),
+    )
+
+
+def _of_rank(rank: Rank, now: datetime) -> Branch:
+    cells = (
+        f"{rank.index} {rank.pod}",
+        "yes" if rank.is_ready else "no",
+        wording.state(rank),
+        rank.node or "-",
+        "",
+        str(rank.restarts),
+        wording.age(rank.created, now),
+    )
+    return Branch(cells, wording.reason(rank))

@@ -1,0 +1,271 @@
+"""`lws install`: install the manager on a cluster, or update an installation in place, even the Go manager's.
+
+Everything is applied server-side with one field manager, so repeating it changes nothing. A namespace that others
+created is not changed, nor is an installed configuration unless another one is given.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import click
+from msgspec.structs import replace
+
+from kuberuntime import timeouts
+from kuberuntime.cache.informer import Informer
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Selection, only
+from kuberuntime.manifests import yamltext
+from kuberuntime.objects import meta, names, podstate
+from kuberuntime.objects.field import aggregate
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import DEPLOYMENTS, PODS
+from kuberuntime.texts.masking import masked
+from leaderworkerset.api import metadata
+from leaderworkerset.decisions.installedkinds import (
+    ConfigurationError,
+    Registry,
+    check_configuration,
+    full_definitions,
+    load_configuration,
+    managed,
+    opted_in,
+    parse_configuration,
+    until_webhooks_reached,
+)
+from leaderworkerset.install import installsettings, rendering
+from leaderworkerset.install.installsettings import InstallSettings
+from leaderworkerset.install.objects import build_all, misfits
+from lwsctl.cli.cluster.target import Target
+from lwsctl.cli.errors import CommandError, TimedOutError, UsageError
+from lwsctl.cli.installing.installation import Installer, place
+from lwsctl.cli.sharedoptions import timeout_option
+from lwsctl.cli.views import output, terminal
+from lwsctl.cli.views.progress import ProgressLine
+from lwsctl.cli.watchwarnings import following
+
+FLAVOURS: Final = ("slim", "full")
+POD_FIELDS: Final = ("affinity", "imagePullSecrets", "nodeSelector", "priorityClassName", "resources", "tolerations")
+UNPULLABLE: Final = "localhost/"
+SELECTOR: Final = ",".join(f"{name}={value}" for name, value in metadata.SELECTOR.items())
+
+
+@click.command("install")
+@click.option("--image", default=installsettings.IMAGE, show_default=True, metavar="NAME", help="Image of the manager.")
+@click.option(
+    "--replicas",
+    type=click.IntRange(min=0),
+    default=2,
+    show_default=True,
+    help="Number of replicas of the manager.",
+)
+@click.option(
+    "--config", metavar="FILE", help="Configuration file of the manager. Defaults to the installed configuration."
+)
+@click.option("--pod", metavar="FILE", help=f"YAML file with pod fields of the manager: {', '.join(POD_FIELDS)}.")
+@click.option(
+    "--log-format",
+    type=click.Choice(["console", "json"]),
+    default="console",
+    show_default=True,
+    help="Log format of the manager.",
+)
+@click.option(
+    "--crd",
+    "flavour",
+    type=click.Choice(FLAVOURS),
+    default=FLAVOURS[0],
+    show_default=True,
+    help="Variant of the CRDs. full adds field descriptions from the API server, for `kubectl explain`.",
+)
+@click.option(
+    "--dry-run",
+    type=click.Choice(["client", "server"]),
+    help="Do not persist changes. server validates the objects on the API server.",
+)
+@click.option(
+    "-o",
+    "--output",
+    "form",
+    type=click.Choice(["yaml", "json"]),
+    help="Output format. Prints the objects; requires --dry-run.",
+)
+@click.option("--wait", "waits", is_flag=True, help="Wait until the manager is ready and the API server can reach it.")
+@timeout_option("2m")
+@click.pass_obj
+def command(target: Target, /, **options: Any) -> None:
+    """Install or upgrade the manager in a cluster. The namespace defaults to lws-system."""
+    settings = InstallSettings(
+        namespace=place(target),
+        image=options["image"],
+        replicas=options["replicas"],
+        configuration=read_configuration(options["config"]) if options["config"] else installsettings.CONFIGURATION,
+        log_format=options["log_format"],
+        pod=read_pod(options["pod"]) if options["pod"] else {},
+    )
+    check_usage(settings, options)
+    if settings.image.startswith(UNPULLABLE):
+        terminal.say(
+            f"warning: no cluster can pull {settings.image}, unless every node has it: specify a different image with --image",
+            err=True,
+        )
+    if options["dry_run"] == "client" and options["flavour"] == "slim":
+        click.echo(text([obj for _, obj in build_all(kinds_of(settings), settings)], options["form"]))
+    else:
+        asyncio.run(act(target, settings, options))
+
+
+def check_usage(settings: InstallSettings, options: dict[str, Any]) -> None:
+    """Refuse contradicting options before any request is sent."""
+    if options["form"] and not options["dry_run"]:
+        raise UsageError("-o needs --dry-run=client or --dry-run=server")
+    if options["waits"] and options["dry_run"]:
+        raise UsageError("--wait cannot be combined with --dry-run")
+    if not settings.image.strip():
+        raise UsageError('--image: Invalid value: "": specify the image of the manager')
+    if failures := names.dns_1123_label(settings.namespace):
+        raise UsageError(f'--namespace: Invalid value: "{settings.namespace}": {failures[0]}')
+
+
+def read_configuration(path: str) -> str:
+    """Return the text of a configuration file that the manager accepts and that fits the installed objects."""
+    try:
+        decoded = load_configuration(path)
+    except ConfigurationError as error:
+        raise CommandError(f"--config: {error}") from error
+    try:
+        check_configuration(decoded)
+    except ConfigurationError as error:
+        raise CommandError(f"--config: {path}: {error}") from error
+    if failures := misfits(decoded):
+        raise CommandError(f"--config: {path}: {aggregate(failures)}")
+    return Path(path).read_text(encoding="utf-8")
+
+
+def read_pod(path: str) -> JSONObject:
+    """Return the fields of a file for the managers' pods; the API server checks their values."""
+    try:
+        fields = yamltext.load(Path(path).read_bytes(), unique_keys=True)
+    except (OSError, yamltext.YamlError) as error:
+        raise CommandError(f"--pod: {path}: {error}") from error
+    if not isinstance(fields, dict) or (unknown := sorted(fields.keys() - set(POD_FIELDS))):
+        raise CommandError(
+            f"--pod: {path}: expected an object with fields of {', '.join(POD_FIELDS)}"
+            + (f", not {', '.join(unknown)}" if isinstance(fields, dict) else "")
+        )
+    return fields
+
+
+def kinds_of(settings: InstallSettings) -> Registry:
+    """Return the kinds that a manager with this configuration serves; its permissions depend on them."""
+    try:
+        decoded = parse_configuration(settings.configuration.encode())
+    except ConfigurationError as error:
+        raise CommandError(f"the manager's configuration: {error}") from error
+    return managed(decoded.gang_provider, configured=opted_in(decoded))
+
+
+async def act(target: Target, settings: InstallSettings, options: dict[str, Any]) -> None:
+    """Read the installed objects, check or apply the new ones, and wait."""
+    async with target.session() as session:
+        # Lines about single objects have another stream than printed objects.
+        installer = Installer(session.client, settings.namespace, partial(terminal.say, err=bool(options["form"])))
+        await installer.check_operator()
+        await installer.check_place()
+        if not options["config"]:
+            installed = await installer.configuration()
+            settings = replace(settings, configuration=settings.configuration if installed is None else installed)
+        definitions = await full_definitions(session.client) if options["flavour"] == "full" else None
+        objects = await installer.without_foreign_namespace(build_all(kinds_of(settings), settings, definitions))
+        if options["dry_run"] == "client":
+            click.echo(text([obj for _, obj in objects], options["form"]))
+            return
+        checked = await installer.check(objects)
+        if options["dry_run"] == "server":
+            click.echo(
+                text([result.object for result in checked], options["form"], [result.word for result in checked])
+            )
+            return
+        await installer.apply(objects)
+        if options["waits"]:
+            key = ObjectKey(settings.namespace, metadata.MANAGER)
+            latest = asyncio.get_running_loop().time() + options["timeout"]
+            await until_rolled_out(session.client, key, SELECTOR, options["timeout"])
+            click.echo(f"deployment/{key.name} rolled out")
+            await until_admitted(session.client, settings.namespace, latest)
+            click.echo("webhooks reached")
+
+
+def text(objects: Sequence[JSONObject], form: str | None, words: Sequence[str] = ()) -> str:
+    """Return objects as YAML documents, as a List, or by their names, each with its result."""
+    match form:
+        case "yaml":
+            return rendering.documents(objects).rstrip("\n")
+        case "json":
+            return output.as_json({"apiVersion": "v1", "kind": "List", "items": list(objects)})
+        case _:
+            suffixes = [f" {word}" for word in words] or [""] * len(objects)
+            return "\n".join(
+                f"{obj['kind'].lower()}/{obj['metadata']['name']}{word} (dry run)"
+                for obj, word in zip(objects, suffixes, strict=True)
+            )
+
+
+async def until_rolled_out(client: Client, key: ObjectKey, label_selector: str, timeout: float) -> None:
+    """Wait until all replicas of a Deployment, with these labels, run the newest template."""
+    deployments = Informer(client, only(DEPLOYMENTS, key))
+    pods = Informer(client, Selection(PODS, key.namespace, label_selector))
+    progress, missing = ProgressLine(), "the first response of the API server"
+
+    def is_done() -> bool | None:
+        nonlocal missing
+        deployment = deployments.store.get(key)
+        if deployment is None:
+            raise CommandError(f"deployment/{key.name} was deleted while lws waited for it")
+        missing = missing_for_rollout(deployment, pods.store.list())
+        if missing:
+            progress.show(f"deployment/{key.name}: {missing}")
+        return None if missing else True
+
+    try:
+        async with timeouts.within(timeout), following(deployments, pods) as objects:
+            await objects.until(is_done)
+    except TimeoutError as error:
+        raise TimedOutError(f"deployment/{key.name} after {timeout:g} s: {missing}") from error
+    finally:
+        progress.clear()
+
+
+async def until_admitted(client: Client, namespace: str, latest: float) -> None:
+    """Wait until the API server reaches the webhooks, up to a deadline in the time of the running loop."""
+    try:
+        await until_webhooks_reached(client, namespace, max(latest - asyncio.get_running_loop().time(), 1.0))
+    except TimeoutError as error:
+        raise TimedOutError(f"webhooks not reached: {error}") from error
+
+
+def missing_for_rollout(deployment: JSONObject, pods: Sequence[JSONObject]) -> str:
+    """Return what a Deployment lacks, with the reason of a pod or condition; empty if it is complete.
+
+    >>> missing_for_rollout({"metadata": {"generation": 2}, "status": {"observedGeneration": 1}}, [])
+    'its controller has not observed the latest spec'
+    """
+    status, desired = meta.status(deployment), int(meta.spec(deployment).get("replicas", 1))
+    if int(status.get("observedGeneration") or 0) < meta.generation(deployment):
+        return "its controller has not observed the latest spec"
+    updated, available, total = (
+        int(status.get(name) or 0) for name in ("updatedReplicas", "availableReplicas", "replicas")
+    )
+    if updated < desired or available < desired:
+        return f"{min(updated, available)} of {desired} new replicas available{_reason(deployment, pods)}"
+    return f"{total - desired} old replicas still run" if total > desired else ""
+
+
+def _reason(deployment: JSONObject, pods: Sequence[JSONObject]) -> str:
+    failure = meta.find_condition(deployment, "ReplicaFailure") or {}
+    if failure.get("status") == "True":
+        return f"; {masked(str(failure.get('message')))}"
+    states = ((meta.name(pod), podstate.state(pod), podstate.why(pod)) for pod in sorted(pods, key=meta.name))
+    return next((f"; {name} is {state}: {why}" for name, state, why in states if why), "")

@@ -1,0 +1,16 @@
+"""`lws chaos`: causes faults on clusters of this machine: single faults, a storm from a file, or a random storm."""
+
+import click
+
+from lwsctl.cli.commandtable import COMMANDS, by_name
+from lwsctl.cli.shell.lazygroup import LazyGroup
+
+
+@click.group("chaos", cls=LazyGroup, table=by_name(COMMANDS["chaos"].verbs))
+def command() -> None:
+    """Inject faults into a local cluster, and report the effects.
+
+    Each fault stops after its duration, even if this command is killed. Ctrl-C and `lws chaos undo` stop faults
+    immediately. The report includes the first failure, the recreated groups, and the time until all ranks were ready.
+    Exit with code 1 if a fault cannot start, or if a rank that was ready does not become ready again.
+    """

@@ -1,0 +1,186 @@
+"""The verbs of `lws chaos`: one for each fault, `run` and `random` for storms, `list` and `undo` for active faults."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from kuberuntime.manifests import yamltext
+from lwsctl.cli import logging, sharedoptions
+from lwsctl.cli.cluster.target import Session, Target
+from lwsctl.cli.errors import FAILED, CommandError, UsageError
+from lwsctl.cli.faultnames import FAULTS, Of
+from lwsctl.cli.storms import report as reports
+from lwsctl.cli.storms import storm, stormpage
+from lwsctl.cli.storms.playing import Play, faults
+from lwsctl.cli.storms.storm import Step
+from lwsctl.cli.views import output
+from lwsctl.cli.views.terminal import say
+
+LARGEST_FILE: Final = 1 << 20
+"""The maximum bytes of a file with a storm."""
+
+
+def storm_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that every storm has."""
+    for option in (
+        click.option("-o", "--output", "form", type=click.Choice(["json", "html"]), help="Output format of the report. Defaults to text."),
+        click.option("--settle", type=sharedoptions.limit, default="1m", show_default=True, metavar="DURATION",
+                     help="Maximum time to wait after the last fault until all ranks are ready."),
+        click.option("--probe", metavar="URL", help="Send five requests per second to this URL, and report the responses."),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def one_fault(name: str) -> click.Command:
+    """Return the command of a fault."""
+    fault = FAULTS[name]
+
+    def act(target: Target, /, words: tuple[str, ...] = (), **options: Any) -> int:
+        seconds, value = options.pop("lasting", 0.0), options.pop("value", "")
+        step = storm.step(0.0, name, words, seconds, value)
+        return play(target, lambda _: [step], **options)
+
+    command = storm_options(click.pass_obj(act))
+    if not fault.is_moment:
+        command = click.option("--for", "lasting", type=sharedoptions.limit, default=f"{storm.USUAL_SECONDS:g}s",
+                               show_default=True, metavar="DURATION", help="Duration of the fault.")(command)  # fmt: skip
+    if fault.usual:
+        option = "--path" if fault.has_path else "--amount"
+        command = click.option(option, "value", default=fault.usual, show_default=True,
+                               metavar=fault.usual, help="Directory to fill." if fault.has_path else fault.amount.words)(command)  # fmt: skip
+    if fault.of.argument:
+        command = click.argument("words", nargs=-1, metavar=fault.of.argument)(command)
+    ranks = "\n\nA rank is LWS/GROUP/RANK, as in web/0/1." if fault.of in {Of.RANK, Of.RANKS} else ""
+    return click.command(name, help=f"{fault.summary}{ranks}")(command)
+
+
+kill, stop, starve = one_fault("kill"), one_fault("stop"), one_fault("starve")
+partition, lose, throttle, delay = one_fault("partition"), one_fault("lose"), one_fault("throttle"), one_fault("delay")
+fill, drain, lose_node = one_fault("fill"), one_fault("drain"), one_fault("lose-node")
+apiserver, webhooks, manager = one_fault("apiserver"), one_fault("webhooks"), one_fault("manager")
+
+
+@click.command("run")
+@click.option(
+    "-f",
+    "--filename",
+    "path",
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="File that lists the faults.",
+)
+@storm_options
+@click.pass_obj
+def run(target: Target, /, path: Path, **options: Any) -> int:
+    """Run a sequence of faults from a file.
+
+    The file lists `steps`. Each step has the fields `fault`, `targets`, `at`, `for`, and `amount` or `path`.
+    """
+    steps = storm.parse(_load(path), str(path))
+    return play(target, lambda _: steps, **options)
+
+
+@click.command("random")
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Seed of the random faults. The same seed results in the same faults.",
+)
+@click.option(
+    "--minutes",
+    type=click.FloatRange(0.1, 600),
+    default=1.0,
+    show_default=True,
+    metavar="N",
+    help="Total duration in minutes.",
+)
+@storm_options
+@click.pass_obj
+def random(target: Target, /, seed: int, minutes: float, **options: Any) -> int:
+    """Run random faults on the ranks in a namespace."""
+    return play(target, lambda ranks: storm.draw(seed, minutes * 60, ranks), **options)
+
+
+@click.command("list")
+@click.pass_obj
+def listing(target: Target) -> None:
+    """List active faults."""
+
+    async def act(session: Session) -> None:
+        items = (await faults(session.client, "GET"))["items"]
+        rows = [(fault["kind"], " ".join(fault["targets"]) or "-", f"{fault['secondsLeft']:.0f}s") for fault in items]
+        say(*(output.table(("FAULT", "TARGETS", "ENDS IN"), rows) if rows else ["There are no faults."]))
+
+    target.run(act)
+
+
+@click.command("undo")
+@click.pass_obj
+def undo(target: Target) -> None:
+    """Stop all active faults."""
+
+    async def act(session: Session) -> None:
+        await faults(session.client, "DELETE")
+        say("All faults have ended.")
+
+    target.run(act)
+
+
+def play(
+    target: Target,
+    plan: Callable[[Sequence[str]], Sequence[Step]],
+    *,
+    form: str | None,
+    settle: float,
+    probe: str | None,
+) -> int:
+    """Play a storm, and print its report."""
+
+    async def act(session: Session) -> int:
+        logging.configure_default("error")  # watches are interrupted on purpose
+        playing = Play(session, lambda text: say(text, err=bool(form)))
+        try:
+            async with playing.watching() as followed, asyncio.TaskGroup() as tasks:
+                steps = plan(playing.ranks)
+                if not steps:
+                    raise CommandError(
+                        f"no ranks in namespace {session.namespace}, or the duration is too short: no fault was injected"
+                    )
+                probing = tasks.create_task(playing.probe(probe)) if probe else None
+                await playing.run(steps, settle, followed)
+                if probing:
+                    probing.cancel()
+        finally:
+            if playing.report.deeds:
+                _print(playing.report, form)
+        return 0 if playing.report.is_well else FAILED
+
+    return target.run(act)
+
+
+def _print(report: reports.StormReport, form: str | None) -> None:
+    match form:
+        case "json":
+            click.echo(output.as_json(reports.document(report)))
+        case "html":
+            click.echo(stormpage.page(report), nl=False)
+        case _:
+            say(*reports.lines(report))
+
+
+def _load(path: Path) -> Any:
+    with path.open("rb") as file:
+        content = file.read(LARGEST_FILE + 1)
+    if len(content) > LARGEST_FILE:
+        raise UsageError(f"{path}: is larger than {LARGEST_FILE >> 20} MiB, the limit for a storm")
+    try:
+        return yamltext.load(content, unique_keys=True)
+    except yamltext.YamlError as error:
+        raise UsageError(f"{path}: {error}") from error

@@ -1,0 +1,122 @@
+"""`lws clusters`: the embedded clusters of this user on this machine, running or not."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import click
+from msgspec import Struct
+
+from kuberuntime import timeouts
+from kuberuntime.clock import SystemClock
+from kuberuntime.errors import KubeError
+from kuberuntime.objects import timestamps
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import NODES, PODS
+from lwsctl.cli.cluster import places
+from lwsctl.cli.cluster.places import ClusterDirectory
+from lwsctl.cli.cluster.target import Target
+from lwsctl.cli.errors import CommandError
+from lwsctl.cli.local import keptoptions
+from lwsctl.cli.views import output
+from lwsctl.cli.views.terminal import say
+from lwsctl.views import wording
+
+ANSWER: Final = 5.0
+"""The time limit in seconds for a cluster to report its nodes and pods."""
+
+HEADER: Final = ("NAME", "STATE", "SINCE", "NODES", "PODS", "DIRECTORY")
+
+RUNNING: Final = "running"
+STOPPED: Final = "stopped"
+SILENT: Final = "not answering"
+LEFT: Final = "left over"
+"""The state of a killed `lws run`, whose directory the next `lws run` removes."""
+
+
+class Cluster(Struct, frozen=True, kw_only=True):
+    """One cluster in the list; unknown values are None."""
+
+    name: str
+    state: str
+    directory: Path
+    pid: int | None = None
+    since: datetime | None = None
+    nodes: int | None = None
+    pods: int | None = None
+
+    def row(self, now: datetime) -> tuple[str, ...]:
+        """Return the line of the table."""
+        since = wording.duration(now - self.since) if self.since else "-"
+        counts = ("-" if count is None else str(count) for count in (self.nodes, self.pods))
+        return (self.name, self.state, since, *counts, str(self.directory))
+
+    def document(self) -> JSONObject:
+        """Return the document for programs."""
+        return {
+            "name": self.name,
+            "state": self.state,
+            "since": timestamps.render(self.since) if self.since else None,
+            "pid": self.pid,
+            "nodes": self.nodes,
+            "pods": self.pods,
+            "directory": str(self.directory),
+        }
+
+
+@click.command("clusters")
+@click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Output format. Defaults to a table.")
+@click.pass_obj
+def command(target: Target, form: str | None) -> None:
+    """List local clusters with their state, age, nodes, pods and directory."""
+    target.cluster_name(None)
+    clusters = asyncio.run(read([place for place in places.all_places() if place.is_cluster]))
+    if form:
+        items = [cluster.document() for cluster in clusters]
+        document = {"apiVersion": "lws/v1", "kind": "ClusterList", "items": items}
+        click.echo(output.as_json(document) if form == "json" else output.as_yaml(document))
+    elif clusters:
+        say(*output.table(HEADER, [cluster.row(SystemClock().now()) for cluster in clusters]))
+    else:
+        click.echo("There is no local cluster. Start one with `lws up`.", err=True)
+
+
+async def read(directories: Sequence[ClusterDirectory]) -> list[Cluster]:
+    """Read all clusters concurrently."""
+    return list(await asyncio.gather(*map(_read, directories)))
+
+
+async def _read(place: ClusterDirectory) -> Cluster:
+    pid = place.pid()
+    if pid is None:
+        try:
+            options = keptoptions.load(place)
+        except CommandError:  # a cluster is listed even if it cannot start; `lws up` reports the error
+            options = None
+        state = LEFT if place.mark.is_file() else STOPPED
+        return Cluster(
+            name=place.name, state=state, directory=place.directory, nodes=options.nodes if options else None
+        )
+    since = datetime.fromtimestamp(place.lock.stat().st_mtime, UTC)
+    counts = await _counts(place)
+    return Cluster(
+        name=place.name,
+        state=RUNNING if counts else SILENT,
+        directory=place.directory,
+        pid=pid,
+        since=since,
+        nodes=counts[0] if counts else None,
+        pods=counts[1] if counts else None,
+    )
+
+
+async def _counts(place: ClusterDirectory) -> tuple[int, int] | None:
+    """Return the number of nodes and of pods of a cluster; None if it does not answer in time."""
+    try:
+        async with timeouts.within(ANSWER), Target(local=place.name).session() as session:
+            nodes, pods = await session.client.list(NODES), await session.client.list(PODS)
+    except (CommandError, KubeError, TimeoutError):  # it is starting, ending or hanging
+        return None
+    return len(nodes.items), len(pods.items)

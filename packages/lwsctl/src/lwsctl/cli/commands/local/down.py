@@ -1,0 +1,93 @@
+"""`lws down`: stop an embedded cluster and every process in it."""
+
+import os
+import select
+import signal
+
+import click
+
+from lwsctl.cli.cluster import places
+from lwsctl.cli.cluster.places import ClusterDirectory
+from lwsctl.cli.cluster.target import Target
+from lwsctl.cli.errors import CommandError, TimedOutError, UsageError
+from lwsctl.cli.nearmisses import hint
+from lwsctl.cli.sharedoptions import timeout_option
+from lwsctl.cli.views.progress import ProgressLine
+
+
+@click.command("down")
+@click.argument("name", required=False)
+@click.option("--all", "every", is_flag=True, help="Stop all clusters started with `lws up`.")
+@click.option("--delete", "deletes", is_flag=True, help="Delete the objects, logs and volumes of the cluster.")
+@timeout_option("30s")
+@click.pass_obj
+def command(target: Target, name: str | None, every: bool, deletes: bool, timeout: float) -> None:  # noqa: FBT001 - click passes it
+    """Stop the embedded cluster NAME (default: default). Its objects are kept unless --delete is set."""
+    if every and (name or target.local):
+        raise UsageError("--all stops all clusters: omit the name")
+    own = target.cluster_name(name)
+    directories = clusters(deletes=deletes) if every else [places.place(own)]
+    if not directories:
+        click.echo("There is no cluster to delete." if deletes else "No cluster runs.")
+    for place in directories:
+        end(place, timeout, deletes=deletes)
+
+
+def clusters(*, deletes: bool) -> list[ClusterDirectory]:
+    """Return the clusters of --all: running clusters, or with --delete all except those of `lws run`."""
+    own = [place for place in places.all_places() if place.is_cluster and not place.mark.is_file()]
+    return [place for place in own if deletes or place.pid() is not None]
+
+
+def end(place: ClusterDirectory, timeout: float, *, deletes: bool) -> None:
+    """Stop one cluster, delete it on request, and print what was done."""
+    name = place.name
+    was_running = stop(place, timeout)
+    if deletes and place.directory.exists():
+        place.remove()
+        click.echo(f"Cluster {name} {'stopped and ' if was_running else ''}deleted.")
+    elif was_running or place.is_cluster:
+        click.echo(f"Cluster {name} {'stopped' if was_running else 'does not run'}.")
+    else:
+        there = [directory.name for directory in places.all_places() if directory.is_cluster]
+        click.echo(f"Cluster {name} does not exist (there: {', '.join(there) or 'none'}){hint(name, there)}")
+
+
+def stop(place: ClusterDirectory, timeout: float) -> bool:
+    """Terminate the process of the cluster; kill it after `timeout` seconds. Return False if none runs.
+
+    Only a process that has the lock open is terminated: another program may have the same PID.
+    """
+    pid = place.pid()
+    if pid is None:
+        return False
+    try:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return False
+    progress = ProgressLine()
+    progress.show(f"stopping cluster {place.name}")
+    try:
+        if not place.is_held_by(pid):
+            if place.pid() is None:  # it has ended meanwhile
+                return False
+            raise CommandError(
+                f"{place.lock}: names process {pid}, which is not the cluster {place.name}: no process was stopped; "
+                f"`fuser {place.lock}` shows which process holds it"
+            )
+        signal.pidfd_send_signal(process, signal.SIGTERM)
+        if not ended(process, timeout):
+            signal.pidfd_send_signal(process, signal.SIGKILL)  # the kernel kills its pods with it
+            if not ended(process, 10):
+                raise TimedOutError(f"process {pid} of cluster {place.name} does not end")
+    finally:
+        progress.clear()
+        os.close(process)
+    return True
+
+
+def ended(process: int, timeout: float) -> bool:
+    """Wait for the end of a process by its file descriptor."""
+    poller = select.poll()
+    poller.register(process, select.POLLIN)
+    return bool(poller.poll(timeout * 1000))

@@ -1,0 +1,367 @@
+"""`lws run`: a cluster for one run: start it, apply manifests, show groups and logs, stop everything."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import timedelta
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+from click.core import ParameterSource
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kuberuntime import lightaiohttp, timeouts
+from kuberuntime.client.client import Client
+from kuberuntime.clock import SystemClock
+from kuberuntime.errors import KubeError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import PODS, Resource
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
+from lwsctl.cli import sharedoptions
+from lwsctl.cli.applying.applier import Applier, create_namespaces
+from lwsctl.cli.applying.idlekinds import without_unserved
+from lwsctl.cli.cluster import places
+from lwsctl.cli.cluster.places import ClusterDirectory
+from lwsctl.cli.cluster.target import Session, Target
+from lwsctl.cli.errors import INTERRUPTED, CommandError, TimedOutError, UsageError
+from lwsctl.cli.local import keptoptions
+from lwsctl.cli.local.clusteroptions import AUTO, ClusterOptions, cluster_options, collect, require_localkube
+from lwsctl.cli.reading import manifestoptions
+from lwsctl.cli.reading.manifestoptions import manifest_arguments
+from lwsctl.cli.reading.manifests import Document, ordered
+from lwsctl.cli.rehearsal.imagenotes import notes
+from lwsctl.cli.sets.causes import Causes, stuck_options
+from lwsctl.cli.views.live import REFRESH, Display, display
+from lwsctl.cli.views.progress import ProgressLine
+from lwsctl.cli.views.terminal import say
+from lwsctl.cli.watchwarnings import following
+from lwsctl.observation.following import Following, OneSet, informers_of
+from lwsctl.observation.logfollowing import LogFollower
+from lwsctl.observation.podlogs import PodLogOptions
+from lwsctl.views import missing
+from lwsctl.views.disaggregation import Shown, leaderworkersets
+from lwsctl.views.folding import FEW_SETS
+from lwsctl.views.groups import View
+from lwsctl.views.outcome import Failures, all_done, count_of_ended
+from lwsctl.views.selection import Selection
+
+if TYPE_CHECKING:
+    from lwsctl.cli.local.assuming import Assumed  # it needs localkube, which may not be installed
+
+FOLLOWED: Final = {resource.kind: resource for resource in (LEADERWORKERSETS, DISAGGREGATED_SETS)}
+"""The kinds that a run follows."""
+
+LAST_WORDS: Final = 3.0
+"""Seconds after Ctrl-C in which all sets are deleted and their ranks exit; the cluster then ends in about one more."""
+
+LAST_LINES: Final = 2.0
+"""Seconds that the logs of exited ranks may take to arrive before everything is stopped."""
+
+
+class RunOptions(Struct, frozen=True, kw_only=True):
+    """The end condition of a run."""
+
+    until: str | None
+    timeout: float | None
+    max_failures: int
+    ready_for: float
+    stuck_after: float | None
+    skip_unserved: bool
+
+
+@click.command("run")
+@manifest_arguments
+@click.option(
+    "--until",
+    type=click.Choice(["ready", "done"]),
+    help="Exit when all groups are ready (ready), or when all ranks have exited with code 0 (done). done does "
+    "not restart ranks that exited with code 0. Defaults to running until Ctrl-C.",
+)
+@click.option(
+    "--timeout",
+    type=sharedoptions.limit,
+    metavar="DURATION",
+    help="Maximum time to wait for --until. Defaults to no limit.",
+)
+@click.option("--max-failures", type=click.IntRange(min=0), default=3, show_default=True, metavar="N",
+              help="For --until done. Exit if a rank fails more often than this.")  # fmt: skip
+@sharedoptions.ready_for_option("For --until ready. ")
+@stuck_options
+@manifestoptions.skip_unserved(default=True)
+@cluster_options
+@click.pass_obj
+def command(target: Target, /, **options: Any) -> int:
+    """Run manifests on this machine in a temporary cluster, which is removed at the end or on Ctrl-C.
+
+    If a set is stuck, the cause reported by `lws explain` is printed while running and in the final error. `lws run
+    FILE` is equivalent to `lws run -f FILE`.
+    """
+    if target.local or target.kubeconfig or target.context_name:
+        to = f" {places.place(target.local).words}" if target.local else ""
+        raise UsageError(
+            f"lws run starts a temporary cluster; to use a running cluster, use lws apply{to}, lws wait{to}, lws logs{to}"
+        )
+    require_localkube("run")
+    sources = manifestoptions.collect(options)
+    cluster = with_gpus(collect(options), click.get_current_context().get_parameter_source("gpus_per_node"))
+    run_options = RunOptions(**options | {"stuck_after": 0.0 if options.pop("fail_fast") else options["stuck_after"]})
+    if run_options.timeout is not None and run_options.until is None:
+        raise UsageError("--timeout needs --until ready or --until done")
+    documents = ordered(sources.load())
+    followed = [document for document in documents if document.object["kind"] in FOLLOWED]
+    if not followed:
+        raise CommandError(f"no LeaderWorkerSet and no DisaggregatedSet in {sources}: there is nothing to run")
+    for document in followed:
+        if not document.object["metadata"].get("name"):
+            raise CommandError(
+                f"{document.place}: metadata.name: Required value: lws run does not support generateName"
+            )
+        if run_options.until == "done" and document.object["kind"] == DISAGGREGATED_SETS.kind:
+            raise UsageError(f"{document.place}: a DisaggregatedSet does not complete: use --until ready")
+    return start(Run(cluster, run_options, target.namespace or "default"), documents)
+
+
+def with_gpus(cluster: ClusterOptions, source: ParameterSource | None) -> ClusterOptions:
+    """Also derive the GPUs with `--nodes auto`, unless their number was given."""
+    typed = source is ParameterSource.COMMANDLINE
+    return replace(cluster, gpus_per_node=AUTO) if cluster.nodes == AUTO and not typed else cluster
+
+
+def start(plan: "Run", documents: Sequence[Document]) -> int:
+    """Run in a new directory, with the assumed nodes and objects."""
+    lightaiohttp.load()
+    from lwsctl.cli.local.assuming import assume
+
+    assumed = assume(documents, plan.cluster)
+    images = notes((document.object for document in documents), dict(plan.cluster.images), is_typed=True)
+    say(*assumed.lines, *(() if plan.cluster.stub else images), err=True)
+    place = places.ephemeral()
+    try:
+        with place.held():
+            return asyncio.run(run(plan, place, assumed))
+    except Exception:
+        if place.has_record:
+            say(f"recorded: `lws {place.words} history` lists the failures, with the last lines of each rank", err=True)
+        raise
+    finally:
+        place.keep_record()
+
+
+class Run(Struct, frozen=True):
+    """The parts of one run."""
+
+    cluster: ClusterOptions
+    options: RunOptions
+    namespace: str
+
+
+async def run(plan: Run, place: ClusterDirectory, assumed: "Assumed") -> int:
+    """Start the cluster, apply, and follow the groups to the end."""
+    from kuberuntime.serving.signals import until_stopped
+    from lwsctl.cli.local.localcluster import local_cluster
+
+    progress = ProgressLine()
+    hold, documents = plan.options.until == "done", ordered(assumed.documents)
+    async with (
+        until_stopped(place.remove) as stopped,
+        local_cluster(
+            place, plan.cluster, progress.show, nodes=assumed.nodes, keep=False, hold_completed=hold
+        ) as cluster,
+    ):
+        progress.clear()
+        say(*cluster.notes, err=True)
+        if plan.options.skip_unserved:
+            documents, skipped = await without_unserved(cluster.client, documents)
+            say(*(f"assumed: {line}" for line in skipped), err=True)
+        session = Session(
+            cluster.client,
+            plan.namespace,
+            cluster.channels,
+            lws=f"lws {place.words}",
+            kubectl="",
+            until_done=hold,
+            images=tuple(name for name, _ in plan.cluster.images),
+            history=place.history,
+        )
+        keptoptions.save(place, plan.cluster)
+        if hold:
+            place.until_done.touch()
+        created = await create_namespaces(session, documents)
+        say(*created, err=True)
+        applier = Applier(session, previous_lines=[line.partition(" (")[0] for line in created])
+        await applier.check(documents)
+        say(*await applier.apply(documents), err=True)
+        return await follow(session, documents, plan.options, stopped)
+
+
+async def follow(session: Session, documents: Sequence[Document], options: RunOptions, stopped: asyncio.Event) -> int:
+    """Show groups and logs until the run ends; return the exit code."""
+    keys = keys_of(documents, session.namespace)
+    sets = [informers_of(session.client, *key) for key in keys]
+    screen = display([followed.key.name for followed in sets])
+    causes = {
+        followed.key: Causes(
+            replace(session, namespace=followed.key.namespace),
+            followed.key.name,
+            screen.note,
+            stuck_after=options.stuck_after,
+        )
+        for followed in sets[:FEW_SETS]
+    }
+    if not options.until:
+        screen.note(
+            f"running until Ctrl-C, or until {', '.join(followed.key.name for followed in sets[:FEW_SETS])} {'is' if len(sets) == 1 else 'are'} deleted (--until ready or done ends it before)"
+        )
+    try:
+        async with following(
+            *(informer for followed in sets for informer in followed.all), *causes.values()
+        ) as objects:
+            end = await first_end(objects, Parts(session.client, keys, sets, screen), options, stopped)
+    finally:
+        screen.close()
+    if end is Ending.FINISHED:
+        say(conclusion(views_of(sets), options), err=True)
+        return 0
+    if end is Ending.STOPPED:
+        return INTERRUPTED if options.until else 0
+    if isinstance(end, str):
+        raise CommandError(end)
+    views = views_of(sets)
+    lacks = "; ".join(f"{view.name}: {_lack(view, session)}" for view in views)
+    late = (causes.get(view.key) for view in views if not _is_at_end(view, session))
+    first = next(filter(None, late), None)
+    why = await first.last() if first else ""
+    raise TimedOutError(f"not {options.until} after {options.timeout:g} s: {lacks}" + (why and f"\n{why}"))
+
+
+def _is_at_end(view: Shown, session: Session) -> bool:
+    return all_done([view]) if session.until_done and isinstance(view, View) else view.is_ready
+
+
+def _lack(view: Shown, session: Session) -> str:
+    """Return why a set has not reached the end condition."""
+    return count_of_ended(view) if session.until_done and isinstance(view, View) else missing.ready_groups(view)
+
+
+class Ending(Enum):
+    """The result of a run that did not fail."""
+
+    FINISHED = auto()
+    STOPPED = auto()
+    TIMED_OUT = auto()
+
+
+class Parts(Struct, frozen=True):
+    """The objects that a run follows, and the display."""
+
+    client: Client
+    keys: Sequence[tuple[Resource, ObjectKey]]
+    sets: Sequence[OneSet]
+    screen: Display
+
+
+async def first_end(objects: Following, parts: Parts, options: RunOptions, stopped: asyncio.Event) -> Ending | str:
+    """Follow groups and logs until the end condition, a failure (returned as text), a request to stop, or the timeout."""
+    followers = [
+        LogFollower(parts.client, Selection(followed.key.name).covers, PodLogOptions(), parts.screen.line)
+        for followed in parts.sets
+    ]
+    tasks = [
+        asyncio.create_task(follower.run(objects, followed))
+        for follower, followed in zip(followers, parts.sets, strict=True)
+    ]
+    watching = asyncio.create_task(watch(objects, parts, options))
+    stop = asyncio.create_task(stopped.wait())
+    failing = asyncio.create_task(failure(tasks))
+    try:
+        await asyncio.wait({watching, stop, failing}, timeout=options.timeout, return_when=asyncio.FIRST_COMPLETED)
+        if failing.done():
+            failing.result()
+        if watching.done():
+            await asyncio.gather(*(follower.drained(LAST_LINES) for follower in followers))
+            return watching.result()
+        if not stopped.is_set():
+            return Ending.TIMED_OUT
+        await last_words(objects, parts)
+        return Ending.STOPPED
+    finally:
+        for task in (*tasks, watching, stop, failing):
+            task.cancel()
+        await asyncio.gather(*tasks, watching, stop, failing, return_exceptions=True)
+
+
+async def last_words(objects: Following, parts: Parts) -> None:
+    """Delete the sets and follow the logs until their pods are deleted, to show the last output of the ranks."""
+    parts.screen.note(
+        f"stopping: ranks get {LAST_WORDS:g} s to exit and are then killed; press Ctrl-C again to kill them now"
+    )
+
+    async def delete(resource: Resource, key: ObjectKey) -> None:
+        with suppress(KubeError):
+            await parts.client.delete(resource, key)
+
+    def are_gone() -> bool | None:
+        return None if any(followed.pods.store.list() for followed in parts.sets) else True
+
+    with suppress(TimeoutError):
+        async with timeouts.within(LAST_WORDS):  # what is left then, ends with the cluster
+            await asyncio.gather(*(delete(*key) for key in parts.keys))
+            pods = [meta.key(pod) for followed in parts.sets for pod in followed.pods.store.list()]
+            await asyncio.gather(*(delete(PODS, key) for key in pods))  # workers outlive their leaders otherwise
+            await objects.until(are_gone, every=REFRESH)
+
+
+async def failure(tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Raise the error of the first task that fails, for example because nobody reads the output; never return."""
+    await asyncio.gather(*tasks)
+    await asyncio.Event().wait()
+
+
+async def watch(objects: Following, parts: Parts, options: RunOptions) -> Ending | str:
+    """Show every change; return when the run is complete, or the reason why it cannot complete."""
+    failures = Failures(options.max_failures)
+    lack = missing.lasting("ready", SystemClock().now, timedelta(seconds=options.ready_for))
+
+    def look() -> Ending | str | None:
+        views = views_of(parts.sets)
+        parts.screen.update(leaderworkersets(views))
+        if len(views) < len(parts.sets):
+            return "a LeaderWorkerSet of this run was deleted" if options.until else None if views else Ending.FINISHED
+        if options.until == "ready" and not any(map(lack, views)):
+            return Ending.FINISHED
+        if options.until == "done":
+            return failures.verdict(leaderworkersets(views)) or (
+                Ending.FINISHED if all_done(leaderworkersets(views)) else None
+            )
+        return None
+
+    return await objects.until(look, every=REFRESH)
+
+
+def conclusion(views: Sequence[Shown], options: RunOptions) -> str:
+    """Return the line that reports the result."""
+    groups = [group for view in leaderworkersets(views) for group in view.groups]
+    ranks = sum(len(group.ranks) for group in groups)
+    what = {"ready": "are ready", "done": "exited with code 0"}.get(options.until or "", "were deleted")
+    if not groups:
+        return f"all LeaderWorkerSets {what}"
+    text = f"{ranks} rank{'s' * (ranks != 1)} in {len(groups)} group{'s' * (len(groups) != 1)}"
+    return f"{text} {what if ranks != 1 else what.replace('are', 'is')}"
+
+
+def keys_of(documents: Sequence[Document], namespace: str) -> list[tuple[Resource, ObjectKey]]:
+    """Return the LeaderWorkerSets and DisaggregatedSets of the documents, with their namespaces."""
+    pairs = [
+        (FOLLOWED[document.object["kind"]], document.object["metadata"])
+        for document in documents
+        if document.object["kind"] in FOLLOWED
+    ]
+    return [(kind, ObjectKey(metadata.get("namespace") or namespace, metadata["name"])) for kind, metadata in pairs]
+
+
+def views_of(sets: Sequence[OneSet]) -> list[Shown]:
+    """Return the views of the existing sets."""
+    return [view for followed in sets if (view := followed.view()) is not None]

@@ -1,0 +1,249 @@
+"""`lws up`: start the embedded cluster, in the foreground or as a detached process."""
+
+import asyncio
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+from click.core import ParameterSource
+from msgspec import Struct
+from msgspec.structs import fields, replace
+
+from kuberuntime import lightaiohttp
+from kuberuntime.errors import leaves
+from lwsctl.cli.cluster import places
+from lwsctl.cli.cluster.places import ClusterDirectory
+from lwsctl.cli.errors import CommandError, UsageError, describe
+from lwsctl.cli.local import clusterlog, keptoptions, mappedimages
+from lwsctl.cli.local.clusteroptions import AUTO, ClusterOptions, cluster_options, collect, require_localkube
+from lwsctl.cli.views.progress import ProgressLine
+
+READY_DESCRIPTOR = "LWS_READY_FD"
+"""The variable that names the pipe on which a detached cluster reports its progress; `READY` is its last line."""
+
+READY = "ready"
+FACT = "="
+ERROR = "!"
+"""The prefix of lines that are not progress: facts about the cluster, or why it did not start."""
+
+
+class Start(Struct, frozen=True):
+    """One start of a cluster: its options, and notes about them."""
+
+    place: ClusterDirectory
+    options: ClusterOptions
+    typed: ClusterOptions
+    notes: tuple[str, ...] = ()
+
+
+@click.command("up")
+@click.argument("name", required=False)
+@click.option("-d", "--detach", is_flag=True, help="Run the cluster in the background. Use `lws down` to stop it.")
+@click.option(
+    "--defaults", is_flag=True, help="Use the default options instead of the options of the previous `lws up`."
+)
+@cluster_options
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    name: str | None,
+    detach: bool,  # noqa: FBT001 - click passes it
+    **options: Any,
+) -> None:
+    """Start the embedded cluster NAME (default: default).
+
+    Objects persist across restarts. Options that are not specified keep the values of the previous `lws up`. To add
+    image mappings to a running cluster, use `lws up --image NAME=DIR`.
+    """
+    require_localkube("up")
+    place = places.place(ctx.obj.cluster_name(name))
+    fresh = bool(options.pop("defaults"))
+    typed = collect(options)
+    if AUTO in (typed.nodes, typed.gpus_per_node):
+        raise UsageError("--nodes auto and --gpus auto need a manifest: lws run -f … --nodes auto --gpus auto")
+    previous = None if fresh else keptoptions.load(place)
+    settings = keptoptions.combine(typed, typed_names(ctx), previous)
+    again = keptoptions.difference(settings, typed)
+    begins_anew = f"Options of the previous `lws up` (use --defaults to reset them): {shlex.join(again)}"
+    start = Start(place, settings, typed, (begins_anew,) if again else ())
+    if (detach or typed.images) and place.pid() is not None:
+        change_running(start, typed_names(ctx))
+    elif detach:
+        start_detached(start)
+    else:
+        asyncio.run(serve(start))
+
+
+def typed_names(ctx: click.Context) -> set[str]:
+    """Return the cluster options of the command line."""
+    own = {field.name for field in fields(ClusterOptions)}
+    return {name for name in own if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+
+
+async def serve(start: Start) -> None:
+    """Run the cluster until it is asked to stop."""
+    lightaiohttp.load()
+    from kuberuntime.serving.signals import until_stopped
+    from lwsctl.cli.local import localcluster
+
+    place = start.place
+    report = Reporter()
+    try:
+        with place.held(), removed_unless_started(place):
+            clusterlog.bound(place)
+            async with (
+                until_stopped() as stopped,
+                localcluster.local_cluster(place, start.options, report.progress) as cluster,
+            ):
+                keptoptions.save(place, start.options)
+                report.ready([*start.notes, *cluster.notes, *invitation(place)])
+                await stopped.wait()
+                report.progress("stopping")
+    except Exception as error:
+        report.failed(error)
+        raise
+
+
+@contextmanager
+def removed_unless_started(place: ClusterDirectory) -> Iterator[None]:
+    """Remove a new cluster that did not start: it would be listed as a stopped one."""
+    options = place.directory / places.OPTIONS
+    is_new = not (place.database.exists() or options.exists())
+    try:
+        yield
+    except BaseException:
+        if is_new and not options.exists():  # they are kept once it runs
+            place.remove_unstarted()
+        raise
+
+
+class Reporter:
+    """Reports the progress of the start: to a terminal, or to the process that detached this one."""
+
+    def __init__(self) -> None:
+        descriptor = os.environ.pop(READY_DESCRIPTOR, None)
+        self._pipe = os.fdopen(int(descriptor), "w", buffering=1) if descriptor else None
+        self._progress = ProgressLine()
+
+    def progress(self, text: str) -> None:
+        """Report the current step."""
+        if self._pipe:
+            self._pipe.write(f"{text}\n")
+        else:
+            self._progress.show(text)
+
+    def failed(self, error: Exception) -> None:
+        """Report why the cluster did not start; the disk with the log may be full."""
+        if self._pipe:
+            lines = "\n".join(map(describe, leaves(error))).split("\n")
+            self._pipe.write("".join(f"{ERROR}{line}\n" for line in lines))
+
+    def ready(self, lines: list[str]) -> None:
+        """Report that the cluster runs, with notes about it."""
+        self._progress.clear()
+        if self._pipe:
+            self._pipe.write("".join(f"{FACT}{line}\n" for line in lines) + f"{READY}\n")
+            self._pipe.close()
+            self._pipe = None
+        else:
+            click.echo("\n".join(lines))
+
+
+def invitation(place: ClusterDirectory) -> list[str]:
+    """Return how to address the cluster."""
+    return [
+        f"Cluster {place.name} is up. Use it with `lws … {place.words}`, or point any Kubernetes client to it:",
+        f"export KUBECONFIG={shlex.quote(str(place.kubeconfig))}",
+    ]
+
+
+def change_running(start: Start, typed: Collection[str]) -> None:
+    """Map further images of a running cluster; refuse every other option that differs from the cluster's."""
+    place = start.place
+    pid = f"process {place.pid()}"
+    current = keptoptions.load(place) or ClusterOptions()
+    if words := refusals(start, typed, current):
+        raise CommandError(
+            f"cluster {place.name} runs ({pid}) without {shlex.join(words)}; to use that, stop it and start it again: "
+            f"`lws down {place.name}`, then this command"
+        )
+    click.echo(f"Cluster {place.name} runs already ({pid}).")
+    images = mappedimages.added(current, start.typed)
+    if images != current.images:
+        keptoptions.save(place, replace(current, images=images))
+        for name, directory in start.typed.images:
+            click.echo(f"Image {name} is mapped to {directory} now: containers that start later use it.")
+    click.echo("\n".join(invitation(place)[1:]))
+
+
+def refusals(start: Start, typed: Collection[str], current: ClusterOptions) -> list[str]:
+    """Return the options that cannot be changed on a running cluster."""
+    desired = keptoptions.combine(start.typed, typed, current)
+    return keptoptions.difference(replace(desired, images=current.images), current)
+
+
+def start_detached(start: Start) -> None:
+    """Start a detached process, show its progress, and return when the cluster runs; report a failed start."""
+    place = start.place
+    place.make()
+    try:
+        log = clusterlog.opened(place)
+    except OSError as error:
+        raise places.unusable(error) from error
+    reader, writer = os.pipe()
+    with log, os.fdopen(reader) as lines:
+        process = subprocess.Popen(
+            [
+                sys.executable,
+                "-P",  # no module of the working directory
+                "-m",
+                "lwsctl.cli",
+                "up",
+                place.name,
+                "--defaults",
+                *start.options.words(),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            pass_fds=[writer],
+            env=os.environ | {READY_DESCRIPTOR: str(writer)},
+            start_new_session=True,
+        )
+        os.close(writer)
+        is_ready, reported = follow_start(lines)
+    if not is_ready:
+        code = process.wait()
+        why = "\n".join(reported) or tail(place)
+        raise CommandError(f"the cluster did not start (exit code {code}):\n{why}\n(its log: {place.log})")
+    click.echo("\n".join([*start.notes, *reported]))
+
+
+def follow_start(lines: Iterable[str]) -> tuple[bool, list[str]]:
+    """Show progress until the cluster is ready or has ended; return which of both, and its facts or errors."""
+    progress = ProgressLine()
+    facts: list[str] = []
+    errors: list[str] = []
+    for line in map(str.rstrip, lines):
+        if line == READY:
+            progress.clear()
+            return True, facts
+        if line.startswith(FACT):
+            facts.append(line.removeprefix(FACT))
+        elif line.startswith(ERROR):
+            errors.append(line.removeprefix(ERROR))
+        else:
+            progress.show(line)
+    progress.clear()
+    return False, errors
+
+
+def tail(place: ClusterDirectory, lines: int = 15) -> str:
+    """Return the end of the cluster's log."""
+    return "\n".join(place.log.read_text(errors="replace").strip().splitlines()[-lines:])

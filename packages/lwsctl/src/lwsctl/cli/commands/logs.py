@@ -1,0 +1,360 @@
+"""`lws logs`: the logs of LeaderWorkerSets, groups or ranks, each line with its `group/rank`."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+from msgspec.structs import replace
+
+from kuberuntime.errors import NotFoundError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import PODS, Resource
+from leaderworkerset.api import labels
+from leaderworkerset.api.disaggregatedset import SET_NAME
+from leaderworkerset.api.groupname import place_of
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from lwsctl.cli import sharedoptions, targets
+from lwsctl.cli.cluster import places, recordedlogs, recordings
+from lwsctl.cli.cluster.recordedlogs import RankRequest, RecordedLog, is_specified
+from lwsctl.cli.cluster.target import Session, Target
+from lwsctl.cli.errors import CommandError, UsageError
+from lwsctl.cli.logsrequest import LogsRequest, compiled, group_name, labels_of
+from lwsctl.cli.sharedoptions import container_option, say_choice
+from lwsctl.cli.shell import completing
+from lwsctl.cli.views.loglines import WaitingNotes
+from lwsctl.cli.views.terminal import say
+from lwsctl.observation.podlogs import LogError, NotStartedError, PodLogOptions, read
+from lwsctl.views.groups import order_of
+from lwsctl.views.outcome import is_over
+from lwsctl.views.podcontainers import container_status, containers, summed
+from lwsctl.views.selection import Selection
+from lwsctl.views.wording import counted
+
+if TYPE_CHECKING:
+    from lwsctl.observation.following import Following, OneSet  # they import informers, which only -f needs
+
+MOST_STREAMS: Final = 100
+"""The default maximum number of followed logs: each uses a connection to the API server and one to a kubelet."""
+
+FULL: Final = "note: {most} logs are followed; logs of further ranks start when others end (--max-streams)"
+
+PAUSE: Final = 0.2
+RECORDED_WITHIN: Final = 10
+"""How often, with a pause of so many seconds, recorded lines of a deleted pod are looked for."""
+
+NO_EARLIER_RUN: Final = "previous terminated"
+"""The beginning of a kubelet's message that a container has no previous run."""
+
+
+@click.command("logs")
+@click.argument("names", nargs=-1, metavar="[LWS[/GROUP[/RANK]]|SET]...", shell_complete=completing.names)
+@click.option(
+    "-l",
+    "--selector",
+    default="",
+    metavar="LABELS",
+    help="Label selector to filter pods. Cannot be combined with names.",
+)
+@click.option("-f", "--follow", is_flag=True, help="Stream new lines, including lines of new ranks.")
+@click.option("-p", "--previous", is_flag=True, help="Print the logs of the previous instance of the container.")
+@click.option(
+    "--group",
+    "groups",
+    type=group_name,
+    multiple=True,
+    metavar="GROUP",
+    help="Print only the logs of this group. May be repeated.",
+)
+@click.option(
+    "--rank",
+    "ranks",
+    type=click.IntRange(min=0),
+    multiple=True,
+    metavar="N",
+    help="Print only the logs of this rank in each group. May be repeated.",
+)
+@click.option("--grep", metavar="REGEX", help="Print only lines that match this regular expression.")
+@click.option("--timestamps", is_flag=True, help="Include timestamps on each line.")
+@container_option
+@click.option(
+    "--tail",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Number of recent lines to print for each rank. Defaults to all lines.",
+)
+@click.option(
+    "--since",
+    metavar="DURATION",
+    type=sharedoptions.age,
+    help="Print only lines newer than a duration like 30s, 5m or 2h. Defaults to all lines.",
+)
+@click.option(
+    "--max-streams",
+    "most",
+    type=click.IntRange(min=1),
+    default=MOST_STREAMS,
+    show_default=True,
+    metavar="N",
+    help="Maximum number of logs to stream concurrently.",
+)
+@click.pass_obj
+def command(target: Target, /, names: tuple[str, ...], **options: Any) -> None:
+    """Print the logs of ranks. Lines are prefixed with group/rank, unless a single rank is selected.
+
+    If several LeaderWorkerSets are selected, the prefix includes the name of the LeaderWorkerSet. A DisaggregatedSet
+    selects the LeaderWorkerSets of all its roles.
+    """
+    selector = options.pop("selector")
+    if bool(names) == bool(selector):
+        raise UsageError("specify either names or -l LABELS")
+    request = LogsRequest(
+        labels=labels_of(selector),
+        selections=tuple(dict.fromkeys(targets.parse(name) for name in names)),
+        groups=frozenset(options.pop("groups")),
+        ranks=frozenset(options.pop("ranks")),
+        pattern=compiled(options.pop("grep")),
+        most=options.pop("most"),
+        options=PodLogOptions(**options),
+    )
+    if request.options.follow and request.options.previous:
+        raise UsageError("--previous cannot be combined with --follow")
+    if not of_ended_run(target, request):
+        asyncio.run(follow(target, request) if request.options.follow else show(target, request))
+
+
+async def show(target: Target, request: LogsRequest) -> None:
+    """Print the logs so far."""
+    async with target.session() as session:
+        await show_past(session, await with_selections(session, request))
+
+
+async def show_past(session: Session, request: LogsRequest) -> None:
+    """Print the logs so far, rank by rank; unreadable logs are skipped, and reported at the end."""
+    errors: list[LogError | NotFoundError] = []
+    sink = request.sink()
+    try:
+        pods = await pods_of(session, request)
+    except NoPodsError:
+        specified = [
+            is_specified(*await targets.find_either(session, selection.name), selection)
+            for selection in request.selections
+        ]
+        print_lines = print_recorded_soon if any(specified) else print_recorded
+        if not await print_lines(session, request):
+            raise
+        return
+    say_choice(pods, request.options.container)
+    for pod in pods:
+        try:
+            async for line in read(session.client, pod, request.options):
+                sink(pod, line)
+        except (LogError, NotFoundError) as error:
+            print_lines = print_recorded_soon if isinstance(error, NotFoundError) else print_recorded
+            if not (await before(session, pod, request, error) or await print_lines(session, request, pod)):
+                errors.append(error)
+    report(errors, len(pods))
+
+
+class NoPodsError(CommandError):
+    """No pod matches at this moment; the pods of a group that is recreated are missing for a while."""
+
+
+async def before(session: Session, pod: JSONObject, request: LogsRequest, error: Exception) -> bool:
+    """Print the log of the previous run of a container that has not started; return whether it exists."""
+    if not isinstance(error, NotStartedError) or request.options.previous:
+        return False
+    try:
+        lines = [line async for line in read(session.client, pod, replace(request.options, previous=True))]
+    except (LogError, NotFoundError):
+        return False
+    if lines:
+        say(f"note: {error}; this is the log of the previous run", err=True)
+    sink = request.sink()
+    for line in lines:
+        sink(pod, line)
+    return bool(lines)
+
+
+async def print_recorded_soon(session: Session, request: LogsRequest, pod: JSONObject | None = None) -> bool:
+    """Print the recorded last lines of what was deleted a moment ago: the recorder may still be writing them."""
+    for _ in range(RECORDED_WITHIN):
+        if await print_recorded(session, request, pod):
+            return True
+        await asyncio.sleep(PAUSE)
+    return False
+
+
+async def print_recorded(session: Session, request: LogsRequest, pod: JSONObject | None = None) -> bool:
+    """Print the recorded last lines of a pod without a log (None: of all selected pods).
+
+    Return whether there are some.
+    """
+    place = place_of(pod) if pod is not None else None
+    name = meta.labels(pod).get(labels.NAME, "") if pod is not None else ""
+    selections = (Selection(name, *place),) if place is not None else request.selections
+    logs = [
+        log
+        for selection in selections
+        for log in await recordedlogs.read(
+            session, RankRequest(selection, request.groups, request.ranks, request.options.container)
+        )
+    ]
+    show_recorded(logs, request, session.lws)
+    return bool(logs)
+
+
+def show_recorded(logs: Sequence[RecordedLog], request: LogsRequest, lws: str) -> None:
+    """Print recorded lines, each after its group/rank unless one rank was named."""
+    for log in logs:
+        if log.lines or request.is_one_rank:
+            say(log.note(lws), err=True)
+        lines = log.lines if request.options.tail is None else log.lines[len(log.lines) - request.options.tail :]
+        matches = [line for line in lines if request.pattern is None or request.pattern.search(line)]
+        say(*(line if request.is_one_rank else f"{log.place} {line}" for line in matches))
+
+
+def of_ended_run(target: Target, request: LogsRequest) -> bool:
+    """Print the records of the requested ranks from an ended `lws run`; return whether there are some."""
+    place = places.place(target.local) if target.local else None
+    if place is None or place.is_cluster or not place.has_record:
+        return False
+    logs = [
+        log
+        for selection in request.selections
+        for log in recordedlogs.newest(
+            recordings.of_run(place, target.namespace, selection),
+            RankRequest(selection, request.groups, request.ranks, request.options.container),
+        )
+    ]
+    show_recorded(logs, request, f"lws {place.words}")
+    return bool(logs)
+
+
+def report(errors: Sequence[LogError | NotFoundError], count: int) -> None:
+    """Raise the errors of reading the logs of `count` ranks; omit missing earlier runs if there are other errors."""
+    failed = [error for error in errors if NO_EARLIER_RUN not in str(error)]
+    if len(errors) == count and not failed:
+        raise CommandError(f"none of {counted(count, 'rank')} was restarted, and the previous log does not exist")
+    sentences = summed([(error.pod, error.reason) for error in failed if isinstance(error, NotStartedError)])
+    sentences += [str(error) for error in failed if not isinstance(error, NotStartedError)]
+    if len(sentences) == 1 and len(failed) == count:
+        raise CommandError(sentences[0])
+    for sentence in sentences:
+        say(f"error: {sentence}", err=True)
+    if failed:
+        raise CommandError(f"the logs of {len(failed)} of {counted(count, 'rank')} could not be read")
+
+
+async def with_selections(session: Session, request: LogsRequest) -> LogsRequest:
+    """Return the request with the LeaderWorkerSets of the pods that its labels select, unless it names some already."""
+    if request.selections:
+        return request
+    selector = f"{labels.NAME},{request.labels}"
+    listing = await session.client.list(PODS, namespace=session.namespace, label_selector=selector)
+    names = sorted({meta.labels(pod)[labels.NAME] for pod in listing.items})
+    if not names:
+        raise CommandError(f"no pods of LeaderWorkerSets in namespace {session.namespace} have labels {request.labels}")
+    return replace(request, selections=tuple(map(Selection, names)))
+
+
+async def pods_of(session: Session, request: LogsRequest) -> list[JSONObject]:
+    """Return the selected pods, each once; with --previous only restarted pods, or all pods if none was restarted."""
+    pods: dict[str, JSONObject] = {}
+    for selection in request.selections:
+        resource, _ = await targets.find_either(session, selection.name)
+        for pod in await members(session, resource, selection):
+            if request.covering(selection).covers(pod):
+                pods.setdefault(meta.uid(pod), pod)
+    if not pods:
+        names = ", ".join(map(str, request.selections))
+        raise NoPodsError(
+            f"no pods of {names} match now: `{session.lws} get {request.selections[0].name}` shows which there are"
+        )
+    if not request.options.previous or len(pods) == 1:
+        return [*pods.values()]
+    container = request.options.container
+    restarted = [pod for pod in pods.values() if container_status(pod, container).get("restartCount")]
+    return restarted or [*pods.values()]
+
+
+async def members(session: Session, resource: Resource, selection: Selection) -> list[JSONObject]:
+    """Return the pods of a LeaderWorkerSet or of a DisaggregatedSet, by LeaderWorkerSet, group and rank."""
+    selector = (
+        selection.label_selector() if resource == LEADERWORKERSETS else f"{SET_NAME}={selection.name},{labels.NAME}"
+    )
+    listing = await session.client.list(PODS, namespace=session.namespace, label_selector=selector)
+    return sorted(listing.items, key=lambda pod: (meta.labels(pod).get(labels.NAME, ""), order_of(pod)))
+
+
+async def follow(target: Target, request: LogsRequest) -> None:
+    """Print new lines until everything that is followed was deleted or has run to its end."""
+    from lwsctl.cli.watchwarnings import following
+    from lwsctl.observation.following import informers_of
+    from lwsctl.observation.logfollowing import LogFollower, Streams, runs
+
+    lost: list[JSONObject] = []
+
+    def note_lost(pod: JSONObject, error: LogError) -> None:
+        lost.append(pod)
+        say(f"note: {error}", err=True)
+
+    streams = Streams(request.most, lambda: say(FULL.format(most=request.most), err=True), note_lost)
+    async with target.session() as session:
+        request = await with_selections(session, request)
+        sink = request.sink()
+        followed, is_past = [], True
+        for selection in request.selections:
+            resource, obj = await targets.find_either(session, selection.name)
+            pods = [*filter(request.covering(selection).covers, await members(session, resource, selection))]
+            refuse_too_many(len(pods), request, selection)
+            refuse_unknown_container(pods, request.options.container)
+            say_choice(pods, request.options.container)
+            is_past &= is_over(obj) and not any(runs(container_status(pod, request.options.container)) for pod in pods)
+            followed.append(
+                (selection, informers_of(session.client, resource, ObjectKey(session.namespace, selection.name)))
+            )
+        if is_past:
+            await show_past(session, replace(request, options=replace(request.options, follow=False)))
+            return
+        everything = [part for _, informers in followed for part in informers.all]
+        async with following(*everything, session.lifeline) as objects, asyncio.TaskGroup() as tasks:
+            for selection, informers in followed:
+                follower = LogFollower(
+                    session.client, request.covering(selection).covers, request.options, sink, streams
+                )
+                tasks.create_task(follower.run(objects, informers, is_over))
+                tasks.create_task(note_waiting(objects, informers, selection, request))
+        unread = [pod for pod in lost if not await print_recorded(session, request, pod)]
+        if unread:
+            raise CommandError(f"the logs of {counted(len(unread), 'rank')} could not be read")
+
+
+async def note_waiting(objects: "Following", informers: "OneSet", selection: Selection, request: LogsRequest) -> None:
+    """Report ranks without a log and why, until the set is over: their lines follow once they start."""
+    notes = WaitingNotes(str(selection), request.options.container)
+
+    def look() -> bool | None:
+        notes.update([*filter(request.covering(selection).covers, informers.pods.store.list())])
+        return True if is_over(informers.object) else None
+
+    await objects.until(look)
+
+
+def refuse_unknown_container(pods: Sequence[JSONObject], container: str | None) -> None:
+    """Refuse to wait for a container that none of the pods has."""
+    names = dict.fromkeys(name for pod in pods for name in containers(pod))
+    if container and names and container not in names:
+        raise CommandError(
+            f"container {container} is not valid for pod {meta.name(pods[0])} (there: {', '.join(names)})"
+        )
+
+
+def refuse_too_many(count: int, request: LogsRequest, selection: Selection) -> None:
+    """Refuse to follow more logs than the maximum number of streams."""
+    if count > request.most:
+        raise UsageError(
+            f"{selection} has {counted(count, 'rank')}, and {request.most} logs are followed at once: choose some with "
+            f"--group or --rank (as in --rank 0, the leaders), or allow more with --max-streams {count}"
+        )

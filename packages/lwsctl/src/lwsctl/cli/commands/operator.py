@@ -1,0 +1,24 @@
+"""`lws operator`: keep the manager installed as the object `cluster` of LeaderWorkerSetOperators specifies (R-OP-9).
+
+The flags are those of the Go operator, in Go's syntax. `operator/operatorprogram.py` runs the operator.
+"""
+
+from collections.abc import Sequence
+
+import click
+
+from leaderworkerset.decisions.operatorcommand import operator_flags, run_operator
+from lwsctl.cli import gocommand
+from lwsctl.cli.gocommand import GoCommand
+
+
+@click.command("operator", cls=GoCommand, flags=operator_flags)
+@click.pass_context
+def command(ctx: click.Context, words: Sequence[str]) -> int:
+    """Run the operator, which installs the manager as specified by the LeaderWorkerSetOperator `cluster`."""
+    values = gocommand.read(ctx, words, operator_flags())
+    if values is None:
+        return 0
+    # `lws` reads these two at any position; `lws-operator operator` leaves them here.
+    above = {"kubeconfig": ctx.obj.kubeconfig, "namespace": ctx.obj.namespace} if ctx.obj else {}
+    return run_operator({**{name: text for name, text in above.items() if text}, **values})

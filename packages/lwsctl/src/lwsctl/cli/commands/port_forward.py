@@ -1,0 +1,178 @@
+"""`lws port-forward`: listen on this machine and forward connections to a port of a rank."""
+
+import asyncio
+import struct
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Final
+
+import click
+
+from kuberuntime.client import channels
+from kuberuntime.client.channels import Channels
+from kuberuntime.client.client import Client
+from kuberuntime.errors import APIError, ConnectionFailedError, KubeError, NotFoundError
+from kuberuntime.objects import decimals, meta, podstate
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS
+from kuberuntime.serving.bindaddresses import HIGHEST_PORT
+from kuberuntime.serving.signals import until_stopped
+from lwsctl.cli import targets
+from lwsctl.cli.cluster.target import Session, Target
+from lwsctl.cli.errors import CommandError, UsageError
+from lwsctl.cli.shell import completing
+from lwsctl.cli.views.terminal import say
+
+PIECE = 64 * 1024
+BETWEEN_CHECKS: Final = 1.0
+"""Seconds between two checks that the pod exists."""
+
+PATIENCE: Final = 3
+"""The number of consecutive failed checks after which the cluster is considered stopped."""
+
+DATA, ERROR = 0, 1
+"""The two streams for the only port of a connection."""
+
+
+@click.command("port-forward")
+@click.argument("name", metavar="LWS[/GROUP[/RANK]]", shell_complete=completing.names)
+@click.argument("ports", nargs=-1, required=True, metavar="[LOCAL:]REMOTE...")
+@click.option("--address", default="127.0.0.1", show_default=True, help="Local address to listen on.")
+@click.pass_obj
+def command(target: Target, name: str, ports: tuple[str, ...], address: str) -> None:
+    """Forward local ports to a rank (default: the leader). Use 0 for a random local port."""
+    selection = targets.parse(name)
+    pairs = [parse(words) for words in ports]
+
+    async def act(session: Session) -> None:
+        async with until_stopped() as stopped, AsyncExitStack() as servers:
+            pod = await targets.one_pod(session, selection)
+            refuse_unplaced(pod)
+            for local, remote in pairs:
+                server = await servers.enter_async_context(listening(session, pod, (address, local), remote))
+                bound = server.sockets[0].getsockname()
+                say(f"{bound[0]}:{bound[1]} -> {meta.name(pod)}:{remote}")
+            await until_ended(session, pod, stopped)
+
+    target.run(act)
+
+
+def refuse_unplaced(pod: JSONObject) -> None:
+    """Refuse a pod that has no node yet, or has ended: nothing listens there."""
+    if not meta.spec(pod).get("nodeName") or podstate.has_ended(pod):
+        raise CommandError(f"pod {meta.name(pod)} does not run: {podstate.state(pod)}")
+
+
+async def until_ended(session: Session, pod: JSONObject, stopped: asyncio.Event) -> None:
+    """Wait for the request to stop; raise if the pod or cluster has ended."""
+    lost, stop = asyncio.ensure_future(until_lost(session.client, pod)), asyncio.ensure_future(stopped.wait())
+    try:
+        await asyncio.wait({lost, stop}, return_when=asyncio.FIRST_COMPLETED)
+        if lost.done() and not stop.done():
+            raise CommandError(f"port-forward has ended: {lost.result()}")
+    finally:
+        lost.cancel()
+        stop.cancel()
+
+
+async def until_lost(client: Client, pod: JSONObject) -> str:
+    """Wait until the pod cannot be reached any more, and return the reason."""
+    name, failures = meta.name(pod), 0
+    while True:
+        await asyncio.sleep(BETWEEN_CHECKS)
+        try:
+            current = await client.get(PODS, meta.key(pod))
+        except NotFoundError:
+            return f"pod {name} is gone"
+        except ConnectionFailedError as error:
+            failures += 1
+            if failures == PATIENCE:
+                return f"its cluster no longer responds: {error}"
+            continue
+        except APIError:
+            continue  # the server answers: its error may be temporary
+        failures = 0
+        if meta.uid(current) != meta.uid(pod):
+            return f"pod {name} was replaced by a new pod"
+        if podstate.has_ended(current):
+            return f"pod {name} has ended"
+
+
+def parse(words: str) -> tuple[int, int]:
+    """Read [LOCAL:]REMOTE; without LOCAL both are the same.
+
+    >>> parse("8080"), parse("9000:80"), parse(":80")
+    ((8080, 8080), (9000, 80), (0, 80))
+    """
+    local, separator, remote = words.rpartition(":")
+    here, there = decimals.natural(local or ("0" if separator else remote)), decimals.natural(remote)
+    if here is None or there is None or here > HIGHEST_PORT or not 0 < there <= HIGHEST_PORT:
+        raise UsageError(f"{words!r}: use [LOCAL:]REMOTE with ports from 1 to 65535")
+    return here, there
+
+
+@asynccontextmanager
+async def listening(
+    session: Session, pod: JSONObject, address: tuple[str, int], remote: int
+) -> AsyncIterator[asyncio.Server]:
+    """Listen on this machine inside the context; every connection gets its own WebSocket.
+
+    Leaving the context does not wait for open connections, unlike the end of an `asyncio.Server` from Python 3.12.1 on.
+    """
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        path = PODS.path(meta.namespace(pod), meta.name(pod), "portforward")
+        try:
+            async with session.channels(path, (("ports", str(remote)),), channels.PORTS_PROTOCOL) as streams:
+                await pump(streams, reader, writer)
+        except (KubeError, CommandError, OSError) as error:
+            say(f"{meta.name(pod)}:{remote}: {error}", err=True)
+        finally:
+            writer.close()
+
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = tasks.create_task(serve(reader, writer))
+        connections.add(task)
+        task.add_done_callback(connections.discard)
+
+    connections: set[asyncio.Task[None]] = set()
+    async with asyncio.TaskGroup() as tasks:
+        server = await _listen(accept, address)
+        try:
+            yield server
+        finally:
+            server.close()
+            for connection in connections:
+                connection.cancel()
+
+
+async def _listen(
+    accept: Callable[[asyncio.StreamReader, asyncio.StreamWriter], None], address: tuple[str, int]
+) -> asyncio.Server:
+    try:
+        return await asyncio.start_server(accept, *address)
+    except OSError as error:
+        raise CommandError(f"cannot listen on {address[0]}:{address[1]}: {error.strerror}") from error
+
+
+async def pump(streams: Channels, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Pass bytes in both directions until one side ends."""
+
+    async def upwards() -> None:
+        while piece := await reader.read(PIECE):
+            await streams.send(DATA, piece)
+
+    sending = asyncio.create_task(upwards())
+    greeted: set[int] = set()
+    try:
+        while piece := await streams.receive():
+            channel, data = piece
+            if channel not in greeted:
+                greeted.add(channel)  # the first piece of each stream repeats the port, little-endian
+                data = data[struct.calcsize("<H") :]
+            if channel == ERROR and data:
+                raise CommandError(data.decode(errors="replace"))
+            writer.write(data)
+            await writer.drain()
+    finally:
+        sending.cancel()

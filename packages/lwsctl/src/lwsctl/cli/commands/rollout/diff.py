@@ -1,0 +1,65 @@
+"""`lws diff`: shows the changes that applying manifests would make, field by field.
+
+The exit code reports whether there are any.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import click
+
+from kuberuntime.errors import KubeError
+from lwsctl.cli import errors
+from lwsctl.cli.applying import idlekinds
+from lwsctl.cli.applying.applier import Trial
+from lwsctl.cli.cluster.target import Target
+from lwsctl.cli.errors import CommandError
+from lwsctl.cli.reading import manifestoptions
+from lwsctl.cli.reading.manifestoptions import manifest_arguments
+from lwsctl.cli.reading.manifests import ordered
+from lwsctl.cli.views import diffs
+from lwsctl.cli.views.terminal import say
+
+DIFFERENT: Final = 1
+
+
+class DiffError(CommandError):
+    """The comparison failed; the exit code differs from that for a difference."""
+
+    exit_code = 2
+
+
+@click.command("diff")
+@manifest_arguments
+@manifestoptions.skip_unserved(default=False)
+@click.option(
+    "--force-conflicts",
+    is_flag=True,
+    help="Compute the result as if conflicting fields of other field managers are overwritten.",
+)
+@click.pass_obj
+def command(target: Target, /, *, force_conflicts: bool, skip_unserved: bool, **options: Any) -> int:
+    """Diff the live objects against the manifests, including API server defaults. Objects are not modified.
+
+    Exit codes: 0 no differences, 1 differences, 2 error.
+    """
+    try:
+        documents = ordered(manifestoptions.collect(options).load())
+
+        trials = target.run(
+            lambda session: idlekinds.try_out(session, documents, force=force_conflicts, skip=skip_unserved)
+        )
+    except (CommandError, KubeError, OSError) as error:
+        raise DiffError(errors.describe(error)) from error
+    lines = list(differences(trials))
+    say(*lines)
+    return DIFFERENT if lines else 0
+
+
+def differences(trials: Iterable[Trial]) -> Iterable[str]:
+    """Yield the lines of the differences, without the API server's own fields."""
+    for trial in trials:
+        title = trial.document.title
+        yield from diffs.unified(
+            diffs.comparable(trial.before), diffs.comparable(trial.after), (f"live {title}", f"applied {title}")
+        )

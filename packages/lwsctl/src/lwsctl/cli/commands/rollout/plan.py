@@ -1,0 +1,145 @@
+"""`lws plan`: shows the effects of applying manifests: changed fields, groups that roll, steps, limits, time.
+
+The API server fills in defaults and checks the manifests (dry-run); with a snapshot no server is used. The steps are
+the controller's own decisions (`steering.forecast`).
+"""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
+from lwsctl.cli.applying import idlekinds
+from lwsctl.cli.applying.applier import DEFAULT_NAMESPACE, Trial, check_here, place_in
+from lwsctl.cli.cluster.target import Target
+from lwsctl.cli.errors import CommandError, UsageError
+from lwsctl.cli.reading import manifestoptions, manifests
+from lwsctl.cli.reading.manifestoptions import manifest_arguments
+from lwsctl.cli.reading.manifests import Document, ordered
+from lwsctl.cli.rollouts import subjects
+from lwsctl.cli.views import diffs, output
+from lwsctl.cli.views.terminal import say
+from lwsctl.steering import foresight, roleoutlook, snapshots
+from lwsctl.steering.foresight import Foreseen, Situation
+from lwsctl.steering.roleoutlook import RolesForeseen
+
+
+class Outlook(Struct, frozen=True):
+    """One LeaderWorkerSet of the manifests: the current object, and the object after the change."""
+
+    situation: Situation | None
+    foreseen: Foreseen
+
+
+@click.command("plan")
+@manifest_arguments
+@manifestoptions.skip_unserved(default=False)
+@click.option("--snapshot", metavar="FILE", help="Plan without a cluster, based on the saved objects in this file.")
+@click.option("--save-snapshot", metavar="FILE", help="Save the objects that the plan is based on to this file.")
+@click.option(
+    "--force-conflicts",
+    is_flag=True,
+    help="Compute the result as if conflicting fields of other field managers are overwritten.",
+)
+@click.option("-o", "--output", "form", type=click.Choice(["json"]), help="Output format. Defaults to text.")
+@click.pass_obj
+def command(target: Target, /, *, snapshot: str | None, save_snapshot: str | None, **options: Any) -> None:
+    """Preview what applying manifests would do: the changes, the groups updated in each step, and the duration.
+
+    A snapshot is the output of `kubectl get lws,sts,pods -o yaml`, or a file written by --save-snapshot. The cluster is
+    not modified.
+    """
+    form, force, skip = (options.pop(name) for name in ("form", "force_conflicts", "skip_unserved"))
+    documents = ordered(manifestoptions.collect(options).load())
+    if snapshot and save_snapshot:
+        raise UsageError("--snapshot and --save-snapshot cannot be combined")
+    others: list[str] = []
+    roles: list[RolesForeseen] = []
+    if snapshot:
+        outlooks = offline(documents, snapshot, target.namespace or "")
+    else:
+        outlooks, roles, others = asyncio.run(online(target, documents, force=force, skip=skip))
+    if save_snapshot:
+        saved = snapshots.build(outlook.situation for outlook in outlooks if outlook.situation is not None)
+        Path(save_snapshot).write_text(output.as_yaml(saved) + "\n", encoding="utf-8")
+    show(outlooks, roles, others, form)
+
+
+def show(outlooks: Sequence[Outlook], roles: Sequence[RolesForeseen], others: Sequence[str], form: str | None) -> None:
+    """Print the plans, and a line for each object of another kind."""
+    if form:
+        plans = [foresight.document(outlook.foreseen) for outlook in outlooks] + list(map(roleoutlook.document, roles))
+        click.echo(output.as_json({"apiVersion": "lws/v1", "kind": "RolloutPlanList", "items": plans}))
+        return
+    for outlook in outlooks:
+        say(*foresight.lines(outlook.foreseen))
+    for foreseen in roles:
+        say(*roleoutlook.lines(foreseen))
+    say(*others)
+
+
+async def online(
+    target: Target, documents: Sequence[Document], *, force: bool, skip: bool
+) -> tuple[list[Outlook], list[RolesForeseen], list[str]]:
+    """Plan with the objects of the cluster and a dry run of the documents."""
+    async with target.session() as session:
+        outlooks: list[Outlook] = []
+        roles: list[RolesForeseen] = []
+        others: list[str] = []
+        for trial in await idlekinds.try_out(session, documents, force=force, skip=skip):
+            if trial.after.get("kind") == LEADERWORKERSETS.kind:
+                before = None if trial.before is None else await subjects.situation_of(session, trial.before)
+                outlooks.append(Outlook(before, foresee(trial.document, before, trial.after)))
+            elif trial.after.get("kind") == DISAGGREGATED_SETS.kind:
+                roles.append(roleoutlook.foresee(trial.before, trial.after))
+            else:
+                others.append(other(trial))
+        return outlooks, roles, others
+
+
+def offline(documents: Sequence[Document], path: str, namespace: str) -> list[Outlook]:
+    """Plan with a snapshot: objects that are not in it count as absent."""
+    objects = [document.object for document in manifests.load([path])]
+    mine = [document for document in documents if document.object["kind"] == LEADERWORKERSETS.kind]
+
+    def stored(obj: JSONObject) -> JSONObject | None:
+        before = _find(objects, obj, namespace)
+        return None if before is None else before.view.object
+
+    check_here(mine, namespace or DEFAULT_NAMESPACE, stored)
+    return [_offline(document, objects, namespace) for document in mine]
+
+
+def _offline(document: Document, objects: Sequence[JSONObject], namespace: str) -> Outlook:
+    before = _find(objects, document.object, namespace)
+    place = meta.namespace(before.view.object) if before else namespace or DEFAULT_NAMESPACE
+    after = snapshots.overlay(before.view.object if before else None, place_in(document.object, place))
+    return Outlook(before, foresee(document, before, after))
+
+
+def _find(objects: Sequence[JSONObject], obj: JSONObject, namespace: str) -> Situation | None:
+    return snapshots.find(objects, meta.name(obj), meta.namespace(obj) or namespace)
+
+
+def foresee(document: Document, before: Situation | None, after: JSONObject) -> Foreseen:
+    """Predict one change; if that is not possible, raise an error that names the document."""
+    try:
+        foreseen = foresight.foresee(before, after)
+    except ValueError as error:
+        raise CommandError(document.message(str(error))) from error
+    return replace(foreseen, warnings=tuple(map(document.message, foreseen.warnings)))
+
+
+def other(trial: Trial) -> str:
+    """Return the effect on an object whose rollout is not predicted."""
+    if trial.before is None:
+        return f"{trial.document.title} would be created"
+    is_same = diffs.comparable(trial.before) == diffs.comparable(trial.after)
+    return f"{trial.document.title} {'unchanged' if is_same else 'would change'}"

@@ -1,0 +1,60 @@
+"""`lws recover`: lets groups that used up their restarts try again, and deletes the pods kept for diagnosis."""
+
+import click
+
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.api import labels
+from lwsctl.cli import targets
+from lwsctl.cli.cluster.target import Session, Target
+from lwsctl.cli.errors import CommandError, UsageError
+from lwsctl.cli.rollouts import subjects
+from lwsctl.cli.sharedoptions import DRY, dry_run_option
+from lwsctl.cli.shell import completing
+from lwsctl.cli.views.terminal import say
+from lwsctl.views.groups import Group
+from lwsctl.views.selection import Selection
+from lwsctl.views.wording import places
+
+
+@click.command("recover")
+@click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP]...", shell_complete=completing.names)
+@dry_run_option("Validate the change on the API server without persisting it.")
+@click.pass_obj
+def command(target: Target, names: tuple[str, ...], *, is_trial: bool) -> None:
+    """Recreate groups that have reached the restart limit (maxGroupRestarts).
+
+    Without a group, all such groups of the LeaderWorkerSet are recreated. Their failed pods are deleted together with
+    their logs and statuses. To inspect them first, use `lws explain` and `lws logs`.
+    """
+    selections = [targets.parse(name) for name in names]
+    if any(selection.rank is not None for selection in selections):
+        raise UsageError("specify LeaderWorkerSets or groups, not ranks")
+
+    async def act(session: Session) -> None:
+        for selection in selections:
+            say(await recover(session, selection, is_trial=is_trial))
+
+    target.run(act)
+
+
+async def recover(session: Session, selection: Selection, *, is_trial: bool = False) -> str:
+    """Annotate the leaders of the selected groups; return a description."""
+    view = await targets.view_of(session, await subjects.read(session, selection.name))
+    exhausted = [group for group in view.groups if group.name == selection.group and group.is_over] or [
+        group for group in view.groups if group.is_exhausted and selection.group is None
+    ]
+    if not exhausted:
+        what = f"{selection} has {'no group that' if selection.group is None else 'not'}"
+        raise CommandError(f"{what} is exhausted: nothing was changed")
+    for group in exhausted:
+        await _annotate(session, group, is_trial=is_trial)
+    word = "group" if len(exhausted) == 1 else "groups"
+    return f"{selection.name} {word} {places([group.name for group in exhausted])} recovered{DRY if is_trial else ''}"
+
+
+async def _annotate(session: Session, group: Group, *, is_trial: bool) -> None:
+    leader = group.ranks[0]
+    patch = {"metadata": {"uid": leader.uid, "annotations": {labels.RECOVER: "true"}}}
+    write = session.client.try_patch if is_trial else session.client.patch
+    await write(PODS, ObjectKey(session.namespace, leader.pod), patch, kind="merge", manager=subjects.MANAGER)

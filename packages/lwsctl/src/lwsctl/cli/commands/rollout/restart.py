@@ -1,0 +1,58 @@
+"""`lws restart` and `lws rollout restart`: restart all groups by a rollout, or named groups within the budget.
+
+A named group is recreated as after a failure: its leader is deleted in the foreground, workers first.
+"""
+
+import click
+
+from kuberuntime.clock import SystemClock
+from lwsctl.cli.cluster.target import Session, Target
+from lwsctl.cli.errors import CommandError
+from lwsctl.cli.rollouts import changing, subjects
+from lwsctl.cli.rollouts.changing import Change
+from lwsctl.cli.rollouts.restarting import Restart, RestartRequest
+from lwsctl.cli.sharedoptions import dry_run_option, timeout_option
+from lwsctl.cli.shell import completing
+from lwsctl.cli.views.terminal import say
+from lwsctl.steering import patches
+
+
+@click.command("restart")
+@click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP[/RANK]]...", shell_complete=completing.names)
+@click.option("--force", is_flag=True, help="Restart all named groups at once, ignoring maxUnavailable.")
+@dry_run_option("Show the groups to replace and the steps without persisting changes.")
+@timeout_option("10m")
+@click.pass_obj
+def command(target: Target, names: tuple[str, ...], *, force: bool, is_trial: bool, timeout: float) -> None:
+    """Restart all groups of a LeaderWorkerSet, or the specified groups or ranks.
+
+    Without a group, the template is annotated and all groups are updated, as with `kubectl rollout restart`. Specified
+    groups are recreated immediately, at most maxUnavailable at a time, and the command waits for them. If the restart
+    policy recreates groups, restarting a rank recreates its entire group.
+    """
+    request = RestartRequest.parse(names)
+
+    async def act(session: Session) -> str:
+        if not request.groups:
+            return await restart_all(session, request.name, is_trial=is_trial)
+        restart = Restart(session, request, force=force)
+        return await (restart.preview() if is_trial else restart.run(timeout))
+
+    say(target.run(act))
+
+
+async def restart_all(session: Session, name: str, *, is_trial: bool = False) -> str:
+    """Create a new revision of the same program, or check that; return a description."""
+    return await changing.carry_out(session, lambda: change(session, name), is_trial=is_trial)
+
+
+async def change(session: Session, name: str) -> Change:
+    """Return the change that creates a new revision of the same program."""
+    obj = await subjects.writable(session, name)
+    try:
+        patch = patches.restarting(obj, SystemClock().now())
+    except patches.PausedError as error:
+        raise CommandError(
+            f"{error}: nothing was changed; resume it first: `{session.lws} rollout resume {name}`"
+        ) from error
+    return Change(lws=obj, done=f"{name} restarts: `{session.lws} rollout status {name}` follows it", patch=patch)

@@ -1,0 +1,283 @@
+"""`lws rollout status`: follows a rollout until it is done, or reports why it makes no progress."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import click
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kuberuntime import timeouts
+from kuberuntime.cache.informer import Informer
+from kuberuntime.client.requests import only
+from kuberuntime.clock import Clock, SystemClock
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import DEPLOYMENTS, STATEFULSETS
+from leaderworkerset.api import groupname
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from lwsctl.cli import sharedoptions, targets
+from lwsctl.cli.cluster.target import Session, Target
+from lwsctl.cli.errors import TimedOutError, UsageError
+from lwsctl.cli.sets.causes import Causes, StuckError
+from lwsctl.cli.shell import completing
+from lwsctl.cli.views import output
+from lwsctl.cli.views.progress import BETWEEN_LINES, ProgressLine
+from lwsctl.cli.views.terminal import say
+from lwsctl.cli.watchwarnings import following, present
+from lwsctl.observation.following import DisaggregatedInformers, Followed, OneSet, SetInformers
+from lwsctl.observation.podlogs import silent_lines
+from lwsctl.steering import pace
+from lwsctl.views import missing
+from lwsctl.views.disaggregation import leaderworkersets
+from lwsctl.views.groups import View
+from lwsctl.views.wording import counted
+
+REFRESH = 5.0
+"""Seconds after which the estimate is computed again without a change."""
+
+
+@click.command("status")
+@click.argument("name", metavar="LWS|SET", shell_complete=completing.names)
+@click.option(
+    "--timeout",
+    type=sharedoptions.limit,
+    metavar="DURATION",
+    help="Exit with code 124 if the rollout is not complete after this time. Defaults to no limit.",
+)
+@click.option(
+    "--stuck-after",
+    type=sharedoptions.limit,
+    default="10m",
+    show_default=True,
+    metavar="DURATION",
+    help="Exit with code 1 and the reason if no group changes for this long.",
+)
+@sharedoptions.ready_for_option()
+@sharedoptions.node_patience_option
+@click.option(
+    "--watch/--no-watch",
+    default=True,
+    show_default=True,
+    help="Watch the rollout until it is complete. --no-watch prints its progress once.",
+)
+@click.option("-o", "--output", "form", type=click.Choice(["json"]), help="Output format. Prints the progress once.")
+@click.pass_obj
+def command(target: Target, /, name: str, *, timeout: float | None, **options: Any) -> None:
+    """Show the status of a rollout until it is complete, with the ready groups and the remaining time.
+
+    If the rollout is stuck, the cause reported by `lws explain` is printed while waiting and in the final error.
+
+    Exit codes: 0 complete, 1 stuck or paused, 124 timed out. On a terminal, the status line is updated in place.
+    """
+    name = targets.whole(name, "rollout")
+
+    async def act(session: Session) -> str:
+        resource, _ = await targets.find_either(session, name)
+        key = ObjectKey(session.namespace, name)
+        kind = RolloutFollower if resource == LEADERWORKERSETS else SetFollower
+        follower: RolloutWait = kind(session, key, options["stuck_after"], timedelta(seconds=options["ready_for"]))
+        if options["form"]:
+            return output.as_json(await follower.document())
+        return await follower.follow(timeout) if options["watch"] else await follower.once()
+
+    say(target.run(act))
+
+
+@dataclass(slots=True)
+class Deadline:
+    """Reports when a value has not changed for `seconds`."""
+
+    seconds: float
+    clock: Clock
+    standing: object = None
+    since: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.since = self.clock.monotonic()
+
+    def is_over(self, standing: object) -> bool:
+        """Return whether the value has been unchanged for too long."""
+        if standing != self.standing:
+            self.standing, self.since = standing, self.clock.monotonic()
+        return self.clock.monotonic() - self.since >= self.seconds
+
+
+class End(Struct, frozen=True):
+    """The end of following a rollout.
+
+    With `is_stuck`, nothing changed for too long, and a diagnosis may find the cause.
+    """
+
+    text: str
+    is_done: bool = True
+    is_stuck: bool = False
+
+
+class RolloutWait(ABC):
+    """The wait for the end of a rollout; if it fails, its error ends with the cause and its code."""
+
+    line: str
+    """The progress, for the error of a wait that times out."""
+
+    _informers: OneSet
+    _leaders: Sequence[Informer] = ()
+    """The StatefulSet and the Deployment of the leaders, if their revision is compared."""
+
+    def __init__(self, session: Session, key: ObjectKey, stuck_after: float, ready_for: timedelta) -> None:
+        self._ready_for = ready_for
+        self._session = session
+        self._key = key
+        self._clock = SystemClock()
+        self._deadline = Deadline(stuck_after, self._clock)
+        self._progress = ProgressLine(between=BETWEEN_LINES)
+        self._causes = Causes(session, key.name, self._progress.note)
+
+    async def follow(self, timeout: float | None) -> str:
+        """Return the text for a completed rollout; raise otherwise."""
+        beside = (self._session.lifeline, self._causes)
+        try:
+            async with timeouts.within(timeout), following(*self.followed, *beside) as objects:
+                end = await objects.until(self.check, every=min(REFRESH, self._deadline.seconds or REFRESH))
+        except TimeoutError as error:
+            raise TimedOutError(f"not done after {timeout:g} s: {self.line}{await self._reason()}") from error
+        finally:
+            self._progress.clear()
+        if not end.is_done:
+            raise StuckError(f"{end.text}{await self._reason() if end.is_stuck else ''}")
+        return end.text
+
+    async def _reason(self) -> str:
+        """Return the last lines of a failed rank, and the cause, each on separate lines."""
+        texts = await silent_lines(self._session.client, self.views(), 1)
+        return "".join(f"\n{text}" for text in texts) + await self._causes.conclude()
+
+    def _stuck(self) -> End:
+        return End(f"no group changed for {self._deadline.seconds:g} s: {self.line}", is_done=False, is_stuck=True)
+
+    async def once(self) -> str:
+        """Return the current progress of the rollout."""
+        async with following(*self.followed):
+            return self.summary()
+
+    @property
+    def followed(self) -> tuple[Followed, ...]:
+        """Return the informers."""
+        return (*self._informers.all, *self._leaders)
+
+    def views(self) -> list[View]:
+        """Return the current views of LeaderWorkerSets."""
+        view = self._informers.view()
+        return leaderworkersets([] if view is None else [view])
+
+    @abstractmethod
+    def check(self) -> End | None:
+        """Return the end, None while the rollout continues."""
+
+    @abstractmethod
+    def summary(self) -> str:
+        """Return the progress of the rollout."""
+
+    @abstractmethod
+    async def document(self) -> JSONObject:
+        """Return the progress of the rollout, for programs."""
+
+
+class RolloutFollower(RolloutWait):
+    """Follows the rollout of a LeaderWorkerSet."""
+
+    _informers: SetInformers
+
+    def __init__(
+        self, session: Session, key: ObjectKey, stuck_after: float, ready_for: timedelta = missing.READY_FOR
+    ) -> None:
+        super().__init__(session, key, stuck_after, ready_for)
+        self._informers = SetInformers(session.client, key)
+        self._leaders = [Informer(session.client, only(kind, key)) for kind in (STATEFULSETS, DEPLOYMENTS)]
+        self.line = "the first response of the API server"
+
+    async def document(self) -> JSONObject:
+        """Return the progress of the rollout, for programs."""
+        async with following(*self.followed):
+            return pace.document(self._measure())
+
+    def _measure(self) -> pace.RolloutProgress:
+        view = present(self._informers)
+        leaders = self._leaders[groupname.is_hash_set(view.object)].store.get(self._key)
+        return pace.progress(view, leaders, self._clock.now())
+
+    def summary(self) -> str:
+        """Return the progress of the rollout."""
+        progress = self._measure()
+        return _conclusion(progress) if progress.is_complete else pace.line(progress)
+
+    def check(self) -> End | None:
+        """Return the end, None while the rollout continues."""
+        progress = self._measure()
+        progress = replace(progress, left=None) if self._causes.is_stuck else progress
+        self.line = pace.line(progress) + (f"; {progress.why}" if progress.why else "")
+        failed = missing.for_lasting(
+            present(self._informers), self._clock.now(), self._ready_for, kept_back=progress.held
+        )
+        if progress.is_complete and not failed:
+            return End(_conclusion(progress))
+        if progress.is_complete:
+            self.line = f"{pace.line(progress)}; {failed}"
+            self._progress.show(self.line)
+            return None
+        if progress.is_paused:
+            resume = f"{self._session.lws} rollout resume {progress.name}"
+            return End(f"{pace.line(progress)}; continue with `{resume}`", is_done=False)
+        if self._deadline.is_over(progress.standing):
+            return self._stuck()
+        self._progress.show(
+            f"{pace.bar(progress)} {pace.brief_line(progress)}" if self._progress.rewrites else self.line
+        )
+        return None
+
+
+class SetFollower(RolloutWait):
+    """Follows the rollout of a DisaggregatedSet, which is done when no group of an older revision is left."""
+
+    _informers: DisaggregatedInformers
+
+    def __init__(
+        self, session: Session, key: ObjectKey, stuck_after: float, ready_for: timedelta = missing.READY_FOR
+    ) -> None:
+        super().__init__(session, key, stuck_after, ready_for)
+        self._informers = DisaggregatedInformers(session.client, key)
+        self.line = f"{key.name}: the first response of the API server"
+
+    async def document(self) -> JSONObject:
+        """Raise an error: programs read a DisaggregatedSet from `lws get`."""
+        raise UsageError(
+            f"{self._key.name} is a DisaggregatedSet: `{self._session.lws} get {self._key.name} -o view` shows its rollout"
+        )
+
+    def summary(self) -> str:
+        """Return the progress of the rollout."""
+        return f"{self._key.name}: {missing.for_ready(self._informers.view()) or 'the rollout is done'}"
+
+    def check(self) -> End | None:
+        """Return the end, None while the rollout continues."""
+        view = present(self._informers)
+        lacking = missing.for_ready(view) or ""
+        self.line = f"{self._key.name}: {lacking}"
+        if not lacking and (failed := missing.for_lasting(view, self._clock.now(), self._ready_for)):
+            self.line += failed
+            self._progress.show(self.line)
+            return None
+        if not lacking:
+            return End(f"{self._key.name}: the rollout is done; {counted(view.ready, 'group')} ready")
+        if self._deadline.is_over((view.ready, view.updated, len(view.parts))):
+            return self._stuck()
+        self._progress.show(self.line)
+        return None
+
+
+def _conclusion(progress: pace.RolloutProgress) -> str:
+    note = f"; the partition holds {counted(progress.held, 'group')}" if progress.held else ""
+    paused = "; paused" if progress.is_paused else ""
+    return f"{progress.name}: the rollout is done: {counted(progress.done, 'group')} updated and ready{note}{paused}"

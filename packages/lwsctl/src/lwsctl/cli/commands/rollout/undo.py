@@ -1,0 +1,58 @@
+"""`lws rollout undo`: restores the template of an earlier revision of a LeaderWorkerSet."""
+
+import click
+
+from leaderworkerset.decisions.revisioncontent import previous_entry
+from lwsctl.cli import targets
+from lwsctl.cli.cluster.target import Session, Target
+from lwsctl.cli.errors import CommandError
+from lwsctl.cli.rollouts import changing, subjects
+from lwsctl.cli.rollouts.changing import Change
+from lwsctl.cli.sharedoptions import dry_run_option
+from lwsctl.cli.shell import completing
+from lwsctl.cli.views.terminal import say
+from lwsctl.steering import patches
+
+
+@click.command("undo")
+@click.argument("name", metavar="LWS", shell_complete=completing.names)
+@click.option(
+    "--to-revision",
+    "number",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Revision to roll back to. Defaults to the previous revision.",
+)
+@dry_run_option("Show the changed fields and groups without persisting changes.")
+@click.pass_obj
+def command(target: Target, name: str, number: int | None, *, is_trial: bool) -> None:
+    """Roll back to a previous revision. Groups are updated as for any change of the template.
+
+    Only the fields stored in a revision are changed: leaderWorkerTemplate and networkConfig. A paused rollout must be
+    resumed first.
+    """
+    name = targets.whole(name, "rollout")
+
+    say(target.run(lambda session: undo(session, name, number, is_trial=is_trial)))
+
+
+async def undo(session: Session, name: str, number: int | None = None, *, is_trial: bool = False) -> str:
+    """Patch the template, or check the patch; return a description."""
+    return await changing.carry_out(session, lambda: change(session, name, number), is_trial=is_trial)
+
+
+async def change(session: Session, name: str, number: int | None) -> Change:
+    """Return the change that restores an earlier revision."""
+    obj = await subjects.writable(session, name)
+    if patches.is_paused(obj):
+        raise CommandError(
+            f"the rollout of {name} is paused: nothing was changed; resume it first: `{session.lws} rollout resume {name}`"
+        )
+    entries = await subjects.entries(session, await targets.view_of(session, obj))
+    entry = previous_entry(entries) if number is None else subjects.entry_of(session, name, entries, number)
+    if entry is None:
+        raise CommandError(f"{name} has no earlier revision: nothing was changed")
+    if entry.is_current:
+        return Change(lws=obj, done=f"{name} already has revision {entry.number}")
+    done = f"{name} rolled back to revision {entry.number}"
+    return Change(lws=obj, done=done, patch=patches.restoring(obj, entry), kind="json")

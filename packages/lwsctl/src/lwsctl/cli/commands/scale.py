@@ -1,0 +1,208 @@
+"""`lws scale`: changes the number of groups of a LeaderWorkerSet or of one role of a DisaggregatedSet."""
+
+from typing import Any, Final
+
+import click
+from msgspec import Struct
+
+from kuberuntime.client.client import Client
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey
+from kuberuntime.objects.resources import Resource
+from leaderworkerset.api import labels
+from leaderworkerset.api.disaggregatedset import ROLE, SET_NAME, has_scaler
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
+from leaderworkerset.decisions.rolesteps import scaler_name
+from lwsctl.cli import targets
+from lwsctl.cli.cluster.target import Session, Target
+from lwsctl.cli.errors import CommandError, UsageError
+from lwsctl.cli.sharedoptions import DRY, dry_run_option, timeout_option
+from lwsctl.cli.shell import completing
+from lwsctl.cli.views import formats
+from lwsctl.cli.views.terminal import say
+from lwsctl.views.wording import counted
+
+MOST_REPLICAS: Final = 2**31 - 1
+"""The greatest number that the field can hold."""
+
+
+@click.command("scale")
+@click.argument("names", nargs=-1, required=True, metavar="LWS|SET...", shell_complete=completing.names)
+@click.option(
+    "--replicas", type=click.IntRange(0, MOST_REPLICAS), required=True, metavar="N", help="New number of groups."
+)
+@click.option(
+    "--current-replicas",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Precondition for the current number of groups. Scale only if it is N.",
+)
+@click.option(
+    "--role", metavar="NAME", help="Role of a DisaggregatedSet to scale. N is the number of groups per slice."
+)
+@click.option(
+    "--prefer-broken", is_flag=True, help="Show the groups to delete, and the remaining groups that are not ready."
+)
+@click.option(
+    "--recreate-broken",
+    is_flag=True,
+    help="After scaling, recreate the remaining groups that are not ready. Implies --prefer-broken.",
+)
+@timeout_option("10m", "Maximum time to wait for --recreate-broken.")
+@dry_run_option("Validate the change on the API server without persisting it.")
+@formats.output_option("Output format. Prints the scaled objects instead of messages.")
+@click.pass_obj
+def command(target: Target, /, names: tuple[str, ...], role: str | None, form: str | None, **options: Any) -> None:
+    """Set the number of groups of LeaderWorkerSets, or of a role of DisaggregatedSets.
+
+    Groups with an index are removed in descending order of the index, whether they are ready or not. For groups with
+    random keys, unready groups are removed first.
+    """
+    request = ScaleRequest(**options)
+    if request.prefers_broken and (role is not None or form):
+        raise UsageError("--prefer-broken and --recreate-broken support only LeaderWorkerSets, without --output")
+    set_names = [targets.whole(name, "scale") for name in names]
+
+    async def act(session: Session) -> list[JSONObject]:
+        changed: list[JSONObject] = []
+        for name in set_names:
+            if request.prefers_broken:
+                await scale_broken_first(session, name, request)
+                continue
+            if role is not None:
+                scaled = await scale_role(session, name, role, request)
+            else:
+                scaled = await scale(session, name, request)
+            changed.append(scaled.object)
+            if not form:
+                say(conclusion(f"{name} {role}" if role else name, scaled.before, request))
+        return changed
+
+    changed = target.run(act)
+    if form:
+        click.echo(formats.filled(form, changed, is_one=len(changed) == 1), nl=False)
+
+
+class ScaleRequest(Struct, frozen=True):
+    """The desired number of groups, the expected current number (None: any), and whether the change is only checked.
+
+    `prefer_broken` lists the removed groups; `recreate_broken` recreates remaining unready groups within `timeout`
+    seconds.
+    """
+
+    replicas: int
+    current_replicas: int | None = None
+    is_trial: bool = False
+    prefer_broken: bool = False
+    recreate_broken: bool = False
+    timeout: float = 600.0
+
+    @property
+    def prefers_broken(self) -> bool:
+        """Return whether the output lists the removed groups."""
+        return self.prefer_broken or self.recreate_broken
+
+
+class Rescaled(Struct, frozen=True):
+    """The number of groups before a change, and the object after it (in a dry run: the expected object)."""
+
+    before: int
+    object: JSONObject
+
+
+async def scale(session: Session, name: str, request: ScaleRequest) -> Rescaled:
+    """Set the number of groups, with a field manager that `lws apply` recognizes."""
+    resource, obj = await targets.find_either(session, name)
+    if resource == DISAGGREGATED_SETS:
+        names = ", ".join(str(role.get("name")) for role in meta.spec(obj).get("roles") or [])
+        raise UsageError(f"{name} is a DisaggregatedSet: specify a role with --role NAME ({names})")
+    refuse_part(session, obj)
+    now = int(meta.spec(obj).get("replicas", 1))
+    refuse_other(name, now, request.current_replicas)
+    key = ObjectKey(session.namespace, name)
+    return Rescaled(now, await _rescale(session.client, LEADERWORKERSETS, key, request))
+
+
+async def _rescale(client: Client, resource: Resource, key: ObjectKey, request: ScaleRequest) -> JSONObject:
+    """Set the number of groups by the subresource scale.
+
+    Return the object after it (in a dry run, the expected one).
+    """
+    change = {"spec": {"replicas": request.replicas}}
+    if request.is_trial:
+        return await client.try_patch(resource, key, change, kind="merge", manager=labels.SCALE_MANAGER)
+    await client.patch(resource, key, change, kind="merge", subresource="scale", manager=labels.SCALE_MANAGER)
+    return await client.get(resource, key)
+
+
+async def scale_broken_first(session: Session, name: str, request: ScaleRequest) -> None:
+    """Scale a LeaderWorkerSet down, and print the removed groups; recreate remaining unready groups if requested."""
+    # Following objects is what the rest of the command does not need.
+    from lwsctl.cli.rollouts import brokenfirst
+
+    scale_down = await brokenfirst.foresee(session, name, request.replicas)
+    scaled = await scale(session, name, request)
+    say(conclusion(name, scaled.before, request))
+    say(*brokenfirst.report(session, name, scale_down, recreates=request.recreate_broken))
+    if request.recreate_broken and not request.is_trial:
+        say(await brokenfirst.recreate(session, name, scale_down, request.timeout))
+
+
+def refuse_part(session: Session, lws: JSONObject) -> None:
+    """Refuse to scale a LeaderWorkerSet whose number of groups a DisaggregatedSet sets."""
+    owner, role = meta.labels(lws).get(SET_NAME), meta.labels(lws).get(ROLE)
+    if owner and role and meta.controller_of(lws):
+        raise CommandError(
+            f"{meta.name(lws)} belongs to DisaggregatedSet {owner}, which would undo the change: "
+            f"`{session.lws} scale {owner} --role {role} --replicas N`"
+        )
+
+
+def refuse_other(name: str, now: int, current: int | None) -> None:
+    """Refuse if the number of groups is not the expected one."""
+    if current is not None and now != current:
+        raise CommandError(f"{name} has {counted(now, 'group')}, not {current}: nothing was changed")
+
+
+async def scale_role(session: Session, name: str, role: str, request: ScaleRequest) -> Rescaled:
+    """Set the number of groups of a role: in the set, or in its scaler if it has one."""
+    resource, obj = await targets.find_either(session, name)
+    if resource == LEADERWORKERSETS:
+        raise UsageError(f"{name} is a LeaderWorkerSet, which has no roles: omit --role")
+    index, role_object = role_of(obj, role)
+    if has_scaler(role_object):
+        key = ObjectKey(session.namespace, scaler_name(name, role))
+        now = int(meta.spec(await session.client.get(ROLE_SCALERS, key)).get("replicas", 1))
+        refuse_other(f"{name} {role}", now, request.current_replicas)
+        return Rescaled(now, await _rescale(session.client, ROLE_SCALERS, key, request))
+    now = int((role_object.get("spec") or {}).get("replicas", 1))
+    refuse_other(f"{name} {role}", now, request.current_replicas)
+    change: JSON = [
+        {"op": "test", "path": f"/spec/roles/{index}/name", "value": role},
+        {"op": "add", "path": f"/spec/roles/{index}/spec/replicas", "value": request.replicas},
+    ]
+    key = ObjectKey(session.namespace, name)
+    write = session.client.try_patch if request.is_trial else session.client.patch
+    return Rescaled(now, await write(DISAGGREGATED_SETS, key, change, kind="json", manager=labels.SCALE_MANAGER))
+
+
+def role_of(obj: JSONObject, role: str) -> tuple[int, JSONObject]:
+    """Return the index of a role in the spec, and the role; an error lists the existing ones."""
+    roles = meta.spec(obj).get("roles") or []
+    for index, role_object in enumerate(roles):
+        if role_object.get("name") == role:
+            return index, role_object
+    names = ", ".join(str(role_object.get("name")) for role_object in roles)
+    raise UsageError(f"{meta.name(obj)} has no role {role!r} (there: {names})")
+
+
+def conclusion(name: str, before: int, request: ScaleRequest) -> str:
+    """Return the line that reports the change.
+
+    >>> conclusion("web", 2, ScaleRequest(1)), conclusion("web", 1, ScaleRequest(1)), conclusion("web", 1, ScaleRequest(2, is_trial=True))
+    ('web scaled from 2 to 1 group', 'web has 1 group already', 'web scaled from 1 to 2 groups (dry run)')
+    """
+    groups = counted(request.replicas, "group")
+    if before == request.replicas:
+        return f"{name} has {groups} already"
+    return f"{name} scaled from {before} to {groups}{DRY if request.is_trial else ''}"

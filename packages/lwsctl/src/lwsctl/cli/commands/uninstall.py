@@ -1,0 +1,315 @@
+"""`lws uninstall`: remove the manager from a cluster, and nothing that an installation did not create.
+
+Objects of the manager's kinds prevent that, as they would be deleted with their definitions. Either they stay with the
+definitions (`--keep-crd`), or they are deleted first (`--delete-workloads`). If they stay, pods with a finalizer of the
+manager would also stay forever. These are the pods of groups that used up their restarts, which must be recovered
+first.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+import click
+
+from kuberuntime import timeouts
+from kuberuntime.cache.informer import Informer
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Selection, only
+from kuberuntime.errors import ConflictError, NotFoundError
+from kuberuntime.objects import meta, resources
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import Resource
+from kuberuntime.plan import Propagation
+from leaderworkerset.api import groupname, labels, metadata
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.decisions.installedkinds import MANAGED, is_pod_kept, leaderworkerset_of_pod, release_pod
+from leaderworkerset.install.certmanager import METRICS_SECRET, SERVING_SECRET
+from leaderworkerset.install.installsettings import InstallSettings
+from leaderworkerset.install.objects import build_all
+from lwsctl.cli.cluster.target import Session, Target
+from lwsctl.cli.errors import CommandError, TimedOutError, UsageError
+from lwsctl.cli.installing.installation import Installer, place, title
+from lwsctl.cli.sharedoptions import DRY, dry_run_option, timeout_option
+from lwsctl.cli.views import terminal
+from lwsctl.cli.watchwarnings import following
+from lwsctl.views.wording import listed
+
+DEPENDENTS: Final = (resources.STATEFULSETS, resources.SERVICES, resources.CONTROLLER_REVISIONS)
+"""The kinds that LeaderWorkerSets own directly; the garbage collector needs their owners' definition to delete these."""
+
+TENANTS: Final = (
+    *(resources.PODS, resources.STATEFULSETS, resources.DEPLOYMENTS, resources.SERVICES),
+    *(resources.CONFIG_MAPS, resources.SECRETS, resources.SERVICE_ACCOUNTS, resources.PERSISTENT_VOLUME_CLAIMS),
+)
+"""The kinds of which one foreign object keeps the namespace."""
+
+FURNITURE: Final = {
+    SERVING_SECRET,
+    METRICS_SECRET,
+    "kube-root-ca.crt",
+    "openshift-service-ca.crt",
+    "default",
+    "builder",
+    "deployer",
+}
+"""The objects that every namespace has, and the objects that cert-manager issued for the manager."""
+
+
+class Remover:
+    """Removes the installation of one namespace; each wait takes at most `timeout` seconds.
+
+    The order is safe: the webhook configurations, the manager, its roles; then the pods that the manager kept as
+    evidence. Only objects with the labels of an installation are removed. A repeated call continues where one stopped.
+
+    A dry run writes nothing, waits for nothing, and prints the intended actions.
+    """
+
+    def __init__(
+        self, client: Client, namespace: str, timeout: float, say: Callable[[str], None], *, is_trial: bool = False
+    ) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._timeout = timeout
+        self._say = say
+        self._is_trial = is_trial
+
+    async def sets(self) -> list[JSONObject]:
+        """Return all objects of our kinds in the cluster."""
+        return [obj for resource in MANAGED.defined for obj in await self._list(resource)]
+
+    async def remove_sets(self) -> None:
+        """Delete all objects of our kinds, last kind first, and wait until their dependents are also deleted."""
+        for resource in reversed(MANAGED.defined):
+            for obj in await self._list(resource):
+                await self._delete(resource, obj, "Background")
+                self._report(f"{title(resource, str(meta.key(obj)))} deleted")
+                await self._until_gone(resource, meta.key(obj))
+        for resource in () if self._is_trial else DEPENDENTS:
+            informer = Informer(self._client, Selection(resource, label_selector=labels.NAME))
+            await self._until_none(informer, resource, lambda: filter(is_dependent, informer.store.list()))  # noqa: B023 - awaited in the loop
+
+    async def evidence(self) -> list[JSONObject]:
+        """Return the pods that are kept as evidence of groups that used up their restarts, only of existing sets."""
+        names = {meta.key(obj) for obj in await self._list(LEADERWORKERSETS)}
+        return [pod for pod in await self._kept() if leaderworkerset_of_pod(pod) in names]
+
+    async def release_evidence(self) -> None:
+        """Remove the finalizer of evidence from the pods of deleted LeaderWorkerSets, workers first (N-RB-16)."""
+        staying = set() if self._is_trial else {meta.uid(pod) for pod in await self.evidence()}
+        for pod in sorted(await self._kept(), key=groupname.is_over):
+            if meta.uid(pod) not in staying:
+                await self._let_go(pod)
+                self._report(f"{title(resources.PODS, str(meta.key(pod)))} released: it was kept for diagnosis")
+
+    async def remove_manager(self) -> None:
+        """Remove everything except the definitions and the namespace, in reverse order."""
+        objects = installable(self._namespace)
+        for resource, key in reversed(objects):
+            await self._remove(resource, key)
+        for resource in (
+            resources.CLUSTER_ROLE_BINDINGS,
+            resources.CLUSTER_ROLES,
+        ):  # also those for users, and of other installers
+            for obj in filter(metadata.is_installed, await self._list(resource)):
+                if (resource, meta.key(obj)) not in objects:
+                    await self._remove(resource, meta.key(obj))
+        lease = await self._client.find(resources.LEASES, ObjectKey(self._namespace, metadata.LEASE))
+        if lease is not None:
+            await self._delete(resources.LEASES, lease)
+            self._report(f"{title(resources.LEASES, metadata.LEASE)} deleted")
+
+    async def remove_definitions(self) -> None:
+        """Remove the definitions; no object of their kinds exists any more."""
+        for resource in reversed(MANAGED.defined):
+            await self._remove(resources.CUSTOM_RESOURCE_DEFINITIONS, ObjectKey("", resource.group_resource))
+
+    async def remove_namespace(self) -> None:
+        """Remove the namespace, unless it contains objects of others."""
+        key = ObjectKey("", self._namespace)
+        tenant = await self._tenant()
+        if tenant is not None:
+            self._say(f"{title(resources.NAMESPACES, key.name)} left as it is: {tenant} is in it")
+        else:
+            await self._remove(resources.NAMESPACES, key)
+
+    async def _kept(self) -> list[JSONObject]:
+        pods = await self._client.list(resources.PODS, label_selector=labels.NAME)
+        return [pod for pod in pods.items if is_pod_kept(pod)]
+
+    async def _let_go(self, pod: JSONObject) -> None:
+        change = release_pod(pod)
+        write = self._client.try_patch if self._is_trial else self._client.patch
+        with suppress(NotFoundError, ConflictError):  # gone meanwhile, and another one of its name may be there
+            await write(change.resource, change.key, change.patch, kind=change.kind)
+
+    def _report(self, line: str) -> None:
+        self._say(line + DRY if self._is_trial else line)
+
+    async def _list(self, resource: Resource) -> list[JSONObject]:
+        """Return all objects of a kind, none if the kind is not served."""
+        try:
+            return (await self._client.list(resource)).items
+        except NotFoundError:
+            return []
+
+    async def _tenant(self) -> str | None:
+        for resource in TENANTS:
+            for obj in (await self._client.list(resource, namespace=self._namespace)).items:
+                if not (metadata.is_installed(obj) or meta.name(obj) in FURNITURE or meta.is_deleting(obj)):
+                    return title(resource, meta.name(obj))
+        return None
+
+    async def _remove(self, resource: Resource, key: ObjectKey) -> None:
+        """Delete an object if it is ours, and wait until it is deleted."""
+        live = await self._client.find(resource, key)
+        if live is None:
+            return
+        if not metadata.is_installed(live):
+            self._say(f"{title(resource, key.name)} kept: it has no labels of an installation")
+            return
+        # Pods of the manager terminate gracefully, with their permissions, before these are removed.
+        await self._delete(resource, live, "Foreground" if resource == resources.DEPLOYMENTS else "Background")
+        await self._until_gone(resource, key)
+        self._report(f"{title(resource, key.name)} deleted")
+
+    async def _delete(self, resource: Resource, live: JSONObject, propagation: Propagation = "Background") -> None:
+        if self._is_trial:
+            return
+        with suppress(NotFoundError):
+            await self._client.delete(resource, meta.key(live), propagation=propagation, uid=meta.uid(live))
+
+    async def _until_gone(self, resource: Resource, key: ObjectKey) -> None:
+        if self._is_trial or await self._client.find(resource, key) is None:
+            return
+        informer = Informer(self._client, only(resource, key))
+        await self._until_none(informer, resource, informer.store.list)
+
+    async def _until_none(
+        self, informer: Informer, resource: Resource, remaining: Callable[[], Iterable[JSONObject]]
+    ) -> None:
+        try:
+            async with timeouts.within(self._timeout), following(informer) as objects:
+                await objects.until(lambda: None if any(True for _ in remaining()) else True)
+        except TimeoutError as error:
+            first = next(iter(remaining()), {})
+            finalizers = meta.metadata(first).get("finalizers") if first else None
+            reason = f": held by finalizers {', '.join(finalizers)}" if finalizers else ""
+            name = title(resource, str(meta.key(first))) if first else resource.kind
+            raise TimedOutError(f"{name} is still there after {self._timeout:g} s{reason}; uninstall again") from error
+
+
+def is_dependent(obj: JSONObject) -> bool:
+    """Return whether an object of the manager's kinds controls this one."""
+    owner = meta.controller_of(obj)
+    return owner is not None and owner["kind"] in {resource.kind for resource in MANAGED.defined}
+
+
+def installable(namespace: str) -> list[tuple[Resource, ObjectKey]]:
+    """Return all objects that any choice of settings installs, except definitions and namespace, in order.
+
+    Kinds that this cluster does not serve have no objects to remove.
+    """
+    choices = (
+        InstallSettings(namespace=namespace, certificates="cert-manager", prometheus="monitoring"),
+        InstallSettings(namespace=namespace),
+    )
+    objects = [(kind, meta.key(obj)) for settings in choices for kind, obj in build_all(MANAGED, settings)]
+    excluded = {resources.NAMESPACES, resources.CUSTOM_RESOURCE_DEFINITIONS}
+    # The last position counts: the webhook configurations are removed before anything else.
+    latest = dict.fromkeys(reversed([pair for pair in objects if pair[0] not in excluded]))
+    return list(reversed(latest))
+
+
+NAMED: Final = 3
+"""The maximum number of objects that a refusal names."""
+
+
+@click.command("uninstall")
+@click.option(
+    "--delete-workloads",
+    "--delete-leaderworkersets",
+    "deletes",
+    is_flag=True,
+    help="Delete all custom resources first.",
+)
+@click.option("--keep-crd", "keeps", is_flag=True, help="Keep the CRDs and all custom resources.")
+@timeout_option("2m", "Maximum time to wait for the deletion of each object.")
+@dry_run_option("Show the objects to remove without removing them.")
+@click.pass_obj
+def command(target: Target, /, *, is_trial: bool, **options: Any) -> None:
+    """Remove the manager from a cluster. If custom resources exist, --delete-workloads or --keep-crd is required."""
+    namespace, deletes, keeps = place(target), bool(options["deletes"]), bool(options["keeps"])
+    if deletes and keeps:
+        raise UsageError("--delete-workloads and --keep-crd cannot be combined")
+
+    lines: list[str] = []
+
+    def say(line: str) -> None:
+        lines.append(line)
+        terminal.say(line)
+
+    async def act(session: Session) -> None:
+        installer = Installer(session.client, namespace, say)
+        await installer.check_operator()
+        await installer.check_place()
+        remover = Remover(session.client, namespace, options["timeout"], say, is_trial=is_trial)
+        if not (deletes or keeps):
+            refuse_loss(await remover.sets())
+        if keeps:
+            refuse_stranding(await remover.evidence(), session.lws)
+        await remove(remover, keeps=keeps)
+        if keeps:  # until it was gone, the manager went on
+            refuse_stranding(await remover.evidence(), session.lws)
+
+    target.run(act)
+    if not lines:
+        click.echo("there is nothing to remove")
+
+
+async def remove(remover: Remover, *, keeps: bool) -> None:
+    """Remove all objects, or all except the definitions and their objects."""
+    if keeps:
+        await remover.remove_manager()
+        await remover.release_evidence()
+        await remover.remove_namespace()
+        click.echo(
+            f"{kinds()} and their pods are kept, but are not recreated, scaled or updated until you install a manager"
+        )
+        return
+    await remover.remove_sets()
+    await remover.remove_manager()
+    await remover.release_evidence()
+    await remover.remove_definitions()
+    await remover.remove_namespace()
+
+
+def refuse_loss(sets: Sequence[JSONObject]) -> None:
+    """Raise an error if objects would be lost."""
+    if not sets:
+        return
+    names = listed([f"{obj['kind'].lower()} {meta.key(obj)}" for obj in sets], NAMED)
+    raise CommandError(
+        f"objects would be deleted with their CRDs: {names}; delete them first, or use --delete-workloads"
+        " to delete them, or --keep-crd to keep them and their definitions"
+    )
+
+
+def refuse_stranding(evidence: Sequence[JSONObject], lws: str) -> None:
+    """Raise an error if pods would stay forever because of finalizers; `lws` is the name of the program."""
+    if not evidence:
+        return
+    names = listed([str(meta.key(pod)) for pod in evidence], NAMED)
+    owners = dict.fromkeys((meta.namespace(pod), meta.labels(pod)[labels.NAME]) for pod in evidence)
+    commands = "; ".join(f"{lws} recover {name} -n {namespace}" for namespace, name in [*owners][:NAMED])
+    others = f"; and {len(owners) - NAMED} more" if len(owners) > NAMED else ""
+    raise CommandError(
+        f"pods of exhausted groups, and their namespaces, could not be deleted: {names};"
+        f" recover these groups while the manager runs ({commands}{others}), or, where none does, take the finalizer"
+        f" {labels.GROUP_RESTART_BUDGET_CLEANUP} off the pods"
+    )
+
+
+def kinds() -> str:
+    """Return the kinds of the manager, in the plural."""
+    return ", ".join(f"{resource.kind}s" for resource in MANAGED.defined)

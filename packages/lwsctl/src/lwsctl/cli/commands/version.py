@@ -1,0 +1,25 @@
+"""`lws version` and `lws completion`: print the version, and the script that lets a shell complete words."""
+
+import click
+
+import lwsctl
+
+
+@click.command("version")
+def command() -> None:
+    """Print the version."""
+    click.echo(f"lws {lwsctl.__version__}")
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
+    """Print the completion script for a shell. For bash, add `source <(lws completion bash)` to ~/.bashrc."""
+    from click import shell_completion
+
+    build = shell_completion.get_completion_class(shell)
+    if build is None:
+        raise click.UsageError(f"no completion for {shell}")
+    root = ctx.find_root()
+    click.echo(build(root.command, {}, "lws", "_LWS_COMPLETE").source())

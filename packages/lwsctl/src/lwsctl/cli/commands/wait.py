@@ -1,0 +1,188 @@
+"""`lws wait`: wait for a condition of LeaderWorkerSets or DisaggregatedSets, and report what is missing on timeout."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, Final
+
+import click
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kuberuntime.client.client import Client
+from kuberuntime.clock import SystemClock
+from kuberuntime.objects import decimals, meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
+from leaderworkerset.api.conditions import AVAILABLE, COMPLETE, WAIT_WORDS
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from lwsctl.cli import logging, targets
+from lwsctl.cli.cluster.target import Session, Target
+from lwsctl.cli.errors import CommandError, TimedOutError, UsageError
+from lwsctl.cli.sets.causes import Causes, stuck_options
+from lwsctl.cli.sharedoptions import node_patience_option, ready_for_option, timeout_option
+from lwsctl.cli.shell import completing
+from lwsctl.cli.views import formats
+from lwsctl.cli.views.progress import BETWEEN_LINES, ProgressLine
+from lwsctl.cli.views.terminal import say
+from lwsctl.observation.following import WaitTimeoutError, informers_of, wait_for
+from lwsctl.observation.podlogs import silent_lines
+from lwsctl.views import missing
+from lwsctl.views.disaggregation import Shown, leaderworkersets
+from lwsctl.views.missing import Check
+from lwsctl.views.wording import counted
+
+AT_ONCE: Final = 20
+"""The maximum number of objects that are followed at once: each uses several watches."""
+
+AGAIN: Final = 1.0
+"""Seconds after which a condition is checked again without a change: a group must stay ready after a failure."""
+
+LAST_LOOK: Final = 2.0
+"""Seconds for an object whose turn comes after the time limit: its state is read once."""
+
+
+class WaitRequest(Struct, frozen=True, kw_only=True):
+    """The awaited state, how long it must last after a failure, the limits in seconds (in total, of a stuck state), the output."""
+
+    condition: str
+    timeout: float
+    ready_for: float
+    form: str | None = None
+    stuck_after: float | None = None
+
+
+@click.command("wait")
+@click.argument("names", nargs=-1, metavar="[LWS|SET]...", shell_complete=completing.names)
+@click.option("-l", "--selector", default="", metavar="LABELS", help="Label selector to filter LeaderWorkerSets.")
+@click.option(
+    "--all", "every", is_flag=True, help="Select all LeaderWorkerSets and DisaggregatedSets in the namespace."
+)
+@click.option(
+    "--for",
+    "condition",
+    default="ready",
+    show_default=True,
+    metavar="WHAT",
+    help=f"{missing.USABLE}.",
+)
+@timeout_option("2m")
+@ready_for_option("With --for ready: ")
+@stuck_options
+@node_patience_option
+@formats.output_option("Output format. Prints the objects that meet the condition.")
+@click.pass_obj
+def command(target: Target, /, names: tuple[str, ...], *, selector: str, every: bool, **options: Any) -> None:
+    """Wait for a condition of LeaderWorkerSets or DisaggregatedSets. On timeout, exit with code 124.
+
+    If several sets are named, they share one timeout. If a set is stuck, the cause reported by `lws explain` is printed
+    while waiting and in the final error.
+    """
+    if options.pop("fail_fast"):
+        options["stuck_after"] = 0.0
+    request = WaitRequest(**options)
+    check_of(request)
+    if request.form and request.condition == "delete":
+        raise UsageError("-o cannot be combined with --for delete")
+    if [bool(names), bool(selector), every].count(True) != 1:
+        raise UsageError("specify one of: names, -l LABELS, --all")
+    set_names = [targets.whole(name, "wait") for name in dict.fromkeys(names)]
+
+    async def act(session: Session) -> None:
+        logging.configure_default(session.lifeline.log_level)
+        object_names = set_names
+        if not object_names:
+            object_names = (await targets.all_of(session, session.namespace, selector)).names
+        if not object_names:
+            raise CommandError(await targets.nothing_found(session, session.namespace, selector))
+        await wait_all(session, object_names, request)
+
+    target.run(act)
+
+
+async def wait_all(session: Session, names: Sequence[str], request: WaitRequest) -> None:
+    """Wait for every object, and print which reached the condition; one error names what the others lack."""
+    turns, loop, progress = asyncio.Semaphore(AT_ONCE), asyncio.get_running_loop(), ProgressLine(between=BETWEEN_LINES)
+    end = loop.time() + request.timeout
+    objects: dict[str, JSONObject] = {}
+
+    async def wait(name: str) -> str:
+        async with turns:
+            remaining = max(round(end - loop.time(), 1), min(request.timeout, LAST_LOOK))
+            try:
+                view = await wait_for_object(session, name, replace(request, timeout=remaining), progress)
+            except TimedOutError as error:
+                return str(error)
+            if view is not None and request.form:
+                objects[name] = view.object
+            else:
+                say(f"{name} {reached(request.condition)}")
+            return ""
+
+    async with asyncio.TaskGroup() as tasks:
+        waits = [tasks.create_task(wait(name)) for name in names]
+    if request.form:
+        matches = [objects[name] for name in names if name in objects]
+        click.echo(formats.filled(request.form, matches, is_one=len(names) == len(matches) == 1), nl=False)
+    if late := [text for task in waits if (text := task.result())]:
+        raise TimedOutError("\n".join(late))
+
+
+async def wait_for_object(session: Session, name: str, request: WaitRequest, progress: ProgressLine) -> Shown | None:
+    """Wait for the condition of one object; return its view, None if it is deleted."""
+    resource = await resource_of(session, name, request.condition)
+    informers = informers_of(session.client, resource, meta.ObjectKey(session.namespace, name))
+    cause_session = replace(session, until_done=session.until_done or WAIT_WORDS.get(request.condition) is COMPLETE)
+    causes = Causes(cause_session, name, progress.note, stuck_after=request.stuck_after)
+    beside = (session.lifeline,) if request.condition == "delete" else (session.lifeline, causes)
+    try:
+        check = check_of(request)
+        return await wait_for(informers, check, request.timeout, report=progress.show, beside=beside, every=AGAIN)
+    except WaitTimeoutError as error:
+        quoted = await quotation(session.client, error.view)
+        raise TimedOutError(f"{error}{quoted}{await causes.conclude()}") from error
+    finally:
+        progress.clear()
+
+
+def check_of(request: WaitRequest) -> Check:
+    """Return the check of a request."""
+    try:
+        return missing.lasting(request.condition, SystemClock().now, timedelta(seconds=request.ready_for))
+    except ValueError as error:
+        raise UsageError(f"--for={error}") from error
+
+
+async def resource_of(session: Session, name: str, condition: str) -> Resource:
+    """Return the kind of the named object; for a deletion the object may be absent already."""
+    try:
+        return (await targets.find_either(session, name))[0]
+    except CommandError:
+        if condition == "delete":
+            return LEADERWORKERSETS
+        raise
+
+
+async def quotation(client: Client, view: Shown | None) -> str:
+    """Return the last lines of the first rank that failed without a message, each on a separate line."""
+    texts = await silent_lines(client, () if view is None else leaderworkersets([view]), 1)
+    return "".join(f"\n{text}" for text in texts)
+
+
+def reached(condition: str) -> str:
+    """Return the reached condition as text.
+
+    >>> reached("ready"), reached("complete"), reached("failed"), reached("replicas=1"), reached("condition=Available")
+    ('is ready', 'is complete', 'has condition Failed=True', 'has 1 ready group', 'has condition Available=True')
+    """
+    word, _, value = condition.partition("=")
+    if word == "jsonpath":
+        return f"has {value}"
+    if word == "replicas":
+        return f"has {counted(decimals.natural(value) or 0, 'ready group')}"
+    if word == "condition":
+        return f"has condition {value if '=' in value else f'{value}=True'}"
+    if word == "delete":
+        return "is deleted"
+    outcome = WAIT_WORDS[word]
+    return {AVAILABLE: "is ready", COMPLETE: "is complete"}.get(outcome, f"has condition {outcome.type}=True")

@@ -1,0 +1,392 @@
+"""The table of commands: from it follow help, completion, the reference, the manual, and what is imported when.
+
+A new command is a module below `cli/commands` and an entry here.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Flag
+from typing import Final
+
+from lwsctl.cli.faultnames import FAULTS
+
+GLOBAL_OPTIONS: Final = (
+    "Global options, allowed before or after the command: -n, --context, --kubeconfig, --local (see `lws --help`)."
+)
+
+
+class Needs(Flag):
+    """The needs of a command before its module is imported."""
+
+    NOTHING = 0
+    CLUSTER = 1
+    """The options that select a cluster; without it no module for connections is imported."""
+    LOGS = 2
+    """The command logs, or follows objects, which logs."""
+    MACHINE = 4
+    """The command starts a cluster in its process: garbage is not collected during the start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command of `lws`, or a verb of a command, with everything that is needed before its module is imported."""
+
+    name: str
+    summary: str
+    examples: tuple[str, ...] = ()
+    """Command lines for the help and the reference; a test parses them."""
+    at: str = ""
+    """The module below `cli/commands`, by default the command's name.
+
+    After a colon the name in the module, by default `command`.
+    """
+    needs: Needs = Needs.CLUSTER
+    verbs: "tuple[Command, ...]" = ()
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Return the module and the name of the click command in it.
+
+        >>> Command("port-forward", "").place
+        ('lwsctl.cli.commands.port_forward', 'command')
+        """
+        module, _, attribute = (self.at or self.name.replace("-", "_")).partition(":")
+        return f"lwsctl.cli.commands.{module}", attribute or "command"
+
+    @property
+    def epilog(self) -> str:
+        r"""Return the text below the help; click keeps lines after \b unchanged.
+
+        >>> Command("version", "", ("lws version",), needs=Needs.NOTHING).epilog
+        '\x08\nExamples:\n  lws version'
+        """
+        parts = ["\n".join(["\b", "Examples:", *(f"  {line}" for line in self.examples)])] if self.examples else []
+        return "\n\n".join([*parts, GLOBAL_OPTIONS] if Needs.CLUSTER in self.needs else parts)
+
+
+def by_name(commands: Iterable[Command]) -> Mapping[str, Command]:
+    """Return commands by their names, in their order."""
+    return {command.name: command for command in commands}
+
+
+COMMANDS: Final = by_name(
+    (
+        Command(
+            "run",
+            "Run manifests on this machine in a temporary cluster.",
+            (
+                "lws run -f lws.yaml --image app=./app --until done",
+                "lws run -f lws.yaml --stub --until ready --timeout 1m",
+            ),
+            at="local.run",
+            needs=Needs.CLUSTER | Needs.LOGS | Needs.MACHINE,
+        ),
+        Command(
+            "up",
+            "Start the embedded cluster.",
+            ("lws up --detach", "lws up gpus --nodes 4 --node-capacity nvidia.com/gpu=8"),
+            at="local.up",
+            needs=Needs.CLUSTER | Needs.LOGS | Needs.MACHINE,
+        ),
+        Command("down", "Stop the embedded cluster.", ("lws down", "lws down gpus --delete"), at="local.down"),
+        Command("clusters", "List local clusters.", ("lws clusters",), at="local.clusters"),
+        Command(
+            "apply",
+            "Apply manifests.",
+            (
+                "lws apply -f lws.yaml",
+                "lws apply -f lws.yaml --dry-run=server",
+                "lws apply -k ./overlay -n prod -o name",
+            ),
+        ),
+        Command(
+            "plan",
+            "Preview what applying manifests would do, step by step.",
+            ("lws plan -f lws.yaml", "lws plan -f lws.yaml --snapshot saved.yaml"),
+            at="rollout.plan",
+        ),
+        Command("diff", "Diff the live objects against the manifests.", ("lws diff -f lws.yaml",), at="rollout.diff"),
+        Command(
+            "get",
+            "Display LeaderWorkerSets by group and rank.",
+            (
+                "lws get",
+                "lws get web/0 -o wide",
+                "lws get -A --not-ready",
+                "lws get web --watch",
+                "lws get web -o jsonpath='{.spec.replicas}'",
+                "lws get web/0 -o custom-columns=POD:.metadata.name,NODE:.spec.nodeName",
+            ),
+        ),
+        Command(
+            "explain",
+            "Explain why an object is not ready, and how to fix it.",
+            ("lws explain", "lws explain web", "lws explain web/0/1", "lws explain -A -o json"),
+        ),
+        Command(
+            "tree",
+            "Show LeaderWorkerSets, groups and ranks as a tree.",
+            ("lws tree", "lws tree web --ranks", "lws tree -A --not-ready"),
+            at="inspect.tree",
+        ),
+        Command(
+            "dashboard",
+            "Open a live dashboard of groups, ranks, problems and rollouts in a browser.",
+            (
+                "lws dashboard",
+                "lws dashboard --local --no-browser",
+                "lws dashboard -A --allow-actions",
+                "lws dashboard --export web > web.html",
+            ),
+            needs=Needs.CLUSTER | Needs.LOGS,
+        ),
+        Command(
+            "describe",
+            "Show details of a LeaderWorkerSet, group, rank or DisaggregatedSet.",
+            ("lws describe web", "lws describe web/0", "lws describe web/0/1"),
+            at="inspect.describe",
+        ),
+        Command(
+            "nodes",
+            "List nodes with their free resources, labels and taints.",
+            ("lws nodes", "lws nodes node-0", "lws nodes --show-labels -l gpu=h100", "lws nodes -o name"),
+            at="inspect.nodes",
+        ),
+        Command(
+            "top",
+            "Show the CPU, memory and GPU usage of ranks.",
+            ("lws top", "lws top web/0", "lws top --sort memory -A", "lws top web -o json"),
+            at="inspect.top",
+        ),
+        Command(
+            "events",
+            "List the events of a LeaderWorkerSet.",
+            ("lws events web", "lws events web/0/1 --warnings", "lws events web --watch --since 10m"),
+            at="inspect.events",
+        ),
+        Command(
+            "history",
+            "List recorded failures of groups, including deleted pods.",
+            ("lws history --local", "lws history web", "lws history web/0#3", "lws history web/0 -o json"),
+            at="inspect.pastfailures",
+        ),
+        Command(
+            "doctor",
+            "Check the installation and this machine.",
+            ("lws doctor", "lws doctor --no-machine -o json", "lws doctor --no-cluster", "lws doctor -f lws.yaml"),
+            at="inspect.doctor",
+        ),
+        Command(
+            "logs",
+            "Print the logs of ranks.",
+            (
+                "lws logs web/0/1",
+                "lws logs web decode -f --rank 0 --since 10m",
+                "lws logs web --grep 'error|warn' --tail 100",
+                "lws logs web/0/1 --previous",
+                "lws logs -l app=llama --tail 20",
+            ),
+            needs=Needs.CLUSTER | Needs.LOGS,
+        ),
+        Command("exec", "Run a command in a rank.", ("lws exec web/0/1 -- nvidia-smi", "lws exec -it web -- bash")),
+        Command(
+            "cp",
+            "Copy files to and from ranks.",
+            ("lws cp ./model web:/models/", "lws cp web/0/1:/tmp/trace.json .", "lws cp web/0:/var/log/app ./logs"),
+            at="inspect.cp",
+        ),
+        Command(
+            "port-forward",
+            "Forward local ports to a rank.",
+            ("lws port-forward web 8080", "lws port-forward web/1/0 9000:8080"),
+        ),
+        Command(
+            "scale",
+            "Set the number of groups.",
+            (
+                "lws scale web --replicas 4",
+                "lws scale split --role decode --replicas 6",
+                "lws scale web --replicas 2 --prefer-broken --dry-run",
+                "lws scale web --replicas 2 --recreate-broken",
+            ),
+        ),
+        Command(
+            "wait",
+            "Wait for a condition.",
+            (
+                "lws wait web decode",
+                "lws wait --all --fail-fast",
+                "lws wait web --for replicas=2 --timeout 10m",
+                "lws wait web --for delete",
+            ),
+            needs=Needs.CLUSTER | Needs.LOGS,
+        ),
+        Command(
+            "rollout",
+            "Manage rollouts: status, history, diff, undo, pause, resume, restart.",
+            ("lws rollout status web", "lws rollout history web", "lws rollout undo web --to-revision 3"),
+            at="rollout.rollout",
+            needs=Needs.CLUSTER | Needs.LOGS,
+            verbs=(
+                Command(
+                    "status",
+                    "Show the status of a rollout.",
+                    (
+                        "lws rollout status web",
+                        "lws rollout status web --timeout 600",
+                        "lws rollout status web --no-watch",
+                    ),
+                    at="rollout.rolloutstatus",
+                ),
+                Command(
+                    "history",
+                    "List the revisions and the groups that run them.",
+                    ("lws rollout history web", "lws rollout history web --revision 3"),
+                    at="rollout.history",
+                ),
+                Command(
+                    "diff",
+                    "Show the differences between two revisions.",
+                    ("lws rollout diff web", "lws rollout diff web 3", "lws rollout diff web 3 5"),
+                    at="rollout.difference",
+                ),
+                Command(
+                    "undo",
+                    "Roll back to a previous revision.",
+                    ("lws rollout undo web", "lws rollout undo web --to-revision 3", "lws rollout undo web --dry-run"),
+                    at="rollout.undo",
+                ),
+                Command("pause", "Pause a rollout.", ("lws rollout pause web",), at="rollout.pausing"),
+                Command("resume", "Resume a paused rollout.", ("lws rollout resume web",), at="rollout.pausing:resume"),
+                Command(
+                    "restart",
+                    "Restart groups.",
+                    ("lws rollout restart web", "lws rollout restart web/0 web/3"),
+                    at="rollout.restart",
+                ),
+            ),
+        ),
+        Command(
+            "restart",
+            "Restart groups (alias of `lws rollout restart`).",
+            ("lws restart web", "lws restart web/0 web/3", "lws restart web/1/2", "lws restart web --dry-run"),
+            at="rollout.restart",
+            needs=Needs.CLUSTER | Needs.LOGS,
+        ),
+        Command(
+            "drain",
+            "Cordon nodes and wait until their groups have moved.",
+            ("lws drain node-7", "lws drain node-7 node-8 --dry-run", "lws drain node-7 --cancel"),
+            at="rollout.emptynodes",
+            needs=Needs.CLUSTER | Needs.LOGS,
+        ),
+        Command(
+            "move",
+            "Move a group to other nodes.",
+            ("lws move web/3", "lws move web/3 --off node-7"),
+            at="rollout.movegroup",
+            needs=Needs.CLUSTER | Needs.LOGS,
+        ),
+        Command(
+            "recover",
+            "Recreate groups that have reached the restart limit.",
+            ("lws recover web", "lws recover web/1 web/2"),
+            at="rollout.recover",
+            needs=Needs.CLUSTER,
+        ),
+        Command(
+            "chaos",
+            "Inject faults into a local cluster.",
+            (
+                "lws chaos kill web/0/1",
+                "lws chaos partition web/0/0 web/0/1 --for 20s",
+                "lws chaos run -f storm.yaml --probe http://127.0.0.1:8080/health",
+                "lws chaos random --seed 7 --minutes 5",
+            ),
+            at="local.chaos",
+            needs=Needs.CLUSTER | Needs.LOGS,
+            verbs=(
+                *(
+                    Command(
+                        fault.name,
+                        fault.summary,
+                        (fault.example,),
+                        at=f"local.chaosfaults:{fault.name.replace('-', '_')}",
+                    )
+                    for fault in FAULTS.values()
+                ),
+                Command(
+                    "run",
+                    "Run a sequence of faults from a file.",
+                    ("lws chaos run -f storm.yaml",),
+                    at="local.chaosfaults:run",
+                ),
+                Command(
+                    "random",
+                    "Run random faults.",
+                    ("lws chaos random --seed 7",),
+                    at="local.chaosfaults:random",
+                ),
+                Command("list", "List active faults.", ("lws chaos list",), at="local.chaosfaults:listing"),
+                Command("undo", "Stop all active faults.", ("lws chaos undo",), at="local.chaosfaults:undo"),
+            ),
+        ),
+        Command(
+            "delete",
+            "Delete LeaderWorkerSets or the objects of manifests.",
+            ("lws delete web", "lws delete -f lws.yaml --no-wait"),
+            needs=Needs.CLUSTER | Needs.LOGS,
+        ),
+        Command(
+            "manager",
+            "Run the controllers and webhooks for a Kubernetes cluster.",
+            ("lws manager --config /etc/lws/config.yaml",),
+            needs=Needs.CLUSTER | Needs.LOGS,
+        ),
+        Command(
+            "operator",
+            "Run the operator, which installs the manager.",
+            ("lws operator",),
+            needs=Needs.CLUSTER | Needs.LOGS,
+        ),
+        Command(
+            "install",
+            "Install or upgrade the manager in a cluster.",
+            ("lws install --wait", "lws install --dry-run=client -o yaml"),
+            needs=Needs.CLUSTER | Needs.LOGS,
+        ),
+        Command(
+            "uninstall", "Remove the manager from a cluster.", ("lws uninstall",), needs=Needs.CLUSTER | Needs.LOGS
+        ),
+        Command(
+            "must-gather", "Collect diagnostic data in a directory.", ("lws must-gather",), at="inspect.must_gather"
+        ),
+        Command(
+            "completion",
+            "Print the completion script for a shell.",
+            ("source <(lws completion bash)", "lws completion fish > ~/.config/fish/completions/lws.fish"),
+            at="version:completion",
+            needs=Needs.NOTHING,
+        ),
+        Command(
+            "schema",
+            "Print the JSON Schema of manifests, for editors.",
+            ("lws schema > lws.schema.json", "lws schema LeaderWorkerSet"),
+            at="inspect.manifestschema",
+            needs=Needs.NOTHING,
+        ),
+        Command("help", "Show the help of a command.", ("lws help", "lws help rollout undo"), needs=Needs.NOTHING),
+        Command("version", "Print the version.", ("lws version",), needs=Needs.NOTHING),
+    )
+)
+
+SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    "On this machine": ("run", "up", "down", "clusters", "chaos"),
+    "Apply": ("apply", "plan", "diff", "scale", "wait", "delete"),
+    "Observe": ("get", "explain", "tree", "describe", "events", "history", "top", "nodes", "dashboard", "doctor"),
+    "Work in ranks": ("logs", "exec", "cp", "port-forward"),
+    "Roll out and move": ("rollout", "restart", "recover", "drain", "move"),
+    "Run the manager": ("install", "uninstall", "manager", "operator", "must-gather"),
+    "Other": ("completion", "schema", "help", "version"),
+}
+"""The commands as `lws --help` lists them, by their purpose."""

@@ -1,0 +1,205 @@
+"""Archives of local files: written as a stream, and unpacked so that no file is written outside of the destination.
+
+Archives from containers are not trusted: a member whose path, or whose link, leads outside of the destination is an
+error; so is a device or a pipe. No member is written through a link that leads outside. A link may lead up only at the
+beginning of its target, from a directory that exists: what comes after `..` elsewhere would depend on later links.
+The headers of a member are bounded, whatever length they declare, as `tarfile` keeps them in memory.
+"""
+
+import os
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import dropwhile
+from pathlib import Path, PurePosixPath
+from typing import IO, Final, Self, TypeAlias, cast
+
+from lwsctl.cli.errors import CommandError
+
+Stream: TypeAlias = IO[bytes]
+
+PLAIN_MODE: Final = 0o777
+"""The bits of a mode that are kept: never set-user-ID, set-group-ID or sticky."""
+
+
+HEADERS_LIMIT: Final = 2**20
+"""The maximum bytes of the headers of one member, with long names, extended headers and maps of sparse files."""
+
+INVALID: Final = "the archive from the container is truncated or invalid"
+
+SHOWN_NAME: Final = 200
+"""The maximum characters of a member's name in an error."""
+
+
+def pack(stream: Stream, source: Path, name: str) -> None:
+    """Write a file or a directory into a stream, called `name` there, without its owner."""
+    with tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT) as archive:
+        archive.add(source, arcname=name, filter=_without_owner)
+
+
+def _without_owner(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    return member
+
+
+def unpack(stream: Stream, destination: Path, name: str) -> int:
+    """Unpack a stream whose members are below one name, and put them below `destination / name`; return how many files.
+
+    The destination must exist.
+    """
+    root = destination.resolve()
+    count = 0
+    bounded = _BoundedHeaders(stream)
+    with _named_errors(), tarfile.open(fileobj=cast("Stream", bounded), mode="r|", tarinfo=_Header) as archive:
+        for member in bounded.members(archive):
+            target = placed(member.name, root, name)
+            if member.isdir():
+                _inside(target, root, member.name).mkdir(parents=True, exist_ok=True)
+            elif member.isfile():
+                _write(archive, member, target, root)
+                count += 1
+            elif member.issym():
+                _link(member, target, root)
+            elif member.islnk():
+                _copy_linked(member, target, root, name)
+                count += 1
+            else:
+                raise CommandError(f"{_shown(member.name)} is a device or a pipe: it is not copied")
+    return count
+
+
+class _Header(tarfile.TarInfo):
+    """A header that is an error where `tarfile` would take an invalid block for the end of the archive."""
+
+    @classmethod
+    def fromtarfile(cls, archive: tarfile.TarFile) -> Self:
+        try:
+            return super().fromtarfile(archive)
+        except tarfile.EOFHeaderError:  # type: ignore[attr-defined]  # typeshed lacks the error of a block of zeros
+            raise
+        except tarfile.HeaderError as error:
+            raise CommandError(f"{INVALID}: {error}") from error
+
+
+@contextmanager
+def _named_errors() -> Iterator[None]:
+    """Convert the errors of `tarfile` about a cut or invalid archive into one of the command."""
+    try:
+        yield
+    except (tarfile.TarError, EOFError, ValueError, OverflowError, RecursionError) as error:
+        raise CommandError(f"{INVALID}: {error}") from error
+
+
+class _BoundedHeaders:
+    """A stream that fails if `tarfile` reads too much of it to find the next member."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._left: int | None = HEADERS_LIMIT
+
+    def read(self, size: int) -> bytes:
+        """Return `size` bytes, fewer at the end."""
+        data = self._stream.read(size)
+        if self._left is not None:
+            self._left -= len(data)
+            if self._left < 0:
+                raise CommandError(f"the archive from the container has headers of more than {HEADERS_LIMIT} bytes")
+        return data
+
+    def members(self, archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+        """Yield the members; while the caller has one, its content is read without a bound."""
+        while (member := archive.next()) is not None:
+            self._left = None
+            yield member
+            self._left = HEADERS_LIMIT
+
+
+def placed(member: str, root: Path, name: str) -> Path:
+    """Return where a member is written: its first part is replaced by `name`; a path that leads outside is an error.
+
+    >>> placed("./logs/a.txt", Path("/tmp"), "out")
+    PosixPath('/tmp/out/a.txt')
+    """
+    path = PurePosixPath(member)
+    parts = [part for part in path.parts if part != "."]
+    if path.is_absolute() or ".." in parts or not parts:
+        raise CommandError(f"{_shown(member)} is outside the destination: it is not unpacked")
+    return root.joinpath(name, *parts[1:])
+
+
+def _shown(name: str) -> str:
+    return repr(name if len(name) <= SHOWN_NAME else f"{name[:SHOWN_NAME]}…")
+
+
+def _inside(target: Path, root: Path, member: str) -> Path:
+    """Return the target, unless links on the way to it lead outside of the destination."""
+    real = Path(os.path.realpath(target))
+    if real != root and root not in real.parents:
+        raise CommandError(f"{_shown(member)} is outside the destination because of a link: it is not unpacked")
+    return target
+
+
+def _free(target: Path, root: Path, member: str) -> Path:
+    """Return where to write a member: in its real directory, which is created, without following a link."""
+    parent = Path(os.path.realpath(_inside(target.parent, root, member)))
+    parent.mkdir(parents=True, exist_ok=True)
+    place = parent / target.name
+    if place.is_symlink():
+        _inside(place, root, member)
+        place.unlink()
+    return place
+
+
+def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path, root: Path) -> None:
+    place = _free(target, root, member.name)
+    content = archive.extractfile(member)
+    if content is None:
+        raise CommandError(f"{_shown(member.name)} cannot be read from the archive")
+    with place.open("wb") as file:
+        while piece := content.read(1 << 16):
+            file.write(piece)
+    place.chmod(member.mode & PLAIN_MODE)
+
+
+def _link(member: tarfile.TarInfo, target: Path, root: Path) -> None:
+    """Make a symbolic link, if its target is inside of the destination."""
+    place = _free(target, root, member.name)
+    link = PurePosixPath(member.linkname)
+    pointed = Path(os.path.realpath(place.parent / link))
+    is_inside = pointed == root or root in pointed.parents
+    downwards = dropwhile("..".__eq__, link.parts)
+    if link.is_absolute() or ".." in downwards or not is_inside:
+        raise CommandError(
+            f"{_shown(member.name)} is a link to {_shown(member.linkname)}, outside the destination: it is not unpacked"
+        )
+    place.symlink_to(member.linkname)
+
+
+def _copy_linked(member: tarfile.TarInfo, target: Path, root: Path, name: str) -> None:
+    first = _inside(placed(member.linkname, root, name), root, member.linkname)
+    if not first.is_file():
+        raise CommandError(
+            f"{_shown(member.name)} is a link to {_shown(member.linkname)}, which was not copied: it is not unpacked"
+        )
+    content = first.read_bytes()
+    _free(target, root, member.name).write_bytes(content)
+
+
+class Pieces:
+    """A file-like reader of pieces of bytes as they arrive, which `tarfile` reads as a stream."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._rest = b""
+
+    def read(self, size: int) -> bytes:
+        """Return `size` bytes, fewer at the end."""
+        parts = [self._rest]
+        length = len(self._rest)
+        while length < size and (piece := next(self._pieces, b"")):
+            parts.append(piece)
+            length += len(piece)
+        whole = b"".join(parts)
+        self._rest = whole[size:]
+        return whole[:size]

@@ -1,0 +1,192 @@
+"""Streams archives between this machine and `tar` in a container, never whole in memory.
+
+A thread writes or reads the archive, since that is blocking work with files; the event loop has the connection.
+"""
+
+import asyncio
+import queue
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager
+from typing import IO, Final, TypeVar, cast
+
+from msgspec import Struct
+
+from kuberuntime.client import channels
+from kuberuntime.client.channels import Channels
+from kuberuntime.errors import ConnectionFailedError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS
+from lwsctl.cli.cluster.target import Session
+from lwsctl.cli.copying.archive import Pieces
+from lwsctl.cli.errors import CommandError
+
+T = TypeVar("T")
+
+PIECE: Final = 32 * 1024
+AHEAD: Final = 32
+"""The maximum pieces that wait between the connection and the file system."""
+
+BETWEEN_TRIES: Final = 0.005
+"""Seconds until the next attempt to pass on a piece, if the file system is slower than the connection."""
+
+TO_END: Final = 2.0
+"""Seconds for tar to end after its output turned out to be invalid."""
+
+SAID: Final = 2000
+"""The maximum bytes of a command's error output that are shown."""
+
+NOT_STARTED: Final = 127
+NOT_THERE: Final = frozenset({126, NOT_STARTED})
+
+
+class RankContainer(Struct, frozen=True):
+    """A container in which commands are started."""
+
+    session: Session
+    pod: JSONObject
+    container: str
+
+    def __str__(self) -> str:
+        return f"{meta.name(self.pod)} (container {self.container})"
+
+    def opened(
+        self, words: tuple[str, ...], *, with_input: bool = False, has_terminal: bool = False
+    ) -> AbstractAsyncContextManager[Channels]:
+        """Start a command, and open its streams; on a terminal errors have no stream of their own."""
+        query = [("container", self.container), ("stdout", "true"), ("tty" if has_terminal else "stderr", "true")]
+        query += [("stdin", "true")] if with_input else []
+        query += [("command", word) for word in words]
+        path = PODS.path(meta.namespace(self.pod), meta.name(self.pod), "exec")
+        return self.session.channels(path, tuple(query), channels.EXEC_PROTOCOL)
+
+
+class CommandEnd(Struct, frozen=True):
+    """The exit code of a command, and its standard error."""
+
+    code: int
+    stderr: str
+
+
+async def nothing(_: bytes) -> None:
+    """Drop output."""
+
+
+async def run(rank: RankContainer, words: tuple[str, ...]) -> int:
+    """Run a small command; return its exit code."""
+    async with rank.opened(words) as streams:
+        return (await relay(rank, streams, nothing)).code
+
+
+async def upload(rank: RankContainer, words: tuple[str, ...], write: Callable[[IO[bytes]], None]) -> None:
+    """Start tar, and pass it as input what `write` writes."""
+    async with rank.opened(words, with_input=True) as streams:
+        sending = Sending(asyncio.get_running_loop(), streams)
+        ending = asyncio.create_task(relay(rank, streams, nothing))
+        writing = asyncio.create_task(asyncio.to_thread(write, cast("IO[bytes]", sending)))
+        try:
+            await asyncio.wait({ending, writing}, return_when=asyncio.FIRST_COMPLETED)
+            if not ending.done():
+                writing.result()
+                await streams.close_stream(channels.STDIN)
+            refuse_failure(rank, await ending)
+        finally:
+            sending.stop()
+            ending.cancel()
+            # A writer that was stopped has failed, which is expected: its error is read, so that none is logged.
+            await asyncio.gather(ending, writing, return_exceptions=True)
+
+
+async def download(rank: RankContainer, words: tuple[str, ...], read: Callable[[IO[bytes]], T]) -> T:
+    """Start tar, and let `read` read its output; return the result of `read`."""
+    pieces: queue.Queue[bytes] = queue.Queue(AHEAD)
+    reading = asyncio.create_task(asyncio.to_thread(read, cast("IO[bytes]", Pieces(_until_empty(pieces)))))
+
+    async def put(piece: bytes) -> None:
+        while not reading.done():
+            try:
+                pieces.put_nowait(piece)
+            except queue.Full:
+                await asyncio.sleep(BETWEEN_TRIES)
+            else:
+                return
+
+    try:
+        async with rank.opened(words) as streams:
+            ending = asyncio.create_task(relay(rank, streams, put))
+            try:
+                await asyncio.wait({ending, reading}, return_when=asyncio.FIRST_COMPLETED)
+                # What is not an archive may be the words of a tar that fails, and its error explains more.
+                if not (await asyncio.wait({ending}, timeout=TO_END if _failed(reading) else None))[0]:
+                    reading.result()
+                end = await ending
+            finally:
+                ending.cancel()
+    finally:
+        await put(b"")
+        await asyncio.wait({reading})
+        unread = reading.exception()  # if tar did not start, there was nothing to read: that error is reported instead
+    refuse_failure(rank, end)
+    if unread is not None:
+        raise unread
+    return reading.result()
+
+
+def _failed(reading: "asyncio.Task[T]") -> bool:
+    return reading.done() and reading.exception() is not None
+
+
+def _until_empty(pieces: "queue.Queue[bytes]") -> Iterator[bytes]:
+    while piece := pieces.get():
+        yield piece
+
+
+class Sending:
+    """A file for a writing thread; the event loop sends every piece before it takes the next one."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, streams: Channels) -> None:
+        self._loop = loop
+        self._streams = streams
+        self._is_stopped = False
+
+    def write(self, data: bytes) -> int:
+        """Send bytes; wait until the connection has accepted them."""
+        for at in range(0, len(data), PIECE):
+            if self._is_stopped:
+                raise CommandError("the container closed the connection before all files were sent")
+            piece = self._streams.send(channels.STDIN, bytes(data[at : at + PIECE]))
+            asyncio.run_coroutine_threadsafe(piece, self._loop).result()
+        return len(data)
+
+    def stop(self) -> None:
+        """End the input."""
+        self._is_stopped = True
+
+
+async def relay(rank: RankContainer, streams: Channels, take: Callable[[bytes], Awaitable[None]]) -> CommandEnd:
+    """Pass on the output of a command until it ends."""
+    stderr = bytearray()
+    while piece := await streams.receive():
+        channel, data = piece
+        if channel == channels.STDOUT:
+            await take(data)
+        elif channel == channels.STDERR:
+            stderr += data[: SAID - len(stderr)]
+        elif channel == channels.STATUS:
+            try:
+                code = channels.exit_code(data)
+            except ConnectionFailedError as error:  # the command was not started
+                return CommandEnd(NOT_STARTED, str(error))
+            return CommandEnd(code, stderr.decode(errors="replace").strip())
+    raise CommandError(f"{rank}: the connection was closed before the command exited")
+
+
+def refuse_failure(rank: RankContainer, end: CommandEnd) -> None:
+    """Raise an error if tar failed, or is not installed."""
+    if end.code in NOT_THERE:
+        raise CommandError(
+            f"{rank} has no program tar, which copying needs: put it into the image, or pass a file through a shell, "
+            f"as in `lws exec -i … -- sh -c 'cat > FILE' < FILE` ({end.stderr or f'exit code {end.code}'})"
+        )
+    if end.code:
+        raise CommandError(f"{rank}: {end.stderr or f'tar exited with code {end.code}'}")

@@ -1,0 +1,349 @@
+"""Checks of an installation on a cluster. Pure: the facts that were read in, results out."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.objects import meta, podstate
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import kubernetesfeatures, metadata
+from leaderworkerset.decisions.installedkinds import MUTATING_NAME, VALIDATING_NAME, WEBHOOK_NOT_CALLED
+from leaderworkerset.decisions.nodefit import BUILT_IN_GATE as BUILT_IN
+from leaderworkerset.decisions.nodefit import KUBERNETES, NATIVE_GANG_NAME
+from lwsctl.cli.doctor.findings import CheckResult, Level, Unread
+from lwsctl.diagnosis.causes import featuregates
+from lwsctl.views.wording import listed
+
+SOON: Final = timedelta(days=14)
+"""A certificate that ends within this time should have been renewed already: the manager renews at two thirds."""
+
+GRACE: Final = 2.0
+"""The number of its durations after which a lease without renewal has no running holder."""
+
+OTHERS: Final = frozenset({"kueue", BUILT_IN, KUBERNETES})
+"""Served kinds that do not name a gang scheduler: Kueue's, the built-in gate's, and another name of native."""
+
+NATIVE: Final = (NATIVE_GANG_NAME, KUBERNETES)
+"""The configured names of kube-scheduler."""
+
+Read = JSONObject | None | Unread
+"""An object, None if it does not exist."""
+
+UNTRUSTED: Final = (
+    "the API server does not trust the webhook: the caBundle of the configurations belongs to a different CA"
+)
+LATE: Final = "the webhook does not respond in time: check the manager's logs, and firewalls for port 9443"
+PROBE_HINTS: Final = {
+    "has expired": "the webhook's certificate has expired: restart the manager, or renew it with cert-manager",
+    "x509": UNTRUSTED,
+    "certificate": UNTRUSTED,
+    "no endpoints": "no manager is ready behind the webhook's Service: check its Deployment",
+    "not found": "the webhook's Service is missing: install again",
+    "refused": "the webhook's port is closed: check the manager's Deployment and NetworkPolicy",
+    "deadline": LATE,
+    "timed out": LATE,
+}
+"""Next steps by the first matching words of the API server's error."""
+
+
+class Access(Struct, frozen=True):
+    """One answer of a SelfSubjectAccessReview."""
+
+    verb: str
+    resource: str
+    allowed: bool
+
+
+class Expiry(Struct, frozen=True):
+    """A certificate, and when it ends."""
+
+    what: str
+    ends: datetime
+
+
+class Facts(Struct, frozen=True, kw_only=True):
+    """All facts that were read of a cluster. `is_embedded`: one of this machine, which runs its manager itself."""
+
+    version: str
+    is_embedded: bool
+    namespace: str
+    lws: str
+    definitions: Mapping[str, Read]
+    own_definitions: Sequence[JSONObject]
+    configurations: Mapping[str, Read]
+    probe: str | None
+    """The API server's error about a LeaderWorkerSet in a dry run, None if it accepted it."""
+    certificates: Sequence[Expiry] | Unread
+    accesses: Sequence[Access] | Unread
+    deployment: Read
+    managers: Sequence[JSONObject]
+    """The pods of the Deployment, none if they may not be listed."""
+    elsewhere: Sequence[str]
+    """Other namespaces with a Deployment of this name, none if they may not be listed."""
+    lease: Read
+    gates: Mapping[str, bool] | Unread
+    provider: str | Unread
+    pods: Sequence[JSONObject]
+    pod_groups: Sequence[JSONObject]
+    """Of LeaderWorkerSets of the namespace; PodGroups of native gang scheduling."""
+    served: Mapping[str, bool]
+    """Kinds of gang schedulers and of Kueue, by name, and whether the API server serves them."""
+    queues: Sequence[str]
+    """LeaderWorkerSets whose LocalQueue is missing."""
+
+
+def findings(facts: Facts, now: datetime) -> Iterator[CheckResult]:
+    """Yield the results of every check."""
+    yield from _server(facts)
+    yield from _definitions(facts)
+    yield from _webhooks(facts)
+    yield from _certificates(facts, now)
+    yield from _manager(facts, now)
+    yield from _accesses(facts)
+    yield from _gates(facts, now)
+    yield from _schedulers(facts)
+    yield from _kueue(facts)
+
+
+def _install(facts: Facts) -> str:
+    return "restart the cluster: `lws down`, then `lws up`" if facts.is_embedded else f"`{facts.lws} install`"
+
+
+def _server(facts: Facts) -> Iterator[CheckResult]:
+    if text := kubernetesfeatures.too_old(facts.version):
+        reason, _, fix = text.partition(": ")
+        yield CheckResult("LWS-D101", Level.ERROR, "server", reason, fix)
+    elif text := kubernetesfeatures.untested(facts.version):
+        yield CheckResult("LWS-D102", Level.NOTE, "server", text)
+    else:
+        yield CheckResult("LWS-D101", Level.OK, "server", f"Kubernetes {facts.version}")
+    fix = f"upgrade the cluster to 1.{kubernetesfeatures.SUPPORTED} or newer"
+    for text in kubernetesfeatures.degraded(facts.version):
+        yield CheckResult("LWS-D103", Level.WARNING, "server", f"Kubernetes {facts.version} has no {text}", fix)
+
+
+def _definitions(facts: Facts) -> Iterator[CheckResult]:
+    good = 0
+    for definition in facts.own_definitions:
+        name, existing = meta.name(definition), facts.definitions.get(meta.name(definition))
+        if isinstance(existing, Unread):
+            yield _unread("LWS-D201", "definitions", f"{name} cannot be read: {existing.why}")
+        elif existing is None:
+            yield CheckResult("LWS-D202", Level.ERROR, "definitions", f"{name} is missing", _install(facts))
+        elif not meta.is_condition_true(existing, "Established"):
+            refused = (meta.find_condition(existing, "NamesAccepted") or {}).get("message", "")
+            text = f"{name} is not established{f': {refused}' if refused else ''}"
+            fix = f"{'remove the CRD with these names, then ' if refused else ''}{_install(facts)}"
+            yield CheckResult("LWS-D203", Level.ERROR, "definitions", text, fix)
+        elif (difference := skew(existing, definition)) is not None:
+            text = f"{name} has a different version: {difference}"
+            yield CheckResult("LWS-D204", Level.WARNING, "definitions", text, _install(facts))
+        else:
+            good += 1
+    if good:
+        text = f"{good} of {len(facts.own_definitions)} match this version"
+        yield CheckResult("LWS-D205", Level.OK, "definitions", text)
+
+
+def skew(existing: JSONObject, definition: JSONObject) -> str | None:
+    """Return how a definition differs from ours, in versions or fields of the spec; None if it does not."""
+    theirs = {version["name"]: version for version in meta.spec(existing).get("versions") or []}
+    for version in meta.spec(definition)["versions"]:
+        other = theirs.get(version["name"])
+        if other is None or not other.get("served"):
+            return f"it does not serve {version['name']}"
+        missing = sorted(_fields(version) - _fields(other))
+        more = sorted(_fields(other) - _fields(version))
+        if missing:
+            return f"it lacks {listed(missing, 3)}"
+        if more:
+            return f"it has {listed(more, 3)} that this lws does not know"
+    return None
+
+
+def _fields(version: JSONObject) -> set[str]:
+    """Return the paths of the fields of spec and status, without those of pod templates, which are Kubernetes' own."""
+    schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
+    paths: set[str] = set()
+    queue = [(name, (schema.get("properties") or {}).get(name) or {}) for name in ("spec", "status")]
+    while queue:
+        path, node = queue.pop()
+        if path.endswith(("emplate.spec", "emplate.metadata")):
+            continue
+        paths.add(path)
+        inner = node.get("items") if node.get("type") == "array" else node
+        queue += [(f"{path}.{name}", value) for name, value in ((inner or {}).get("properties") or {}).items()]
+    return paths
+
+
+def _webhooks(facts: Facts) -> Iterator[CheckResult]:
+    there = True
+    for name in (MUTATING_NAME, VALIDATING_NAME):
+        configuration = facts.configurations.get(name)
+        if isinstance(configuration, Unread):
+            yield _unread("LWS-D301", "webhooks", f"{name} cannot be read: {configuration.why}")
+        elif configuration is None:
+            there = False
+            text = f"{name} is missing: LeaderWorkerSets and pods are neither checked nor completed"
+            yield CheckResult("LWS-D302", Level.ERROR, "webhooks", text, _install(facts))
+        elif without := [
+            hook["name"]
+            for hook in configuration.get("webhooks") or []
+            if not (hook.get("clientConfig") or {}).get("caBundle")
+        ]:
+            there = False
+            text = f"{name} has no caBundle for {', '.join(without)}: the API server cannot trust them"
+            fix = "restart the manager, which writes it; or see cert-manager's injector"
+            yield CheckResult("LWS-D303", Level.ERROR, "webhooks", text, fix)
+    if facts.probe is None:
+        if there:
+            yield CheckResult("LWS-D304", Level.OK, "webhooks", "a LeaderWorkerSet was admitted in a dry run")
+    elif WEBHOOK_NOT_CALLED in facts.probe:
+        fix = next((hint for words, hint in PROBE_HINTS.items() if words in facts.probe), "see the manager's logs")
+        yield CheckResult("LWS-D305", Level.ERROR, "webhooks", facts.probe, fix)
+    else:
+        text = f"a dry run was rejected: {facts.probe}"
+        fix = "use an account that may create LeaderWorkerSets"
+        yield CheckResult("LWS-D306", Level.UNKNOWN, "webhooks", text, fix)
+
+
+def _certificates(facts: Facts, now: datetime) -> Iterator[CheckResult]:
+    if isinstance(facts.certificates, Unread):
+        yield _unread("LWS-D401", "certificates", f"not readable: {facts.certificates.why}")
+        return
+    for certificate in facts.certificates:
+        ends = f"{certificate.ends:%Y-%m-%d %H:%M} UTC"
+        if certificate.ends <= now:
+            fix = "restart the manager, which renews it; or see the Certificate of cert-manager"
+            yield CheckResult("LWS-D402", Level.ERROR, "certificates", f"{certificate.what} has expired at {ends}", fix)
+        elif certificate.ends - now <= SOON:
+            fix = "check the manager's logs: the renewal is overdue"
+            yield CheckResult(
+                "LWS-D403", Level.WARNING, "certificates", f"{certificate.what} ends soon, at {ends}", fix
+            )
+        else:
+            yield CheckResult("LWS-D404", Level.OK, "certificates", f"{certificate.what} is valid until {ends}")
+
+
+def _unread(code: str, subject: str, text: str) -> CheckResult:
+    """Return the result that an object may not be read, so that nothing is known of it."""
+    return CheckResult(code, Level.UNKNOWN, subject, text, "ask an administrator")
+
+
+def _manager(facts: Facts, now: datetime) -> Iterator[CheckResult]:
+    if facts.is_embedded:
+        yield CheckResult("LWS-D500", Level.OK, "manager", "runs within the embedded cluster")
+        return
+    yield _deployment(facts)
+    if facts.elsewhere:
+        text = f"managers are also installed in {listed(facts.elsewhere, 3)}; the webhooks point to {facts.namespace}"
+        fix = "uninstall all but one of them, because they write the same objects"
+        yield CheckResult("LWS-D516", Level.ERROR, "manager", text, fix)
+    yield _lease(facts, now)
+
+
+def _deployment(facts: Facts) -> CheckResult:
+    deployment, name = facts.deployment, f"deployment {facts.namespace}/{metadata.MANAGER}"
+    if isinstance(deployment, Unread):
+        return _unread("LWS-D501", "manager", f"{name} cannot be read: {deployment.why}")
+    if deployment is None:
+        text = f"{name} is missing: nothing reconciles, unless a manager runs elsewhere"
+        return CheckResult("LWS-D502", Level.WARNING, "manager", text, _install(facts))
+    ready = int(meta.status(deployment).get("readyReplicas") or 0)
+    desired = int(meta.spec(deployment).get("replicas", 1))
+    text = f"{name} has {ready} of {desired} pods ready"
+    if not desired:
+        fix = f"kubectl -n {facts.namespace} scale deployment {metadata.MANAGER} --replicas=2"
+        return CheckResult("LWS-D503", Level.ERROR, "manager", f"{text}: it is scaled to 0, so nothing reconciles", fix)
+    if ready >= desired:
+        return CheckResult("LWS-D504", Level.OK, "manager", text)
+    reasons = [(meta.name(pod), why) for pod in facts.managers if (why := podstate.why(pod))]
+    text += "".join(f"; {pod}: {why}" for pod, why in reasons[:1])
+    fix = f"`{facts.lws} must-gather` writes what its pods say: their states, events and logs"
+    code, level = ("LWS-D504", Level.WARNING) if ready else ("LWS-D503", Level.ERROR)
+    return CheckResult(code, level, "manager", text, fix)
+
+
+def _lease(facts: Facts, now: datetime) -> CheckResult:
+    lease, name = facts.lease, f"lease {facts.namespace}/{metadata.LEASE}"
+    if isinstance(lease, Unread):
+        return _unread("LWS-D511", "leader", f"{name} cannot be read: {lease.why}")
+    if lease is None:
+        text = f"{name} is missing: no manager has been the leader"
+        fix = "check the manager's logs; this is expected if leader election is disabled"
+        return CheckResult("LWS-D512", Level.WARNING, "leader", text, fix)
+    spec = meta.spec(lease)
+    holder = spec.get("holderIdentity") or ""
+    if not holder:
+        text = f"{name} has no holder: nothing reconciles"
+        fix = "check the manager's pods and logs"
+        return CheckResult("LWS-D513", Level.ERROR, "leader", text, fix)
+    renewed = datetime.fromisoformat(spec.get("renewTime") or "1970-01-01T00:00:00+00:00")
+    silence = (now - renewed).total_seconds()
+    if silence > GRACE * float(spec.get("leaseDurationSeconds") or 15):
+        text = f"{name} is held by {holder}, which has not renewed it for {silence:.0f} s: nothing reconciles"
+        fix = "check the manager's pods and logs; another replica takes over when it runs"
+        return CheckResult("LWS-D514", Level.ERROR, "leader", text, fix)
+    return CheckResult("LWS-D515", Level.OK, "leader", f"{holder} leads")
+
+
+def _accesses(facts: Facts) -> Iterator[CheckResult]:
+    if isinstance(facts.accesses, Unread):
+        yield _unread("LWS-D601", "permissions", f"not known: {facts.accesses.why}")
+        return
+    denied = [f"{access.verb} {access.resource}" for access in facts.accesses if not access.allowed]
+    if denied:
+        text = f"you may not {', '.join(denied)}"
+        fix = "request a role with these verbs; some commands fail without them"
+        yield CheckResult("LWS-D602", Level.WARNING, "permissions", text, fix)
+    else:
+        yield CheckResult("LWS-D603", Level.OK, "permissions", "you have all required permissions")
+
+
+def _gates(facts: Facts, now: datetime) -> Iterator[CheckResult]:
+    for component, group in dict(featuregates.lacking(facts.pod_groups, facts.pods, now)).items():
+        text = f"{component} lacks the feature gate of native groups: {featuregates.shown_by(component, group)}"
+        yield CheckResult("LWS-D702", Level.ERROR, "feature gates", text, featuregates.REMEDIES[component])
+    if isinstance(facts.gates, Unread):
+        return  # only administrators may read them, and the version tells most
+    needed = {"StatefulSetStartOrdinal": "the workers of every group begin at ordinal 1"}
+    if facts.provider in NATIVE:
+        needed["GenericWorkload"] = "kube-apiserver does not serve PodGroups, and drops references to them"
+    for name, why in needed.items():
+        if facts.gates.get(name) is False:
+            text = f"feature gate {name} is off: {why}"
+            fix = f"start kube-apiserver with --feature-gates={name}=true"
+            yield CheckResult("LWS-D701", Level.ERROR, "feature gates", text, fix)
+
+
+def _schedulers(facts: Facts) -> Iterator[CheckResult]:
+    served = sorted(name for name, there in facts.served.items() if there and name not in OTHERS)
+    if isinstance(facts.provider, Unread):
+        yield _unread("LWS-D801", "gang scheduling", f"configuration not readable: {facts.provider.why}")
+    elif facts.provider in facts.served and not facts.served[facts.provider]:
+        text = f"the manager is configured for {facts.provider}, whose kinds the API server does not serve"
+        add = (
+            featuregates.REMEDIES[featuregates.API_SERVER] if facts.provider in NATIVE else f"install {facts.provider}"
+        )
+        fix = f"{add}, or remove {facts.provider} from the manager's configuration"
+        yield CheckResult("LWS-D802", Level.ERROR, "gang scheduling", text, fix)
+    elif facts.provider:
+        text = f"by {facts.provider}; served: {', '.join(served) or 'none'}"
+        yield CheckResult("LWS-D803", Level.OK, "gang scheduling", text)
+    elif served:
+        text = f"{', '.join(served)} is available, but the manager is not configured for gang scheduling"
+        yield CheckResult("LWS-D804", Level.NOTE, "gang scheduling", text)
+
+
+def _kueue(facts: Facts) -> Iterator[CheckResult]:
+    if facts.queues and not facts.served.get("kueue"):
+        text = f"{', '.join(facts.queues[:3])} specify a queue, but Kueue is not installed"
+        fix = "install Kueue, or remove the label kueue.x-k8s.io/queue-name"
+        yield CheckResult("LWS-D901", Level.WARNING, "Kueue", text, fix)
+    elif facts.queues:
+        text = f"{', '.join(facts.queues[:3])} specify a LocalQueue that does not exist in their namespace"
+        yield CheckResult("LWS-D902", Level.ERROR, "Kueue", text, "create the LocalQueue: pods stay gated without it")
+    elif facts.served.get("kueue"):
+        yield CheckResult("LWS-D903", Level.OK, "Kueue", "is served, and all specified queues exist")

@@ -1,0 +1,130 @@
+"""Checks of this machine, for the clusters that `lws up` and `lws run` start. Pure: facts in, results out."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+from lwsctl.cli.doctor.findings import CheckResult, Level
+
+if TYPE_CHECKING:
+    from lwsctl.cli.local.hostgpus import GpuReport  # it may not be installed
+
+OLDEST_PYTHON: Final = (3, 11)
+FILES_OF_A_POD: Final = 8
+"""The maximum open files of a pod, those of the cluster's process and of the launcher together."""
+
+FEW_PODS: Final = 100
+LEAST_SPACE: Final = 512 * 2**20
+LONGEST_PATH: Final = 60
+"""The maximum bytes of the state directory's path: sockets are below it, whose paths the kernel limits to 107 bytes."""
+
+
+class Machine(Struct, frozen=True, kw_only=True):
+    """The observed facts. `namespaces`: None if they can be made, else why not; `directory_error` likewise."""
+
+    system: str
+    python: tuple[int, int, int]
+    has_localkube: bool
+    namespaces: str | None
+    hard_files: int
+    directory: str
+    directory_error: str | None
+    free_bytes: int
+    port_error: str | None
+    gpus: "GpuReport | None" = None
+
+
+def findings(machine: Machine) -> Iterator[CheckResult]:
+    """Yield the results for this machine."""
+    yield _python(machine)
+    if not machine.has_localkube:
+        text = "the package localkube is not installed, so local clusters are not available"
+        fix = "to use local clusters: pip install 'leaderworkerset[local]'"
+        yield CheckResult("LWS-D002", Level.NOTE, "localkube", text, fix)
+        return
+    yield _namespaces(machine)
+    yield _files(machine)
+    yield from _directory(machine)
+    if machine.port_error:
+        text = f"cannot listen on 127.0.0.1: {machine.port_error}"
+        fix = "see `ip address show lo` and the firewall of this machine"
+        yield CheckResult("LWS-D006", Level.ERROR, "ports", text, fix)
+    else:
+        yield CheckResult("LWS-D006", Level.OK, "ports", "can listen on 127.0.0.1")
+    if machine.gpus is not None:
+        yield from _gpus(machine.gpus)
+
+
+def _gpus(report: "GpuReport") -> Iterator[CheckResult]:
+    """Yield the results for the GPUs of this machine, which `--gpus host` gives to containers."""
+    if report.problem or not report.count:
+        text = report.problem or "the driver answers, and no GPU is visible"
+        fix = "see `nvidia-smi -L` and CUDA_VISIBLE_DEVICES, if you want --gpus host"
+        yield CheckResult("LWS-D009", Level.NOTE, "gpus", text, fix)
+        return
+    yield CheckResult(
+        "LWS-D009", Level.OK, "gpus", f"{report.count} can be given to containers; driver {report.driver}"
+    )
+    if report.failing:
+        text = f"GPUs that do not answer: {'; '.join(report.failing)}"
+        yield CheckResult(
+            "LWS-D010", Level.WARNING, "gpus", text, "see `dmesg` for the XID; a reset or a restart may help"
+        )
+    if report.busy:
+        text = f"other programs use GPUs: {'; '.join(report.busy)}"
+        yield CheckResult(
+            "LWS-D011",
+            Level.WARNING,
+            "gpus",
+            text,
+            "list the processes with `nvidia-smi`, and stop unneeded processes",
+        )
+    if report.apart:
+        text = f"{len(report.apart)} pairs of GPUs have no peer access, such as {report.apart[0]}: NCCL copies through memory"
+        yield CheckResult("LWS-D012", Level.NOTE, "gpus", text, "see `nvidia-smi topo -p2p r`")
+
+
+def _python(machine: Machine) -> CheckResult:
+    version = ".".join(map(str, machine.python))
+    if machine.python[:2] < OLDEST_PYTHON:
+        return CheckResult("LWS-D001", Level.ERROR, "python", f"{version} is too old", "use Python 3.11 or newer")
+    return CheckResult("LWS-D001", Level.OK, "python", version)
+
+
+def _namespaces(machine: Machine) -> CheckResult:
+    if machine.namespaces is None:
+        return CheckResult("LWS-D003", Level.OK, "namespaces", "pods can have namespaces of their own")
+    if machine.system != "Linux":
+        text = f"{machine.system} has no namespaces: pods run as plain processes"
+        return CheckResult("LWS-D003", Level.NOTE, "namespaces", text)
+    text = f"pods cannot have namespaces of their own ({machine.namespaces}): they run as plain processes, on ports they share"
+    fix = (
+        "allow user namespaces: sysctl kernel.unprivileged_userns_clone=1, "
+        "kernel.apparmor_restrict_unprivileged_userns=0, user.max_user_namespaces above 0; in a container, its security options"
+    )
+    return CheckResult("LWS-D003", Level.WARNING, "namespaces", text, fix)
+
+
+def _files(machine: Machine) -> CheckResult:
+    pods = machine.hard_files // FILES_OF_A_POD
+    text = f"{machine.hard_files} open files are allowed: enough for about {pods} pods"
+    if pods < FEW_PODS:
+        fix = "raise the hard limit: `ulimit -Hn`, or LimitNOFILE= of systemd"
+        return CheckResult("LWS-D004", Level.WARNING, "limits", text, fix)
+    return CheckResult("LWS-D004", Level.OK, "limits", text)
+
+
+def _directory(machine: Machine) -> Iterator[CheckResult]:
+    hint = "set LWS_STATE_HOME to a writable directory"
+    if machine.directory_error:
+        yield CheckResult("LWS-D005", Level.ERROR, "state", f"{machine.directory}: {machine.directory_error}", hint)
+    elif len(machine.directory.encode()) > LONGEST_PATH:
+        text = f"{machine.directory} is too long: socket paths are limited to 107 bytes"
+        yield CheckResult("LWS-D007", Level.WARNING, "state", text, "set LWS_STATE_HOME to a shorter path")
+    elif machine.free_bytes < LEAST_SPACE:
+        text = f"{machine.directory} has {machine.free_bytes // 2**20} MiB left"
+        fix = "free some disk space"
+        yield CheckResult("LWS-D008", Level.WARNING, "state", text, fix)
+    else:
+        yield CheckResult("LWS-D005", Level.OK, "state", f"{machine.directory} can be written")

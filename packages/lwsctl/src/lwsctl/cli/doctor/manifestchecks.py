@@ -1,0 +1,161 @@
+"""Checks of manifests without a cluster. Pure: objects in, results out.
+
+A guard is a loop by which ranks wait for each other: a script has it and, in it, a program that asks for a name or a
+port. Findings are only named: a guard may be right for its program. Restart rules of containers that the restart policy
+of their groups contradicts are also reported: the API server stores them, but groups behave differently.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSON, JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.api.policytypes import RestartPolicy
+from lwsctl.cli.doctor.findings import CheckResult, Level
+
+LONGEST: Final = 1 << 16
+"""Characters of a script that are read."""
+
+LOOP: Final = re.compile(r"\b(?:until|while)\b(?P<body>.*?)\bdone\b", re.DOTALL)
+BOUND: Final = re.compile(r"\btimeout\b|\bSECONDS\b|\$\(\(|-(?:lt|le|gt|ge)\b|\bexit\s+[1-9]|\bbreak\b")
+"""Signs of a loop with a limit."""
+
+FAULTS: Final = {
+    "nslookup": "a name can resolve before the peer listens, and an image without nslookup waits forever",
+    "getent": "a name can resolve before the peer listens",
+    "dig": "a name can resolve before the peer listens, and dig does not read /etc/hosts",
+    "host": "a name can resolve before the peer listens, and host does not read /etc/hosts",
+    "ping": "a host can respond before the peer listens, and the pod may not be permitted to send such packets",
+    "nc": "versions of nc have different options, and an unknown option fails like a closed port",
+    "curl": "it does not distinguish a missing name from a closed port, and an image may not have it",
+    "wget": "it does not distinguish a missing name from a closed port, and an image may not have it",
+}
+"""Facts about each program as a guard."""
+
+TOOL: Final = re.compile(rf"(?<![-\w./])({'|'.join(FAULTS)})(?=\s)")
+NO_DEADLINE: Final = "it has no timeout, so the group can wait forever without an error"
+FIX_GUARD: Final = (
+    "python -m leaderworkerset.rendezvous leader --port PORT, or its form for shells: with a deadline and exact words "
+    "(docs/how-to/meet.md)"
+)
+
+
+def guards(objects: Iterable[JSONObject]) -> Iterator[CheckResult]:
+    """Yield a warning for each container with a guard, or that there is none."""
+    results = [result for obj in objects for result in _of_object(obj)]
+    yield from results or [CheckResult("LWS-D010", Level.OK, "guards", "no loop waits for a name or a port")]
+
+
+def faults_of(script: str) -> list[str]:
+    """Return the programs that loops of a script wait with, each with what it gets wrong.
+
+    >>> faults_of("for i in 1 2; do ping -c 1 lead; done; python train.py")
+    []
+    >>> [fault.split(":")[0] for fault in faults_of("until getent hosts lead; do sleep 1; done")]
+    ['getent', 'it has no timeout, so the group can wait forever without an error']
+    """
+    faults: dict[str, None] = {}
+    for loop in LOOP.finditer(script[:LONGEST]):
+        tools = dict.fromkeys(TOOL.findall(loop["body"]))
+        faults |= dict.fromkeys(f"{tool}: {FAULTS[tool]}" for tool in tools)
+        if tools and not BOUND.search(script[: loop.end()]):
+            faults[NO_DEADLINE] = None
+    return list(faults)
+
+
+def _of_object(obj: JSONObject) -> Iterator[CheckResult]:
+    for container in _containers(obj):
+        words = [*_texts(container.get("command")), *_texts(container.get("args"))]
+        faults = [fault for word in words for fault in faults_of(word)]
+        if faults:
+            where = f"{obj.get('kind')} {meta.name(obj)}: container {container.get('name')}"
+            text = f"{where} waits in a loop: {'; '.join(dict.fromkeys(faults))}"
+            yield CheckResult("LWS-D010", Level.WARNING, "guards", text, FIX_GUARD)
+
+
+def _containers(node: JSON) -> Iterator[JSONObject]:
+    children = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+    if isinstance(node, dict):
+        for name in ("initContainers", "containers"):
+            yield from (container for container in node.get(name) or () if isinstance(container, dict))
+    for child in children:
+        yield from _containers(child)
+
+
+def _texts(words: JSON) -> Iterator[str]:
+    yield from (word for word in (words if isinstance(words, list) else ()) if isinstance(word, str))
+
+
+CODE: Final = "LWS-D011"
+SUBJECT: Final = "restarts"
+RESTART: Final = "Restart"
+RESTART_ALL: Final = "RestartAllContainers"
+
+NOT_TOLERATED: Final = "which recreates the group on each restart"
+FIX: Final = (
+    f"annotation {labels.IN_PLACE_RESTARTS}: 120s (the maximum time until the group is ready again), or restartPolicy: None"
+    " (docs/how-to/in-place.md)"
+)
+FIX_ALONE: Final = f"action: {RESTART_ALL} with the annotation {labels.IN_PLACE_RESTARTS}, or restartPolicy: None"
+FIX_UNUSED: Final = f"add a rule with action: {RESTART_ALL}, or remove the annotation"
+
+
+def contradictions(objects: Iterable[JSONObject]) -> Iterator[CheckResult]:
+    """Yield a warning for each contradiction, or an OK result."""
+    results = [result for obj in objects for spec in _sets(obj) for result in _of_set(obj, spec)]
+    yield from results or [
+        CheckResult(CODE, Level.OK, SUBJECT, "no restart rule contradicts the restart policy of a group")
+    ]
+
+
+def _sets(node: JSON) -> Iterator[JSONObject]:
+    """Yield whatever describes groups in an object: a LeaderWorkerSet itself, or the templates of a DisaggregatedSet."""
+    if isinstance(node, dict) and isinstance(node.get("spec"), dict) and "leaderWorkerTemplate" in node["spec"]:
+        yield node
+    children = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+    for child in children:
+        yield from _sets(child)
+
+
+def _of_set(obj: JSONObject, part: JSONObject) -> Iterator[CheckResult]:
+    template = part["spec"]["leaderWorkerTemplate"]
+    if not isinstance(template, dict):
+        return
+    policy = template.get("restartPolicy") or RestartPolicy.RECREATE_GROUP_ON_POD_RESTART.value
+    recreates = policy in tuple(RestartPolicy) and RestartPolicy(policy).recreates
+    tolerates = labels.IN_PLACE_RESTARTS in meta.annotations(part)
+    where, actions = f"{obj.get('kind')} {meta.name(obj)}", [*_actions(template)]
+    for container, action in actions:
+        text = (
+            f"{where}: container {container} has a rule with action {action}, {NOT_TOLERATED} (restartPolicy {policy})"
+        )
+        if recreates and action == RESTART_ALL and not tolerates:
+            yield CheckResult(CODE, Level.WARNING, SUBJECT, text, FIX)
+        elif recreates and action == RESTART:
+            yield CheckResult(CODE, Level.WARNING, SUBJECT, text, FIX_ALONE)
+    if tolerates and RESTART_ALL not in {action for _, action in actions}:
+        text = f"{where}: annotation {labels.IN_PLACE_RESTARTS} has no effect, as no container has a rule with action {RESTART_ALL}"
+        yield CheckResult(CODE, Level.WARNING, SUBJECT, text, FIX_UNUSED)
+
+
+def _actions(template: JSONObject) -> Iterator[tuple[str, str]]:
+    """Yield the actions of the rules of all containers, once each; a template may be invalid elsewhere."""
+    seen: set[tuple[str, str]] = set()
+    for name in ("leaderTemplate", "workerTemplate"):
+        spec = _dict(_dict(template.get(name)).get("spec"))
+        for container in (*_dicts(spec.get("initContainers")), *_dicts(spec.get("containers"))):
+            for rule in _dicts(container.get("restartPolicyRules")):
+                entry = (str(container.get("name")), str(rule.get("action")))
+                if entry not in seen:
+                    seen.add(entry)
+                    yield entry
+
+
+def _dict(value: JSON) -> JSONObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _dicts(value: JSON) -> list[JSONObject]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -1,0 +1,99 @@
+"""Checks manifests as an API server with LeaderWorkerSets would: schema, then admission. Pure.
+
+In: manifests. Out: an error for each field that is refused, and a note about objects of other kinds, which only
+an API server can check. Pod templates are checked by their schema; what only admits pods, such as quotas, is not known here.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.fieldtypes import round_trip
+from leaderworkerset.api.leaderworkerset import decode
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
+from leaderworkerset.decisions.admissionchecks import (
+    NoGang,
+    Support,
+    default_leaderworkerset,
+    disaggregatedset_warnings,
+    leaderworkerset_warnings,
+    validate_disaggregatedset,
+    validate_leaderworkerset,
+)
+from leaderworkerset.decisions.installedkinds import MANAGED
+from lwsctl.cli.doctor.findings import CheckResult, Level
+from lwsctl.cli.doctor.schemacheck import faults
+from lwsctl.cli.reading.manifests import Document
+
+CODE: Final = "LWS-D012"
+SUBJECT: Final = "validity"
+FIX: Final = "correct the field, because the API server rejects the object"
+FIX_WARNED: Final = "correct the field: an API server accepts the object with this warning"
+FIX_UNCHECKED: Final = "use lws apply --dry-run -f FILE to validate it on a cluster"
+ANY: Final = Support(is_enabled=True, provider="kubernetes")
+"""Which gang schedulers a cluster has is not known here: `spec.scheduling` is checked by itself."""
+
+
+def validity(documents: Iterable[Document]) -> Iterator[CheckResult]:
+    """Yield an error for each refused field, or that there is none, and a note about unchecked objects."""
+    results: list[CheckResult] = []
+    others: dict[str, None] = {}
+    checked = 0
+    schemas = {
+        (definition["spec"]["group"], definition["spec"]["names"]["kind"]): definition["spec"]["versions"]
+        for definition in MANAGED.definitions()
+    }
+    for document in documents:
+        obj = document.object
+        versions = schemas.get((str(obj.get("apiVersion")).rpartition("/")[0], str(obj.get("kind"))))
+        if versions is None:
+            others[f"{obj.get('kind')} {meta.name(obj)}"] = None
+            continue
+        checked += 1
+        errors = refusals(obj, versions)
+        results += [CheckResult(CODE, Level.ERROR, SUBJECT, document.message(text), FIX) for text in errors]
+        warnings = () if errors else _warnings(obj)
+        results += [CheckResult(CODE, Level.WARNING, SUBJECT, document.message(text), FIX_WARNED) for text in warnings]
+    if checked and not results:
+        results.append(
+            CheckResult(CODE, Level.OK, SUBJECT, "schema and admission accept the objects of LeaderWorkerSets")
+        )
+    yield from results
+    if others:
+        text = f"not checked without an API server: {', '.join(others)}"
+        yield CheckResult("LWS-D013", Level.NOTE, SUBJECT, text, FIX_UNCHECKED)
+
+
+def refusals(obj: JSONObject, versions: list[JSONObject]) -> list[str]:
+    """Return why an API server would refuse an object; admission is asked only if the schema accepts it."""
+    obj = obj | {"metadata": {"namespace": "default"} | meta.metadata(obj)}
+    version = str(obj["apiVersion"]).rpartition("/")[2]
+    served = {entry["name"]: entry["schema"]["openAPIV3Schema"] for entry in versions}
+    if version not in served:
+        return [f"apiVersion: Unsupported value: {version!r}: served: {', '.join(served)}"]
+    return list(faults(served[version], obj)) or [str(error) for error in _admission(obj)]
+
+
+def _warnings(obj: JSONObject) -> Iterable[str]:
+    match obj["kind"]:
+        case LEADERWORKERSETS.kind:
+            return leaderworkerset_warnings(decode(default_leaderworkerset(obj)))
+        case DISAGGREGATED_SETS.kind:
+            return disaggregatedset_warnings(obj)
+        case _:
+            return ()
+
+
+def _admission(obj: JSONObject) -> Iterable[object]:
+    try:
+        match obj["kind"]:
+            case LEADERWORKERSETS.kind:
+                round_trip(LEADERWORKERSETS.kind, obj)
+                return validate_leaderworkerset(decode(default_leaderworkerset(obj)), gang=NoGang(ANY))
+            case DISAGGREGATED_SETS.kind:
+                return validate_disaggregatedset(obj, support=ANY)
+            case _:
+                return ()
+    except ValueError as error:
+        return [error]

@@ -1,0 +1,39 @@
+"""Commands that run a process of a cluster: flags in Go's syntax."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import click
+
+from leaderworkerset.decisions.managercommand import Flag, FlagError, HelpRequestedError, flags_usage, parse_flags
+from lwsctl.cli import errors
+
+
+class GoCommand(click.Command):
+    """A command whose arguments click does not parse; `flags` returns its flags, new for each parsing."""
+
+    def __init__(self, *args: Any, flags: Callable[[], Sequence[Flag]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._flags = flags
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep all arguments unchanged."""
+        ctx.params["words"] = tuple(args)
+        ctx.args = []
+        return []
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click passes it
+        """List the flags."""
+        with formatter.section("Flags"):
+            formatter.write(flags_usage(self._flags()) + "\n")
+
+
+def read(ctx: click.Context, words: Sequence[str], flags: Sequence[Flag]) -> Mapping[str, Any] | None:
+    """Return the given flags, None if help was requested and printed; raise `UsageError` for unknown ones."""
+    try:
+        return parse_flags(words, flags)
+    except HelpRequestedError:
+        click.echo(ctx.get_help())
+        return None
+    except FlagError as error:
+        raise errors.UsageError(str(error)) from error

@@ -1,0 +1,164 @@
+"""An installation on a cluster: its namespace, its existing objects, and the application of the new ones.
+
+In: the objects that `install/` builds. Out: a line for each object, passed to `say`, or one error that lists the
+objects that were applied before it.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
+
+from kuberuntime.client.client import Client
+from kuberuntime.errors import (
+    APIError,
+    ConnectionFailedError,
+    ForbiddenError,
+    InvalidError,
+    ServerTimeoutError,
+    ServiceUnavailableError,
+    TooManyRequestsError,
+)
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CLUSTER_ROLE_BINDINGS, CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, Resource
+from leaderworkerset.api import metadata
+from leaderworkerset.decisions.installedkinds import read_operator_object
+from leaderworkerset.install import installsettings
+from leaderworkerset.install.operatornames import OPERATORS, SINGLETON
+from leaderworkerset.install.workload import CONFIGURATION_KEY
+from lwsctl.cli.applying import serverside
+from lwsctl.cli.applying.serverside import Applied
+from lwsctl.cli.cluster.target import Target
+from lwsctl.cli.errors import CommandError, UsageError
+
+Objects: TypeAlias = Sequence[tuple[Resource, JSONObject]]
+
+FIELD_MANAGER: Final = "lws-install"
+BINDING: Final = ObjectKey("", "lws-manager-rolebinding")
+"""The binding whose subject names the namespace of the manager that owns the cluster-wide objects."""
+
+
+TRANSIENT: Final = (ConnectionFailedError, ServerTimeoutError, ServiceUnavailableError, TooManyRequestsError)
+"""The answers after which an apply is repeated: another attempt may succeed."""
+
+PAUSES: Final = (1.0, 2.0, 4.0, 8.0)
+"""Seconds before each further attempt."""
+
+
+def place(target: Target) -> str:
+    """Return the namespace of the installation; the embedded cluster has none."""
+    if target.local:
+        raise UsageError("the embedded cluster runs its own manager; name a cluster with --context or --kubeconfig")
+    return target.namespace or installsettings.NAMESPACE
+
+
+def title(resource: Resource, name: str) -> str:
+    """Return `kind/name` for messages.
+
+    >>> from kuberuntime.objects.resources import SERVICES
+    >>> title(SERVICES, "lws-webhook-service")
+    'service/lws-webhook-service'
+    """
+    return f"{resource.kind.lower()}/{name}"
+
+
+class Installer:
+    """Installs into one namespace, with one field manager."""
+
+    def __init__(self, client: Client, namespace: str, say: Callable[[str], None]) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._say = say
+
+    async def check_place(self) -> None:
+        """Raise an error if another namespace has the installation: its roles and webhooks serve the whole cluster."""
+        binding = await self._client.find(CLUSTER_ROLE_BINDINGS, BINDING)
+        subjects = (binding or {}).get("subjects") or []
+        there = {str(subject["namespace"]) for subject in subjects if subject.get("namespace")}
+        if there and self._namespace not in there:
+            raise CommandError(
+                f"LeaderWorkerSet is installed in namespace {', '.join(sorted(there))}, not in {self._namespace}:"
+                f" repeat with -n {min(there)}, or uninstall it there first"
+            )
+
+    async def check_operator(self) -> None:
+        """Raise an error if the operator manages the installation: it would revert every change.
+
+        A user who may not read the operator's object needs no permission for it: an installation uses no object of the
+        operator.
+        """
+        try:
+            cluster = await self._client.find(OPERATORS, SINGLETON)
+        except ForbiddenError:
+            return
+        if cluster is not None and read_operator_object(cluster).is_managed:
+            raise CommandError(
+                f"the operator keeps this installation as {OPERATORS.group_resource}/{SINGLETON.name} specifies: change or"
+                " delete that object, or set its spec.managementState to Unmanaged"
+            )
+
+    async def configuration(self) -> str | None:
+        """Return the text of the installed configuration, None if there is none."""
+        config_map = await self._client.find(CONFIG_MAPS, ObjectKey(self._namespace, metadata.CONFIGURATION))
+        text: str | None = ((config_map or {}).get("data") or {}).get(CONFIGURATION_KEY)
+        return text
+
+    async def without_foreign_namespace(self, objects: Objects) -> Objects:
+        """Omit the namespace if others created it, so that it keeps its labels."""
+        live = await self._client.find(NAMESPACES, ObjectKey("", self._namespace))
+        if live is None or metadata.is_installed(live):
+            return objects
+        self._say(f"{title(NAMESPACES, self._namespace)} kept: it was not created by an installer")
+        return [(resource, obj) for resource, obj in objects if resource != NAMESPACES]
+
+    async def check(self, objects: Objects) -> list[Applied]:
+        """Check every object on the API server, and raise all errors at once, so that no incomplete installation remains.
+
+        Objects of a namespace that does not exist yet cannot be checked, and are returned unchanged.
+        """
+        is_new = await self._client.find(NAMESPACES, ObjectKey("", self._namespace)) is None
+        checked: list[Applied] = []
+        failures: list[str] = []
+        for resource, obj in objects:
+            if is_new and resource.namespaced:
+                checked.append(Applied("not checked: its namespace does not exist", None, obj))
+                continue
+            try:
+                checked.append(await self._apply(resource, obj, dry_run=True))
+            except APIError as error:
+                failures.append(describe(resource, obj, error))
+        if failures:
+            raise CommandError("\n".join([*failures, "nothing was installed"]))
+        return checked
+
+    async def apply(self, objects: Objects) -> None:
+        """Apply the objects in order. After an error, the applied objects stay, and a repeated call continues there."""
+        for resource, obj in objects:
+            try:
+                result = await self._apply(resource, obj)
+            except APIError as error:
+                raise CommandError(f"{describe(resource, obj, error)}\nfix it and install again") from error
+            self._say(f"{title(resource, meta.name(obj))} {result.word}")
+
+    async def _apply(self, resource: Resource, obj: JSONObject, *, dry_run: bool = False) -> Applied:
+        """Apply an object; retry a few times while the API server is overloaded or restarts."""
+        for pause in PAUSES:
+            try:
+                return await self._send(resource, obj, dry_run=dry_run)
+            except TRANSIENT as error:
+                self._say(f"{title(resource, meta.name(obj))}: {error}; lws retries in {pause:g} s")
+                await asyncio.sleep(pause)
+        return await self._send(resource, obj, dry_run=dry_run)
+
+    async def _send(self, resource: Resource, obj: JSONObject, *, dry_run: bool) -> Applied:
+        return await serverside.apply(self._client, resource, obj, manager=FIELD_MANAGER, force=True, dry_run=dry_run)
+
+
+def describe(resource: Resource, obj: JSONObject, error: APIError) -> str:
+    """Build the message of a refused object: its name, the server's message, and advice if available."""
+    advice = ""
+    if resource == DEPLOYMENTS and isinstance(error, InvalidError) and "field is immutable" in str(error):
+        advice = (
+            f"; it was created by a different installer with other labels: delete deployment {meta.name(obj)} first"
+        )
+    return f"{title(resource, meta.name(obj))}: {error}{advice}"

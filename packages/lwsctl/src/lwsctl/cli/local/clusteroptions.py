@@ -1,0 +1,222 @@
+"""The options of an embedded cluster, shared by `lws up` and `lws run`."""
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+from msgspec import Struct
+from msgspec.structs import fields
+
+from lwsctl.cli.errors import CommandError, UsageError
+
+MAX_PODS: Final = 5000
+"""The default of --max-pods: more pods than one machine runs well, fewer than fill its memory."""
+
+AUTO: Final = -1
+"""As many nodes or GPUs as the manifest needs; `lws run` computes the number."""
+
+
+MISSING: Final = "missing"
+"""The value of --stub alone: only containers that cannot run here are replaced."""
+
+
+class CountOrAuto(click.IntRange):
+    """A number, or the word `auto`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read the word."""
+        if value == "auto":
+            return AUTO
+        return AUTO if value == AUTO else int(super().convert(value, param, ctx))
+
+
+class Gpus(CountOrAuto):
+    """A number, the word `auto`, or `host` and `host:N` for the GPUs of this machine, which stay texts."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read the word."""
+        if isinstance(value, str) and value.partition(":")[0] == "host":
+            return value
+        if isinstance(value, str) and value != "auto" and not value.lstrip("-").isdecimal():
+            self.fail(f"{value!r} is neither a number nor auto, host or host:N", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class ClusterOptions(Struct, frozen=True, kw_only=True):
+    """The options of an embedded cluster. `gpus_per_node` is a number, or a text for the GPUs of this machine."""
+
+    nodes: int = 1
+    node_labels: tuple[str, ...] = ()
+    node_taints: tuple[str, ...] = ()
+    node_capacity: tuple[str, ...] = ()
+    gpus_per_node: int | str = 0
+    expose_gpus: bool = False
+    ignore_memory_limits: bool = False
+    network: str = "isolated"
+    images: tuple[tuple[str, Path], ...] = ()
+    stub: tuple[str, ...] = ()
+    max_pods: int = MAX_PODS
+    port: int = 0
+    log_level: str = "warning"
+    log_format: str = "text"
+
+    def words(self) -> list[str]:
+        """Return the command line words for the same options, for a detached process."""
+        words = [f"--nodes={self.nodes}", f"--gpus-per-node={self.gpus_per_node}", f"--network={self.network}"]
+        words += ["--expose-gpus"] if self.expose_gpus else []
+        words += ["--ignore-memory-limits"] if self.ignore_memory_limits else []
+        words += [f"--node-label={label}" for label in self.node_labels]
+        words += [f"--node-taint={taint}" for taint in self.node_taints]
+        words += [f"--node-capacity={capacity}" for capacity in self.node_capacity]
+        words += [f"--image={name}={directory}" for name, directory in self.images]
+        words += [f"--max-pods={self.max_pods}"]
+        words += [f"--port={self.port}", f"--log-level={self.log_level}", f"--log-format={self.log_format}"]
+        return [*words, *("--stub" if name == MISSING else f"--stub={name}" for name in self.stub)]
+
+
+OPTIONS = (
+    click.option(
+        "--nodes",
+        type=CountOrAuto(1, 1000),
+        default=1,
+        show_default=True,
+        metavar="N|auto",
+        help="Number of simulated nodes. auto (only for lws run) creates nodes with the labels, taints and claims "
+        "that the manifests require.",
+    ),
+    click.option(
+        "--node-label",
+        "node_labels",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Label to add to every node. {i} is the node's number and can be used in expressions: rack=r{i//2}. "
+        "May be repeated.",
+    ),
+    click.option(
+        "--node-taint",
+        "node_taints",
+        multiple=True,
+        metavar="KEY=VALUE:EFFECT",
+        help="Taint to add to every node. The value can contain {i}, as for --node-label: "
+        "pool=p{i//2}:NoSchedule. May be repeated.",
+    ),
+    click.option(
+        "--node-capacity",
+        multiple=True,
+        metavar="RESOURCE=AMOUNT,…",
+        help="Capacity of every node, such as cpu=8,memory=32Gi. Defaults to practically unlimited CPU, memory "
+        "and pods.",
+    ),
+    click.option(
+        "--gpus-per-node",
+        "--gpus",
+        "gpus_per_node",
+        type=Gpus(0, 1024),
+        default=0,
+        show_default=True,
+        metavar="N|auto|host[:N]",
+        help="Number of nvidia.com/gpu devices per node. auto (only for lws run) provides as many as a pod requests. "
+        "host divides the GPUs of this machine among the nodes. host:N shares each GPU among N containers.",
+    ),
+    click.option(
+        "--expose-gpus",
+        is_flag=True,
+        help="For --gpus host. Expose all GPUs of a node to containers that do not request GPUs.",
+    ),
+    click.option(
+        "--ignore-memory-limits",
+        is_flag=True,
+        help="Do not kill containers that exceed their memory limit.",
+    ),
+    click.option(
+        "--network",
+        type=click.Choice(["isolated", "shared"]),
+        default="isolated",
+        show_default=True,
+        help="Pod network. isolated gives each pod its own network namespace. shared uses the host network with a "
+        "127.x.y.z address per pod.",
+    ),
+    click.option(
+        "--image",
+        "images",
+        multiple=True,
+        metavar="NAME=DIR",
+        help="Map an image to a directory: a root file system, a virtual environment, or a directory of "
+        "executables. May be repeated.",
+    ),
+    click.option(
+        "--stub",
+        multiple=True,
+        is_flag=False,
+        flag_value=MISSING,
+        metavar="[=all|IMAGE]",
+        help="Replace containers that cannot run on this machine with a stub server. IMAGE also replaces the "
+        "containers of this image; all replaces all containers.",
+    ),
+    click.option(
+        "--max-pods",
+        type=click.IntRange(1, 60000),
+        default=MAX_PODS,
+        show_default=True,
+        metavar="N",
+        help="Maximum number of pods in the cluster. Additional pods are rejected.",
+    ),
+    click.option(
+        "--port",
+        type=click.IntRange(0, 65535),
+        default=0,
+        metavar="N",
+        help="Port of the API server. 0 uses the previous port of the cluster, or a free port. Defaults to 0.",
+    ),
+    click.option(
+        "--log-level",
+        type=click.Choice(["debug", "info", "warning", "error"]),
+        default="warning",
+        show_default=True,
+        help="Log level of the controllers and the kubelet.",
+    ),
+    click.option(
+        "--log-format",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        help="Log format.",
+    ),
+)
+
+
+def cluster_options(command: Command) -> Command:
+    """Give a command the options of an embedded cluster; they arrive as keyword arguments."""
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command
+
+
+def collect(options: dict[str, Any]) -> ClusterOptions:
+    """Take the options of a cluster out of a command's keyword arguments."""
+    own = {field.name: options.pop(field.name) for field in fields(ClusterOptions)}
+    return ClusterOptions(**own | {"images": tuple(map(parse_image, own["images"]))})
+
+
+def parse_image(words: str) -> tuple[str, Path]:
+    """Read NAME=DIR."""
+    name, separator, directory = words.partition("=")
+    path = Path(directory).expanduser().absolute()
+    if not separator or not name or not directory:
+        raise UsageError(f"--image {words}: use NAME=DIR, such as --image vllm/vllm-openai=./my-venv")
+    if not path.is_dir():
+        raise UsageError(f"--image {words}: {path} is not a directory")
+    return name, path
+
+
+def require_localkube(command: str) -> None:
+    """Raise a `CommandError` with the package to install if clusters of this machine cannot be started."""
+    if find_spec("localkube") is None:
+        raise CommandError(
+            f"lws {command} needs the package localkube, which is not installed: pip install 'lwsctl[local]'"
+        )

@@ -1,0 +1,232 @@
+"""An embedded cluster with LeaderWorkerSets, as `lws up` and `lws run` start it."""
+
+import os
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+import lwsctl
+from kuberuntime import tlsbuffers
+from kuberuntime.access import kubeconfig
+from kuberuntime.client.client import Client
+from kuberuntime.client.http import HTTPTransport
+from kuberuntime.clock import SystemClock
+from kuberuntime.objects import meta
+from leaderworkerset.decisions.episoderecords import EpisodeStore
+from leaderworkerset.decisions.installedkinds import full_definitions, managed
+from leaderworkerset.decisions.localmanager import (
+    DISRUPTION,
+    MOVES,
+    ProgressFollower,
+    ReadFiles,
+    manager_controllers,
+    manager_webhooks,
+    record_failures,
+)
+from leaderworkerset.decisions.nodemaintenance import DisruptionSettings, MaintenanceSettings
+from localkube import cluster as localkube
+from localkube.cluster import DamagedDataError, Devices, LocalkubeError, Nodes, RunningCluster, Settings, SettingsError
+from lwsctl.cli import logging
+from lwsctl.cli.cluster import places
+from lwsctl.cli.cluster.places import ClusterDirectory
+from lwsctl.cli.cluster.target import OpenChannels, WarningTransport, say_warning
+from lwsctl.cli.errors import CommandError, UsageError
+from lwsctl.cli.local.clusteroptions import AUTO, ClusterOptions
+from lwsctl.cli.local.mappedimages import MappedImages
+from lwsctl.cli.process import collection
+from lwsctl.cli.rehearsal.nodepools import Pool
+
+CONNECTIONS: Final = 8
+"""The connections for the controllers' requests; both ends are in this process."""
+
+CONFIGURED: Final = {DISRUPTION: DisruptionSettings(), MOVES: MaintenanceSettings()}
+"""The configuration of a rehearsal is empty: LeaderWorkerSets select features by annotations."""
+
+PROGRESS_PACE: Final = 1.0
+"""Seconds between two writes of the progress of one leader."""
+
+SAID: Final = ".noted"
+"""The file next to the clusters with the last printed note about this machine."""
+
+OPTIONS_OF_NODES: Final = {
+    "labels": "--node-label",
+    "taints": "--node-taint",
+    "capacity": "--node-capacity",
+    "gpus": "--gpus-per-node",
+}
+"""The option that sets each field of `Nodes`."""
+
+
+class LocalCluster(Struct, frozen=True):
+    """A running cluster: a client that uses HTTP, and notes about this machine for its users."""
+
+    client: Client
+    channels: OpenChannels
+    notes: tuple[str, ...]
+
+
+@asynccontextmanager
+async def local_cluster(
+    place: ClusterDirectory,
+    options: ClusterOptions,
+    progress: Callable[[str], None],
+    *,
+    nodes: Nodes | None = None,
+    keep: bool = True,
+    hold_completed: bool = False,
+) -> AsyncIterator[LocalCluster]:
+    """Start the cluster, and end it when the context is left.
+
+    `nodes` override those of the options. The controllers and webhooks of LeaderWorkerSets use HTTP to the API server,
+    as they do on Kubernetes.
+    """
+    logging.configure(options.log_level, form="json" if options.log_format == "json" else "text")
+    settings = settings_of(place, options, nodes or nodes_of(options), keep=keep, hold_completed=hold_completed)
+    clock = SystemClock()
+    tlsbuffers.shrink()
+    with _refusals(place):
+        progress("starting the API server")
+        async with localkube.serve(settings) as server:
+            access = kubeconfig.load({}, kubeconfig=str(server.kubeconfig))
+            agent = f"lws/{lwsctl.__version__}"
+            transport = HTTPTransport(access, user_agent=agent, connections=CONNECTIONS)
+            client = Client(transport)
+            try:
+                progress("starting webhooks, controllers and kubelet")
+                kinds = managed(configured=CONFIGURED)
+                follower = ProgressFollower(server.client(), clock, pace=PROGRESS_PACE, waits=server.waits)
+                async with (
+                    manager_webhooks(client, clock, await full_definitions(client), kinds=kinds),
+                    server.work(),
+                    record_failures(server.client(), EpisodeStore(place.history), read_logs(server), clock, follower),
+                    server.managed(lambda: manager_controllers(client, clock, kinds=kinds)),
+                ):
+                    own = Client(WarningTransport(transport, say_warning), field_validation="Strict")
+                    with collection.resumed(lasting=keep):
+                        notes = tuple(f"note: {note}" for note in settings.nodes.devices.notes)
+                        yield LocalCluster(
+                            own, transport.channels, (*notes, *sandbox_note(server.notes, places.home() / SAID))
+                        )
+            finally:
+                await client.close()
+
+
+def read_logs(server: RunningCluster) -> ReadFiles:
+    """Return the function by which the recorder reads the logs of this cluster's pods, also of deleted ones."""
+    return lambda pod, container, lines, size: server.last_lines(meta.uid(pod), container, lines, size)
+
+
+def sandbox_note(missing: Sequence[str], path: Path) -> tuple[str, ...]:
+    """Return the missing features of this machine's sandboxes as one note.
+
+    Empty if the file `path` contains the same note.
+    """
+    note = f"Note: without {'; without '.join(missing)}" if missing else ""
+    try:
+        if path.exists() and path.read_text() == note:
+            return ()
+        path.write_text(note)
+    except OSError:  # said again at the next start
+        pass
+    return (note,) if note else ()
+
+
+@contextmanager
+def _refusals(place: ClusterDirectory) -> Iterator[None]:
+    """Report why a cluster cannot be started as an error of the command, with advice about damaged objects."""
+    try:
+        yield
+    except DamagedDataError as error:
+        raise CommandError(
+            f"{error}\n`lws down {place.name} --delete` deletes it; then start the cluster again"
+        ) from error
+    except LocalkubeError as error:
+        raise CommandError(str(error)) from error
+
+
+def settings_of(
+    place: ClusterDirectory, options: ClusterOptions, nodes: Nodes, *, keep: bool, hold_completed: bool
+) -> Settings:
+    """Convert the options of the command line into settings."""
+    return Settings(
+        name=place.name,
+        directory=place.directory,
+        keep=keep,
+        port=options.port,
+        nodes=nodes,
+        network="shared" if options.network == "shared" else "isolated",
+        images=MappedImages(place, options),
+        stub=bool(options.stub),
+        stub_images=frozenset(options.stub),
+        hold_completed=hold_completed,
+        quote_failures=True,
+        memory_limits=not options.ignore_memory_limits,
+        max_pods=options.max_pods,
+        environment=host_environment(os.environ, Path(sys.prefix)),
+    )
+
+
+def nodes_of(options: ClusterOptions) -> Nodes:
+    """Convert the options about nodes into settings; an error names the option of the invalid value."""
+    gpus = options.gpus_per_node
+    nodes = Nodes(
+        count=options.nodes,
+        labels=options.node_labels,
+        taints=options.node_taints,
+        capacity=options.node_capacity,
+        gpus=gpus if isinstance(gpus, int) else 0,
+    )
+    if isinstance(gpus, int):
+        if options.expose_gpus:
+            raise UsageError(
+                "--expose-gpus needs --gpus host (an option of the last `lws up` is dropped by --defaults)"
+            )
+        return _checked(nodes)
+    return _checked(replace(nodes, devices=replace(_devices(gpus, options.nodes), exposed=options.expose_gpus)))
+
+
+def _devices(words: str, nodes: int) -> Devices:
+    """Return the GPUs of this machine; an error about them names the option."""
+    if nodes == AUTO:
+        raise UsageError(f"--gpus {words} needs a number of nodes, over which the GPUs are divided: --nodes N")
+    try:
+        return localkube.host_gpus(words, nodes, os.environ.get("CUDA_VISIBLE_DEVICES"))
+    except SettingsError as error:
+        raise UsageError(f"--gpus {words}: {error.message}") from error
+    except LocalkubeError as error:
+        raise CommandError(f"--gpus {words}: {error}") from error
+
+
+def nodes_in(pools: Sequence[Pool]) -> Nodes:
+    """Convert pools of nodes into settings."""
+    first, *others = [
+        Nodes(count=pool.count, labels=pool.labels, taints=pool.taints, capacity=pool.capacity) for pool in pools
+    ]
+    return _checked(replace(first, also=tuple(others)))
+
+
+def _checked(nodes: Nodes) -> Nodes:
+    try:
+        nodes.check()
+    except SettingsError as error:
+        raise UsageError(f"{OPTIONS_OF_NODES[error.setting]}: {error.message}") from error
+    return nodes
+
+
+def host_environment(environment: Mapping[str, str], prefix: Path) -> dict[str, str]:
+    """Return the environment of this process, with its virtual environment active.
+
+    So containers find the packages installed next to `lws`, even if it was called by its full path.
+    """
+    active = dict(environment)
+    if (prefix / "pyvenv.cfg").exists():
+        search = active.get("PATH", "").split(os.pathsep)
+        programs = str(prefix / "bin")
+        active["PATH"] = os.pathsep.join([programs, *(path for path in search if path != programs)])
+        active["VIRTUAL_ENV"] = str(prefix)
+    return active

@@ -1,0 +1,83 @@
+"""Logs of the parts that run inside `lws`: a line of text for each event on standard error, from a chosen level on.
+
+JSON, for programs, is written only on request (`--log-format json`). The manager has logs of its own
+(`manager/managerlog.py`). Tracebacks are logged without the values of local variables, which may contain bearer tokens
+and the data of Secrets.
+"""
+
+import logging
+import sys
+from contextlib import suppress
+from typing import Final, Literal, TextIO, TypeAlias, cast
+
+import structlog
+from structlog.typing import EventDict
+
+from lwsctl.cli.views.terminal import escaped
+
+Form: TypeAlias = Literal["text", "json"]
+
+TRACEBACKS: Final = structlog.tracebacks.ExceptionDictTransformer(show_locals=False, use_rich=False)
+
+
+def configure(level: str, stream: TextIO | None = None, *, form: Form = "text") -> None:
+    """Send logs to standard error, or to `stream`."""
+    rendering: list[structlog.typing.Processor] = (
+        [structlog.processors.ExceptionRenderer(TRACEBACKS), structlog.processors.JSONRenderer(default=str)]
+        if form == "json"
+        else [structlog.processors.format_exc_info, render_line]
+    )
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso" if form == "json" else "%Y-%m-%dT%H:%M:%SZ", utc=True),
+            *rendering,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level.upper())),
+        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, Lossy(stream))),
+    )
+
+
+def configure_default(level: str = "warning") -> None:
+    """Let commands that only follow a cluster report warnings, if no other level was configured."""
+    if not structlog.is_configured():
+        configure(level)
+
+
+def render_line(_logger: object, _method: str, event: EventDict) -> str:
+    """Render time, level, event and error in one line, with the rest in parentheses; a stack trace follows below.
+
+    >>> render_line(None, "", {"timestamp": "12:00", "level": "warning", "event": "failed", "error": "no", "key": "a/b"})
+    '12:00 warning: failed: no (key=a/b)'
+    """
+    fields = dict(event)
+    stack = fields.pop("exception", "")
+    head = f"{fields.pop('timestamp', '')} {fields.pop('level', '')}: {fields.pop('event', '')}"
+    error = f": {fields.pop('error')}" if "error" in fields else ""
+    rest = f" ({', '.join(f'{name}={_short(value)}' for name, value in fields.items())})" if fields else ""
+    return escaped(f"{head}{error}{rest}") + (f"\n{stack}" if stack else "")
+
+
+def _short(value: object) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+class Lossy:
+    """A stream that drops what it cannot write, for example on a full disk: a log must not stop the work that it records.
+
+    Without a stream it writes to the current standard error, which a live view may have replaced.
+    """
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> None:
+        """Write the text, or drop it."""
+        with suppress(OSError):
+            (self._stream or sys.stderr).write(text)
+
+    def flush(self) -> None:
+        """Flush the stream, if possible."""
+        with suppress(OSError):
+            (self._stream or sys.stderr).flush()

@@ -1,0 +1,66 @@
+"""The request of `lws logs`: the ranks whose logs are printed, and the filter of their lines."""
+
+import re
+
+import click
+from msgspec import Struct
+
+from kuberuntime.objects import selectors
+from kuberuntime.objects.selectors import EVERYTHING, LabelSelector, SelectorError
+from leaderworkerset.api.groupname import GroupName, name_of
+from lwsctl.cli.errors import UsageError
+from lwsctl.cli.views.loglines import matching, need_names, printer
+from lwsctl.observation.podlogs import PodLogOptions, Sink
+from lwsctl.views.selection import Filter, Selection
+
+
+class LogsRequest(Struct, frozen=True, kw_only=True):
+    """The logs to print, and the filter of their lines: of named targets, or of pods with these labels."""
+
+    selections: tuple[Selection, ...]
+    groups: frozenset[GroupName]
+    ranks: frozenset[int]
+    pattern: re.Pattern[str] | None
+    most: int
+    options: PodLogOptions
+    labels: LabelSelector = EVERYTHING
+
+    @property
+    def is_one_rank(self) -> bool:
+        """Return whether one rank of one LeaderWorkerSet was named."""
+        return len(self.selections) == 1 and self.selections[0].rank is not None
+
+    def covering(self, selection: Selection) -> Filter:
+        """Return the filter for the pods of one target."""
+        return Filter(selection, self.groups, self.ranks, self.labels)
+
+    def sink(self) -> Sink:
+        """Return the sink for the lines."""
+        sink = printer(bare=self.is_one_rank, with_name=need_names(selection.name for selection in self.selections))
+        if self.pattern is None:
+            return sink
+        return matching(sink, self.pattern, stamped=self.options.timestamps)
+
+
+def group_name(text: str) -> GroupName:
+    """Read the name of a group."""
+    name = name_of(text)
+    if name is None:
+        raise click.BadParameter(f"{text!r} is not a group: use its index, or the first characters of its key")
+    return name
+
+
+def labels_of(selector: str) -> LabelSelector:
+    """Read the labels of -l."""
+    try:
+        return selectors.parse_labels(selector)
+    except SelectorError as error:
+        raise UsageError(f"--selector: Invalid value: {selector!r}: {error}") from error
+
+
+def compiled(pattern: str | None) -> re.Pattern[str] | None:
+    """Read the pattern of --grep."""
+    try:
+        return None if pattern is None else re.compile(pattern)
+    except re.error as error:
+        raise UsageError(f"--grep: Invalid value: {pattern!r}: {error}") from error

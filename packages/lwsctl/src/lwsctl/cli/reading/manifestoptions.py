@@ -1,0 +1,112 @@
+"""The options for manifests (`-f`, `-k`, `-R`), the same for apply, run and delete."""
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import click
+from msgspec import Struct
+from msgspec.structs import replace
+
+from lwsctl.cli.errors import CommandError, UsageError
+from lwsctl.cli.reading import manifests
+from lwsctl.cli.reading.manifests import Document
+from lwsctl.views.document import as_manifest
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+OPTIONS: Final = (
+    click.option("-f", "--filename", "files", multiple=True, metavar="FILE",
+                 help="File, directory or URL of the manifests, or - for standard input. May be repeated."),
+    click.option("-k", "--kustomize", "kustomizations", multiple=True, metavar="DIR",
+                 help="Directory with a kustomization. Requires kustomize or kubectl. May be repeated."),
+    click.option("-R", "--recursive", is_flag=True, help="Process the directories of -f recursively."),
+)  # fmt: skip
+
+
+def _unprinted(document: Document) -> Document:
+    """Return a document without fields that only a server sets, so that output of `lws get -o yaml` can be applied."""
+    has_uid = bool((document.object.get("metadata") or {}).get("uid"))
+    return replace(document, object=as_manifest(document.object)) if has_uid else document
+
+
+def skip_unserved(*, default: bool) -> Callable[[Command], Command]:
+    """Add the option that skips objects of kinds that are not served, and that no pod depends on."""
+    return click.option(
+        "--skip-unserved/--no-skip-unserved",
+        default=default,
+        show_default=True,
+        help="Skip objects whose API is not available in the cluster, such as HTTPRoute or ServiceMonitor.",
+    )
+
+
+class ManifestOptions(Struct, frozen=True):
+    """The typed values of the options."""
+
+    files: tuple[str, ...]
+    kustomizations: tuple[str, ...]
+    recursive: bool
+
+    def __str__(self) -> str:
+        """Return all values, for messages."""
+        return ", ".join([*self.files, *self.kustomizations])
+
+    def __bool__(self) -> bool:
+        """Return whether anything was given."""
+        return bool(self.files or self.kustomizations)
+
+    def load(self) -> list[Document]:
+        """Read all documents; return nothing unless all of them can be read."""
+        if not self:
+            raise UsageError("specify manifests with -f FILE, -f - for standard input, or -k DIR")
+        documents = manifests.load(self.files, recursive=self.recursive) if self.files else []
+        for directory in self.kustomizations:
+            batch = manifests.parse(build_kustomization(directory), directory)
+            if not batch:
+                raise manifests.nothing_in([directory])
+            documents += batch
+        return [_unprinted(document) for document in documents]
+
+
+def manifest_options(command: Command) -> Command:
+    """Add the options to a command; they arrive as keyword arguments."""
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command
+
+
+def manifest_arguments(command: Command) -> Command:
+    """Add the options, and arguments that mean the same as `-f`, to a command that has no other arguments."""
+    return click.argument("paths", nargs=-1, metavar="[FILE]...")(manifest_options(command))
+
+
+def collect(options: dict[str, Any]) -> ManifestOptions:
+    """Remove the options of manifests from a command's keyword arguments, and return them."""
+    return ManifestOptions(
+        options.pop("files") + options.pop("paths", ()), options.pop("kustomizations"), options.pop("recursive")
+    )
+
+
+BUILDERS: Final = (("kustomize", "build"), ("kubectl", "kustomize"))
+
+PATIENCE: Final = 300.0
+"""The time limit in seconds: a kustomization may download remote bases."""
+
+
+def build_kustomization(directory: str) -> bytes:
+    """Return the manifests of a kustomization."""
+    words = next((words for words in BUILDERS if shutil.which(words[0])), None)
+    if words is None:
+        raise CommandError(
+            f"-k {directory}: neither kustomize nor kubectl is on PATH: install one of them, or build the manifests "
+            "elsewhere and give them with -f"
+        )
+    try:
+        process = subprocess.run([*words, directory], capture_output=True, timeout=PATIENCE, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise CommandError(f"-k {directory}: {' '.join(words)} did not end within {PATIENCE:g} s") from error
+    if process.returncode:
+        message = process.stderr.decode(errors="replace").strip() or f"it exited with code {process.returncode}"
+        raise CommandError(f"-k {directory}: {' '.join(words)}: {message}")
+    return process.stdout

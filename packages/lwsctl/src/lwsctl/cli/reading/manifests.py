@@ -1,0 +1,337 @@
+"""Reads manifests from files, directories, web addresses and standard input as documents that know their source.
+
+YAML is read as kubectl reads it (`kuberuntime/manifests/yamltext.py`), a field that is null is absent, and a duplicate
+key is an error. Every error names the file and the line, and so do messages about fields of an object.
+"""
+
+import stat
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from http.client import HTTPException, HTTPMessage
+from pathlib import Path
+from typing import IO, Final
+from urllib.error import HTTPError, URLError
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+import msgspec
+
+import lwsctl
+from kuberuntime.manifests import nesting, yamltext
+from kuberuntime.manifests.fieldlines import Path as FieldPath
+from kuberuntime.manifests.fieldlines import field_lines
+from kuberuntime.manifests.yamltext import YamlError
+from kuberuntime.objects.field import render
+from kuberuntime.objects.meta import JSON, JSONObject
+from lwsctl.cli.errors import CommandError, describe
+from lwsctl.cli.reading import fieldplaces, unrendered
+from lwsctl.views.document import VERSION, VIEWS, shown_objects
+
+SCHEMES: Final = ("https://", "http://")
+
+PATIENCE: Final = 30.0
+"""The maximum seconds without data from the server."""
+
+LARGEST: Final = 32 * 2**20
+"""The maximum bytes of a manifest: larger than a large installation, and small enough to fit in memory."""
+
+
+def is_address(words: str) -> bool:
+    """Return whether an argument is the web address of a manifest.
+
+    >>> is_address("https://example.org/lws.yaml"), is_address("lws.yaml")
+    (True, False)
+    """
+    return words.lower().startswith(SCHEMES)
+
+
+def fetch(address: str) -> bytes:
+    """Return the text at a web address."""
+    request = Request(address, headers={"User-Agent": f"lws/{lwsctl.__version__}"})  # noqa: S310 - http(s) only
+    try:
+        with build_opener(_Redirects).open(request, timeout=PATIENCE) as response:
+            text: bytes = response.read(LARGEST + 1)
+            kind = response.headers.get_content_type()
+    except HTTPError as error:
+        with error:
+            raise CommandError(f"{address}: the server responded with {error.code} {error.reason}") from error
+    except URLError as error:
+        reason = error.reason
+        raise CommandError(f"{address}: {describe(reason) if isinstance(reason, OSError) else reason}") from error
+    except (OSError, HTTPException, ValueError) as error:  # an invalid host, an incomplete answer
+        raise CommandError(f"{address}: {error}") from error
+    if len(text) > LARGEST:
+        raise CommandError(f"{address}: more than {LARGEST // 2**20} MiB, the limit for manifests")
+    if kind == "text/html":
+        raise CommandError(f"{address}: is a web page: use the raw URL of the file")
+    return text
+
+
+class _Redirects(HTTPRedirectHandler):
+    """Follows redirects, but not from an encrypted connection to an unencrypted one."""
+
+    def redirect_request(
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> Request | None:
+        """Return the request to the new address."""
+        if req.type == "https" and not newurl.lower().startswith("https://"):
+            raise URLError(f"leads to {newurl}, which is not encrypted")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+SUFFIXES = {".yaml", ".yml", ".json"}
+KUSTOMIZATIONS = {"kustomization.yaml", "kustomization.yml", "Kustomization"}
+
+
+class ManifestError(CommandError):
+    """A manifest that cannot be read."""
+
+
+class SourceText(msgspec.Struct, frozen=True):
+    """The text that contains an object, which of its documents that is, and the path of the object in it."""
+
+    text: str | bytes
+    index: int
+    path: FieldPath = ()
+
+    def line(self, path: FieldPath) -> int | None:
+        """Return the line of a field of the object, or of the next field above it; None if there is none."""
+        lines, whole = field_lines(self.text)[self.index], (*self.path, *path)
+        paths = (whole[:length] for length in range(len(whole), 0, -1))
+        return next((lines[above] for above in paths if above in lines), None)
+
+
+class Document(msgspec.Struct, frozen=True):
+    """One object of a manifest: `source` is its file, `line` where it begins; without an origin its lines are unknown."""
+
+    source: str
+    line: int
+    object: JSONObject
+    origin: SourceText | None = None
+
+    @property
+    def place(self) -> str:
+        """Return the place of the document, for messages."""
+        return self.place_of()
+
+    @property
+    def title(self) -> str:
+        """Return `kind/name` for messages."""
+        metadata = self.object["metadata"]
+        return f"{self.object['kind'].lower()}/{metadata.get('name') or metadata.get('generateName', '') + '*'}"
+
+    def place_of(self, *path: str | int) -> str:
+        """Return the file and the line of a field."""
+        line = self.origin.line(path) if self.origin else None
+        return f"{self.source}:{line or self.line}"
+
+    def message(self, text: str) -> str:
+        """Return a message about the object, after its file, its title, and the line of the first field in the text."""
+        line_of = self.origin.line if self.origin else lambda _: None
+        words, line = fieldplaces.located(text, self.object, line_of)
+        place = f"{self.source}:{line}" if line else self.place
+        return f"{place}: {self.title}: {words}"
+
+
+def load(paths: Iterable[str], *, recursive: bool = False) -> list[Document]:
+    """Read all documents of files, directories, addresses and `-`; nothing is returned unless all can be read."""
+    documents = [document for path in paths for document in _read(path, recursive=recursive)]
+    if not documents:
+        raise nothing_in(paths)
+    return documents
+
+
+def nothing_in(paths: Iterable[str]) -> ManifestError:
+    """Return the error of manifests without an object."""
+    places = ", ".join("standard input" if path == "-" else path for path in paths)
+    return ManifestError(f"no objects in {places}: a manifest needs apiVersion, kind and metadata.name")
+
+
+def parse(text: str | bytes, source: str) -> list[Document]:
+    """Read the documents of one text.
+
+    >>> [document.title for document in parse("{apiVersion: v1, kind: Pod, metadata: {name: a}}", "a.yaml")]
+    ['pod/a']
+    """
+    return [document for part in _documents(text, source) for document in _expand(part)]
+
+
+def _read(path: str, *, recursive: bool) -> Iterator[Document]:
+    if path == "-":
+        yield from parse(sys.stdin.buffer.read(), "standard input")
+        return
+    if is_address(path):
+        yield from parse(fetch(path), path)
+        return
+    for file in _files(Path(path), recursive=recursive):
+        if file.name in KUSTOMIZATIONS:
+            raise ManifestError(f"{file}: is a kustomization: use -k {file.parent}")
+        try:
+            text = file.read_bytes()
+        except OSError as error:
+            raise ManifestError(f"{file}: {error.strerror}") from error
+        yield from parse(text, str(file))
+
+
+def _files(path: Path, *, recursive: bool) -> list[Path]:
+    try:
+        if not stat.S_ISDIR(path.stat().st_mode):  # `is_dir` of Python 3.14 denies what cannot be read
+            return [path]
+        paths = path.rglob("*") if recursive else path.iterdir()
+        files = sorted(file for file in paths if file.suffix in SUFFIXES and file.is_file())
+    except (FileNotFoundError, NotADirectoryError, ValueError) as error:  # ValueError: a NUL in the name
+        raise ManifestError(f"{path}: no such file or directory") from error
+    except OSError as error:  # a directory without read permission, a name that is too long
+        raise ManifestError(f"{path}: {error.strerror}") from error
+    if not files:
+        deeper = "" if recursive else " (-R also reads its subdirectories)"
+        raise ManifestError(f"{path}: no .yaml, .yml or .json file in this directory{deeper}")
+    return files
+
+
+def _documents(text: str | bytes, source: str) -> Iterator[Document]:
+    try:
+        for index, document in enumerate(yamltext.documents(text, unique_keys=True)):
+            if document.value is not None:
+                yield _checked(document.value, source, document.line, SourceText(text, index))
+    except YamlError as error:
+        value = _json_of(text, error)
+        if value is not None:
+            yield _checked(value, source, 1)
+            return
+        characters = text.decode(errors="replace") if isinstance(text, bytes) else text
+        if action := unrendered.in_text(characters, error.line):
+            raise ManifestError(f"{source}:{action[0]}: {action[1]}: {unrendered.REMEDY}") from error
+        raise ManifestError(f"{source}:{error.line}: not valid YAML: {error.problem}") from error
+
+
+def _json_of(text: str | bytes, error: YamlError) -> JSON:
+    """Return the value of JSON that is not YAML, because of escaped surrogate pairs; None for other texts."""
+    if "escape" not in error.problem and "control characters" not in error.problem:
+        return None
+    try:
+        return nesting.decode(text)
+    except (msgspec.DecodeError, UnicodeError):
+        return None
+
+
+def _checked(value: object, source: str, line: int, origin: SourceText | None = None) -> Document:
+    line = (origin.line(()) if origin else None) or line
+    place = f"{source}:{line}"
+    if not isinstance(value, dict):
+        raise ManifestError(f"{place}: expected an object with apiVersion and kind, found {_kind_of(value)}")
+    document = Document(source, line, value, origin)
+    for field in ("apiVersion", "kind"):
+        if not value.get(field):
+            raise ManifestError(f"{place}: {field}: Required value: every object names its {field}")
+        if not isinstance(value[field], str):
+            text = f"{field}: Invalid value: {render(value[field])}: must be a string"
+            raise ManifestError(f"{document.place_of(field)}: {text}")
+    return document
+
+
+def _expand(document: Document) -> Iterator[Document]:
+    """Replace a list by its items, and the output of `lws get -o view` by the objects in it.
+
+    Items of a typed list, such as a LeaderWorkerSetList, may lack their kind.
+    """
+    obj = document.object
+    if obj["kind"] == VIEWS and obj["apiVersion"] == VERSION:
+        for item in shown_objects(obj):
+            yield from _expand(_checked(item, document.source, document.line))
+        return
+    if obj["kind"].endswith("List") and "items" in obj:
+        if not isinstance(obj["items"], list | None):
+            raise ManifestError(
+                f"{document.place_of('items')}: items: Invalid value: must be a list of objects, found {_kind_of(obj['items'])}"
+            )
+        for index, item in enumerate(obj["items"] or []):
+            origin = document.origin and msgspec.structs.replace(
+                document.origin, path=(*document.origin.path, "items", index)
+            )
+            yield from _expand(_checked(_typed(item, obj), document.source, document.line, origin))
+        return
+    if action := unrendered.in_object(obj):
+        raise ManifestError(f"{document.place_of(*action[0])}: {action[1]}: {unrendered.REMEDY}")
+    metadata = obj.get("metadata")
+    if not isinstance(metadata, dict) or not (metadata.get("name") or metadata.get("generateName")):
+        raise ManifestError(
+            f"{document.place_of('metadata')}: metadata.name: Required value: {obj['kind']} needs a name"
+        )
+    for field in ("name", "generateName", "namespace"):
+        if not isinstance(metadata.get(field), str | None):
+            raise ManifestError(
+                f"{document.place_of('metadata', field)}: metadata.{field}: Invalid value: {render(metadata[field])}: "
+                "must be a string; put it in quotes"
+            )
+    yield msgspec.structs.replace(document, object=_without_nulls(obj))
+
+
+def _typed(item: JSON, items_of: JSONObject) -> JSON:
+    kind = items_of["kind"].removesuffix("List")
+    return {"apiVersion": items_of["apiVersion"], "kind": kind} | item if kind and isinstance(item, dict) else item
+
+
+def _without_nulls(value: JSON) -> JSON:
+    """Return a value without the fields that are null, at any depth; elements of lists stay.
+
+    A null means an absent field to `kubectl apply`. Server-side apply rejects it in objects of custom kinds.
+
+    >>> _without_nulls({"env": None, "volumes": [{"name": "a", "emptyDir": {"medium": None}}], "args": [None]})
+    {'volumes': [{'name': 'a', 'emptyDir': {}}], 'args': [None]}
+    """
+    if isinstance(value, dict):
+        return {name: _without_nulls(child) for name, child in value.items() if child is not None}
+    return [_without_nulls(child) for child in value] if isinstance(value, list) else value
+
+
+def _kind_of(value: object) -> str:
+    return {
+        dict: "an object",
+        list: "a list",
+        str: "a string",
+        int: "a number",
+        float: "a number",
+        bool: "true or false",
+    }.get(type(value), type(value).__name__)
+
+
+FIRST: Final = (
+    ("Namespace",),
+    ("CustomResourceDefinition",),
+    ("PriorityClass", "StorageClass", "RuntimeClass", "ResourceQuota", "LimitRange"),
+    ("ServiceAccount", "Secret", "ConfigMap", "ClusterRole", "Role", "ClusterRoleBinding", "RoleBinding"),
+    ("PersistentVolume", "PersistentVolumeClaim", "Service"),
+)
+LAST: Final = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
+"""Kinds that may refuse later objects as long as their webhook does not run."""
+
+RANKS: Final = {kind: rank for rank, kinds in enumerate(FIRST) for kind in kinds} | dict.fromkeys(LAST, len(FIRST) + 1)
+
+AT_ONCE: Final = 10
+"""The maximum number of documents that are applied at the same time."""
+
+
+def ordered(documents: Sequence[Document]) -> list[Document]:
+    """Return the documents in the order in which they are applied.
+
+    Documents of equal rank keep the order of their files.
+    """
+    return sorted(documents, key=_rank)
+
+
+def batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
+    """Split ordered documents into batches to apply at once: small, of one rank, and without repeated objects."""
+    batch: dict[tuple[str, str], Document] = {}
+    for document in documents:
+        own = document.title, document.object["metadata"].get("namespace") or ""
+        others = next(iter(batch.values()), document)
+        if own in batch or _rank(others) != _rank(document) or len(batch) == AT_ONCE:
+            yield list(batch.values())
+            batch = {}
+        batch[own] = document
+    if batch:
+        yield list(batch.values())
+
+
+def _rank(document: Document) -> int:
+    return RANKS.get(document.object["kind"], len(FIRST))

@@ -1,0 +1,41 @@
+"""Warns about Services of manifests whose selector matches no pod of these manifests: they have no endpoints.
+
+Only manifests with LeaderWorkerSets and no other kind of workload are checked; the pods of other workloads are not
+known here.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.decisions.serviceselection import service_selects
+from lwsctl.cli.reading.manifests import Document
+
+OTHER_WORKLOADS: Final = frozenset(
+    {"DisaggregatedSet", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "CronJob", "Pod"}
+)
+
+
+def unselected(documents: Sequence[Document]) -> Iterator[str]:
+    """Yield a warning for each Service that selects no rank."""
+    objects = [document.object for document in documents]
+    sets = [obj for obj in objects if obj["kind"] == LEADERWORKERSETS.kind]
+    if not sets or any(obj["kind"] in OTHER_WORKLOADS for obj in objects):
+        return
+    for document in documents:
+        obj = document.object
+        selector = (obj.get("spec") or {}).get("selector") if obj["kind"] == "Service" else None
+        if selector and not any(_meet(obj, lws) and service_selects(selector, lws) for lws in sets):
+            words = ",".join(f"{key}={value}" for key, value in selector.items())
+            warning = document.message(
+                f"spec.selector {words} matches no pod of these manifests: correct it, "
+                "or add these labels to leaderTemplate or workerTemplate"
+            )
+            yield f"warning: {warning}"
+
+
+def _meet(service: JSONObject, lws: JSONObject) -> bool:
+    """Return whether both can be in one namespace: without one they are applied to the command's namespace."""
+    return len({meta.namespace(service), meta.namespace(lws)} - {""}) < 2

@@ -1,0 +1,64 @@
+"""Warns about claims that several ranks share although their volume can be attached to one node only.
+
+In: manifests, and the claims of the cluster that they name. Out: a warning for each such claim of a LeaderWorkerSet.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import PERSISTENT_VOLUME_CLAIMS
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from lwsctl.cli.reading.manifests import Document
+
+OF_ONE: Final = {"ReadWriteOnce": "attached to one node at a time", "ReadWriteOncePod": "used by one pod at a time"}
+TEMPLATES: Final = ("leaderTemplate", "workerTemplate")
+
+
+def shared(documents: Sequence[Document], stored: Iterable[JSONObject], namespace: str) -> Iterator[str]:
+    """Yield a warning for each claim that several ranks mount; objects without a namespace are in `namespace`."""
+    claims = {_key(claim, namespace): claim for claim in (*stored, *_of_kind(documents, PERSISTENT_VOLUME_CLAIMS.kind))}
+    for document in documents:
+        for key, (path, pods) in _uses(document.object, namespace).items():
+            modes = meta.spec(claims.get(key, {})).get("accessModes") or ()
+            limits = [OF_ONE[mode] for mode in modes if mode in OF_ONE]
+            if pods > 1 and len(limits) == len(modes) > 0:
+                message = document.message(
+                    f"{path}: claim {key.name} is {', '.join(modes)} (its volume is {limits[0]}), and {pods} pods mount it: "
+                    "use a claim with ReadWriteMany or ReadOnlyMany, or volumeClaimTemplates for a volume of each rank"
+                )
+                yield f"warning: {message}"
+
+
+def unknown(documents: Sequence[Document], namespace: str) -> set[ObjectKey]:
+    """Return the claims that several ranks mount, and that the manifests do not contain."""
+    own = {_key(claim, namespace) for claim in _of_kind(documents, PERSISTENT_VOLUME_CLAIMS.kind)}
+    uses = (_uses(document.object, namespace).items() for document in documents)
+    return {key for keys in uses for key, (_, pods) in keys if pods > 1} - own
+
+
+def _of_kind(documents: Sequence[Document], kind: str) -> Iterator[JSONObject]:
+    return (document.object for document in documents if document.object["kind"] == kind)
+
+
+def _key(obj: JSONObject, namespace: str) -> ObjectKey:
+    return ObjectKey(meta.namespace(obj) or namespace, meta.name(obj))
+
+
+def _uses(obj: JSONObject, namespace: str) -> Mapping[ObjectKey, tuple[str, int]]:
+    """Return the first field that names each claim of a LeaderWorkerSet, and how many pods mount it."""
+    uses: dict[ObjectKey, tuple[str, int]] = {}
+    if obj["kind"] != LEADERWORKERSETS.kind:
+        return uses
+    lwt = meta.spec(obj).get("leaderWorkerTemplate") or {}
+    groups, size = meta.spec(obj).get("replicas", 1), lwt.get("size", 1)
+    counts = (groups, groups * (size - 1)) if lwt.get("leaderTemplate") else (0, groups * size)
+    for template, pods in zip(TEMPLATES, counts, strict=True):
+        for index, volume in enumerate(meta.spec(lwt.get(template) or {}).get("volumes") or ()):
+            if name := (volume.get("persistentVolumeClaim") or {}).get("claimName"):
+                path = f"spec.leaderWorkerTemplate.{template}.spec.volumes[{index}].persistentVolumeClaim.claimName"
+                key = ObjectKey(meta.namespace(obj) or namespace, name)
+                first, others = uses.get(key, (path, 0))
+                uses[key] = first, others + pods
+    return uses

@@ -1,0 +1,148 @@
+"""Counts claims for devices: each claim becomes a request of its pod for an extended resource. Pure.
+
+In: the documents of a rehearsal. Out: the documents without ResourceClaimTemplates, ResourceClaims and DeviceClasses,
+and pods that request `CLASS/device` in their place. Selectors, constraints and configurations of claims are not
+evaluated. A ResourceClaim that pods share is not counted: its devices would be counted once for each pod.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kuberuntime.objects.meta import JSON, JSONObject
+from lwsctl.cli.errors import CommandError
+from lwsctl.cli.reading.manifests import Document
+
+GROUP: Final = "resource.k8s.io"
+TEMPLATES: Final = "ResourceClaimTemplate"
+
+Devices: TypeAlias = dict[str, int]
+"""The number of devices by the name of their extended resource."""
+
+
+class Counted(Struct, frozen=True):
+    """The documents to apply, and a line about each kind of claim."""
+
+    documents: tuple[Document, ...]
+    assumptions: tuple[str, ...]
+
+
+def counted(documents: Sequence[Document]) -> Counted:
+    """Return the documents with requests in place of claims.
+
+    Raise an error if the claim of a pod is not in the documents.
+    """
+    templates: dict[str, Devices] = {}
+    shared: set[str] = set()
+    lines: list[str] = []
+    kept: list[Document] = []
+    for document in documents:
+        obj = document.object
+        if channel := _channel(obj):
+            templates[channel] = {f"{channel}/device": 1}
+            lines.append(f"skipping {document.title}: each of its pods gets 1 {channel}/device")
+        if str(obj.get("apiVersion")).rpartition("/")[0] != GROUP:
+            kept += [] if channel else [document]
+            continue
+        devices = _devices(document)
+        if obj["kind"] == TEMPLATES:
+            templates[_name(obj)] = devices
+            lines.append(f"{document.title} is {_words(devices)} of each of its pods")
+        elif obj["kind"] == "ResourceClaim":
+            shared.add(_name(obj))
+            lines.append(f"skipping {document.title}: claims shared by pods are not simulated")
+        else:
+            lines.append(f"skipping {document.title}: individual devices are not simulated")
+    changed = [
+        replace(document, object=_rewritten(document.object, _Claims(document.place, templates, shared)))
+        for document in kept
+    ]
+    return Counted(tuple(changed), tuple(lines))
+
+
+class _Claims(Struct, frozen=True):
+    place: str
+    templates: dict[str, Devices]
+    shared: set[str]
+
+    def devices_of(self, claim: JSONObject) -> Devices:
+        """Return the devices of one entry of `resourceClaims`."""
+        template, name = claim.get("resourceClaimTemplateName"), claim.get("resourceClaimName")
+        if template in self.templates:
+            return self.templates[template]
+        if template is None and name in self.shared:
+            return {}
+        reference = f"resourceClaimTemplateName {template}" if template else f"resourceClaimName {name}"
+        raise CommandError(
+            f"{self.place}: resourceClaims[{claim.get('name')}]: {reference}: not in the manifests: devices of claims are "
+            "counted in a rehearsal, so give the object as well, or leave resourceClaims out"
+        )
+
+
+def _rewritten(node: JSON, claims: _Claims) -> JSON:
+    """Return a value whose pods request devices in place of claims, at any depth."""
+    if isinstance(node, list):
+        return [_rewritten(child, claims) for child in node]
+    if not isinstance(node, dict):
+        return node
+    if not (node.get("resourceClaims") and isinstance(node.get("containers"), list)):
+        return {name: _rewritten(child, claims) for name, child in node.items()}
+    total: Devices = {}
+    for claim in node["resourceClaims"]:
+        for name, number in claims.devices_of(claim).items():
+            total[name] = total.get(name, 0) + number
+    first, *others = (_without_claims(container) for container in node["containers"])
+    resources = first.get("resources") or {}
+    first = first | {"resources": resources | {"limits": (resources.get("limits") or {}) | total}}
+    rest = {name: value for name, value in node.items() if name != "resourceClaims"}
+    inits = {"initContainers": list(map(_without_claims, rest["initContainers"]))} if rest.get("initContainers") else {}
+    return rest | inits | {"containers": [first, *others]}
+
+
+def _without_claims(container: JSONObject) -> JSONObject:
+    resources = {name: value for name, value in (container.get("resources") or {}).items() if name != "claims"}
+    return {**container, "resources": resources} if "resources" in container else container
+
+
+def _devices(document: Document) -> Devices:
+    """Return the devices of a template or a claim, by class."""
+    spec = document.object.get("spec") or {}
+    devices: Devices = {}
+    try:
+        requests = ((spec.get("spec") or spec).get("devices") or {}).get("requests") or []
+        for device_class, number in _requests(requests):
+            name = f"{device_class}/device"
+            devices[name] = devices.get(name, 0) + number
+    except (AttributeError, TypeError, ValueError) as error:
+        raise CommandError(
+            document.message(
+                "spec: Invalid value: devices.requests must be a list of requests with exactly.deviceClassName and a number as "
+                "exactly.count"
+            )
+        ) from error
+    return devices
+
+
+def _requests(requests: Sequence[JSONObject]) -> Iterator[tuple[str, int]]:
+    """Yield the class and the number of devices of each request; the first one if there are alternatives."""
+    for request in requests:
+        subrequest = request.get("exactly") or next(iter(request.get("firstAvailable") or ()), request)
+        if subrequest.get("deviceClassName"):
+            yield str(subrequest["deviceClassName"]), int(subrequest.get("count") or 1)
+
+
+def _channel(obj: JSONObject) -> str:
+    """Return the ResourceClaimTemplate that the controller of an object creates, for example of a ComputeDomain."""
+    spec = obj.get("spec")
+    template = ((spec.get("channel") or {}) if isinstance(spec, dict) else {}).get("resourceClaimTemplate") or {}
+    return str(template.get("name") or "") if obj["kind"] == "ComputeDomain" else ""
+
+
+def _words(devices: Devices) -> str:
+    return ", ".join(f"{number} {name}" for name, number in sorted(devices.items())) or "no device"
+
+
+def _name(obj: JSONObject) -> str:
+    return str(obj["metadata"].get("name") or "")

@@ -1,0 +1,42 @@
+"""Mismatches between the images of manifests and the mappings `--image NAME=DIR`, reported before a pod fails.
+
+In: original objects, which may be invalid. Out: notes.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Final
+
+from kuberuntime.objects.meta import JSON, JSONObject
+from lwsctl.diagnosis import exits
+from lwsctl.views.wording import listed
+
+NAMED: Final = 5
+
+
+def notes(objects: Iterable[JSONObject], mapped: Collection[str], *, is_typed: bool) -> Iterator[str]:
+    """Yield a note on each unused mapping (`is_typed`: the mappings are of this command), and on unmapped images."""
+    containers = [container for obj in objects for container in _containers(obj)]
+    used = dict.fromkeys(str(container["image"]) for container in containers)
+    for name in mapped if is_typed else ():
+        if not any(exits.maps(name, image) for image in used):
+            yield f"note: --image {name}: no container has this image (there is: {listed([*used], NAMED)})"
+    running = dict.fromkeys(str(container["image"]) for container in containers if container.get("command"))
+    mapped = (*mapped, exits.ON_PURPOSE)
+    if free := [image for image in running if not any(exits.maps(name, image) for name in mapped)]:
+        few = len(free) == 1
+        yield (
+            f"note: {'image' if few else 'images'} {listed(free, NAMED)} {'is' if few else 'are'} not mapped: "
+            f"{'its' if few else 'their'} containers run in the root file system of this machine (to change this: --image {free[0]}=DIR)"
+        )
+
+
+def _containers(node: JSON) -> Iterator[JSONObject]:
+    if isinstance(node, list):
+        for child in node:
+            yield from _containers(child)
+    elif isinstance(node, dict):
+        for key, child in node.items():
+            if key in {"containers", "initContainers"} and isinstance(child, list):
+                yield from (container for container in child if isinstance(container, dict) and container.get("image"))
+            else:
+                yield from _containers(child)

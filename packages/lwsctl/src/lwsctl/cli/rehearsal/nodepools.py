@@ -1,0 +1,138 @@
+"""Pools of simulated nodes on which all pods of manifests fit: `--nodes auto --gpus auto`.
+
+Pods that require the same labels and tolerate the same taints share a pool. A pod that requests GPUs, or must be apart
+from others, gets a node of its own; the others share one. Groups with a topology domain of their own get as many
+domains as there are groups, all of one size, so that any group fits into any of them.
+
+A pod with fewer requirements may be placed on a node that is meant for another pod, and use its GPUs: no score of
+kube-scheduler prevents this. So a pool has one additional node for each such pod of other pools, and one additional
+domain for each pod or group that could hold a domain which an exclusive group needs.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kuberuntime.objects import quantity
+from kuberuntime.objects.quantity import Quantity
+from lwsctl.cli.rehearsal.demands import Demand
+
+MOST: Final = 1000
+"""The maximum number of simulated nodes, as for `--nodes`."""
+
+
+class Pool(Struct, frozen=True, kw_only=True):
+    """Equal nodes, in the form of --node-label, --node-taint and --node-capacity, and the objects they are for."""
+
+    count: int
+    labels: tuple[str, ...] = ()
+    taints: tuple[str, ...] = ()
+    capacity: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return the assumption as text for people.
+
+        >>> str(Pool(count=2, labels=("pool=gpu",), capacity=("nvidia.com/gpu=8",), sources=("pod/a",)))
+        '2 nodes with label pool=gpu, nvidia.com/gpu=8 (for pod/a)'
+        """
+        parts = [
+            *(f"label {word}" for word in self.labels),
+            *(f"taint {word}" for word in self.taints),
+            *self.capacity,
+        ]
+        what = f" with {', '.join(parts)}" if parts else ""
+        return f"{self.count} node{'s' if self.count > 1 else ''}{what} (for {', '.join(self.sources)})"
+
+
+def pools(demands: Iterable[Demand]) -> list[Pool]:
+    """Return the pools that the demands need; none if nothing is required."""
+
+    def sort(demand: Demand) -> tuple[object, ...]:
+        return (demand.labels, demand.taints, tuple(sorted(domain.key for domain in demand.domains)))
+
+    node_pools: list[Pool] = []
+    ordered_demands = sorted(demands, key=sort)
+    for _, group in groupby(ordered_demands, key=sort):
+        members = list(group)
+        node_pools.append(_pool(members, ordered_demands, first=sum(pool.count for pool in node_pools)))
+    return node_pools
+
+
+def _pool(members: Sequence[Demand], demands: Sequence[Demand], first: int) -> Pool:
+    others = [demand for demand in demands if demand not in members and _fits(demand, members)]
+    resources = largest(members)
+    takers = [demand for demand in others if demand.resources.keys() & resources.keys() and not demand.domains]
+    pods = _pods(takers) + (sum(demand.pods for demand in members if demand.spread) or 1)
+    labels = [f"{key}={value}" for key, value in members[0].labels]
+    count, unit = pods, 1
+    keys = {domain.key for demand in members for domain in demand.domains}
+    for size, key in sorted((_size(members, key), key) for key in keys):
+        repels = {domain.repels for demand in members for domain in demand.domains if domain.key == key}
+        repelled = [demand for demand in others if repels & {*demand.pod_labels}]
+        number = _number(demands, key) + _pods(demand for demand in repelled if key not in _domain_keys(demand))
+        sharing = takers if "" in repels else [demand for demand in takers if demand not in repelled]
+        unit *= -(-(size + _pods(sharing)) // unit)  # a domain of several smaller ones contains all nodes of each
+        offset = f"(i-{first})" if first else "i"
+        labels.append(f"{key}=domain-{{{offset}//{unit}}}" if unit > 1 else f"{key}=domain-{{{offset}}}")
+        count = max(count, number * unit)
+    return Pool(
+        count=count,
+        labels=tuple(labels),
+        taints=members[0].taints,
+        capacity=tuple(f"{name}={amount}" for name, amount in sorted(resources.items())),
+        sources=tuple(demand.source for demand in members),
+    )
+
+
+def _fits(demand: Demand, members: Sequence[Demand]) -> bool:
+    """Return whether pods of another pool could be placed on nodes of this one."""
+    labels, taints, resources = members[0].labels, members[0].taints, largest(members)
+    return (
+        set(demand.labels) <= set(labels)
+        and set(demand.taints) >= set(taints)
+        and demand.resources.keys() <= resources.keys()
+    )
+
+
+def _size(members: Sequence[Demand], key: str) -> int:
+    """Return how many nodes of this pool each domain of a topology needs."""
+    sizes: dict[str, int] = {}
+    for demand in members:
+        for domain in demand.domains:
+            if domain.key == key:
+                sizes[domain.owner] = sizes.get(domain.owner, 0) + (domain.pods if demand.spread else 0)
+    return max(1, *sizes.values())
+
+
+def _number(demands: Iterable[Demand], key: str) -> int:
+    """Return how many domains of a topology the groups of all pools hold at once."""
+    numbers: dict[str, int] = {}
+    for domain in (domain for demand in demands for domain in demand.domains if domain.key == key):
+        numbers[domain.owner] = max(numbers.get(domain.owner, 0), domain.number)
+    return sum(numbers.values())
+
+
+def _domain_keys(demand: Demand) -> set[str]:
+    return {domain.key for domain in demand.domains}
+
+
+def _pods(demands: Iterable[Demand]) -> int:
+    return sum(demand.pods for demand in demands)
+
+
+def largest(members: Iterable[Demand]) -> dict[str, Quantity]:
+    """Return the largest request of one pod, by resource."""
+    amounts: dict[str, Quantity] = {}
+    for demand in members:
+        for name, amount in demand.resources.items():
+            amounts[name] = max(amounts.get(name, quantity.ZERO), amount)
+    return amounts
+
+
+def without_resources(pool: Pool) -> Pool:
+    """Return the pool without the resources that only some nodes have."""
+    return replace(pool, capacity=())

@@ -1,0 +1,69 @@
+"""Writes of commands to nodes: cordoning and uncordoning, and the taint during one move."""
+
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager, suppress
+from typing import Final
+
+from kuberuntime import randomness
+from kuberuntime.errors import NotFoundError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import NODES
+from leaderworkerset.api import labels
+from lwsctl.cli.cluster.target import Session
+from lwsctl.cli.errors import CommandError
+from lwsctl.cli.rollouts import subjects
+
+PATIENCE: Final = 10.0
+"""Seconds within which a manager with maintenance enabled reports that groups have to leave nodes.
+
+It is the longest wait without an answer: a manager that is disabled or down never reports. The help of both commands names it.
+"""
+
+TAINT: Final[JSONObject] = {"key": labels.MOVING, "effect": "NoSchedule"}
+
+
+async def close(session: Session, node: JSONObject, *, is_closed: bool) -> bool:
+    """Cordon or uncordon a node; return whether the node changed."""
+    if bool(meta.spec(node).get("unschedulable")) == is_closed:
+        return False
+    patch = {"metadata": {"uid": meta.uid(node)}, "spec": {"unschedulable": is_closed or None}}
+    await session.client.patch(NODES, meta.key(node), patch, kind="merge", manager=subjects.MANAGER)
+    return True
+
+
+@asynccontextmanager
+async def repelled(session: Session, nodes: Collection[str]) -> AsyncIterator[None]:
+    """Keep new pods off nodes by a taint as long as the context lasts.
+
+    Its value is unique for each move, so that it is recognized if the answer to its write was lost.
+    """
+    own, tried = TAINT | {"value": randomness.uid()}, list[str]()
+    try:
+        for name in sorted(nodes):
+            tried.append(name)
+            await _set_taint(session, name, own, is_tainted=True)
+        yield
+    finally:
+        for name in tried:
+            with suppress(NotFoundError):
+                await _set_taint(session, name, own, is_tainted=False)
+
+
+async def _set_taint(session: Session, name: str, own: JSONObject, *, is_tainted: bool) -> None:
+    async def attempt() -> str:
+        node = await session.client.get(NODES, ObjectKey("", name))
+        taints = meta.spec(node).get("taints") or []
+        others = [taint for taint in taints if taint != own]
+        if is_tainted and any(other.get("key") == labels.MOVING for other in others):
+            raise CommandError(
+                f"node {name} has the taint {labels.MOVING} already: another move is under way, or was killed; "
+                f"then remove it: `{session.kubectl or 'kubectl'} taint nodes {name} {labels.MOVING}-`"
+            )
+        if (own in taints) != is_tainted:
+            guard = {"uid": meta.uid(node), "resourceVersion": meta.resource_version(node)}
+            patch = {"metadata": guard, "spec": {"taints": [*others, own] if is_tainted else others}}
+            await session.client.patch(NODES, meta.key(node), patch, kind="merge", manager=subjects.MANAGER)
+        return name
+
+    await subjects.persistently(attempt)

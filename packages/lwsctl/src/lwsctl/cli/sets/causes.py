@@ -1,0 +1,122 @@
+"""Diagnoses a set while a command waits for it, with the causes of `lws explain`: for `run`, `wait` and `rollout status`.
+
+A cause is printed once, and again after it disappeared. While nothing new is found, the interval between two diagnoses
+grows, so that a rollout of hours is not diagnosed all the time.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from kuberuntime.clock import SystemClock
+from lwsctl.cli import sharedoptions
+from lwsctl.cli.cluster.target import Session
+from lwsctl.cli.errors import CommandError
+from lwsctl.cli.sets import diagnoses
+from lwsctl.diagnosis.document import headline
+from lwsctl.diagnosis.finding import Diagnosis
+from lwsctl.views.health.verdict import AS_DESIRED, NEEDS_USER
+
+if TYPE_CHECKING:
+    from kuberuntime.cache.informer import Change  # it imports what commands without watches do not need
+
+FIRST: Final = 5.0
+"""Seconds before the first diagnosis, and between two if the first found a new cause."""
+
+LONGEST: Final = 60.0
+"""The maximum seconds between two diagnoses."""
+
+
+class StuckError(CommandError):
+    """A set makes no progress; the text says why."""
+
+
+def stuck_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that end a wait because of its cause; `stuck_after` reads them."""
+    fail_fast = click.option(
+        "--fail-fast", is_flag=True, help="Exit as soon as a set is stuck. Equivalent to --stuck-after 0."
+    )
+    stuck_after = click.option(
+        "--stuck-after",
+        type=sharedoptions.limit,
+        metavar="DURATION",
+        help="Exit with code 1 and the cause if a set is stuck for this long. Disabled by default.",
+    )
+    return stuck_after(fail_fast(command))
+
+
+class Causes:
+    """Runs next to informers: prints on standard error why a set is stuck, and the next step.
+
+    With `stuck_after`, it raises StuckError when the set has been stuck for so many seconds for one cause.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        name: str,
+        note: Callable[[str], None],
+        first: float = FIRST,
+        stuck_after: float | None = None,
+    ) -> None:
+        self._session = session
+        self._name = name
+        self._note = note
+        self._first = first
+        self._stuck_after = stuck_after
+        self._said: tuple[str, str] | None = None
+        self._last = ""
+
+    @property
+    def is_stuck(self) -> bool:
+        """Return whether the last diagnosis is that the set is stuck, so that no estimate of time is useful."""
+        return self._said is not None
+
+    def subscribe(self, callback: Callable[["Change"], None]) -> None:
+        """Ignore the callback: a diagnosis does not change the awaited condition."""
+
+    async def wait_synced(self) -> None:
+        """Return at once: a diagnosis is never waited for."""
+
+    async def conclude(self) -> str:
+        """Return the cause in lines that end an error, and the command that explains it; empty if none is found."""
+        cause = await self.last()
+        return cause and f"\n{cause}\n{diagnoses.more(self._session, self._name)}"
+
+    async def last(self) -> str:
+        """Return the current or the previous cause; empty if there is none.
+
+        A program that crashes repeatedly is not stuck while its group restarts: then the last cause explains more than
+        that moment.
+        """
+        diagnosis = await diagnoses.in_time(self._session, self._name)
+        cause = "" if diagnosis is None or diagnosis.verdict in AS_DESIRED else headline(diagnosis)
+        return cause if diagnosis is not None and diagnosis.verdict in NEEDS_USER else self._last or cause
+
+    async def run(self) -> None:
+        """Diagnose repeatedly while the command waits; raise once it has been stuck for too long."""
+        clock, since, pause = SystemClock(), 0.0, self._first
+        while True:
+            await asyncio.sleep(pause)
+            is_new = self.say(await diagnoses.in_time(self._session, self._name))
+            pause = self._first if is_new else min(2 * pause, LONGEST)
+            if self.is_stuck and self._stuck_after is not None:
+                since = clock.monotonic() if is_new else since
+                remaining = since + self._stuck_after - clock.monotonic()
+                if remaining <= 0:
+                    raise StuckError(self._last)
+                pause = min(pause, remaining)
+
+    def say(self, diagnosis: Diagnosis | None) -> bool:
+        """Print a cause and its first step unless it was printed last; return whether it changed or disappeared."""
+        is_stuck = diagnosis is not None and diagnosis.verdict in NEEDS_USER
+        identity = (diagnosis.code, str(diagnosis.subject)) if diagnosis is not None and is_stuck else None
+        is_new = identity != self._said
+        if diagnosis is not None and is_stuck:
+            self._last = headline(diagnosis)
+            for line in (self._last, *(f"next: {step}" for step in diagnosis.steps[:1])) if is_new else ():
+                self._note(line)
+        self._said = identity
+        return is_new

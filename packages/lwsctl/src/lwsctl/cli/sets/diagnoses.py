@@ -1,0 +1,144 @@
+"""Diagnoses of sets for commands: of one set, of all sets of a namespace, and in one line below other output."""
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from kuberuntime import timeouts
+from kuberuntime.errors import KubeError, leaves
+from kuberuntime.objects import meta
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from lwsctl.cli import targets
+from lwsctl.cli.cluster import recordings
+from lwsctl.cli.cluster.target import Session
+from lwsctl.cli.errors import CommandError
+from lwsctl.cli.process import collection
+from lwsctl.diagnosis.diagnose import of_whole, worst
+from lwsctl.diagnosis.document import BLOCKS, ordered
+from lwsctl.diagnosis.finding import Diagnosis
+from lwsctl.diagnosis.observed import Commands
+from lwsctl.observation import diagnosing, surveying
+from lwsctl.observation.evidence import judged
+from lwsctl.observation.lists import Lists
+from lwsctl.views.disaggregation import SetView, set_view
+from lwsctl.views.groups import View
+from lwsctl.views.health.verdict import NEEDS_USER, WORDS
+from lwsctl.views.selection import Selection
+
+REASON_SECONDS: Final = 5.0
+"""The maximum seconds that a failed command looks for the cause before it ends."""
+
+
+async def survey(session: Session, namespace: str, selector: str = "") -> list[Diagnosis]:
+    """Return the diagnoses of all LeaderWorkerSets of a namespace (empty: of all namespaces), the most urgent first."""
+    objects = await targets.all_of(session, namespace, selector)
+    with collection.put_off():
+        views = await targets.views_of(session, objects.leaderworkersets)
+        diagnoses = await surveying.survey(Lists(session.client), views, namespace, commands_of(session))
+    read = recordings.of_sets(session)
+    ranking = ordered(await with_sets(session, namespace, objects.sets, list(zip(views, diagnoses, strict=True))))
+    async with asyncio.TaskGroup() as tasks:
+        first = [tasks.create_task(judged(session.client, diagnosis, read)) for diagnosis in ranking[:BLOCKS]]
+    return [*(task.result() for task in first), *ranking[BLOCKS:]]
+
+
+async def with_sets(
+    session: Session, namespace: str, sets: Sequence[meta.JSONObject], diagnoses: Sequence[tuple[View, Diagnosis]]
+) -> list[Diagnosis]:
+    """Return the diagnoses of LeaderWorkerSets.
+
+    The diagnosis of a DisaggregatedSet precedes the ones of its LeaderWorkerSets.
+    """
+    owners = {meta.uid(whole): meta.name(whole) for whole in sets}
+    plain: list[Diagnosis] = []
+    views: dict[str, list[View]] = {uid: [] for uid in owners}
+    parts: dict[str, list[Diagnosis]] = {uid: [] for uid in owners}
+    for view, diagnosis in diagnoses:
+        uid = meta.UID((meta.controller_of(view.object) or {}).get("uid", ""))
+        if uid in owners:
+            views[uid].append(view)
+            parts[uid].append(replace(diagnosis, owner=owners[uid]))
+        else:
+            plain.append(diagnosis)
+    arranged = [set_view(whole, views[meta.uid(whole)]) for whole in sets]
+    wholes = await surveying.diagnose_sets(Lists(session.client), arranged, namespace, commands_of(session))
+    by_set = [of_whole(whole, parts[meta.uid(obj)]) for obj, whole in zip(sets, wholes, strict=True)]
+    return [*plain, *(diagnosis for group in by_set for diagnosis in group)]
+
+
+async def explain(session: Session, selection: Selection) -> list[Diagnosis]:
+    """Return the diagnosis of the selection; for a DisaggregatedSet also the diagnoses of its LeaderWorkerSets."""
+    resource, obj = await targets.find_either(session, selection.name)
+    lists, commands, read = Lists(session.client), commands_of(session), recordings.of_sets(session)
+    if resource == LEADERWORKERSETS:
+        whole = await targets.view_of(session, obj)
+        targets.refuse_missing(whole, selection)
+        diagnosis = await diagnosing.diagnose_one(lists, whole, selection, commands)
+        return [await judged(session.client, diagnosis, read)]
+    views = await targets.views_of(session, await targets.parts_of(session, selection))
+    diagnoses = await surveying.survey(lists, views, session.namespace, commands)
+    parts = [replace(await judged(session.client, diagnosis, read), owner=selection.name) for diagnosis in diagnoses]
+    (own,) = await surveying.diagnose_sets(lists, [set_view(obj, views)], session.namespace, commands)
+    return of_whole(own, parts)
+
+
+def commands_of(session: Session) -> Commands:
+    """Return the words by which next steps call kubectl and lws, so that they address the same cluster."""
+    return Commands(
+        kubectl=session.kubectl,
+        lws=session.lws,
+        until_done=session.until_done,
+        images=session.images,
+        node_patience=session.node_patience,
+    )
+
+
+def more(session: Session, name: str, namespace: str = "") -> str:
+    """Return the line that names the command with more information; the default namespace is the session's."""
+    return f"`{session.lws} -n {namespace or session.namespace} explain {name}` says more"
+
+
+async def notes(
+    session: Session, lists: Lists, namespace: str, sets: Sequence[SetView], views: Sequence[View]
+) -> list[str]:
+    """Return a line for each DisaggregatedSet and LeaderWorkerSet that is stuck: its code, to print below other output.
+
+    Each list that `lists` has read already is not read again.
+    """
+    commands = commands_of(session)
+    async with asyncio.TaskGroup() as tasks:
+        wholes = tasks.create_task(_in_time(surveying.diagnose_sets(lists, sets, namespace, commands)))
+        own = tasks.create_task(_in_time(surveying.survey(lists, views, namespace, commands, is_brief=True)))
+    subjects: list[SetView | View] = [*(sets if wholes.result() else ()), *(views if own.result() else ())]
+    diagnoses = [*(wholes.result() or ()), *(own.result() or ())]
+    return [
+        line
+        for subject, diagnosis in zip(subjects, diagnoses, strict=True)
+        if (line := _note(session, subject.namespace, subject.name, diagnosis))
+    ]
+
+
+def _note(session: Session, namespace: str, name: str, diagnosis: Diagnosis) -> str:
+    if diagnosis.verdict not in NEEDS_USER:
+        return ""
+    return (
+        f"{name} is {WORDS[diagnosis.verdict]}: {diagnosis.code} ({diagnosis.title}); {more(session, name, namespace)}"
+    )
+
+
+async def in_time(session: Session, name: str) -> Diagnosis | None:
+    """Return the worst diagnosis for this name; None if there is none in time."""
+    diagnoses = await _in_time(explain(session, Selection(name)))
+    return worst(diagnoses) if diagnoses else None
+
+
+async def _in_time(diagnoses: Coroutine[None, None, list[Diagnosis]]) -> list[Diagnosis] | None:
+    try:
+        async with timeouts.within(REASON_SECONDS):
+            return await diagnoses
+    except (TimeoutError, KubeError, CommandError, ExceptionGroup) as error:  # a group: lists are read concurrently
+        if all(isinstance(leaf, TimeoutError | KubeError | CommandError) for leaf in leaves(error)):
+            return None
+        raise

@@ -1,0 +1,126 @@
+"""The sets that a command shows, and their format; the sets that it read, with their explanations."""
+
+from collections.abc import Sequence
+
+import click
+from msgspec import Struct
+
+from kuberuntime.objects import meta
+from leaderworkerset.api.disaggregatedset import SET_NAME
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from lwsctl.cli import targets
+from lwsctl.cli.cluster.target import Session
+from lwsctl.cli.views import tables
+from lwsctl.observation.lists import Lists, with_evidence
+from lwsctl.views.disaggregation import SetView, set_view
+from lwsctl.views.groups import View
+from lwsctl.views.reasons import behind
+from lwsctl.views.selection import Selection, narrow, not_ready
+
+QUOTED = 3
+"""The maximum number of sets whose logs are read, so that a table of hundreds of failed sets is fast."""
+
+
+class GetRequest(Struct, frozen=True):
+    """The selected objects and the output format."""
+
+    selections: tuple[Selection, ...]
+    form: str | None
+    everywhere: bool
+    selector: str
+    managed_fields: bool
+    not_ready: bool = False
+    every_rank: bool = False
+
+    def namespace(self, session: Session) -> str:
+        """Return the namespace to read, empty for all."""
+        return "" if self.everywhere else session.namespace
+
+    @property
+    def shows_ranks(self) -> bool:
+        """Return whether every rank has a row, even for many groups."""
+        return self.every_rank or self.not_ready
+
+    @property
+    def table(self) -> tables.Form:
+        """Return the options of a table."""
+        return tables.Form(
+            wide=self.form == "wide",
+            everywhere=self.everywhere,
+            every_rank=self.shows_ranks,
+            is_chosen=bool(self.selections),
+        )
+
+
+class Seen(Struct, frozen=True):
+    """The objects that were read, and the objects to show."""
+
+    shown: Sequence[View]
+    sets: Sequence[SetView]
+    is_empty: bool
+    lists: Lists
+    """The objects that were read for the explanations."""
+    whole: Sequence[View] = ()
+    """All LeaderWorkerSets that were read, with all of their groups."""
+    behind: Sequence[str] = ()
+    """The places where the numbers of a status differ from the current pods."""
+
+
+async def observe(session: Session, request: GetRequest) -> Seen:
+    """Read the objects, their pods, and the evidence that explains them."""
+    namespace = request.namespace(session)
+    objects, plain = await read(session, request)
+    lists = Lists(session.client)
+    views = await with_evidence(lists, plain, namespace)
+    sets = [set_view(obj, views) for obj in objects.sets]
+    late = [text for view in views if (text := behind(view))]
+    is_empty = not views and not sets
+    return Seen(cut(views, request), sets, is_empty, lists, whole=plain, behind=late[:QUOTED])
+
+
+async def read(session: Session, request: GetRequest) -> tuple[targets.TargetObjects, list[View]]:
+    """Return the selected objects, and views of the LeaderWorkerSets; raise an error for a group or rank that is missing."""
+    objects = (
+        await objects_of(session, request.selections)
+        if request.selections
+        else await targets.all_of(session, request.namespace(session), request.selector)
+    )
+    views = await targets.views_of(session, objects.leaderworkersets)
+    for selection in request.selections:
+        for view in (view for view in views if view.name == selection.name):
+            targets.refuse_missing(view, selection)
+    return objects, views
+
+
+async def say_if_empty(session: Session, seen: Seen, request: GetRequest) -> None:
+    """Print on standard error why the output is empty."""
+    if seen.is_empty:
+        click.echo(await targets.nothing_found(session, request.namespace(session), request.selector), err=True)
+    elif request.not_ready and not seen.shown:
+        click.echo("Every rank is ready.", err=True)
+
+
+async def objects_of(session: Session, selections: Sequence[Selection]) -> targets.TargetObjects:
+    """Return the named objects, and the objects that a named DisaggregatedSet owns."""
+    leaderworkersets, sets = [], []
+    for selection in selections:
+        resource, obj = await targets.find_either(session, selection.name)
+        if resource == LEADERWORKERSETS:
+            leaderworkersets.append(obj)
+            continue
+        leaderworkersets += await targets.parts_of(session, selection)
+        sets.append(obj)
+    return targets.TargetObjects(leaderworkersets, sets)
+
+
+def cut(views: Sequence[View], request: GetRequest) -> list[View]:
+    """Return the views selected by their name or a DisaggregatedSet's; all without a name."""
+    if request.selections:
+        views = [narrow(view, selection) for selection in request.selections for view in _meant(views, selection)]
+    return list(filter(None, map(not_ready, views))) if request.not_ready else list(views)
+
+
+def _meant(views: Sequence[View], selection: Selection) -> list[View]:
+    """Return the LeaderWorkerSet of that name, or else those of the DisaggregatedSet of that name."""
+    own = [view for view in views if view.name == selection.name]
+    return own or [view for view in views if meta.labels(view.object).get(SET_NAME) == selection.name]

@@ -1,0 +1,106 @@
+"""Options of several commands: durations, time limits, the container, `--dry-run`."""
+
+import math
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any, Final, TypeVar
+
+import click
+from msgspec.structs import replace
+
+from kuberuntime.objects import duration
+from kuberuntime.objects.meta import JSONObject
+from lwsctl.cli.views.terminal import say
+
+
+def age(value: str) -> int:
+    """Read an age: whole seconds, as the API server accepts them, rounded up.
+
+    >>> age("1m30s"), age("500ms")
+    (90, 1)
+    """
+    return math.ceil(_checked(value, _parsed(value, "write 30s, 5m or 1h30m")))
+
+
+def limit(value: str) -> float:
+    """Read a time limit: `90`, or `1m30s` as for kubectl.
+
+    >>> limit("1m30s"), limit("90")
+    (90.0, 90.0)
+    """
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = _parsed(str(value), "write 30s, 5m, 1h30m, or a number of seconds")
+    return _checked(value, seconds)
+
+
+def _parsed(value: str, hint: str) -> float:
+    try:
+        return float(duration.parse(value))
+    except ValueError as error:
+        raise click.BadParameter(f"{value!r}: {hint}") from error
+
+
+def _checked(value: str | float, seconds: float) -> float:
+    if not 0 <= seconds <= duration.LONGEST.total_seconds():  # this also excludes "nan"
+        raise click.BadParameter(f"{value!r}: must be between 0 and a hundred years")
+    return seconds
+
+
+container_option: Final = click.option(
+    "-c",
+    "--container",
+    metavar="NAME",
+    help="Container name. Defaults to the `kubectl.kubernetes.io/default-container` annotation, or the first "
+    "container.",
+)
+
+
+def say_choice(pods: Sequence[JSONObject], container: str | None) -> None:
+    """Report which container was selected, if the pod has several and the user named none."""
+    from lwsctl.views.podcontainers import note_of_choice  # most commands have other options of these
+
+    if container is None and (note := note_of_choice(pods)):
+        say(note, err=True)
+
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+DRY: Final = " (dry run)"
+"""The end of lines about a change that is not made."""
+
+
+def dry_run_option(help_text: str) -> Callable[[Command], Command]:
+    """Return the option; it arrives as `is_trial`."""
+    return click.option(
+        "--dry-run", "is_trial", type=click.Choice(["server"]), is_flag=False, flag_value="server",
+        callback=lambda _ctx, _parameter, value: value is not None, help=help_text,
+    )  # fmt: skip
+
+
+def timeout_option(default: str, help_text: str = "Maximum time to wait.") -> Callable[[Command], Command]:
+    """Return the option with this default time limit."""
+    return click.option("--timeout", type=limit, default=default, show_default=True, metavar="DURATION", help=help_text)
+
+
+def ready_for_option(begin: str = "") -> Callable[[Command], Command]:
+    """Return the option for the time that ready must last after a failure; `begin` opens its help text."""
+    text = (
+        f"{begin}How long a group that has failed must remain ready. Uses the longest failed run if that is longer. "
+        "0 disables the check."
+    )
+    return click.option("--ready-for", type=limit, default="10s", show_default=True, metavar="DURATION", help=text)
+
+
+def node_patience_option(command: Command) -> Command:
+    """Add the option; its value is part of the target."""
+
+    def put(context: click.Context, _parameter: click.Parameter, seconds: float | None) -> None:
+        if seconds is not None:
+            context.obj = replace(context.obj, node_patience=timedelta(seconds=seconds))
+
+    return click.option(
+        "--node-patience", type=limit, metavar="DURATION", callback=put, expose_value=False,
+        help="How long to wait for a node from an autoscaler before the set is reported as stuck. Defaults to 15m.",
+    )(command)  # fmt: skip

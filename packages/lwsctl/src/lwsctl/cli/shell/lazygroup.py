@@ -1,0 +1,104 @@
+"""A group of commands that are listed by their table; each module is imported only when its command is used."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Final
+
+import click
+from click.shell_completion import CompletionItem
+
+from kuberuntime import lightlogging, standardstreams
+from lwsctl.cli import nearmisses
+from lwsctl.cli.commandtable import Command, Needs
+from lwsctl.cli.process import collection
+from lwsctl.cli.shell import hostplatform
+
+CHANGES: Final = "change the manifest and `lws apply` it, or use kubectl"
+INSTEAD: Final = {
+    "annotate": CHANGES,
+    "attach": "use `lws logs -f` to follow logs, or `lws exec -it` to start a shell",
+    "build": "images are not built: map an image to a directory with `--image NAME=DIR`",
+    "create": "use `lws apply` to create objects, or `lws up` to create a cluster",
+    "edit": CHANGES,
+    "label": CHANGES,
+    "load": "images are not loaded: map an image to a directory with `--image NAME=DIR`",
+    "patch": CHANGES,
+    "ps": "use `lws get` to list groups, or `lws clusters` to list local clusters",
+    "replace": "use `lws apply` to create and update objects",
+    "set": CHANGES,
+    "start": "`lws up` starts a cluster",
+    "stop": "`lws down` stops a cluster",
+}
+"""Alternatives to commands that users of kubectl, compose and kind may type."""
+
+
+class LazyGroup(click.Group):
+    """Finds commands in the table; a closed standard output ends them with another exit code than click's."""
+
+    def __init__(
+        self,
+        *words: Any,
+        table: Mapping[str, Command],
+        sections: Mapping[str, tuple[str, ...]] | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(*words, **options)
+        self.table = table
+        self.sections = sections or {"Commands": tuple(table)}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click passes it
+        """Return the names in the order of the table."""
+        return list(self.table)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002 - click passes it
+        """Import the command; the list of all commands needs only the table's texts."""
+        if name not in self.table:
+            return None
+        entry = self.table[name]
+        if Needs.LOGS in entry.needs:
+            lightlogging.load()
+        module, attribute = entry.place
+        command: click.Command = getattr(import_module(module), attribute)
+        command.epilog = entry.epilog  # `restart` is also a verb of `rollout`, with other examples
+        return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the commands that begin with the typed text without importing any, or the options."""
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        return [
+            CompletionItem(command.name, help=command.summary)
+            for command in self.table.values()
+            if command.name.startswith(incomplete)
+        ]
+
+    def make_context(self, *words: Any, **options: Any) -> click.Context:
+        """Parse the words; this also prints help."""
+        with standardstreams.read_by_somebody():
+            return super().make_context(*words, **options)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        with standardstreams.read_by_somebody():
+            return super().invoke(ctx)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; for an unknown one, suggest the most similar ones."""
+        entry = self.table.get(args[0])
+        if entry is None and not args[0].startswith("-"):
+            instead = f": {INSTEAD[args[0]]}" if args[0] in INSTEAD else nearmisses.hint(args[0], self.table)
+            ctx.fail(f"No such command {args[0]!r}{instead}")
+        if entry is not None and Needs.MACHINE in entry.needs:
+            if not ctx.resilient_parsing and not {"-h", "--help"} & set(args):
+                hostplatform.require_linux(args)
+            ctx.with_resource(collection.put_off())
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - likewise
+        """List the commands by their purpose, without importing any."""
+        width = max(map(len, self.table))  # the same column in all sections
+        for title, names in self.sections.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), self.table[name].summary) for name in names])

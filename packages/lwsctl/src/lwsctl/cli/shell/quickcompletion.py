@@ -1,0 +1,108 @@
+"""Completion of names without the modules of commands: clusters, contexts, namespaces, nodes, LeaderWorkerSets, ranks.
+
+In: the complete words of a line and the incomplete one. Out: suggestions, or None if click knows the answer: options,
+commands, values of a choice. A shell waits for each answer, so no module of a command and no aiohttp is imported here.
+`clusternames` is imported only for names of a cluster. Connections with a proxy or a server name are left to
+`completing`.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import click
+from click import shell_completion
+from click.shell_completion import CompletionItem, ShellComplete
+
+from leaderworkerset.api.conditions import WAIT_WORDS
+from lwsctl.cli.faultnames import FAULTS, Of
+from lwsctl.cli.shell import completing
+from lwsctl.cli.shell.completing import matching
+
+NAMED: Final = frozenset({
+    "delete", "describe", "events", "exec", "explain", "get", "history", "logs", "move", "port-forward", "recover",
+    "restart", "scale", "top", "tree", "wait", "cp",
+    *(f"rollout {verb}" for verb in ("status", "history", "diff", "undo", "pause", "resume", "restart")),
+    *(f"chaos {fault.name}" for fault in FAULTS.values() if fault.of in {Of.RANK, Of.RANKS}),
+})  # fmt: skip
+"""The commands whose arguments are LeaderWorkerSets, groups or ranks."""
+
+OF_NODES: Final = frozenset(
+    {"nodes", "drain", *(f"chaos {fault.name}" for fault in FAULTS.values() if fault.of is Of.NODE)}
+)
+OF_CLUSTERS: Final = frozenset({"up", "down"})
+VERBS: Final = frozenset({"rollout", "chaos"})
+
+CONDITIONS: Final = (*WAIT_WORDS, "delete", "replicas=", "condition=", "jsonpath=")
+
+
+def register() -> None:
+    """Register this module for all shells, before click."""
+    for shell in (shell_completion.BashComplete, shell_completion.ZshComplete, shell_completion.FishComplete):
+        shell_completion.add_completion_class(type(shell.__name__, (_Quick, shell), {}))
+
+
+class _Quick(ShellComplete):
+    def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
+        """Return suggestions."""
+        texts = suggestions(args, incomplete, self.cli)
+        if texts is None:
+            return super().get_completions(args, incomplete)
+        return [CompletionItem(text) for text in texts]
+
+
+def suggestions(args: Sequence[str], incomplete: str, root: click.Command) -> list[str] | None:
+    """Return the suggestions for a word after others; None if click knows them."""
+    option, start = _option(args, incomplete)
+    what = ""
+    if option == completing.LOCAL or (not option and _command(args, root) in OF_CLUSTERS):
+        from lwsctl.cli.cluster import places
+
+        return matching([place.name for place in places.all_places()], start)
+    if option == "--for" and _command(args, root) == "wait":
+        return matching(CONDITIONS, start)
+    if option in {"-n", "--namespace"}:
+        what = "namespaces"
+    elif not option and not start.startswith("-") and "--" not in args:
+        command = _command(args, root)
+        what = "names" if command in NAMED else "nodes" if command in OF_NODES else ""
+    if not what:
+        return None
+    from lwsctl.cli.shell import clusternames
+
+    return clusternames.ask(what, completing.where(args, root), start)
+
+
+def _option(args: Sequence[str], incomplete: str) -> tuple[str, str]:
+    """Return the option whose value is completed, empty for none, and the beginning of the value.
+
+    >>> _option(["get", "-n"], "pr"), _option(["get"], "--local=g"), _option(["get", "--local"], "="), _option(["get"], "we")
+    (('-n', 'pr'), ('--local', 'g'), ('--local', ''), ('', 'we'))
+    """
+    if incomplete == "=":
+        return (args[-1] if args else ""), ""
+    if incomplete.startswith("--") and "=" in incomplete:
+        name, _, value = incomplete.partition("=")
+        return name, value
+    if len(args) > 1 and args[-1] == "=":
+        return args[-2], incomplete
+    last = args[-1] if args else ""
+    is_open = last.startswith("-") and "=" not in last and last != completing.LOCAL
+    return (last if is_open else ""), incomplete
+
+
+def _command(args: Sequence[str], root: click.Command) -> str:
+    """Return the command of the words, with its verb; empty if there is none yet."""
+    words = [word for word in _without_options(args, root) if not word.startswith("-")]
+    return " ".join(words[: 2 if words[:1] and words[0] in VERBS else 1])
+
+
+def _without_options(args: Sequence[str], root: click.Command) -> list[str]:
+    """Return the words without the options that select a cluster, and their values."""
+    options = {word for param in root.params if param.expose_value for word in param.opts} - {completing.LOCAL}
+    rest, words = iter(args), []
+    for word in rest:
+        if word in options:
+            next(rest, None)
+        elif word != "=" and not word.startswith("-"):
+            words.append(word)
+    return words

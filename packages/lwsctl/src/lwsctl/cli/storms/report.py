@@ -1,0 +1,127 @@
+"""The report of a storm, for people and programs. Pure."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from msgspec import Struct, field
+
+from kuberuntime.objects.meta import JSONObject
+from lwsctl.cli.storms.storm import Step
+from lwsctl.cli.storms.witness import Happened, Witness
+
+WORDS: Final[dict[Happened, str]] = {
+    "failed": "it was not ready",
+    "ending": "it was deleted",
+    "gone": "its pod went",
+    "made": "made anew",
+    "ready": "ready",
+}
+
+
+class ProbeCounts(Struct):
+    """The result of a probe: requests, failed requests, and the longest time without an answer in seconds.
+
+    `outages` are the times (from, to) without an answer, in seconds after the storm began.
+    """
+
+    url: str
+    asked: int = 0
+    failed: int = 0
+    longest: float = 0.0
+    first_error: str = ""
+    outages: list[tuple[float, float]] = field(default_factory=list)
+
+
+class Deed(Struct, frozen=True):
+    """A step that was attempted, with seconds after the start of the storm.
+
+    `refused` is the reason why it had no effect.
+    """
+
+    at: float
+    step: Step
+    refused: str = ""
+
+
+class StormReport(Struct):
+    """A storm and its result.
+
+    `recovered` is the time in seconds from the last fault until all ranks were ready. If it is None, `unready` lists
+    the problems, and is empty if the storm was interrupted. Ranks that were not ready `before` the storm, or whose group
+    failed shortly before, are not part of the result.
+    """
+
+    deeds: list[Deed] = field(default_factory=list)
+    witness: Witness = field(default_factory=Witness)
+    probe: ProbeCounts | None = None
+    recovered: float | None = None
+    unready: list[str] = field(default_factory=list)
+    before: list[str] = field(default_factory=list)
+
+    @property
+    def is_well(self) -> bool:
+        """Return whether every fault took effect, and all ranks were ready in the end."""
+        return self.recovered is not None and not any(deed.refused for deed in self.deeds)
+
+
+def lines(report: StormReport) -> Iterator[str]:
+    """Yield the report as text; the actions were printed during the storm."""
+    witness, probe = report.witness.without(report.before), report.probe
+    first = witness.first_failure()
+    yield (
+        f"First failed: {first.rank} after {first.at:.1f} s ({first.why or WORDS[first.what]})."
+        if first
+        else "Nothing failed."
+    )
+    if recreations := witness.recreated():
+        yield f"Recreated: {_times(recreations)}."
+    if failed := witness.failures():
+        yield f"Failures of ranks: {_times(failed)}."
+    if report.before:
+        yield f"Not ready before the storm, and not part of its result: {', '.join(report.before)}."
+    if report.recovered is None:
+        yield (
+            f"Not ready in the end: {', '.join(report.unready)}."
+            if report.unready
+            else "The storm was interrupted, so it is unknown whether all ranks got ready again."
+        )
+    else:
+        yield f"All ranks were ready {report.recovered:.1f} s after the last fault."
+    if probe is not None:
+        yield f"Probe {probe.url}: {probe.asked} requests, {probe.failed} failed" + (
+            f"; longest without an answer {probe.longest:.1f} s; first: {probe.first_error}." if probe.failed else "."
+        )
+
+
+def document(report: StormReport) -> JSONObject:
+    """Return the report for programs."""
+    witness, probe = report.witness.without(report.before), report.probe
+    first = witness.first_failure()
+    return {
+        "apiVersion": "lws/v1",
+        "kind": "StormReport",
+        "faults": [
+            {"at": round(deed.at, 3), "fault": str(deed.step), "refused": deed.refused or None} for deed in report.deeds
+        ],
+        "firstFailed": {"rank": first.rank, "at": round(first.at, 3), "why": first.why or WORDS[first.what]}
+        if first
+        else None,
+        "recreated": witness.recreated(),
+        "failures": witness.failures(),
+        "notReady": report.unready,
+        "notReadyBefore": report.before,
+        "recoveredAfter": None if report.recovered is None else round(report.recovered, 3),
+        "probe": None
+        if probe is None
+        else {
+            "url": probe.url,
+            "requests": probe.asked,
+            "failed": probe.failed,
+            "longestOutage": round(probe.longest, 3),
+            "firstError": probe.first_error or None,
+        },
+    }
+
+
+def _times(counts: Mapping[str, int]) -> str:
+    return ", ".join(name if count == 1 else f"{name} {count} times" for name, count in counts.items())

@@ -1,0 +1,166 @@
+"""A storm: faults with their times. Pure: words, a document or a seed in, steps out; errors name the step and field."""
+
+import re
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Any, Final, assert_never
+
+import click
+from msgspec import Struct
+
+from kuberuntime.objects.meta import JSON
+from lwsctl.cli import sharedoptions
+from lwsctl.cli.errors import UsageError
+from lwsctl.cli.faultnames import FAULTS, Amount, FaultName, Of
+from lwsctl.cli.nearmisses import hint
+
+USUAL_SECONDS: Final = 10.0
+MOST_STEPS: Final = 1000
+
+FIELDS: Final = frozenset({"at", "fault", "targets", "for", "amount", "path"})
+NUMBER: Final = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)(%|k|M|G|)")
+UNITS: Final = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
+
+CALM: Final = (3.0, 8.0)
+"""The minimum and maximum seconds between two faults of a random storm."""
+
+LASTING: Final = (2.0, 10.0)
+"""The minimum and maximum seconds that a fault of a random storm lasts."""
+
+DRAWN: Final = tuple(fault for fault in FAULTS.values() if fault.of is not Of.NODE and fault.name != "delay")
+"""The faults of random storms, which every cluster of this machine supports.
+
+Such a cluster may have only one node, and not every kernel can delay packets.
+"""
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """A fault that begins `at` seconds after the storm, and its duration; targets are ranks or a node, as typed."""
+
+    at: float
+    fault: FaultName
+    targets: tuple[str, ...]
+    seconds: float
+    amount: float = 0.0
+    path: str = ""
+    words: str = ""
+    """The amount or path as typed, for reports."""
+
+    def __str__(self) -> str:
+        lasting = "" if self.fault.is_moment else f" for {self.seconds:g} s"
+        return " ".join(filter(None, (self.fault.name, *self.targets, self.words))) + lasting
+
+
+def step(at: float, name: str, targets: Sequence[str], seconds: float, value: str = "") -> Step:
+    """Return a step; `value` is the amount or path as typed, empty for the default.
+
+    Raise `UsageError` if one is invalid.
+
+    >>> str(step(0.0, "lose", ["web/0/0", "web/0/1"], 5.0, "30%"))
+    'lose web/0/0 web/0/1 30% for 5 s'
+    """
+    fault = FAULTS.get(name)
+    if fault is None:
+        raise UsageError(f"{name!r} is not a fault: use {', '.join(FAULTS)}{hint(name, FAULTS)}")
+    if len(targets) not in fault.of.numbers:
+        raise UsageError(f"{name} takes {fault.of.words}, and {len(targets)} were named")
+    if value and not fault.usual:
+        raise UsageError(f"{name} has no amount and no path: leave {value!r} out")
+    words = value or fault.usual
+    if fault.has_path and not words.startswith("/"):
+        raise UsageError(f"{name}: path: {words!r}: must begin with /")
+    return Step(
+        at=at,
+        fault=fault,
+        targets=tuple(targets),
+        seconds=0.0 if fault.is_moment else seconds,
+        amount=0.0 if fault.has_path else amount_of(fault, words),
+        path=words if fault.has_path else "",
+        words=words,
+    )
+
+
+def amount_of(fault: FaultName, words: str) -> float:
+    """Return the amount as a number.
+
+    >>> amount_of(FAULTS["lose"], "30%"), amount_of(FAULTS["throttle"], "1.5M"), amount_of(FAULTS["delay"], "50ms")
+    (0.3, 1500000.0, 0.05)
+    """
+    amount_match = NUMBER.fullmatch(words)
+    match fault.amount:
+        case Amount.NONE:
+            return 0.0
+        case Amount.DURATION:
+            return _duration(fault.name, "amount", words)
+        case Amount.SHARE:
+            if amount_match and amount_match[2] == "%" and 0 < float(amount_match[1]) <= 100:
+                return float(amount_match[1]) / 100
+            raise UsageError(f"{fault.name}: amount: {words!r}: write a share, as 30%")
+        case Amount.RATE:
+            if amount_match and amount_match[2] in UNITS:
+                return float(amount_match[1]) * UNITS[amount_match[2]]
+            raise UsageError(f"{fault.name}: amount: {words!r}: write bytes per second, as 100k or 2M")
+        case _:
+            assert_never(fault.amount)
+
+
+def parse(document: JSON, place: str) -> list[Step]:
+    """Return the steps of a storm's document, ordered by time."""
+    steps = document.get("steps") if isinstance(document, dict) else None
+    if not isinstance(steps, list) or not steps or set(document) != {"steps"}:
+        raise UsageError(f"{place}: write `steps:`, a list of faults, and nothing else")
+    if len(steps) > MOST_STEPS:
+        raise UsageError(f"{place}: steps: {len(steps)}: at most {MOST_STEPS}")
+    return sorted(
+        (_read(item, f"{place}: steps[{index}]") for index, item in enumerate(steps)), key=lambda step: step.at
+    )
+
+
+def draw(seed: int, seconds: float, ranks: Sequence[str]) -> list[Step]:
+    """Return a random storm of so many seconds on these ranks; the same seed and ranks give the same storm."""
+    random = Random(seed)  # noqa: S311 - a storm is no secret
+    steps: list[Step] = []
+    at = 0.0
+    while True:
+        at += random.uniform(*CALM)
+        lasting = min(round(random.uniform(*LASTING), 1), seconds - at)
+        if lasting < LASTING[0]:
+            return steps
+        faults = [fault for fault in DRAWN if fault.of is Of.PART or len(ranks) >= max(fault.of.numbers)]
+        fault = random.choice(faults)
+        targets = random.sample(ranks, max(fault.of.numbers))
+        steps.append(step(round(at, 1), fault.name, targets, lasting))
+        at += lasting
+
+
+def _read(item: JSON, place: str) -> Step:
+    if not isinstance(item, dict) or not set(item) <= FIELDS:
+        unknown = ", ".join(sorted(set(item) - FIELDS)) if isinstance(item, dict) else item
+        raise UsageError(f"{place}: {unknown!r}: the fields of a step are {', '.join(sorted(FIELDS))}")
+    targets = item.get("targets") or []
+    if not isinstance(targets, list) or not all(isinstance(target, str) for target in targets):
+        raise UsageError(f"{place}: targets: {targets!r}: write a list of ranks or nodes, as [web/0/1]")
+    value = item.get("amount") or item.get("path") or ""
+    lasting = _duration(place, "for", _text(item, "for") or f"{USUAL_SECONDS:g}")
+    try:
+        return step(
+            _duration(place, "at", _text(item, "at") or "0"),
+            _text(item, "fault"),
+            list(map(str, targets)),
+            lasting,
+            str(value),
+        )
+    except UsageError as error:
+        raise UsageError(error.args[0] if str(error).startswith(place) else f"{place}: {error}") from error
+
+
+def _text(item: Mapping[str, Any], name: str) -> str:
+    value = item.get(name)
+    return "" if value is None else str(value)
+
+
+def _duration(place: str, name: str, words: str) -> float:
+    try:
+        return sharedoptions.limit(words)
+    except click.BadParameter as error:
+        raise UsageError(f"{place}: {name}: {error.message}") from error

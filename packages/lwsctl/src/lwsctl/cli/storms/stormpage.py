@@ -1,0 +1,123 @@
+"""The report of a storm as one HTML file, without scripts and without external content. Pure."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from lwsctl.cli.storms import report as reports
+from lwsctl.cli.storms.report import StormReport
+from lwsctl.dashboard.markup import Safe, joined, tag
+
+POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
+"""The content policy of the page: a browser loads only the style in it."""
+
+STYLE: Final = Safe("""
+:root { color-scheme: light dark; }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
+table { border-collapse: collapse; width: 100%; }
+th, td { text-align: left; vertical-align: top; padding: .2rem .8rem .2rem 0; border-bottom: 1px solid #8886; }
+td { overflow-wrap: anywhere; }
+.times td:last-child { width: 65%; padding: 0; }
+svg { display: block; width: 100%; height: 1.2rem; background: #8882; }
+.fault { fill: #8a5a00; } .rank { fill: #b3131f; } .probe { fill: #0b4fa8; }
+""")
+
+LEAST: Final = 0.4
+"""The minimum width of a bar in hundredths of the time, so that short events are visible."""
+
+
+class Span(NamedTuple):
+    """A time in seconds after the storm began, and its description."""
+
+    begin: float
+    end: float
+    words: str
+
+
+class Row(NamedTuple):
+    """One line of the timeline; `kind` chooses its color."""
+
+    kind: str
+    name: str
+    spans: tuple[Span, ...]
+
+
+def page(report: StormReport) -> str:
+    """Return the whole document."""
+    title = "A storm that was weathered" if report.is_well else "A storm that was not weathered"
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        tag("title", title),
+        tag("style", STYLE),
+    )
+    body = tag(
+        "body",
+        tag("h1", title),
+        [tag("p", line) for line in reports.lines(report)],
+        tag("h2", "In time"),
+        _timeline(report),
+        tag("h2", "Faults"),
+        _table(("After", "Fault", "Not done because"), _faults(report)),
+        tag("h2", "Effects on ranks"),
+        _table(("After", "Rank", "What", "Why"), _sightings(report)),
+    )
+    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
+
+
+def rows(report: StormReport) -> Iterator[Row]:
+    """Yield the lines of the timeline: faults, ranks that were not ready, and requests that were not answered."""
+    for deed in report.deeds:
+        if not deed.refused:
+            yield Row("fault", str(deed.step), (Span(deed.at, deed.at + deed.step.seconds, str(deed.step)),))
+    for rank, spans in report.witness.unready(_seen_until(report)).items():
+        yield Row("rank", rank, tuple(Span(*span, f"{rank} was not ready") for span in spans))
+    if report.probe is not None:
+        outages = tuple(Span(*outage, "no answer") for outage in report.probe.outages)
+        yield Row("probe", "requests", outages)
+
+
+def _seen_until(report: StormReport) -> float:
+    """Return the time of the last event, in seconds after the storm began."""
+    faults = (deed.at + deed.step.seconds for deed in report.deeds)
+    outages = (end for _, end in report.probe.outages) if report.probe else ()
+    return max((*faults, *(sighting.at for sighting in report.witness.sightings), *outages), default=0.0)
+
+
+def _timeline(report: StormReport) -> Safe:
+    whole = max(_seen_until(report), 1.0)
+    lines = [tag("tr", tag("td", row.name), tag("td", _bars(row, whole))) for row in rows(report)]
+    scale = tag("tr", tag("td", ""), tag("td", f"0 s to {whole:.1f} s"))
+    return tag("table", scale, lines, class_="times")
+
+
+def _bars(row: Row, whole: float) -> Safe:
+    words = ", ".join(f"{span.begin:.1f} s to {span.end:.1f} s" for span in row.spans) or "never"
+    bars = [
+        tag(
+            "rect",
+            tag("title", f"{span.words}: {span.begin:.1f} s to {span.end:.1f} s"),
+            x=f"{100 * span.begin / whole:.2f}%",
+            width=f"{max(100 * (span.end - span.begin) / whole, LEAST):.2f}%",
+            height="100%",
+            class_=row.kind,
+        )
+        for span in row.spans
+    ]
+    return tag("svg", bars, role="img", aria_label=f"{row.name}: {words}")
+
+
+def _faults(report: StormReport) -> Iterator[tuple[str, ...]]:
+    return ((f"{deed.at:.1f} s", str(deed.step), deed.refused) for deed in report.deeds)
+
+
+def _sightings(report: StormReport) -> Iterator[tuple[str, ...]]:
+    seen = report.witness.sightings
+    return ((f"{sighting.at:.1f} s", sighting.rank, reports.WORDS[sighting.what], sighting.why) for sighting in seen)
+
+
+def _table(header: Iterable[str], lines: Iterable[Iterable[str]]) -> Safe:
+    rows = [tag("tr", [tag("td", cell) for cell in line]) for line in lines]
+    if not rows:
+        return tag("p", "None.")
+    return tag("table", tag("tr", [tag("th", name, scope="col") for name in header]), joined(rows))

@@ -1,0 +1,254 @@
+"""The arguments `LWS[/group[/rank]]` that name a LeaderWorkerSet, a group or one rank; and the search for its pods."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.client.requests import Selection as Query
+from kuberuntime.errors import APIError, ForbiddenError, NotFoundError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import PODS, Resource
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.disaggregatedset import SET_NAME
+from leaderworkerset.api.groupname import place_of
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
+from lwsctl.cli import nearmisses
+from lwsctl.cli.cluster.target import Session
+from lwsctl.cli.errors import CommandError, UsageError
+from lwsctl.observation import selectedpods
+from lwsctl.views.groups import View, view
+from lwsctl.views.selection import Filter, Selection, narrow, read
+from lwsctl.views.wording import counted, listed
+
+FEW_NAMES: Final = 4
+"""The maximum number of LeaderWorkerSets whose pods are listed one by one; for more, one list is read."""
+
+KIND_WORDS: Final = frozenset(
+    {"lws"}
+    | {
+        word
+        for kind in (LEADERWORKERSETS, DISAGGREGATED_SETS)
+        for plain in (kind.kind.lower(), kind.plural)
+        for word in (plain, f"{plain}.{kind.group}")
+    }
+)
+"""The words that may stand before a name, as in `kubectl get lws/web`."""
+
+OTHERS: Final = {
+    **dict.fromkeys(("pod", "pods", "po"), "`{lws} get --ranks` lists pods"),
+    **dict.fromkeys(("node", "nodes", "no"), "`{lws} nodes` lists nodes"),
+    **dict.fromkeys(("event", "events", "ev"), "`{lws} events NAME` lists events"),
+    **dict.fromkeys(("cluster", "clusters"), "`lws clusters` lists the clusters of this machine"),
+}
+"""Commands for other kinds, by the word that a user of kubectl or kind types."""
+
+MANY_NAMES: Final = 10
+"""The maximum number of names in the message about a missing one."""
+
+
+def parse(words: str) -> Selection:
+    """Read `LWS[/group[/rank]]`; `lws/NAME` of kubectl and the output of `-o name` are also accepted.
+
+    >>> parse("web/1/3"), str(parse("web")), str(parse("leaderworkerset.leaderworkerset.x-k8s.io/web"))
+    (Selection(name='web', group=1, rank=3), 'web', 'web')
+    """
+    parts = words.split("/")
+    if parts[0] in KIND_WORDS and len(parts) > 1 and not parts[1].isdecimal():
+        parts = parts[1:]
+    selection = read("/".join(parts))
+    if selection is None:
+        raise UsageError(f"{words!r} is not a rank: use LWS, LWS/GROUP or LWS/GROUP/RANK, such as web/0/2")
+    return selection
+
+
+def whole(words: str, command: str) -> str:
+    """Return the name of a LeaderWorkerSet or DisaggregatedSet; a command that concerns all groups refuses one of them."""
+    selection = parse(words)
+    if selection.group is not None:
+        raise UsageError(f"lws {command} takes a LeaderWorkerSet, not a group: use {selection.name}")
+    return selection.name
+
+
+def shape(replicas: int, size: int) -> str:
+    """Return the number of groups, and of their ranks, as text.
+
+    >>> shape(1, 2), shape(3, 1)
+    ('1 group of 2 ranks', '3 groups of 1 rank')
+    """
+    return f"{counted(replicas, 'group')} of {counted(size, 'rank')}"
+
+
+async def nothing_found(session: Session, namespace: str, selector: str = "") -> str:
+    """Return that a namespace (empty: all) has no LeaderWorkerSets, and the others that have some."""
+    text = f"No LeaderWorkerSets found{f' in namespace {namespace}' if namespace else ''}."
+    others = await _namespaces_of(session, label_selector=selector) if namespace else ""
+    return (
+        f"{text} There are some in {others}: use -n to select a namespace, or -A for all namespaces."
+        if others
+        else text
+    )
+
+
+async def find(session: Session, name: str) -> JSONObject:
+    """Return the LeaderWorkerSet of that name; an error lists the existing ones."""
+    resource, obj = await find_either(session, name)
+    if resource == LEADERWORKERSETS:
+        return obj
+    raise _is_set(name, await list_parts(session, session.namespace, name))
+
+
+async def find_either(session: Session, name: str) -> tuple[Resource, JSONObject]:
+    """Return the LeaderWorkerSet of that name, or else the DisaggregatedSet; an error lists the LeaderWorkerSets."""
+    key = ObjectKey(session.namespace, name)
+    try:
+        return LEADERWORKERSETS, await session.client.get(LEADERWORKERSETS, key)
+    except NotFoundError as error:
+        if "leaderworkersets" not in str(error):
+            raise CommandError(
+                f"the API server serves no LeaderWorkerSets: `{session.lws} install` installs what they need"
+            ) from error
+        with suppress(NotFoundError, ForbiddenError):
+            return DISAGGREGATED_SETS, await session.client.get(DISAGGREGATED_SETS, key)
+        raise CommandError(await _not_found(session, name)) from error
+
+
+async def _not_found(session: Session, name: str) -> str:
+    """Return the message about a missing LeaderWorkerSet, with the existing ones, and other namespaces with that name."""
+    listing = await session.client.list(LEADERWORKERSETS, namespace=session.namespace)
+    names = sorted(map(meta.name, listing.items))
+    text = f"leaderworkerset {name!r} not found in namespace {session.namespace}"
+    text += f" (there: {listed(names, MANY_NAMES) or 'none'})"
+    elsewhere = await _namespaces_of(session, field_selector=f"metadata.name={name}")
+    if elsewhere:
+        return f"{text}; it is in {elsewhere}: use -n to select it"
+    if "-" in name and (place := await _place_of_pod(session, name)):
+        return f"{text}; pod {name} is called {place} here"
+    if name in OTHERS:
+        return f"{text}; {OTHERS[name].format(lws=session.lws)}"
+    return text + nearmisses.hint(name, names)
+
+
+async def _place_of_pod(session: Session, name: str) -> str:
+    """Return `LWS/group/rank` of the pod of that name, empty if there is none, or if it may not be read."""
+    try:
+        pod = await session.client.get(PODS, ObjectKey(session.namespace, name))
+    except APIError:
+        return ""
+    place = place_of(pod)
+    return f"{meta.labels(pod).get(labels.NAME, '')}/{place[0]}/{place[1]}" if place else ""
+
+
+async def _namespaces_of(session: Session, **selectors: str) -> str:
+    """Return the first other namespaces with such LeaderWorkerSets, empty if there are none or they are not readable."""
+    try:
+        page = await session.client.list_page(Query(LEADERWORKERSETS, **selectors))
+    except APIError:  # usually not permitted
+        return ""
+    return listed(sorted({meta.namespace(lws) for lws in page.items} - {session.namespace}), FEW_NAMES)
+
+
+class TargetObjects(Struct, frozen=True):
+    """LeaderWorkerSets and DisaggregatedSets that were found."""
+
+    leaderworkersets: Sequence[JSONObject]
+    sets: Sequence[JSONObject]
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of the DisaggregatedSets, and of the LeaderWorkerSets that none of them owns."""
+        owners = {meta.uid(whole) for whole in self.sets}
+        free = (lws for lws in self.leaderworkersets if (meta.controller_of(lws) or {}).get("uid") not in owners)
+        return [*map(meta.name, self.sets), *map(meta.name, free)]
+
+
+async def all_of(session: Session, namespace: str, selector: str) -> TargetObjects:
+    """Return all objects with the required labels; a DisaggregatedSet's own objects whatever their labels."""
+    async with asyncio.TaskGroup() as tasks:
+        listed = tasks.create_task(session.client.list(LEADERWORKERSETS, namespace=namespace, label_selector=selector))
+        listed_sets = tasks.create_task(list_sets(session, namespace, selector))
+    listing, sets = listed.result(), listed_sets.result()
+    parts = await list_parts(session, namespace) if sets and selector else []
+    owners = {meta.uid(whole) for whole in sets}
+    owned = [part for part in parts if (meta.controller_of(part) or {}).get("uid") in owners]
+    sets_by_key = {meta.key(lws): lws for lws in (*listing.items, *owned)}
+    return TargetObjects([sets_by_key[key] for key in sorted(sets_by_key)], sets)
+
+
+async def list_sets(session: Session, namespace: str, label_selector: str) -> list[JSONObject]:
+    """Return the DisaggregatedSets by namespace and name, none if the kind is not served or may not be read."""
+    try:
+        listing = await session.client.list(DISAGGREGATED_SETS, namespace=namespace, label_selector=label_selector)
+    except (NotFoundError, ForbiddenError):
+        return []
+    return sorted(listing.items, key=meta.key)
+
+
+async def list_parts(session: Session, namespace: str, name: str = "") -> list[JSONObject]:
+    """Return the LeaderWorkerSets that carry the name of this DisaggregatedSet, or of any."""
+    selector = f"{SET_NAME}={name}" if name else SET_NAME
+    listing = await session.client.list(LEADERWORKERSETS, namespace=namespace, label_selector=selector)
+    return sorted(listing.items, key=meta.key)
+
+
+async def parts_of(session: Session, selection: Selection) -> list[JSONObject]:
+    """Return the LeaderWorkerSets of a DisaggregatedSet, which has no groups of its own: one of these is refused."""
+    parts = await list_parts(session, session.namespace, selection.name)
+    if selection.group is not None:
+        raise _is_set(selection.name, parts)
+    return parts
+
+
+def _is_set(name: str, parts: Sequence[JSONObject]) -> UsageError:
+    names = ", ".join(map(meta.name, parts)) or "none yet"
+    return UsageError(f"{name} is a DisaggregatedSet: specify one of its LeaderWorkerSets ({names})")
+
+
+def refuse_missing(whole: View, selection: Selection) -> None:
+    """Refuse a group or rank that a LeaderWorkerSet does not have, neither with nor without a pod."""
+    if selection.group is None or any(group.ranks for group in narrow(whole, selection).groups):
+        return
+    size = max((len(group.ranks) for group in whole.groups), default=0)
+    raise CommandError(f"{selection} does not exist: {whole.name} has {shape(len(whole.groups) + whole.more, size)}")
+
+
+async def view_of(session: Session, lws: JSONObject) -> View:
+    """Read the pods of a LeaderWorkerSet, and return its view."""
+    return (await views_of(session, [lws]))[0]
+
+
+async def views_of(session: Session, leaderworkersets: Sequence[JSONObject]) -> list[View]:
+    """Read the pods of LeaderWorkerSets, and return the views: few are read by name, many in one list."""
+    if len(leaderworkersets) <= FEW_NAMES:
+        queries = [(meta.namespace(lws), f"{labels.NAME}={meta.name(lws)}") for lws in leaderworkersets]
+    else:
+        namespaces = {meta.namespace(lws) for lws in leaderworkersets}
+        queries = [(namespaces.pop() if len(namespaces) == 1 else "", labels.NAME)]
+    members: dict[ObjectKey, list[JSONObject]] = {}
+    for place, selector in dict.fromkeys(queries):
+        listing = await session.client.list(PODS, namespace=place, label_selector=selector)
+        for pod in listing.items:
+            members.setdefault(ObjectKey(meta.namespace(pod), meta.labels(pod)[labels.NAME]), []).append(pod)
+    return [view(lws, members.get(meta.key(lws), ())) for lws in leaderworkersets]
+
+
+async def pods_of(session: Session, selection: Selection) -> list[JSONObject]:
+    """Return the selected pods, by group and rank; if there are none, the error says which groups and ranks exist."""
+    lws = await find(session, selection.name)
+    pods = await selectedpods.read(session.client, session.namespace, Filter(selection))
+    if not pods:
+        replicas = meta.spec(lws).get("replicas", 1)
+        size = meta.spec(lws)["leaderWorkerTemplate"].get("size", 1)
+        raise CommandError(f"{selection} has no pods now: {selection.name} has {shape(replicas, size)}")
+    return pods
+
+
+async def one_pod(session: Session, selection: Selection) -> JSONObject:
+    """Return one pod: the pod of the named rank, or the leader of the named (or first) group."""
+    group = selection.group
+    if group is None and not groupname.is_hash_set(await find(session, selection.name)):
+        group = 0
+    return (await pods_of(session, Selection(selection.name, group, selection.rank or 0)))[0]

@@ -1,0 +1,322 @@
+"""The description of a LeaderWorkerSet, a group or a rank: spec, status, groups, conditions, events, logs. Pure."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.texts.masking import masked
+from leaderworkerset.api import groupname
+from leaderworkerset.api.occurrences import Happening
+from leaderworkerset.api.usersettings import SETTINGS
+from lwsctl.cli.views import happenings, output, specfacts, tables
+from lwsctl.views import outcome, recreations, wording
+from lwsctl.views.disaggregation import PartView, SetView, Shown
+from lwsctl.views.groups import Group, Rank, View
+from lwsctl.views.reasons import reasons
+from lwsctl.views.selection import Selection
+from lwsctl.views.wording import counted
+
+RECENT: Final = 20
+"""The number of events in a description; `lws events` shows all."""
+
+WIDTH: Final = 16
+
+Fact = tuple[str, str]
+
+
+class Described(Struct, frozen=True, kw_only=True):
+    """The content of a description: a view, reduced to the selection; the events of it, and the last lines of failed containers.
+
+    `events` is None if the user may not list them. `lws` is the command in hints, for this cluster.
+    """
+
+    selection: Selection
+    view: Shown
+    events: Sequence[Happening] | None = ()
+    logs: Sequence[str] = ()
+    lws: str = "lws"
+
+
+def lines(content: Described, now: datetime) -> list[str]:
+    """Return the whole description."""
+    view, selection, hint = content.view, content.selection, f"{content.lws} events {content.selection}"
+    if isinstance(view, SetView):
+        head, hint = _whole(view, now), f"{content.lws} events LWS shows those of one LeaderWorkerSet"
+    elif selection.rank is not None:
+        rank = next((rank for group in view.groups for rank in group.ranks), None)
+        head = _rank(view, rank, now) if rank else []
+    elif selection.group is not None:
+        head = _group(view, view.groups[0], now) if view.groups else []
+    else:
+        head = _set(view, now)
+    return [*head, *logs(content.logs), *events(content.events, hint, now)]
+
+
+def facts(rows: Sequence[Fact]) -> list[str]:
+    """Align names and values; names without a value are omitted.
+
+    >>> facts([("Name", "web"), ("Node", "")])
+    ['Name:           web']
+    """
+    return [f"{name + ':':<{WIDTH - 1}} {value}" for name, value in rows if value]
+
+
+def _set(view: View, now: datetime) -> list[str]:
+    spec, template = meta.spec(view.object), meta.spec(view.object).get("leaderWorkerTemplate") or {}
+    head = facts(
+        [
+            ("Name", view.name),
+            ("Namespace", view.namespace),
+            ("Created", when(view.created, now)),
+            ("Labels", pairs(meta.labels(view.object))),
+            ("Groups", f"{view.desired} desired, {view.ready} ready, {view.up_to_date} up to date"),
+            ("Size", wording.counted(int(template.get("size", 1)), "rank")),
+            *specfacts.facts(spec),
+        ]
+    )
+    return [
+        *head,
+        *containers_of("Leader", template.get("leaderTemplate")),
+        *containers_of("Worker" if template.get("leaderTemplate") else "Every rank", template.get("workerTemplate")),
+        *_settings(view.object),
+        *conditions(view.object, now),
+        "",
+        "Ranks:" if any(group.ranks for group in view.groups) else "Ranks:          none",
+        *(f"  {line}" for line in tables.below(view, now, tables.Form()) if view.groups),
+    ]
+
+
+def _settings(obj: JSONObject) -> list[str]:
+    """Return the annotations that users set, as a table with their meaning."""
+    values = meta.annotations(obj)
+    rows = [(row.name, values[row.annotation], row.description) for row in SETTINGS if row.annotation in values]
+    return ["", "Settings:", *output.table(("ANNOTATION", "VALUE", "MEANING"), rows, "  ")] if rows else []
+
+
+def containers_of(title: str, template: JSONObject | None) -> Iterator[str]:
+    """Yield the containers of a template: image, command and requests."""
+    for container in ((template or {}).get("spec") or {}).get("containers") or []:
+        command = " ".join([*(container.get("command") or []), *(container.get("args") or [])])
+        resources = container.get("resources") or {}
+        yield from facts([(title, f"container {container.get('name')}, image {container.get('image') or '-'}")])
+        yield from facts([("  runs", command if len(command) <= 100 else f"{command[:99]}…")])
+        yield from facts(
+            [("  requests", pairs(resources.get("requests"))), ("  limits", pairs(resources.get("limits")))]
+        )
+
+
+def conditions(obj: JSONObject, now: datetime) -> list[str]:
+    """Return the conditions of an object as a table."""
+    items = meta.status(obj).get("conditions") or []
+    rows = [
+        (
+            str(condition.get("type")),
+            str(condition.get("status")),
+            wording.age(condition.get("lastTransitionTime") or "", now),
+            str(condition.get("reason") or ""),
+            masked(str(condition.get("message") or "")),
+        )
+        for condition in items
+    ]
+    if not rows:
+        return ["", "Conditions:     none"]
+    return ["", "Conditions:", *output.table(("TYPE", "STATUS", "SINCE", "REASON", "MESSAGE"), rows, "  ")]
+
+
+def _group(view: View, group: Group, now: datetime) -> list[str]:
+    leader = group.leader
+    head = facts(
+        [
+            ("Group", f"{view.name}/{group.name}"),
+            ("Namespace", view.namespace),
+            ("Leader", leader.pod if leader else ""),
+            ("Created", when(leader.created, now) if leader else ""),
+            ("Revision", group.revision),
+            ("Ready", f"{group.ready_ranks} of {wording.counted(len(group.ranks), 'rank')}"),
+            ("Recreations", recreations.sentence(group.recreations, now) if group.recreations else ""),
+            ("In place", recreations.in_place(group, now)),
+        ]
+    )
+    return [*head, "", "Ranks:", *(f"  {line}" for line in output.groups([group], now, wide=True))]
+
+
+def _rank(view: View, rank: Rank, now: datetime) -> list[str]:
+    pod = rank.object or {}
+    head = facts(
+        [
+            ("Rank", f"{view.name}/{rank.place}"),
+            ("Namespace", view.namespace),
+            ("Pod", rank.pod),
+            ("State", wording.state(rank) + (", ready" if rank.is_ready else "")),
+            ("Why", wording.reason(rank)),
+            ("Created", when(rank.created, now)),
+            ("Node", rank.node),
+            ("Address", rank.address),
+            ("Revision", groupname.revision(pod)),
+            ("Scheduler", str(meta.spec(pod).get("schedulerName") or "") if pod else ""),
+        ]
+    )
+    return [*head, *_containers(pod, now), *(conditions(pod, now) if pod else [])]
+
+
+def _containers(pod: JSONObject, now: datetime) -> Iterator[str]:
+    status_lists = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
+    listed = [status for key in status_lists for status in meta.status(pod).get(key) or []]
+    statuses = {status.get("name"): status for status in listed}
+    for kind, container in _declared(pod):
+        status = statuses.get(container["name"]) or {}
+        before = (status.get("lastState") or {}).get("terminated") or {}
+        yield ""
+        yield from facts(
+            [
+                (kind, container["name"]),
+                ("  image", str(container.get("image") or "")),
+                ("  state", _container_state(status.get("state") or {}, now)),
+                ("  restarts", str(status.get("restartCount", 0))),
+                ("  ended before", outcome.described(before) if "exitCode" in before else ""),
+                ("  requests", pairs((container.get("resources") or {}).get("requests"))),
+                ("  limits", pairs((container.get("resources") or {}).get("limits"))),
+            ]
+        )
+
+
+def _declared(pod: JSONObject) -> Iterator[tuple[str, JSONObject]]:
+    """Yield kind and spec of each container of a pod, in the order in which they start."""
+    spec = meta.spec(pod) if pod else {}
+    for container in spec.get("initContainers") or []:
+        yield "Sidecar" if container.get("restartPolicy") == "Always" else "Init", container
+    yield from (("Container", container) for container in spec.get("containers") or [])
+    yield from (("Ephemeral", container) for container in spec.get("ephemeralContainers") or [])
+
+
+def _container_state(state: JSONObject, now: datetime) -> str:
+    if "running" in state:
+        return f"running for {wording.age(state['running'].get('startedAt') or '', now) or '?'}"
+    if "terminated" in state and "exitCode" in state["terminated"]:
+        return f"ended with {outcome.described(state['terminated'])}"
+    waiting = state.get("waiting") or {}
+    return f"waiting: {': '.join(filter(None, [waiting.get('reason'), masked(waiting.get('message') or '')])) or 'for its start'}"
+
+
+def logs(texts: Sequence[str]) -> list[str]:
+    """Return the last lines of failed containers."""
+    if not texts:
+        return []
+    return ["", "Logs:", *(f"  {line}" for text in texts for line in text.splitlines())]
+
+
+def events(happened: Sequence[Happening] | None, hint: str, now: datetime) -> list[str]:
+    """Return the newest events, and the number of earlier ones; `hint` is the command that shows those."""
+    if happened is None:
+        return ["", "Events:         not known, you may not list events"]
+    if not happened:
+        return ["", "Events:         none"]
+    earlier = len(happened) - RECENT
+    more = [f"  … and {wording.counted(earlier, 'earlier event')}: {hint}"] if earlier > 0 else []
+    return ["", "Events:", *more, *happenings.table(happened[-RECENT:], now, "  ")]
+
+
+def when(created: str, now: datetime) -> str:
+    """Return the age of an object, and the time of its creation."""
+    return f"{wording.age(created, now)} ago ({created})" if created else ""
+
+
+def pairs(values: JSONObject | None) -> str:
+    """Return names and values on one line."""
+    return ", ".join(f"{key}={value}" for key, value in (values or {}).items())
+
+
+ROLES = ("ROLE", "READY", "DESIRED", "UPDATED", "SIZE", "SCALING", "ROLLOUT", "IMAGES")
+PARTS = ("LEADERWORKERSET", "SLICE", "ROLE", "REVISION", "READY", "DESIRED", "WHY")
+REVISIONS = ("REVISION", "LEADERWORKERSETS", "READY", "DESIRED")
+
+
+def _whole(view: SetView, now: datetime) -> list[str]:
+    """Return the known facts of a DisaggregatedSet."""
+    policy = meta.spec(view.object).get("placementPolicy") or {}
+    head = facts(
+        [
+            ("Name", view.name),
+            ("Namespace", view.namespace),
+            ("Created", when(view.created, now)),
+            ("Labels", pairs(meta.labels(view.object))),
+            ("Slices", str(meta.spec(view.object).get("slices", 1))),
+            ("Groups", f"{view.desired} desired, {view.ready} ready, {view.updated} updated"),
+            ("Rollout", view.rollout),
+            ("Placement", " ".join(str(policy[name]) for name in ("type", "topology") if policy.get(name))),
+        ]
+    )
+    roles = [_role(view, role) for role in list(meta.spec(view.object).get("roles") or [])]
+    return [
+        *head,
+        "",
+        "Roles:",
+        *output.table(ROLES, roles, "  "),
+        *_revisions(view),
+        *_parts(view),
+        *conditions(view.object, now),
+    ]
+
+
+def _role(view: SetView, role: JSONObject) -> tuple[str, ...]:
+    name, spec = str(role.get("name")), role.get("spec") or {}
+    count = next(role_count for role_count in view.roles if role_count.name == name)
+    statuses = meta.status(view.object).get("roleStatuses") or []
+    updated = next((int(status.get("updatedReplicas", 0)) for status in statuses if status.get("name") == name), 0)
+    template = spec.get("leaderWorkerTemplate") or {}
+    return (
+        name,
+        str(count.ready),
+        str(count.desired),
+        str(updated),
+        str(template.get("size", 1)),
+        str((role.get("scaling") or {}).get("mode") or "Static"),
+        specfacts.rollout(spec) or "-",
+        ", ".join(_images(template)) or "-",
+    )
+
+
+def _images(template: JSONObject) -> list[str]:
+    images = [
+        str(container.get("image") or "-")
+        for field in ("leaderTemplate", "workerTemplate")
+        for container in ((template.get(field) or {}).get("spec") or {}).get("containers") or []
+    ]
+    return list(dict.fromkeys(images))
+
+
+def _revisions(view: SetView) -> list[str]:
+    """Return a line for each revision, if there are several: a rollout is in progress."""
+    revisions = dict.fromkeys(part.revision for part in view.parts)
+    if len(revisions) < 2:
+        return []
+    rows = [_revision(revision, [part for part in view.parts if part.revision == revision]) for revision in revisions]
+    return ["", "Revisions:", *output.table(REVISIONS, rows, "  ")]
+
+
+def _revision(name: str, parts: Sequence[PartView]) -> tuple[str, ...]:
+    ready, desired = sum(part.view.ready for part in parts), sum(part.view.desired for part in parts)
+    return name, str(len(parts)), str(ready), str(desired)
+
+
+def _parts(view: SetView) -> list[str]:
+    if not view.parts:
+        return ["", "LeaderWorkerSets: none yet"]
+    rows = [
+        (
+            part.view.name,
+            part.slice,
+            part.role,
+            part.revision,
+            str(part.view.ready),
+            str(part.view.desired),
+            reasons(part.view).removeprefix("; "),
+        )
+        for part in view.parts
+    ]
+    title = f"LeaderWorkerSets: {counted(len(view.parts), 'set')} (use `lws describe NAME` for details)"
+    return ["", title, *output.table(PARTS, rows, "  ")]

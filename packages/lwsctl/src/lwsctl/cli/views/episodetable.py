@@ -1,0 +1,74 @@
+"""Episodes as text: a table, one episode in full, and a few lines about the last episode. Pure."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Final
+
+from kuberuntime.objects import errorlines
+from leaderworkerset.api.episode import Episode
+from lwsctl.cli.views import output
+from lwsctl.views.episodewording import circumstances, ends, logs, sentence
+from lwsctl.views.wording import age
+
+HEADER: Final = ("EPISODE", "AGE", "OUTCOME", "FIRST", "FAILURE")
+
+FEW_LINES: Final = 5
+
+
+def table(episodes: Sequence[Episode], now: datetime, *, with_namespace: bool = False) -> list[str]:
+    """Return one line per episode."""
+    places = [episode.namespace for episode in episodes] if with_namespace else ()
+    return output.table(HEADER, [_row(episode, now) for episode in episodes], namespaces=places)
+
+
+def brief(episode: Episode, now: datetime, lws: str) -> list[str]:
+    """Return what happened, the last lines of the rank that failed first, and the command that shows the rest."""
+    logs = (
+        run for rank in episode.ranks if rank.pod == episode.failed_pod for own in rank.containers for run in own.logs
+    )
+    last_lines = next((run for run in logs if run), ())
+    return [
+        f"Last recorded failure: {sentence(episode, now)}",
+        *(f"  {line}" for line in errorlines.excerpt(last_lines, FEW_LINES) if last_lines),
+        f"  {lws} history -n {episode.namespace} {episode.place} shows all of it",
+    ]
+
+
+def lines(episode: Episode, now: datetime) -> Iterator[str]:
+    """Yield an episode in full: what happened, the revision, how each rank ended, events, and the logs."""
+    yield f"{episode.place}: {sentence(episode, now)}"
+    yield from circumstances(episode)
+    yield ""
+    yield from output.table(
+        ("RANK", "POD", "NODE", "CONTAINER", "RESTARTS", "ENDS"),
+        [
+            (str(rank.rank), rank.pod, rank.node or "-", container.name, str(container.restarts), ends(container.ends))
+            for rank in episode.ranks
+            for container in rank.containers
+        ],
+    )
+    if episode.events:
+        yield ""
+        yield from output.table(
+            ("TIME", "TYPE", "REASON", "OBJECT", "COUNT", "MESSAGE"),
+            [
+                (
+                    event.time,
+                    "Warning" if event.is_warning else "Normal",
+                    event.reason,
+                    event.object,
+                    str(event.count),
+                    event.message,
+                )
+                for event in episode.events
+            ],
+        )
+    for title, run in logs(episode):
+        yield ""
+        yield title
+        yield from (f"  {line}" for line in run)
+
+
+def _row(episode: Episode, now: datetime) -> tuple[str, ...]:
+    first = "-" if episode.first_rank is None else str(episode.first_rank)
+    return episode.place, age(episode.time, now), episode.outcome, first, episode.failure

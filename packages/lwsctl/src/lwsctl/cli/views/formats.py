@@ -1,0 +1,93 @@
+"""The values of `-o` that commands share with kubectl: `jsonpath=TEMPLATE` and `custom-columns=NAME:PATH,…`. Pure."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeVar
+
+import click
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSON, JSONObject
+from lwsctl.cli.errors import CommandError
+from lwsctl.cli.views import output
+from lwsctl.views import jsonpath
+from lwsctl.views.document import without_managed_fields
+from lwsctl.views.jsonpath import JSONPathError, Step
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+TEMPLATES: Final = ("jsonpath", "custom-columns")
+OBJECTS: Final = ("json", "yaml", "name")
+
+
+class OutputFormat(click.Choice[str]):
+    """One of some words, or a template, which is parsed at once so that errors are those of the command line."""
+
+    def __init__(self, *words: str) -> None:
+        super().__init__([*words, "jsonpath=TEMPLATE", "custom-columns=NAME:PATH,..."])
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return a word, or a template that can be read."""
+        if not is_template(value):
+            return super().convert(value, param, ctx)
+        word, _, template = value.partition("=")
+        try:
+            (jsonpath.parse if word == "jsonpath" else columns)(template)
+        except JSONPathError as error:
+            self.fail(f"{value}: {error}", param, ctx)
+        return value
+
+
+def output_option(help_text: str, *words: str) -> Callable[[Command], Command]:
+    """Return the option `-o` of a command that prints objects of the API; it arrives as `form`."""
+    return click.option("-o", "--output", "form", type=OutputFormat(*(words or OBJECTS)), help=help_text)
+
+
+def is_template(form: str | None) -> bool:
+    """Return whether a format is a template that is filled in with objects of the API."""
+    return form is not None and form.partition("=")[0] in TEMPLATES
+
+
+def filled(form: str, objects: Sequence[JSONObject], *, is_one: bool, managed_fields: bool = False) -> str:
+    """Return objects of the API in a format: one by itself, several as a List."""
+    word, _, template = form.partition("=")
+    objects = objects if managed_fields else list(map(without_managed_fields, objects))
+    try:
+        if word == "custom-columns":
+            fields = columns(template)
+            rows = [
+                [(",".join(map(jsonpath.text, jsonpath.select(path, obj))) or "<none>") for _, path in fields]
+                for obj in objects
+            ]
+            return "".join(f"{line}\n" for line in output.table([header for header, _ in fields], rows))
+        if word == "name":
+            return "".join(f"{title(obj['apiVersion'], obj['kind'], meta.name(obj))}\n" for obj in objects)
+        whole: JSON = objects[0] if is_one else {"apiVersion": "v1", "kind": "List", "items": objects}
+        if word != "jsonpath":
+            return f"{output.as_json(whole) if word == 'json' else output.as_yaml(whole)}\n"
+        return jsonpath.fill(jsonpath.parse(template), whole)
+    except JSONPathError as error:
+        raise CommandError(f"-o {form}: {error}") from error
+
+
+def title(api_version: str, kind: str, name: str) -> str:
+    """Return the kind with its group before a name, as `kubectl get` accepts it.
+
+    >>> title("apps/v1", "Deployment", "web"), title("v1", "Pod", "web-0")
+    ('deployment.apps/web', 'pod/web-0')
+    """
+    group, _, _ = api_version.rpartition("/")
+    return f"{kind.lower()}{f'.{group}' if group else ''}/{name}"
+
+
+def columns(template: str) -> list[tuple[str, list[Step]]]:
+    """Read the headers and paths of columns."""
+    return [_column(words) for words in template.split(",")]
+
+
+def _column(words: str) -> tuple[str, list[Step]]:
+    """Read one column; as for kubectl, the braces and the first dot of its path may be left out."""
+    header, _, path = words.partition(":")
+    path = jsonpath.completed(path)
+    if not header or not path:
+        raise JSONPathError(f"column {words!r}: write NAME:PATH, as in NAME:.metadata.name")
+    return header, jsonpath.path(path)

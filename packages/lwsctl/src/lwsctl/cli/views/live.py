@@ -1,0 +1,157 @@
+"""The live view of a run: a table below the logs on a terminal, elsewhere one line per changed group."""
+
+import sys
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final, Protocol, TypeAlias
+
+import click
+
+from kuberuntime.clock import Clock, SystemClock
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.groupname import GroupName
+from lwsctl.cli.views import livetable
+from lwsctl.cli.views.loglines import need_names, prefixed
+from lwsctl.cli.views.terminal import Painter, escaped, is_colored, say
+from lwsctl.views.folding import FEW_GROUPS, FEW_SETS
+from lwsctl.views.groups import Group, View
+from lwsctl.views.health.memory import Recreations
+from lwsctl.views.reasons import first_problem, summary
+
+REFRESH: Final = 0.5
+"""Seconds until a live view is updated without a change: ages change, and delayed lines are due."""
+
+BETWEEN_LINES: Final = timedelta(seconds=1)
+"""The minimum time between two lines of one group."""
+
+BETWEEN_PICTURES: Final = timedelta(seconds=0.1)
+"""The minimum time between two drawings of the table."""
+
+
+Place: TypeAlias = tuple[str, str, GroupName]
+"""Namespace, name and group."""
+
+Facts: TypeAlias = tuple[int, str, Recreations | None]
+
+UNTOUCHED: Final[Facts] = (0, "", None)
+"""The state of a group that has had no line yet."""
+
+
+class Display(Protocol):
+    """Shows groups and log lines."""
+
+    def update(self, views: Sequence[View]) -> None:
+        """Show the current groups."""
+
+    def line(self, pod: JSONObject, line: bytes) -> None:
+        """Show one line of a rank's log."""
+
+    def note(self, text: str) -> None:
+        """Show a permanent line that belongs to no rank."""
+
+    def close(self) -> None:
+        """Finish, and leave the screen unchanged."""
+
+
+def display(sets: Sequence[str]) -> Display:
+    """Return the display of these sets for the current standard output."""
+    with_name = need_names(sets)
+    return TerminalDisplay(with_name=with_name) if is_colored(sys.stdout) else PlainDisplay(with_name=with_name)
+
+
+class PlainDisplay:
+    """Groups as lines on standard error; logs as lines on standard output.
+
+    A group has at most one line a second, but the line that it is ready is printed at once: people and scripts wait
+    for it.
+    """
+
+    def __init__(self, clock: Clock | None = None, *, with_name: bool = False) -> None:
+        self._clock = clock or SystemClock()
+        self._with_name = with_name
+        self._shown: dict[Place, Facts] = {}
+        self._last: dict[Place, datetime] = {}
+        self._views: Sequence[View] = ()
+        self._painter = Painter(sys.stdout)
+
+    def update(self, views: Sequence[View]) -> None:
+        """Print a line for every group that changed; unless it is ready, at least one second after its last line."""
+        self._views = views
+        self._print(BETWEEN_LINES)
+
+    def line(self, pod: JSONObject, line: bytes) -> None:
+        """Print a log line after its group/rank."""
+        click.echo(prefixed(self._painter, pod, line, with_name=self._with_name))
+
+    def note(self, text: str) -> None:
+        """Print a line on standard error."""
+        say(text, err=True)
+
+    def close(self) -> None:
+        """Print the delayed lines."""
+        self._print(timedelta())
+
+    def _print(self, distance: timedelta) -> None:
+        now = self._clock.now()
+        for view in self._views:
+            for group in view.groups:
+                place, facts = (view.namespace, view.name, group.name), _facts(group)
+                is_due = place not in self._last or now - self._last[place] >= distance or group.is_ready
+                if is_due and self._shown.get(place, UNTOUCHED) != facts:
+                    self._shown[place], self._last[place] = facts, now
+                    say(summary(view, group, now), err=True)
+
+
+def _facts(group: Group) -> Facts:
+    """Return the facts whose change is worth a line."""
+    return group.ready_ranks, first_problem(group), group.recreations
+
+
+class TerminalDisplay:
+    """A table that stays below the scrolling logs."""
+
+    refresh: float | None = REFRESH
+
+    def __init__(self, *, with_namespace: bool = False, with_name: bool = False) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        self._clock = SystemClock()
+        self._with_namespace = with_namespace
+        self._with_name = with_name
+        self._drawn = datetime.min.replace(tzinfo=self._clock.now().tzinfo)
+        self._views: Sequence[View] = ()
+        self._painter = Painter(sys.stdout)
+        self._live = Live(console=Console(highlight=False, markup=False), auto_refresh=False)
+        self._live.start()
+
+    def update(self, views: Sequence[View]) -> None:
+        """Draw the table, unless it was drawn just before: then the next update draws it."""
+        self._views = views
+        now = self._clock.now()
+        if now - self._drawn >= BETWEEN_PICTURES:
+            self._drawn = now
+            self._draw(self._live.console.size.height - 1)
+
+    def line(self, pod: JSONObject, line: bytes) -> None:
+        """Print a log line above the table."""
+        from rich.text import Text
+
+        self._live.console.print(Text.from_ansi(prefixed(self._painter, pod, line, with_name=self._with_name)))
+
+    def note(self, text: str) -> None:
+        """Print a line above the table."""
+        self._live.console.print(escaped(text))
+
+    def close(self) -> None:
+        """Leave the last table on the screen, in full if it has few rows."""
+        is_short = len(self._views) <= FEW_SETS and all(len(view.groups) <= FEW_GROUPS for view in self._views)
+        self._draw(None if is_short else self._live.console.size.height - 1, is_last=True)
+        self._live.stop()
+
+    def _draw(self, height: int | None, *, is_last: bool = False) -> None:
+        from rich.text import Text
+
+        size = livetable.Size(self._live.console.size.width, height)
+        lines = livetable.lines(self._views, self._clock.now(), size, with_namespace=self._with_namespace)
+        self._live.update(Text("\n".join(lines), no_wrap=True, overflow="ellipsis"), refresh=not is_last)

@@ -1,0 +1,197 @@
+"""The lines of the live view, cut to a terminal: problems come first, and reasons are never truncated. Pure.
+
+Up to ten groups have a line for each rank, more have a line for each group; more than ten LeaderWorkerSets have a line
+each. If the column WHY does not fit, the reasons are printed in full below the table.
+"""
+
+import textwrap
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from msgspec import Struct
+
+from lwsctl.cli.views import output
+from lwsctl.cli.views.terminal import escaped
+from lwsctl.views import recreations, wording
+from lwsctl.views.folding import FEW_GROUPS, FEW_SETS
+from lwsctl.views.groups import Group, Rank, View
+from lwsctl.views.reasons import UNREADY, first_waiting, is_fine, is_settled, others_than_ready, telling
+
+FEW_REASONS: Final = 3
+"""The maximum number of different reasons below a table."""
+
+LEAST_ROWS: Final = 3
+"""The minimum number of rows of a table, on any terminal."""
+
+LEAST_REASON: Final = 30
+"""The minimum number of columns for a reason next to a row."""
+
+
+class Size(Struct, frozen=True):
+    """The columns and lines of the terminal; None lines means no limit."""
+
+    columns: int
+    lines: int | None = None
+
+
+class _Row(Struct, frozen=True):
+    """A line of a table before it is aligned, the reason why it is not ready, and the pod with that reason."""
+
+    cells: tuple[str, ...]
+    why: str
+    is_ready: bool
+    pod: str
+    is_rank: bool
+
+    @property
+    def beside(self) -> str:
+        """Return the reason for the row; for a rank without the pod, which the row names already."""
+        return self.why if self.is_rank or not self.pod else f"{self.pod}: {self.why}"
+
+
+def lines(views: Sequence[View], now: datetime, size: Size, *, with_namespace: bool = False) -> list[str]:
+    """Return the live view of LeaderWorkerSets, each with its part of the lines."""
+    if len(views) > FEW_SETS:
+        return [_cut(line, size.columns) for line in _sets(views, now, size, with_namespace)]
+    share = None if size.lines is None else max(size.lines // max(len(views), 1), 1)
+    ordered = sorted(views, key=lambda view: all(map(_is_fine, view.groups)))
+    all_lines = [line for view in ordered for line in ["", *_set(view, now, Size(size.columns, share), with_namespace)]]
+    return [_cut(line, size.columns) for line in all_lines]
+
+
+def _sets(views: Sequence[View], now: datetime, size: Size, with_namespace: bool) -> list[str]:  # noqa: FBT001 - passed on
+    header = ("NAMESPACE", *output.SET_HEADER) if with_namespace else output.SET_HEADER
+    rows = [_of_set(view, now, with_namespace) for view in sorted(views, key=is_settled)]
+    return ["", *_table(header, rows, Size(size.columns, None if size.lines is None else size.lines - 2))]
+
+
+def _of_set(view: View, now: datetime, with_namespace: bool) -> _Row:  # noqa: FBT001 - passed on
+    cells = ((view.namespace,) if with_namespace else ()) + output.set_row(view, now)
+    waiting_rank = first_waiting(view)
+    if waiting_rank is None:
+        return _Row(cells, "", is_settled(view), "", is_rank=False)
+    first, why = waiting_rank[0], wording.reason(waiting_rank[0])
+    return _Row(cells, f"{wording.state(first)}{f', {why}' if why else ''}", is_settled(view), first.pod, is_rank=False)
+
+
+def _set(view: View, now: datetime, size: Size, with_namespace: bool) -> list[str]:  # noqa: FBT001 - passed on
+    head = output.sets([view], now, with_namespace=with_namespace)
+    if view.is_updating:
+        head.append(output.rollout(view))
+    ordered = sorted(view.groups, key=lambda group: (_is_fine(group), group.index))
+    if len(ordered) > FEW_GROUPS:
+        header: tuple[str, ...] = ("GROUP", "READY", "STATE", "RESTARTS", "AGE")
+        rows = [_of_group(group, now) for group in ordered]
+        foot = []
+    else:
+        header = output.GROUP_HEADER
+        rows = [_of_rank(rank, now) for group in ordered for rank in group.ranks]
+        notes = [*(output.recreated(group, now) for group in ordered), *output.advancing_groups(ordered, now)]
+        foot = [line for text in notes for line in wrapped(text, size.columns)]
+    available = None if size.lines is None else size.lines - len(head) - len(foot) - 1
+    return [*head, *_table(header, rows, Size(size.columns, available)), *foot]
+
+
+def _is_fine(group: Group) -> bool:
+    return all(map(is_fine, group.ranks))
+
+
+def _of_rank(rank: Rank, now: datetime) -> _Row:
+    return _Row(output.rank_row(rank, now), wording.reason(rank), rank.is_ready, rank.pod, is_rank=True)
+
+
+def _of_group(group: Group, now: datetime) -> _Row:
+    note = recreations.sentence(group.recreations, now) if group.recreations else ""
+    leader = group.leader
+    cells = (
+        str(group.name),
+        f"{group.ready_ranks}/{len(group.ranks)}",
+        others_than_ready(group) or "ready",
+        str(sum(rank.restarts for rank in group.ranks)),
+        wording.age(leader.created, now) if leader else "",
+    )
+    first = telling(group.ranks)
+    if first is None:
+        return _Row(cells, note, group.is_ready, "", is_rank=False)
+    return _Row(cells, "; ".join(filter(None, [first.why, note])), group.is_ready, first.pod, is_rank=False)
+
+
+def _table(header: tuple[str, ...], rows: Sequence[_Row], size: Size) -> list[str]:
+    """Align rows; reasons are next to them if all fit, else below."""
+    bare = output.table(header, [row.cells for row in rows])
+    reasons = [row.beside for row in rows if row.why]
+    limit = size.columns - max(map(len, bare), default=0) - len("   ")
+    if reasons and limit >= LEAST_REASON and all(len(escaped(why)) <= limit for why in reasons):
+        whole = output.table(header, [row.cells for row in rows], whys=[row.beside for row in rows])
+        return _fitting(whole, rows, size.lines, 0)
+    below = _below(_reasons(rows), size)
+    narrow = _narrowed(header, rows, size.columns) if limit < 0 else bare
+    return [*_fitting(narrow, rows, size.lines, len(below)), *below]
+
+
+def _below(reasons: Sequence[str], size: Size) -> list[str]:
+    """Return the first reasons in full: at least one, more while they take no more than half of the lines."""
+    limit = None if size.lines is None else size.lines // 2
+    result: list[str] = []
+    for count, why in enumerate(reasons):
+        more = wrapped(why, size.columns)
+        if count == FEW_REASONS or (count and limit is not None and len(result) + len(more) > limit):
+            return [*result, f"… and {wording.counted(len(reasons) - count, 'more reason')}"]
+        result += more
+    return result
+
+
+def _reasons(rows: Sequence[_Row]) -> list[str]:
+    """Return each reason once, with its first pod and the number of the others; problems come first."""
+    pods: dict[str, list[str]] = {}
+    for row in sorted(rows, key=lambda row: row.why.startswith(UNREADY)):
+        if row.why:
+            pods.setdefault(row.why, []).append(row.pod)
+    return [f"{_whose(about)}{why}" for why, about in pods.items()]
+
+
+def _whose(pods: Sequence[str]) -> str:
+    if not pods[0]:
+        return ""
+    return f"{pods[0]} and {len(pods) - 1} more: " if len(pods) > 1 else f"{pods[0]}: "
+
+
+def _narrowed(header: tuple[str, ...], rows: Sequence[_Row], columns: int) -> list[str]:
+    """Remove columns until the table fits: restarts if all are zero, the age, and parts of the pod's name."""
+    kept = list(range(len(header)))
+    for name in ("RESTARTS", "AGE", "POD"):
+        table = output.table([header[at] for at in kept], [[row.cells[at] for at in kept] for row in rows])
+        if max(map(len, table)) <= columns:
+            return table
+        at = header.index(name) if name in header else -1
+        if at in kept and (name != "RESTARTS" or all(row.cells[at] == "0" for row in rows)):
+            kept.remove(at)
+    return output.table([header[at] for at in kept], [[row.cells[at] for at in kept] for row in rows])
+
+
+def _fitting(table: list[str], rows: Sequence[_Row], available: int | None, below: int) -> list[str]:
+    """Cut the rows of a table to the available lines, and say how many are omitted."""
+    limit = None if available is None else max(available - below - 1, LEAST_ROWS)
+    if limit is None or len(rows) <= limit:
+        return table
+    hidden = rows[limit - 1 :]
+    ready = sum(row.is_ready for row in hidden)
+    noun = _noun(table[0].split())
+    summary = "all ready" if ready == len(hidden) else f"{ready} ready"
+    return [*table[:limit], f"… and {wording.counted(len(hidden), f'more {noun}')}, {summary}"]
+
+
+def _noun(header: Sequence[str]) -> str:
+    if header[0] in {"NAME", "NAMESPACE"}:
+        return "set"
+    return "group" if header[1] == "READY" else "rank"
+
+
+def wrapped(text: str, columns: int) -> list[str]:
+    """Return a text as lines that fit the terminal."""
+    return textwrap.wrap(escaped(text), max(columns - 1, 20), subsequent_indent="  ")
+
+
+def _cut(line: str, columns: int) -> str:
+    return line if len(line) <= columns else f"{line[: columns - 1]}…"

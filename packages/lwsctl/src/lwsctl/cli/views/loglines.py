@@ -1,0 +1,71 @@
+"""Log lines of ranks, each with its `group/rank` in the color of its group."""
+
+import re
+import sys
+from collections.abc import Iterable, Sequence
+
+import click
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.api.disaggregatedset import ROLE
+from leaderworkerset.api.groupname import place_of
+from lwsctl.cli.views.terminal import Painter, say
+from lwsctl.observation.podlogs import Sink
+from lwsctl.views.podcontainers import waiting
+
+
+def need_names(sets: Iterable[str]) -> bool:
+    """Return whether lines begin with the name of their LeaderWorkerSet: those of several sets are mixed."""
+    return len(set(sets)) > 1
+
+
+def printer(*, bare: bool, with_name: bool) -> Sink:
+    """Return a function that prints log lines.
+
+    Each line follows its `group/rank` unless `bare`, or `LWS/group/rank` if `with_name`.
+    """
+    painter = Painter(sys.stdout)
+
+    def write(pod: JSONObject, line: bytes) -> None:
+        click.echo(line.decode(errors="replace") if bare else prefixed(painter, pod, line, with_name=with_name))
+
+    return write
+
+
+def matching(sink: Sink, pattern: re.Pattern[str], *, stamped: bool) -> Sink:
+    """Return a function that passes on lines that match a pattern; their time stamps are not searched."""
+
+    def pass_on(pod: JSONObject, line: bytes) -> None:
+        text = line.partition(b" ")[2] if stamped else line
+        if pattern.search(text.decode(errors="replace")):
+            sink(pod, line)
+
+    return pass_on
+
+
+class WaitingNotes:
+    """Reports on standard error why ranks have no log: once, and again when the state of the first one changes."""
+
+    def __init__(self, name: str, container: str | None) -> None:
+        self._name = name
+        self._container = container
+        self._said: set[str] = set()
+
+    def update(self, pods: Sequence[JSONObject]) -> None:
+        """Report the current pods, even if there are none."""
+        state = waiting(pods, self._container) if pods else ("", f"no pods of {self._name} match now")
+        if state is None:
+            self._said.clear()
+        elif state[0] not in self._said:
+            self._said.add(state[0])
+            say(f"note: waiting for logs: {state[1]}", err=True)
+
+
+def prefixed(painter: Painter, pod: JSONObject, line: bytes, *, with_name: bool = False) -> str:
+    """Prefix a log line with `group/rank`, and with its LeaderWorkerSet or its role in a DisaggregatedSet."""
+    group, rank = place_of(pod) or ("?", "?")
+    owner = meta.labels(pod).get(labels.NAME if with_name else ROLE)
+    place = "/".join(filter(None, [owner, f"{group}/{rank}"]))
+    return f"{painter.rank(place, group, rank)} {line.decode(errors='replace')}"

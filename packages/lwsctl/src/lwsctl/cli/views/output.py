@@ -1,0 +1,150 @@
+"""Output for people and programs: tables, ages, JSON, YAML. Pure: values in, text out."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from leaderworkerset.api.groupname import GroupEnd
+from lwsctl.cli.views.terminal import escaped
+from lwsctl.views import advancing, devices, recreations, wording
+from lwsctl.views.groups import Group, Rank, View
+from lwsctl.views.rankcolumns import NO_COLUMNS, RankColumns
+from lwsctl.views.wording import age
+
+SET_HEADER = ("NAME", "READY", "DESIRED", "UP-TO-DATE", "AGE")
+GROUP_HEADER: tuple[str, ...] = ("GROUP", "RANK", "POD", "STATE", "READY", "RESTARTS", "AGE")
+
+
+def table(
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    indent: str = "",
+    *,
+    namespaces: Sequence[str] = (),
+    whys: Sequence[str] = (),
+) -> list[str]:
+    """Align columns with three spaces between, as kubectl does; control characters are escaped.
+
+    Namespaces, if there are some, are the first column, and reasons the last one, if any row has one. A reason that
+    equals the reason of the row above is folded.
+
+    >>> table(("NAME", "AGE"), [("a", "5s"), ("longer", "1m")])
+    ['NAME     AGE', 'a        5s', 'longer   1m']
+    >>> table(("NAME",), [("a",), ("b",)], namespaces=("d", "e"), whys=("", "no node"))
+    ['NAMESPACE   NAME   WHY', 'd           a', 'e           b      no node']
+    """
+    if namespaces:
+        header, rows = ("NAMESPACE", *header), [(place, *row) for place, row in zip(namespaces, rows, strict=True)]
+    if any(whys):
+        header, rows = (*header, "WHY"), [(*row, why) for row, why in zip(rows, folded(whys), strict=True)]
+    lines = [tuple(header), *(tuple(map(escaped, row)) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
+    return [
+        (indent + "   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))).rstrip()
+        for line in lines
+    ]
+
+
+def folded(whys: Sequence[str]) -> list[str]:
+    """Return reasons with a mark in place of each that repeats the one above.
+
+    >>> folded(["no node", "no node", "", "no node"])
+    ['no node', '"', '', 'no node']
+    """
+    return ['"' if at and why and why == whys[at - 1] else why for at, why in enumerate(whys)]
+
+
+def sets(
+    views: Sequence[View], now: datetime, *, with_namespace: bool = False, reasons: Sequence[str] = ()
+) -> list[str]:
+    """Return one line per LeaderWorkerSet; the columns are those of the API (R-API-3), and WHY if there are reasons."""
+    places = [view.namespace for view in views] if with_namespace else ()
+    return table(SET_HEADER, [set_row(view, now) for view in views], namespaces=places, whys=reasons)
+
+
+def set_row(view: View, now: datetime) -> tuple[str, ...]:
+    """Return the cells of a LeaderWorkerSet below SET_HEADER."""
+    return view.name, str(view.ready), str(view.desired), str(view.up_to_date), age(view.created, now)
+
+
+def groups(
+    listed_groups: Iterable[Group], now: datetime, *, wide: bool = False, usage: RankColumns = NO_COLUMNS
+) -> list[str]:
+    """Return one line per rank, with a column WHY if any rank has a reason; a wide table also shows the usage."""
+    ranks = [(group, rank) for group in listed_groups for rank in group.ranks]
+    header, rows = GROUP_HEADER, [rank_row(rank, now) for _, rank in ranks]
+    if wide:
+        header = (*header, "NODE", "ADDRESS", "REVISION")
+        places = [(rank.node or "-", rank.address or "-", group.revision or "-") for group, rank in ranks]
+        rows = [(*row, *place) for row, place in zip(rows, places, strict=True)]
+        own = [",".join(devices.of_pod(rank.object)) for _, rank in ranks]
+        if any(own):
+            header, rows = (*header, "DEVICES"), [(*row, names or "-") for row, names in zip(rows, own, strict=True)]
+        header = (*header, *(title.upper() for title in usage.titles))
+        rows = [(*row, *usage.of(rank)) for row, (_, rank) in zip(rows, ranks, strict=True)]
+    return table(header, rows, whys=[wording.reason(rank) for _, rank in ranks])
+
+
+def rank_row(rank: Rank, now: datetime) -> tuple[str, ...]:
+    """Return the cells of a rank below GROUP_HEADER."""
+    return (
+        str(rank.group),
+        str(rank.index),
+        rank.pod,
+        wording.state(rank),
+        "yes" if rank.is_ready else "no",
+        str(rank.restarts),
+        age(rank.created, now),
+    )
+
+
+def notes(view: View, now: datetime) -> list[str]:
+    """Return the notes on a LeaderWorkerSet: its rollout, and the recreated groups."""
+    summary = [rollout(view)] if view.is_updating else []
+    again = filter(None, (recreated(group, now) for group in view.groups))
+    ended = sum(group.end is GroupEnd.COMPLETE for group in view.groups)
+    summary += [f"{view.name}: {ended} of {wording.counted(view.desired, 'group')} complete"] if ended else []
+    return [*unlisted(view), *summary, *again, *advancing_groups(view.groups, now)]
+
+
+def advancing_groups(listed_groups: Iterable[Group], now: datetime) -> list[str]:
+    """Return a line about each group that reported progress."""
+    return [f"group {group.name}: {text}" for group in listed_groups if (text := advancing.sentence(group, now))]
+
+
+def unlisted(view: View) -> list[str]:
+    """Return a line about the groups that are not listed; none if all are listed."""
+    return [f"… and {wording.counted(view.more, 'more group')} without a pod"] if view.more else []
+
+
+def rollout(view: View) -> str:
+    """Return the progress of a rollout."""
+    return f"{view.name}: updated {view.updated} of {wording.counted(view.desired, 'group')}"
+
+
+def recreated(group: Group, now: datetime) -> str:
+    """Return how often a group was recreated, and its parts that restart in place; empty if neither applies."""
+    restarts = "" if group.is_ready else recreations.in_place(group, now)
+    if group.recreations is None:
+        return f"group {group.name}: {restarts}" if restarts else ""
+    text = f"group {group.name} {recreations.sentence(group.recreations, now)}"
+    return f"{text}; {restarts}" if restarts else text
+
+
+def as_json(value: Any) -> str:
+    """Render a value as indented JSON."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+
+
+def as_json_line(value: Any) -> str:
+    """Render a value as JSON on one line."""
+    return msgspec.json.encode(value).decode()
+
+
+def as_yaml(value: Any) -> str:
+    """Render a value as YAML in block style, with keys in their order; texts of several lines also become blocks."""
+    from lwsctl.cli.views import blockyaml
+
+    return blockyaml.dump(value)

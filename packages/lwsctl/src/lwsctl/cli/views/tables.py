@@ -1,0 +1,122 @@
+"""The tables of `lws get`: LeaderWorkerSets, and below them ranks; equal groups share a row if there are many. Pure.
+
+If there are many LeaderWorkerSets, each has one row: unready ones first, with the reason of their first rank.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from msgspec import Struct
+
+from lwsctl.cli.views import output
+from lwsctl.views.disaggregation import SetView
+from lwsctl.views.folding import FEW_GROUPS, FEW_SETS, Fold, folds
+from lwsctl.views.groups import View
+from lwsctl.views.rankcolumns import NO_COLUMNS, RankColumns
+from lwsctl.views.reasons import brief, is_settled
+from lwsctl.views.wording import age, counted
+
+FOLD_HEADER: Final = ("GROUPS", "READY", "STATE", "RESTARTS", "AGE", "REVISION")
+
+MOST_FOLDS: Final = 40
+"""The maximum number of different problems of one LeaderWorkerSet that are shown."""
+
+
+class Form(Struct, frozen=True, kw_only=True):
+    """The options of a table: nodes and addresses, namespaces, and whether every rank has a row even in many groups.
+
+    With `is_chosen`, the LeaderWorkerSets were named by the user, and are shown with their groups even if they are
+    many. A wide table has the columns of `usage`.
+    """
+
+    wide: bool = False
+    everywhere: bool = False
+    every_rank: bool = False
+    is_chosen: bool = False
+    usage: RankColumns = NO_COLUMNS
+
+    def is_brief(self, sets: int) -> bool:
+        """Return whether there are so many sets that each has only a row."""
+        return sets > FEW_SETS and not (self.wide or self.every_rank or self.is_chosen)
+
+
+def tables(views: Sequence[View], now: datetime, form: Form) -> list[str]:
+    """Return the table of LeaderWorkerSets, and below it the ranks or groups of each."""
+    if not views:
+        return []
+    if form.is_brief(len(views)):
+        return rows(views, now, with_namespace=form.everywhere)
+    lines = output.sets(views, now, with_namespace=form.everywhere)
+    for view in views:
+        if any(group.ranks for group in view.groups):
+            title = f"{view.namespace}/{view.name}:" if form.everywhere else f"{view.name}:"
+            lines += ["", title] if len(views) > 1 else [""]
+            lines += below(view, now, form)
+    return lines
+
+
+def rows(views: Sequence[View], now: datetime, *, with_namespace: bool = False) -> list[str]:
+    """Return a row for each LeaderWorkerSet, unready ones first, with the reason."""
+    ordered = sorted(views, key=is_settled)
+    return output.sets(ordered, now, with_namespace=with_namespace, reasons=list(map(_why, ordered)))
+
+
+def _why(view: View) -> str:
+    """Return what a LeaderWorkerSet waits for: its first unready rank, or the groups of the old revision."""
+    reasons = [brief(view), output.rollout(view).partition(": ")[2] if view.is_updating else ""]
+    return "" if is_settled(view) else "; ".join(filter(None, reasons))
+
+
+def below(view: View, now: datetime, form: Form) -> list[str]:
+    """Return the ranks of one LeaderWorkerSet, or its groups if there are many; and the notes on it."""
+    if form.wide or form.every_rank or len(view.groups) <= FEW_GROUPS:
+        return [*output.groups(view.groups, now, wide=form.wide, usage=form.usage), *output.notes(view, now)]
+    return [*folded(view, now), *output.unlisted(view), *([output.rollout(view)] if view.is_updating else [])]
+
+
+def folded(view: View, now: datetime) -> list[str]:
+    """Return a row for equal groups: problems first, then the healthy groups together."""
+    group_folds = folds(view.groups, now)
+    problems = [fold for fold in group_folds if not fold.is_fine]
+    rows = [*problems[:MOST_FOLDS], *(fold for fold in group_folds if fold.is_fine)]
+    hidden = sum(len(fold.groups) for fold in problems[MOST_FOLDS:])
+    more = (
+        [f"… and {counted(hidden, 'more group')} that are not ready: --not-ready shows their ranks"] if hidden else []
+    )
+    table = output.table(FOLD_HEADER, [_cells(fold, now) for fold in rows], whys=[fold.why for fold in rows])
+    return [*table, *more]
+
+
+def _cells(fold: Fold, now: datetime) -> tuple[str, ...]:
+    counts = f"{fold.ready_ranks}/{fold.ranks}"
+    return fold.places, counts, fold.state, str(fold.restarts), fold.age(now), fold.revision or "-"
+
+
+DISAGGREGATED_HEADER = ("DISAGGREGATEDSET", "READY", "ROLLOUT", "AGE")
+PARTS = ("LEADERWORKERSET", "ROLE", "SLICE", "REVISION", "READY", "DESIRED")
+
+
+def set_tables(
+    sets: Sequence[SetView], now: datetime, *, with_namespace: bool = False, is_brief: bool = False
+) -> list[str]:
+    """Return the table of the sets, and one table for the parts of each unless it `is_brief`."""
+    if not sets:
+        return []
+    sets = sorted(sets, key=lambda whole: whole.is_ready) if is_brief else sets
+    rows = [(whole.name, ", ".join(map(str, whole.roles)), whole.rollout, age(whole.created, now)) for whole in sets]
+    places = [whole.namespace for whole in sets] if with_namespace else ()
+    lines = output.table(DISAGGREGATED_HEADER, rows, namespaces=places)
+    for whole in () if is_brief else sets:
+        if whole.parts:
+            title = f"{whole.namespace}/{whole.name}" if with_namespace else whole.name
+            lines += ["", f"{title}:", *_parts_table(whole)]
+    return lines
+
+
+def _parts_table(view: SetView) -> list[str]:
+    rows = [
+        (part.view.name, part.role, part.slice, part.revision, str(part.view.ready), str(part.view.desired))
+        for part in view.parts
+    ]
+    return output.table(PARTS, rows)

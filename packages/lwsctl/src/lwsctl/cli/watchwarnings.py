@@ -1,0 +1,34 @@
+"""Follows objects for a command: as for any program, and with warnings of the watches on standard error."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import overload
+
+from lwsctl.cli import logging
+from lwsctl.cli.cluster.lifeline import Lifeline
+from lwsctl.cli.errors import CommandError
+from lwsctl.observation import following as observed
+from lwsctl.observation.following import DisaggregatedInformers, Followed, Following, OneSet, SetInformers
+from lwsctl.views.disaggregation import SetView, Shown
+from lwsctl.views.groups import View
+
+
+@asynccontextmanager
+async def following(*informers: Followed) -> AsyncIterator[Following]:
+    """Run informers, and yield once each has been filled."""
+    levels = (informer.log_level for informer in informers if isinstance(informer, Lifeline))
+    logging.configure_default(next(levels, "warning"))
+    async with observed.following(*informers) as objects:
+        yield objects
+
+
+@overload
+def present(informers: SetInformers) -> View: ...
+@overload
+def present(informers: DisaggregatedInformers) -> SetView: ...
+def present(informers: OneSet) -> Shown:
+    """Return the current view of an object that is followed; raise if it was deleted meanwhile."""
+    view = informers.view()
+    if view is None:
+        raise CommandError(f"{informers.key.name} is gone")
+    return view

@@ -1,0 +1,64 @@
+"""The Python client: build, apply, await, read, follow, scale and delete LeaderWorkerSets; synchronous or not.
+
+```
+Client, AsyncClient          a connection to one namespace
+Manifest, Container          what to apply, as typed values
+View, Group, Rank            the current state
+LogOptions, LogLine          which lines, and one of them
+Diagnosis, Verdict           why something is not ready
+Event, CommandResult         what happened, and how a command in a rank ended
+WaitTimeoutError             the condition was not reached in time; the text says what was missing
+KubeError, APIError          any error of a request, and what the API server refused (NotFoundError, ConflictError)
+ConnectionFailedError        the API server was not reached
+```
+"""
+
+from kuberuntime.errors import APIError, ConflictError, ConnectionFailedError, KubeError, NotFoundError
+from leaderworkerset.api.policytypes import (
+    GroupIdentity,
+    GroupReplacementPolicy,
+    PodTerminationPolicy,
+    RestartPolicy,
+    StartupPolicy,
+    SubdomainPolicy,
+    SubGroupPolicyType,
+)
+from lwsctl.client.asyncclient import AsyncClient, LogLine, LogOptions
+from lwsctl.client.inspection import CommandResult, Event
+from lwsctl.client.manifest import Container, Manifest
+from lwsctl.client.syncclient import Client
+from lwsctl.diagnosis.finding import Diagnosis
+from lwsctl.observation.following import WaitTimeoutError
+from lwsctl.observation.podlogs import LogError
+from lwsctl.views.groups import Group, Rank, View
+from lwsctl.views.health.verdict import Verdict
+
+__all__ = [
+    "APIError",
+    "AsyncClient",
+    "Client",
+    "CommandResult",
+    "ConflictError",
+    "ConnectionFailedError",
+    "Container",
+    "Diagnosis",
+    "Event",
+    "Group",
+    "GroupIdentity",
+    "GroupReplacementPolicy",
+    "KubeError",
+    "LogError",
+    "LogLine",
+    "LogOptions",
+    "Manifest",
+    "NotFoundError",
+    "PodTerminationPolicy",
+    "Rank",
+    "RestartPolicy",
+    "StartupPolicy",
+    "SubGroupPolicyType",
+    "SubdomainPolicy",
+    "Verdict",
+    "View",
+    "WaitTimeoutError",
+]

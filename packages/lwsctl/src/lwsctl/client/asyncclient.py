@@ -1,0 +1,329 @@
+"""The asynchronous client: LeaderWorkerSets of one cluster, applied, awaited, read and followed.
+
+Tasks and time limits belong to the task that enters them, so following a cluster runs in a separate task: a caller may
+leave an iterator at any point.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Final, Literal, Self, TypeVar, overload
+
+from kuberuntime.client.client import Client
+from kuberuntime.clock import SystemClock
+from kuberuntime.errors import ConflictError, NotFoundError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.api import labels
+from leaderworkerset.api.groupname import place_of
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from lwsctl.client import inspection
+from lwsctl.client.inspection import CommandResult, Event, OpenChannels
+from lwsctl.client.manifest import Manifest
+from lwsctl.diagnosis.finding import Diagnosis
+from lwsctl.observation import selectedpods
+from lwsctl.observation.podlogs import LogError, PodLogOptions, read
+from lwsctl.steering import ownfields
+from lwsctl.views import missing
+from lwsctl.views.groups import View, view
+from lwsctl.views.outcome import is_over
+from lwsctl.views.selection import Filter, Selection
+
+T = TypeVar("T")
+
+MOST_LINES: Final = 100_000
+"""The maximum lines that wait for a reader of followed logs; a slower reader gets an error, to limit memory."""
+
+
+async def passed(
+    produce: Callable[[Callable[[T], None]], Coroutine[Any, Any, None]], *, newest_only: bool = False
+) -> AsyncGenerator[T, None]:
+    """Yield the items that `produce` passes to the given function, until it returns; raise its errors.
+
+    With `newest_only` a new item replaces the unread item.
+    """
+    items: asyncio.Queue[tuple[T] | None] = asyncio.Queue()
+
+    def put(item: T) -> None:
+        if newest_only and not items.empty():
+            items.get_nowait()
+        if items.qsize() >= MOST_LINES:
+            raise LogError(f"{MOST_LINES} lines wait to be read: read faster, or follow fewer ranks")
+        items.put_nowait((item,))
+
+    task = asyncio.create_task(produce(put))
+    task.add_done_callback(lambda _: items.put_nowait(None))
+    try:
+        while (item := await items.get()) is not None:
+            yield item[0]
+        await alone(task)
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def alone(work: Awaitable[T]) -> T:
+    """Await, and raise the only error of a group of tasks instead of the group."""
+    try:
+        return await work
+    except BaseExceptionGroup as group:
+        error: BaseException = group
+        while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+            error = error.exceptions[0]
+        raise error from group
+
+
+AGAIN: Final = 1.0
+"""Seconds after which a condition is checked again without a change."""
+
+MANAGER: Final = "lws-client"
+"""The field manager of applied objects."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One line of a rank's log."""
+
+    group: int | str
+    rank: int
+    pod: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogOptions:
+    """The selected lines and ranks; `group` and `rank` of None mean all, `since` is in seconds."""
+
+    group: int | str | None = None
+    rank: int | None = None
+    container: str | None = None
+    tail: int | None = None
+    since: int | None = None
+    previous: bool = False
+
+
+ALL_LINES: Final = LogOptions()
+
+
+class AsyncClient:
+    """LeaderWorkerSets of one namespace; use it as an asynchronous context manager.
+
+    Without arguments it uses the cluster that kubectl would use: by $KUBECONFIG, ~/.kube/config, or from within a pod.
+    """
+
+    def __init__(self, *, kubeconfig: str = "", context: str = "", namespace: str = "") -> None:
+        self._kubeconfig = kubeconfig
+        self._context = context
+        self._namespace = namespace
+        self._client: Client | None = None
+        self._channels: OpenChannels | None = None
+
+    @classmethod
+    def over(cls, client: Client, namespace: str) -> Self:
+        """Return a client that uses an open connection, which its owner closes."""
+        instance = cls(namespace=namespace)
+        instance._client = client
+        return instance
+
+    async def __aenter__(self) -> Self:
+        from kuberuntime.access import kubeconfig
+        from kuberuntime.client.http import HTTPTransport
+
+        access = kubeconfig.load(os.environ, kubeconfig=self._kubeconfig, context=self._context)
+        self._namespace = self._namespace or access.namespace
+        transport = HTTPTransport(access, user_agent=MANAGER)
+        self._client, self._channels = Client(transport, field_validation="Strict"), transport.channels
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        client, self._client, self._channels = self._client, None, None
+        if client is not None:
+            await client.close()
+
+    async def apply(self, manifest: Manifest | JSONObject, *, force: bool = False) -> JSONObject:
+        """Apply a LeaderWorkerSet server-side, and return the stored object; `force` takes over fields of others.
+
+        The fields of `scale` and of the commands `lws scale` and `lws rollout` are always taken over, as by `lws
+        apply`.
+        """
+        obj = manifest.build() if isinstance(manifest, Manifest) else manifest
+        placed = obj | {"metadata": {"namespace": self._namespace} | meta.metadata(obj)}
+        try:
+            return await self._open.apply(LEADERWORKERSETS, placed, manager=MANAGER, force=force)
+        except ConflictError as error:
+            if not ownfields.is_with_own_only(error):
+                raise
+            return await self._open.apply(LEADERWORKERSETS, placed, manager=MANAGER, force=True)
+
+    async def get(self, name: str) -> View:
+        """Return a LeaderWorkerSet with its groups and ranks, and the reasons of unready ones."""
+        from lwsctl.observation import lists
+        from lwsctl.observation.lists import Lists
+
+        lws = await self._open.get(LEADERWORKERSETS, self._key(name))
+        selector = f"{labels.NAME}={name}"
+        pods = await self._open.list(PODS, namespace=self._namespace, label_selector=selector)
+        (explained_view,) = await lists.with_evidence(Lists(self._open), [view(lws, pods.items)], self._namespace)
+        return explained_view
+
+    async def names(self) -> list[str]:
+        """Return the names of the LeaderWorkerSets of the namespace."""
+        listing = await self._open.list(LEADERWORKERSETS, namespace=self._namespace)
+        return sorted(map(meta.name, listing.items))
+
+    @overload
+    async def wait(  # type: ignore[overload-overlap]  # "delete" is a text, too
+        self, name: str, condition: Literal["delete"], *, timeout: float | None = 120.0
+    ) -> None: ...
+    @overload
+    async def wait(self, name: str, condition: str = "ready", *, timeout: float | None = 120.0) -> View: ...
+    async def wait(self, name: str, condition: str = "ready", *, timeout: float | None = 120.0) -> View | None:
+        """Wait for a condition of `lws wait --for`, as `ready`, `done`, `failed`, `delete` or `replicas=N`.
+
+        After a failure, `ready` must last for ten seconds, and longer than the failed run: `condition=Available` need not.
+
+        Returns the view then, None for `delete`.
+
+        Raises `WaitTimeoutError`, whose text says what was missing, and `NotFoundError` if there is no such object to
+        wait for.
+        """
+        from lwsctl.observation.following import SetInformers, wait_for
+
+        check = missing.lasting(condition, SystemClock().now)
+        if condition != "delete":
+            await self._open.get(LEADERWORKERSETS, self._key(name))
+        informers = SetInformers(self._open, self._key(name))
+        last_view = await alone(wait_for(informers, check, timeout, every=AGAIN))
+        return last_view if isinstance(last_view, View) else None
+
+    def watch(self, name: str) -> AsyncGenerator[View, None]:
+        """Yield the view now and after changes, until the LeaderWorkerSet is deleted.
+
+        A slow reader skips to the newest.
+        """
+        return passed(lambda put: self._watch(name, put), newest_only=True)
+
+    async def _watch(self, name: str, put: Callable[[View], None]) -> None:
+        from lwsctl.observation.following import SetInformers, following
+
+        informers = SetInformers(self._open, self._key(name))
+        last: View | None = None
+
+        def look() -> bool | None:
+            nonlocal last
+            current = informers.view()
+            if current is None:
+                return True
+            if current != last:
+                last = current
+                put(current)
+            return None
+
+        async with following(*informers.all) as objects:
+            await objects.until(look)
+
+    async def logs(
+        self, name: str, options: LogOptions = ALL_LINES, *, follow: bool = False
+    ) -> AsyncGenerator[LogLine, None]:
+        """Yield the lines of the selected ranks, rank by rank; with `follow`, new lines until the set is over.
+
+        It is over when it was deleted, has run to completion or has reached its deadline. A log that its node has
+        removed raises `LogError`; with `follow`, at the end.
+        """
+        pod_filter = Filter(Selection(name, options.group, options.rank))
+        log_options = PodLogOptions(
+            container=options.container, tail=options.tail, since=options.since, previous=options.previous
+        )
+        if follow:
+            followed: AsyncGenerator[LogLine, None] = passed(
+                lambda put: self._follow(name, pod_filter, log_options, put)
+            )
+            async with aclosing(followed) as lines:
+                async for line in lines:
+                    yield line
+            return
+        await self._open.get(LEADERWORKERSETS, self._key(name))
+        for pod in await selectedpods.read(self._open, self._namespace, pod_filter):
+            async for text in read(self._open, pod, log_options):
+                yield log_line(pod, text)
+
+    async def _follow(
+        self, name: str, pod_filter: Filter, options: PodLogOptions, put: Callable[[LogLine], None]
+    ) -> None:
+        from lwsctl.observation.following import SetInformers, following
+        from lwsctl.observation.logfollowing import LogFollower, Streams
+
+        await self._open.get(LEADERWORKERSETS, self._key(name))
+        informers = SetInformers(self._open, self._key(name))
+        lost_logs: list[LogError] = []
+        streams = Streams(lost=lambda _, error: lost_logs.append(error))
+        async with following(*informers.all) as objects:
+            follower = LogFollower(
+                self._open, pod_filter.covers, options, lambda pod, line: put(log_line(pod, line)), streams
+            )
+            await follower.run(objects, informers, is_over)
+        if lost_logs:
+            raise lost_logs[0]
+
+    async def explain(self, place: str) -> Diagnosis:
+        """Return why `web`, its group `web/0` or its rank `web/0/2` is not ready: one cause, evidence, the next steps.
+
+        `print` shows all of it. A place that is as desired has the verdict `healthy` or `complete`.
+        """
+        return await alone(inspection.explain(self._open, self._namespace, place))
+
+    async def events(self, place: str) -> list[Event]:
+        """Return the events of a LeaderWorkerSet, a group or a rank, the newest last, also those of deleted pods."""
+        return await inspection.events(self._open, self._namespace, place)
+
+    async def exec(
+        self, place: str, command: Sequence[str], *, container: str | None = None, stdin: bytes = b""
+    ) -> CommandResult:
+        """Run a command in a rank (without a rank: the leader; without a group: the first) until it ends.
+
+        Returns its exit code and output. Raises `KubeError` if it cannot be started.
+        """
+        if self._channels is None:
+            raise RuntimeError("the client has no connection of its own: create one with AsyncClient()")
+        pod = await inspection.pod_at(self._open, self._namespace, place)
+        return await inspection.execute(self._channels, pod, command, container=container, stdin=stdin)
+
+    async def scale(self, name: str, groups: int) -> None:
+        """Set the number of groups."""
+        patch, key = {"spec": {"replicas": groups}}, self._key(name)
+        await self._open.patch(
+            LEADERWORKERSETS, key, patch, kind="merge", subresource="scale", manager=labels.SCALE_MANAGER
+        )
+
+    async def delete(self, name: str, *, timeout: float | None = 120.0) -> None:
+        """Delete a LeaderWorkerSet and wait until it is deleted; a missing one is not an error.
+
+        A timeout of 0 does not wait.
+        """
+        try:
+            await self._open.delete(LEADERWORKERSETS, self._key(name), propagation="Foreground")
+        except NotFoundError:
+            return
+        if timeout != 0:
+            await self.wait(name, "delete", timeout=timeout)
+
+    @property
+    def _open(self) -> Client:
+        if self._client is None:
+            raise RuntimeError("the client is not open: use it as a context manager")
+        return self._client
+
+    def _key(self, name: str) -> ObjectKey:
+        return ObjectKey(self._namespace, name)
+
+
+def log_line(pod: JSONObject, text: bytes) -> LogLine:
+    """Return a line with its place."""
+    group, rank = place_of(pod) or (-1, -1)
+    return LogLine(group, rank, meta.name(pod), text.decode(errors="replace"))

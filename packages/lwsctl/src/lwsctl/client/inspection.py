@@ -1,0 +1,138 @@
+"""The reading and running parts of the client: why a place is not ready, what happened there, and commands in a rank.
+
+A place is a text, as in the commands: `web`, `web/0` (a group) or `web/0/2` (a rank).
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, TypeAlias
+
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Query
+from kuberuntime.errors import ConnectionFailedError, NotFoundError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from lwsctl.diagnosis.finding import Diagnosis
+from lwsctl.diagnosis.observed import Commands
+from lwsctl.observation import selectedpods
+from lwsctl.views import selection as selections
+from lwsctl.views.groups import view
+from lwsctl.views.podcontainers import default_container
+from lwsctl.views.selection import Filter, Selection
+
+if TYPE_CHECKING:
+    from kuberuntime.client.channels import Channels
+
+OpenChannels: TypeAlias = Callable[[str, Query, str], AbstractAsyncContextManager["Channels"]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One event: its last time, how often it happened, and the group and rank that it is about, if any."""
+
+    time: datetime
+    reason: str
+    message: str
+    object: str
+    count: int = 1
+    is_warning: bool = False
+    group: int | str | None = None
+    rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CommandResult:
+    """The end of a command in a rank; the exit code 0 is success."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+def selected(place: str) -> Selection:
+    """Read a place; raise ValueError if it names none."""
+    selection = selections.read(place)
+    if selection is None:
+        raise ValueError(f"{place!r} is not a rank: use NAME, NAME/GROUP or NAME/GROUP/RANK, such as web/0/2")
+    return selection
+
+
+async def explain(client: Client, namespace: str, place: str) -> Diagnosis:
+    """Return the root cause for a place, from the same evidence as `lws explain`."""
+    from lwsctl.observation import diagnosing, evidence
+    from lwsctl.observation.lists import Lists
+
+    selection = selected(place)
+    lws = await client.get(LEADERWORKERSETS, ObjectKey(namespace, selection.name))
+    whole = view(lws, await selectedpods.read(client, namespace, Filter(Selection(selection.name))))
+    if selection.group is not None and not any(map(selection.covers, whole.pods)):
+        raise _without_pod(selection)
+    diagnosis = await diagnosing.diagnose_one(Lists(client), whole, selection, Commands())
+    return await evidence.judged(client, diagnosis)
+
+
+async def events(client: Client, namespace: str, place: str) -> list[Event]:
+    """Return the events of a place, the newest last, including those of deleted pods."""
+    from lwsctl.observation import eventlog
+
+    selection = selected(place)
+    lws = await client.get(LEADERWORKERSETS, ObjectKey(namespace, selection.name))
+    pods = await selectedpods.read(client, namespace, Filter(Selection(selection.name)))
+    happened = await eventlog.read(client, lws, pods, selection)
+    return [
+        Event(
+            time=event.last,
+            reason=event.reason,
+            message=event.message,
+            object=event.object,
+            count=event.count,
+            is_warning=event.is_warning,
+            group=event.place[0],
+            rank=event.place[1],
+        )
+        for event in happened
+    ]
+
+
+async def pod_at(client: Client, namespace: str, place: str) -> JSONObject:
+    """Return the pod of a rank; without a rank the leader, without a group the first group."""
+    selection = selected(place)
+    await client.get(LEADERWORKERSETS, ObjectKey(namespace, selection.name))
+    leader_or_rank = Selection(selection.name, selection.group, selection.rank or 0)
+    pods = await selectedpods.read(client, namespace, Filter(leader_or_rank))
+    if not pods:
+        raise _without_pod(selection)
+    return pods[0]
+
+
+async def execute(
+    channels_of: OpenChannels, pod: JSONObject, command: Sequence[str], *, container: str | None, stdin: bytes
+) -> CommandResult:
+    """Run a command in a container of a pod until it ends, and return its output."""
+    from kuberuntime.client import channels
+
+    query = [("container", container or default_container(pod)), ("stdout", "true"), ("stderr", "true")]
+    query += [("stdin", "true")] if stdin else []
+    query += [("command", word) for word in command]
+    outputs = {channels.STDOUT: bytearray(), channels.STDERR: bytearray()}
+    path = PODS.path(meta.namespace(pod), meta.name(pod), "exec")
+    async with channels_of(path, tuple(query), channels.EXEC_PROTOCOL) as streams:
+        if stdin:
+            await streams.send(channels.STDIN, stdin)
+            await streams.close_stream(channels.STDIN)
+        while piece := await streams.receive():
+            channel, data = piece
+            if channel == channels.STATUS:
+                texts = (text.decode(errors="replace") for text in outputs.values())
+                return CommandResult(channels.exit_code(data), *texts)
+            if channel in outputs:
+                outputs[channel] += data
+    raise ConnectionFailedError(f"{meta.name(pod)}: the connection was closed before the command exited")
+
+
+def _without_pod(selection: Selection) -> NotFoundError:
+    return NotFoundError({"code": 404, "reason": "NotFound", "message": f"{selection} has no pod"})

@@ -1,0 +1,210 @@
+"""The synchronous client: the asynchronous client, run by an event loop in a separate thread."""
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Coroutine, Generator, Iterator, Sequence
+from types import TracebackType
+from typing import Any, Literal, Self, TypeVar, overload
+
+from kuberuntime.objects.meta import JSONObject
+from lwsctl.client.asyncclient import ALL_LINES, AsyncClient, LogLine, LogOptions
+from lwsctl.client.inspection import CommandResult, Event
+from lwsctl.client.manifest import Manifest
+from lwsctl.diagnosis.finding import Diagnosis
+from lwsctl.views.groups import View
+
+T = TypeVar("T")
+
+
+class Client:
+    """LeaderWorkerSets of one namespace, for programs without an event loop.
+
+    The connection is opened by the first call, or by `with`. `close`, or the end of `with`, closes it.
+
+    Without arguments it uses the cluster that kubectl would use: by $KUBECONFIG, ~/.kube/config, or from within a pod.
+    """
+
+    def __init__(self, *, kubeconfig: str = "", context: str = "", namespace: str = "") -> None:
+        self._inner = AsyncClient(kubeconfig=kubeconfig, context=context, namespace=namespace)
+        self._is_closed = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        self._is_closed = False
+        self._open()
+        return self
+
+    def _open(self) -> asyncio.AbstractEventLoop:
+        """Return the event loop of the client; start it at the first call."""
+        if self._is_closed:
+            raise RuntimeError("the client is closed: create a new client, or enter it again")
+        if self._loop is not None:
+            return self._loop
+        loop = asyncio.new_event_loop()
+        self._loop = loop
+        self._thread = threading.Thread(target=loop.run_forever, name="leaderworkerset-client", daemon=True)
+        self._thread.start()
+        try:
+            self._run(self._inner.__aenter__())
+        except BaseException:
+            self._stop()
+            raise
+        return loop
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection; later calls need another client."""
+        is_open, self._is_closed = self._loop is not None, True
+        if not is_open:
+            return
+        try:
+            self._run(_end_others())
+            self._run(self._inner.__aexit__(None, None, None))
+        finally:
+            self._stop()
+
+    def apply(self, manifest: Manifest | JSONObject, *, force: bool = False) -> JSONObject:
+        """Apply a LeaderWorkerSet server-side, and return the stored object; `force` takes over fields of others.
+
+        The fields of `scale` and of the commands `lws scale` and `lws rollout` are always taken over, as by `lws
+        apply`.
+        """
+        return self._run(self._inner.apply(manifest, force=force))
+
+    def get(self, name: str) -> View:
+        """Return a LeaderWorkerSet with its groups and ranks, and the reasons of unready ones."""
+        return self._run(self._inner.get(name))
+
+    def names(self) -> list[str]:
+        """Return the names of the LeaderWorkerSets of the namespace."""
+        return self._run(self._inner.names())
+
+    @overload
+    def wait(  # type: ignore[overload-overlap]  # "delete" is a text, too
+        self, name: str, condition: Literal["delete"], *, timeout: float | None = 120.0
+    ) -> None: ...
+    @overload
+    def wait(self, name: str, condition: str = "ready", *, timeout: float | None = 120.0) -> View: ...
+    def wait(self, name: str, condition: str = "ready", *, timeout: float | None = 120.0) -> View | None:
+        """Wait for a condition of `lws wait --for`, as `ready`, `done`, `failed`, `delete` or `replicas=N`.
+
+        After a failure, `ready` must last for ten seconds, and longer than the failed run: `condition=Available` need not.
+
+        Returns the view then, None for `delete`.
+
+        Raises `WaitTimeoutError`, whose text says what was missing, and `NotFoundError` if there is no such object to
+        wait for.
+        """
+        return self._run(self._inner.wait(name, condition, timeout=timeout))
+
+    def watch(self, name: str) -> Iterator[View]:
+        """Yield the view now and after every change, until the LeaderWorkerSet is deleted."""
+        return self._each(self._inner.watch(name))
+
+    def logs(self, name: str, options: LogOptions = ALL_LINES, *, follow: bool = False) -> Iterator[LogLine]:
+        """Yield the lines of the selected ranks, rank by rank; with `follow`, new lines until the set is deleted."""
+        return self._each(self._inner.logs(name, options, follow=follow))
+
+    def explain(self, place: str) -> Diagnosis:
+        """Return why `web`, its group `web/0` or its rank `web/0/2` is not ready: one cause, evidence, the next steps.
+
+        `print` shows all of it. A place that is as desired has the verdict `healthy` or `complete`.
+        """
+        return self._run(self._inner.explain(place))
+
+    def events(self, place: str) -> list[Event]:
+        """Return the events of a LeaderWorkerSet, a group or a rank, the newest last, also those of deleted pods."""
+        return self._run(self._inner.events(place))
+
+    def exec(
+        self, place: str, command: Sequence[str], *, container: str | None = None, stdin: bytes = b""
+    ) -> CommandResult:
+        """Run a command in a rank (without a rank: the leader; without a group: the first) until it ends.
+
+        Returns its exit code and output. Raises `KubeError` if it cannot be started.
+        """
+        return self._run(self._inner.exec(place, command, container=container, stdin=stdin))
+
+    def scale(self, name: str, groups: int) -> None:
+        """Set the number of groups."""
+        self._run(self._inner.scale(name, groups))
+
+    def delete(self, name: str, *, timeout: float | None = 120.0) -> None:
+        """Delete a LeaderWorkerSet and wait until it is deleted; a missing one is not an error.
+
+        A timeout of 0 does not wait.
+        """
+        self._run(self._inner.delete(name, timeout=timeout))
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        try:
+            loop = self._loop or self._open()
+        except BaseException:
+            work.close()
+            raise
+        future = asyncio.run_coroutine_threadsafe(work, loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()  # as after Ctrl-C
+            raise
+
+    def _each(self, items: AsyncGenerator[T, None]) -> Generator[T, None, None]:
+        """Pass on the items of an asynchronous iterator; one task of the loop runs it from start to end.
+
+        Its tasks and time limits belong to the task that entered them, so separate tasks for each item cannot run it.
+        """
+        turns: asyncio.Queue[bool] = asyncio.Queue()
+        results: asyncio.Queue[tuple[T] | None] = asyncio.Queue()
+
+        async def pump() -> None:
+            try:
+                while await turns.get():
+                    try:
+                        results.put_nowait((await anext(items),))
+                    except StopAsyncIteration:
+                        return
+            finally:
+                results.put_nowait(None)
+                await items.aclose()
+
+        async def begin() -> asyncio.Task[None]:
+            return asyncio.create_task(pump())
+
+        async def following_item() -> tuple[T] | None:
+            turns.put_nowait(True)
+            return await results.get()
+
+        async def finish(task: asyncio.Task[None]) -> None:
+            task.cancel()
+            await asyncio.wait([task])
+
+        task = self._run(begin())
+        try:
+            while (item := self._run(following_item())) is not None:
+                yield item[0]
+        finally:
+            if not task.done():
+                self._run(finish(task))
+            if not task.cancelled():
+                task.result()
+
+    def _stop(self) -> None:
+        loop, self._loop = self._loop, None
+        if loop is not None and self._thread is not None:
+            loop.call_soon_threadsafe(loop.stop)
+            self._thread.join()
+            loop.close()
+
+
+async def _end_others() -> None:
+    """Cancel the tasks of iterators that are still open, and wait until they have ended."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)

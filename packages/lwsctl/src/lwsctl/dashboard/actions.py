@@ -1,0 +1,87 @@
+"""Actions: which commands a page may run. Each is the command that a person would type, word by word. Pure.
+
+The server runs `lws` with exactly these words, first with `--dry-run`, whose output is shown, then without it. An
+action does what the command does, with the rights of the same user. Pages cannot request anything else.
+"""
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Final, Protocol
+
+from kuberuntime.objects import decimals
+from leaderworkerset.api.groupname import name_of
+from lwsctl.dashboard.address import NAME
+
+MOST_GROUPS: Final = 100_000
+
+
+class ActionError(ValueError):
+    """Raised for an action that is not offered; the text names the error."""
+
+
+class Verb(StrEnum):
+    """The verbs of actions."""
+
+    SCALE = "scale"
+    RESTART = "restart"
+    RESTART_GROUP = "restart-group"
+    RECOVER_GROUP = "recover-group"
+    UNDO = "undo"
+    PAUSE = "pause"
+    RESUME = "resume"
+    SCALE_ROLE = "scale-role"
+
+
+class Runner(Protocol):
+    """Runs `lws` with words, on the cluster that the dashboard shows; returns whether it exited with code 0, and its output."""
+
+    async def __call__(self, words: Sequence[str]) -> tuple[bool, str]:
+        """Run the command to its end."""
+
+
+def words(action: Mapping[str, object]) -> list[str]:
+    """Return the words after `lws` of an action; raise `ActionError`.
+
+    >>> words({"verb": "scale", "namespace": "prod", "name": "web", "groups": "3"})
+    ['-n', 'prod', 'scale', 'web', '--replicas', '3']
+    """
+    namespace, name = _name(action, "namespace"), _name(action, "name")
+    try:
+        verb = Verb(str(action.get("verb")))
+    except ValueError as error:
+        raise ActionError(f"verb: Unsupported value: {action.get('verb')!r}: use one of {', '.join(Verb)}") from error
+    place = ("-n", namespace)
+    match verb:
+        case Verb.SCALE:
+            return [*place, "scale", name, "--replicas", str(_groups(action))]
+        case Verb.RESTART:
+            return [*place, "restart", name]
+        case Verb.RESTART_GROUP:
+            return [*place, "restart", f"{name}/{_group(action)}"]
+        case Verb.RECOVER_GROUP:
+            return [*place, "recover", f"{name}/{_group(action)}"]
+        case Verb.UNDO | Verb.PAUSE | Verb.RESUME:
+            return [*place, "rollout", verb.value, name]
+        case Verb.SCALE_ROLE:
+            return [*place, "scale", name, "--role", _name(action, "role"), "--replicas", str(_groups(action))]
+
+
+def _name(action: Mapping[str, object], key: str) -> str:
+    name = action.get(key)
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise ActionError(f"{key}: Invalid value: {name!r}: name an object of the page")
+    return name
+
+
+def _groups(action: Mapping[str, object]) -> int:
+    number = decimals.natural(str(action.get("groups")))
+    if number is None or number > MOST_GROUPS:
+        raise ActionError(f"groups: Invalid value: {action.get('groups')!r}: write a number up to {MOST_GROUPS}")
+    return number
+
+
+def _group(action: Mapping[str, object]) -> str:
+    group = str(action.get("group"))
+    if name_of(group) is None:
+        raise ActionError(f"group: Invalid value: {group!r}: name a group of the set")
+    return group

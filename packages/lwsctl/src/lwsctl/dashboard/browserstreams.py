@@ -1,0 +1,156 @@
+"""The stream of a browser: changes of its pages and lines of logs over one connection, however many pages are open.
+
+A browser opens few connections to a server, so a connection for each page would block further pages. It opens a stream, reads
+the number of the stream, and then adds and removes topics: pages, and logs. Each event names the topic that it belongs to.
+"""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeAlias
+
+import structlog
+
+from kuberuntime import randomness, timeouts
+from lwsctl.dashboard.channel import Channel
+
+MOST_STREAMS: Final = 48
+"""The maximum of streams that are open at once: one for each browser."""
+
+MOST_OF_USER: Final = 12
+"""The maximum of streams of one user of a shared dashboard."""
+
+MOST_TOPICS: Final = 40
+"""The maximum of pages and logs that all browsers of one user follow."""
+
+PATIENCE: Final = 30.0
+"""The maximum seconds for a browser to read an event."""
+
+BETWEEN_BEATS: Final = 5.0
+"""Seconds between two signs of life, which show pages that the server works."""
+
+BEAT: Final = b"event: beat\ndata: 1\n\n"
+"""An event rather than a comment, so that pages know when the server last answered."""
+
+KEY: Final = re.compile(r"[0-9]{1,9}(-[0-9]{1,9})?")
+"""The keys of topics, which browsers choose."""
+
+Write: TypeAlias = Callable[[bytes], Awaitable[None]]
+Topic: TypeAlias = Callable[[Write], Awaitable[None]]
+"""Writes events until it ends; the browser named it with a key."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class BrowserStream:
+    """The open stream of one browser; only its user may change it."""
+
+    def __init__(self, user: str, write: Write, tasks: asyncio.TaskGroup) -> None:
+        self.user = user
+        self.ident = randomness.uid()
+        self.task = asyncio.current_task()
+        self.topics: dict[str, asyncio.Task[None]] = {}
+        self._plain, self._tasks = write, tasks
+        self._turn = asyncio.Lock()
+        self._is_broken = False
+
+    async def write(self, data: bytes) -> None:
+        """Write one event, after all earlier events."""
+        async with self._turn:
+            try:
+                async with timeouts.within(PATIENCE):
+                    await self._plain(data)
+            except BaseException:
+                self._is_broken = True
+                raise
+
+    def add(self, key: str, topic: Topic) -> None:
+        """Follow a topic, in place of the last one with this key."""
+        self.remove(key)
+        task = self._tasks.create_task(self._follow(key, topic))
+        self.topics[key] = task
+
+    def remove(self, key: str) -> None:
+        """Stop to follow a topic."""
+        if (task := self.topics.pop(key, None)) is not None:
+            task.cancel()
+
+    async def _follow(self, key: str, topic: Topic) -> None:
+        mark = b"data: %s\n" % key.encode()
+        try:
+            await topic(lambda event: self.write(mark + event))
+        except Exception as error:  # the topics of other pages continue
+            if self._is_broken:
+                raise
+            log.warning("a topic of a page ended", topic=key, error=repr(error), exc_info=error)
+        await self.write(b"event: end\n%sdata: \n\n" % mark)
+
+
+class BrowserStreams:
+    """The open streams of one server."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, BrowserStream] = {}
+
+    def exceeded(self, user: str, *, is_shared: bool) -> int:
+        """Return the limit that a further stream would exceed: of all, or of the user of a shared dashboard; 0 if none."""
+        own = sum(stream.user == user for stream in self._open.values())
+        if is_shared and own >= MOST_OF_USER:
+            return MOST_OF_USER
+        return MOST_STREAMS if len(self._open) >= MOST_STREAMS else 0
+
+    def is_full(self, user: str) -> bool:
+        """Return whether a further topic of a user would exceed the limit."""
+        return sum(len(stream.topics) for stream in self._open.values() if stream.user == user) >= MOST_TOPICS
+
+    def find(self, ident: str, user: str) -> BrowserStream | None:
+        """Return an open stream of this user."""
+        stream = self._open.get(ident)
+        return stream if stream is not None and stream.user == user else None
+
+    async def serve(
+        self, user: str, write: Write, first: tuple[str, Topic] | None, admits: Callable[[], Awaitable[bool]]
+    ) -> None:
+        """Serve a stream until its user is no longer admitted; errors of `write` are raised in a group."""
+        async with asyncio.TaskGroup() as tasks:
+            stream = BrowserStream(user, write, tasks)
+            self._open[stream.ident] = stream
+            try:
+                await stream.write(b"event: opened\ndata: %s\n\n" % stream.ident.encode())
+                if first is not None:
+                    stream.add(*first)
+                while await admits():
+                    await asyncio.sleep(BETWEEN_BEATS)
+                    await stream.write(BEAT)
+            finally:
+                del self._open[stream.ident]
+                for key in list(stream.topics):
+                    stream.remove(key)
+
+    def leave(self) -> None:
+        """Cancel all streams, as they do not end by themselves."""
+        for stream in self._open.values():
+            if stream.task is not None:
+                stream.task.cancel()
+
+
+async def changes(channel: Channel, last: str, write: Write) -> None:
+    """Write the changes of a page since a state."""
+    while True:
+        newest = channel.ident
+        for data in channel.after(last):
+            await write(data)
+        last = newest
+        if channel.ident == last:  # else it changed while the browser was reading
+            await channel.changed()
+
+
+def lines_to(write: Write) -> Write:
+    """Return a function that writes lines of JSON as one event; an empty line is not sent."""
+
+    async def send(data: bytes) -> None:
+        entries = data.splitlines()
+        if any(entries):
+            await write(b"event: lines\n%s\n" % b"".join(b"data: %s\n" % entry for entry in entries))
+
+    return send

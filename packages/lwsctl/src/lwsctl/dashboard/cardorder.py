@@ -1,0 +1,73 @@
+"""The order of the sets: problems first, by the time of their first failure, rearranged at most every ten seconds. Pure.
+
+In: the last order and the current sets. Out: the next order. A person who reads a line finds it in the same place.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from enum import IntEnum
+from typing import Final, TypeAlias
+
+from msgspec import Struct, field
+
+from lwsctl.diagnosis.finding import Diagnosis
+from lwsctl.views.health.verdict import AS_DESIRED, CALM, Verdict
+
+BETWEEN: Final = timedelta(seconds=10)
+"""The minimum time between two changes of the order."""
+
+Place: TypeAlias = tuple[str, str, str]
+"""The kind, namespace and name of a set."""
+
+LAST: Final = datetime.max.replace(tzinfo=UTC)
+
+
+class Tier(IntEnum):
+    """The parts of the first page, in order."""
+
+    PROBLEMS = 0
+    PROGRESSING = 1
+    HEALTHY = 2
+    COMPLETE = 3
+
+
+class CardOrder(Struct, frozen=True):
+    """The places and tiers in order, since when each set has had a problem, and when the order changed last."""
+
+    places: Mapping[Place, tuple[int, Tier]] = field(default_factory=dict)
+    since: Mapping[Place, datetime] = field(default_factory=dict)
+    changed: datetime | None = None
+
+    def may_change(self, now: datetime) -> bool:
+        """Return whether the order is old enough to change."""
+        return self.changed is None or now - self.changed >= BETWEEN
+
+    def key(self, place: Place, diagnosis: Diagnosis) -> tuple[int, int, datetime, Place]:
+        """Return the key to sort a set by; a set that is not in the order yet follows the others."""
+        at, tier = self._at(place, diagnosis)
+        return at, tier, self.since.get(place) or diagnosis.since or LAST, place
+
+    def tier(self, place: Place, diagnosis: Diagnosis) -> Tier:
+        """Return the part of the page that shows a set; it changes with the order."""
+        return self._at(place, diagnosis)[1]
+
+    def _at(self, place: Place, diagnosis: Diagnosis) -> tuple[int, Tier]:
+        return self.places.get(place) or (len(self.places), tier_of(diagnosis))
+
+
+def tier_of(diagnosis: Diagnosis) -> Tier:
+    """Return the part of the page to which a verdict belongs."""
+    if diagnosis.verdict in AS_DESIRED:
+        return Tier.COMPLETE if diagnosis.verdict is Verdict.COMPLETE else Tier.HEALTHY
+    return Tier.PROGRESSING if diagnosis.verdict in CALM else Tier.PROBLEMS
+
+
+def arrange(last: CardOrder, sets: Iterable[tuple[Place, Diagnosis]], now: datetime) -> CardOrder:
+    """Return the order by the first failure; a problem that continues keeps the time at which it was first seen."""
+    known = dict(sets)
+    problems = {place: diagnosis for place, diagnosis in known.items() if tier_of(diagnosis) is Tier.PROBLEMS}
+    since = {place: min(last.since.get(place, now), diagnosis.since or now) for place, diagnosis in problems.items()}
+    fresh = CardOrder(since=since)
+    ranking = sorted(known, key=lambda place: fresh.key(place, known[place]))
+    places = {place: (at, tier_of(known[place])) for at, place in enumerate(ranking)}
+    return CardOrder(places, since, now)

@@ -1,0 +1,77 @@
+"""The changes of one page: its newest state and the last differences, for all browsers that show it.
+
+Each difference has a number, and is a frame of the stream. A browser that reconnects sends the number of its last frame,
+and gets the later frames. If they are not kept any more, or if the server is another one, it gets the whole state.
+"""
+
+import asyncio
+from collections import deque
+from typing import Final
+
+import msgspec
+
+from kuberuntime.objects import decimals
+from kuberuntime.objects.meta import JSONObject
+from lwsctl.dashboard.pieces import Rendering, difference, whole
+
+KEPT_FRAMES: Final = 256
+KEPT_BYTES: Final = 2**20
+"""The bounds of the frames that are kept of one page for browsers that reconnect."""
+
+
+class Frame(msgspec.Struct, frozen=True):
+    """One event of the stream: the number of the state that it leads to, and its bytes."""
+
+    number: int
+    data: bytes
+
+
+class Channel:
+    """The states of one page; `epoch` is unique for each channel of each server."""
+
+    def __init__(self, epoch: str) -> None:
+        self._epoch = epoch
+        self.shown: Rendering = {}
+        self.number = 0
+        self._frames: deque[Frame] = deque()
+        self._bytes = 0
+        self._changed = asyncio.Event()
+
+    @property
+    def ident(self) -> str:
+        """Return the number of the newest state, as streams name it."""
+        return f"{self._epoch}.{self.number}"
+
+    def show(self, rendering: Rendering) -> None:
+        """Replace the state; notify all streams of the difference, if there is one."""
+        change = difference(self.shown, rendering) if self.shown else None  # nobody has seen the state before the first
+        self.shown = rendering
+        if change is None:
+            return
+        self.number += 1
+        self._keep(Frame(self.number, self._event("difference", change)))
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def changed(self) -> None:
+        """Wait for the next state."""
+        await self._changed.wait()
+
+    def after(self, ident: str) -> list[bytes]:
+        """Return the events that lead from the state with this number to the newest one."""
+        epoch, _, text = ident.rpartition(".")
+        number = decimals.natural(text)
+        oldest = self._frames[0].number if self._frames else self.number + 1
+        if epoch != self._epoch or number is None or not oldest - 1 <= number <= self.number:
+            return [self._event("whole", whole(self.shown))]
+        return [frame.data for frame in self._frames if frame.number > number]
+
+    def _keep(self, frame: Frame) -> None:
+        self._frames.append(frame)
+        self._bytes += len(frame.data)
+        while len(self._frames) > KEPT_FRAMES or self._bytes > KEPT_BYTES:
+            self._bytes -= len(self._frames.popleft().data)
+
+    def _event(self, name: str, content: JSONObject) -> bytes:
+        data = msgspec.json.encode(content)  # JSON has no line breaks, which would end the event
+        return b"id: %s\nevent: %s\ndata: %s\n\n" % (self.ident.encode(), name.encode(), data)

@@ -1,0 +1,93 @@
+"""The first error of several ranks: the rank that failed first, and its line.
+
+In: the last lines of each rank with their times. Out: the earliest line that explains an error. Commands
+and records choose such lines with the same function (`errorlines.telling`). Lines are ordered by the clocks of the nodes.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+
+from kuberuntime import timeouts
+from kuberuntime.client.client import Client
+from kuberuntime.errors import KubeError
+from kuberuntime.objects import errorchains, errorlines
+from kuberuntime.objects.foreigntext import clean
+from lwsctl.dashboard.logstream import LONGEST_LINE, RankChoice
+from lwsctl.observation import podsecrets
+from lwsctl.observation.logfollowing import comparable
+from lwsctl.observation.podlogs import PodLogOptions, read
+from lwsctl.views import reasons
+from lwsctl.views.groups import Rank, View
+
+MOST_RANKS: Final = 64
+"""The maximum of ranks whose logs are read; ranks with a problem come first."""
+
+PATIENCE: Final = 5.0
+
+Lines: TypeAlias = Sequence[bytes]
+"""Lines of a log, each after its time."""
+
+
+class FirstError(Struct, frozen=True):
+    """A line that names an error, its rank and its time. `read` is the number of ranks that were searched."""
+
+    rank: str
+    time: str
+    text: str
+    read: int
+
+
+def first_of(logs: Mapping[str, Lines]) -> FirstError | None:
+    """Return the earliest error; errors that follow from the end of another rank come last. None without an error.
+
+    >>> first_of({"0/0": [b"2026-01-01T00:00:02Z lost connection to rank 1"], "0/1": [b"2026-01-01T00:00:01Z KeyError: 1"]}).rank
+    '0/1'
+    """
+    errors = []
+    for place, lines in logs.items():
+        parts = [line.partition(b" ") for line in lines]
+        texts = [clean(text[:LONGEST_LINE].decode(errors="replace")) for _, _, text in parts]
+        error_line = errorlines.telling(texts)
+        at = next((at for at in reversed(range(len(texts))) if texts[at].strip() == error_line.line), None)
+        if error_line.certain and at is not None:
+            stamp = parts[at][0]
+            order = (errorchains.is_of_peer(error_line.line), comparable(stamp))
+            errors.append((order, FirstError(place, stamp.decode(errors="replace"), error_line.line, len(logs))))
+    return min(errors, key=lambda pair: pair[0])[1] if errors else None
+
+
+async def find(client: Client, ranks: Sequence[Rank]) -> FirstError | None:
+    """Read the logs of ranks concurrently, and return the first error, masked."""
+    urgent_ranks = sorted(ranks, key=lambda rank: not (rank.deaths or reasons.is_problem(rank)))[:MOST_RANKS]
+    async with asyncio.TaskGroup() as tasks:
+        readers = {rank.place: tasks.create_task(_lines(client, rank)) for rank in urgent_ranks}
+    first = first_of({place: reader.result() for place, reader in readers.items()})
+    if first is None:
+        return None
+    failed = [rank.object for rank in urgent_ranks if rank.object is not None and rank.place == first.rank]
+    mask = await podsecrets.mask_for(client, failed)
+    return FirstError(first.rank, first.time, mask.text(first.text), first.read)
+
+
+def searched(view: View, choice: RankChoice) -> list[Rank]:
+    """Return the ranks to search: the chosen ranks, or all; if groups have a problem, those of these groups."""
+    if choice.choices:
+        return [rank for group in view.groups for rank in group.ranks if choice.covers(rank)]
+    ill = [group for group in view.groups if reasons.telling(group.ranks) or any(rank.deaths for rank in group.ranks)]
+    return [rank for group in ill or view.groups for rank in group.ranks]
+
+
+async def _lines(client: Client, rank: Rank) -> list[bytes]:
+    if rank.object is None:
+        return []
+    options = PodLogOptions(
+        tail=errorlines.JUDGED, timestamps=True, previous=rank.restarts > 0 and rank.state == "Running"
+    )
+    try:
+        async with timeouts.within(PATIENCE):
+            return [line async for line in read(client, rank.object, options)]
+    except (KubeError, TimeoutError):
+        return []

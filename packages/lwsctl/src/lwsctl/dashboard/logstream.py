@@ -1,0 +1,180 @@
+"""The logs of several ranks as JSON lines: rank, time, text, and whether the line names an error.
+
+Past lines come first, then new ones while the page is open, also after restarts and broken connections. A browser that
+reads slowly delays its own stream only, and at most `WAITING` lines wait for it. Pages show lines as text only,
+without colors of terminals, and of a progress bar only the last state.
+"""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import Final
+
+import msgspec
+
+from kuberuntime import timeouts
+from kuberuntime.cache.informer import Informer
+from kuberuntime.errors import KubeError
+from kuberuntime.objects import errorlines, foreigntext, meta
+from kuberuntime.objects.errorlines import Strength
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from leaderworkerset.api import labels
+from leaderworkerset.api.groupname import place_of
+from lwsctl.dashboard.livemodel import LiveModel
+from lwsctl.observation.logfollowing import LogFollower, Streams
+from lwsctl.observation.podlogs import PodLogOptions
+from lwsctl.views import reasons
+from lwsctl.views.groups import Rank, rank_of
+
+MOST_STREAMS: Final = 64
+"""The maximum of ranks whose logs one page follows."""
+
+TAIL: Final = 500
+MOST_TAIL: Final = 8000
+"""The number of past lines of each rank, and the maximum that a page may ask for."""
+
+FAILED: Final = "failed"
+"""The choice of all ranks that have a problem or restarted."""
+
+CHOICE: Final = re.compile(r"(\*|[0-9a-f]{1,40})/(\*|[0-9]{1,9})")
+
+WAITING: Final = 2000
+BETWEEN_SIGNS: Final = 5.0
+"""Seconds without a line after which an empty line is sent, which shows whether the connection is still open."""
+
+LONGEST_LINE: Final = 16_384
+"""The maximum of bytes that are shown of a line; programs also print binary data."""
+
+
+class RankChoice(msgspec.Struct, frozen=True):
+    """The chosen ranks: `GROUP/RANK`, `GROUP/*`, `*/RANK` or `failed`; without a choice every leader."""
+
+    choices: frozenset[str] = frozenset()
+
+    def covers(self, rank: Rank) -> bool:
+        """Return whether a rank is chosen.
+
+        >>> ranks = [Rank(group=group, index=index, pod="", state="Running") for group in (0, 1) for index in (0, 1)]
+        >>> [rank.place for rank in ranks if RankChoice(frozenset({"1/*"})).covers(rank)]
+        ['1/0', '1/1']
+        """
+        group, index = str(rank.group), str(rank.index)
+        if FAILED in self.choices and (rank.restarts or reasons.is_problem(rank)):
+            return True
+        return not self.choices.isdisjoint({f"{group}/{index}", f"{group}/*", f"*/{index}", "*/*"})
+
+
+LEADERS: Final = RankChoice(frozenset({"*/0"}))
+
+
+def parse(texts: Sequence[str]) -> RankChoice | None:
+    """Read choices of ranks; None if one of them names no rank, or there are too many."""
+    are_valid = all(text == FAILED or CHOICE.fullmatch(text) for text in texts)
+    return RankChoice(frozenset(texts)) if are_valid and len(texts) <= MOST_STREAMS else None
+
+
+class LogRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """The ranks of a set, and the number of past lines of each."""
+
+    key: ObjectKey
+    ranks: RankChoice = LEADERS
+    tail: int = TAIL
+
+    def covers(self, pod: JSONObject) -> bool:
+        """Return whether a pod is chosen."""
+        if place_of(pod) is None or meta.namespace(pod) != self.key.namespace:
+            return False
+        return meta.labels(pod).get(labels.NAME) == self.key.name and self.ranks.covers(rank_of(pod))
+
+
+class SharedPods(msgspec.Struct, frozen=True):
+    """The pods of the shared model, for following logs; `object` is None after the set was deleted."""
+
+    model: LiveModel
+    key: ObjectKey
+
+    @property
+    def pods(self) -> Informer:
+        """Return the informer of all pods."""
+        return self.model.everything.pods
+
+    @property
+    def object(self) -> JSONObject | None:
+        """Return the set."""
+        return self.model.everything.sets.store.get(self.key)
+
+
+class LineQueue:
+    """Collects lines until the browser reads them; lines beyond the maximum are dropped and counted."""
+
+    def __init__(self) -> None:
+        self._lines: asyncio.Queue[bytes] = asyncio.Queue(WAITING)
+        self._dropped = 0
+
+    def line(self, pod: JSONObject, line: bytes) -> None:
+        """Add one line with its time."""
+        stamp, _, text = line.partition(b" ")
+        place = place_of(pod) or ("?", "?")
+        content = foreigntext.clean(text[:LONGEST_LINE].decode(errors="replace"))
+        entry: JSONObject = {
+            "rank": f"{place[0]}/{place[1]}",
+            "time": stamp.decode(errors="replace"),
+            "text": content,
+        }
+        self._put(entry | ({"error": True} if errorlines.strength(content) is Strength.ERROR else {}))
+
+    def note(self, text: str) -> None:
+        """Add a sentence about the stream itself."""
+        self._put({"note": text})
+
+    @property
+    def has_some(self) -> bool:
+        """Return whether lines wait."""
+        return not self._lines.empty()
+
+    async def take(self, seconds: float) -> bytes:
+        """Return the lines that wait; after this time without any, an empty line, which fails on a broken connection."""
+        lines = []
+        with suppress(TimeoutError):
+            async with timeouts.within(seconds):
+                lines.append(await self._lines.get())
+        while not self._lines.empty():
+            lines.append(self._lines.get_nowait())
+        if self._dropped:
+            note = {"note": f"{self._dropped} lines were left out: they came faster than they could be shown"}
+            lines.append(msgspec.json.encode(note))
+            self._dropped = 0
+        return b"".join(line + b"\n" for line in lines) or b"\n"
+
+    def _put(self, content: JSONObject) -> None:
+        try:
+            self._lines.put_nowait(msgspec.json.encode(content))
+        except asyncio.QueueFull:
+            self._dropped += 1
+
+
+async def send(model: LiveModel, request: LogRequest, write: Callable[[bytes], Awaitable[None]]) -> None:
+    """Write lines until the set is deleted; errors of `write` are raised."""
+    lines = LineQueue()
+    async with asyncio.TaskGroup() as tasks:
+        reading = tasks.create_task(_follow(model, request, lines))
+        try:
+            while not reading.done() or lines.has_some:
+                await write(await lines.take(BETWEEN_SIGNS))
+        finally:
+            reading.cancel()
+
+
+async def _follow(model: LiveModel, request: LogRequest, lines: LineQueue) -> None:
+    options = PodLogOptions(tail=request.tail, timestamps=True)
+    streams = Streams(
+        MOST_STREAMS,
+        lambda: lines.note(f"more than {MOST_STREAMS} ranks: choose some of them"),
+        lambda _, error: lines.note(str(error)),
+    )
+    follower = LogFollower(model.client, request.covers, options, lines.line, streams)
+    try:
+        await follower.run(model, SharedPods(model, request.key))
+    except* KubeError as errors:
+        lines.note(str(errors.exceptions[0]))

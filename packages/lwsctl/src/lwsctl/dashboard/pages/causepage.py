@@ -1,0 +1,77 @@
+"""One cause of the catalogue: its meaning, the remedy, and the sets that have it now. Pure."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from lwsctl.dashboard.address import Address, PageKind
+from lwsctl.dashboard.markup import Safe, joined, tag
+from lwsctl.dashboard.pages import cells
+from lwsctl.dashboard.pages.page import Page, PageFacts
+from lwsctl.dashboard.picture import Picture, ToldSet
+from lwsctl.dashboard.pieces import Piece, Rendering, region
+from lwsctl.diagnosis.catalogue import BY_CODE
+from lwsctl.diagnosis.finding import PERSONS, Cause
+from lwsctl.views.wording import counted
+
+
+def frame(_: Address, rendering: Rendering) -> Safe:
+    """Return the page with its regions."""
+    table = cells.table(
+        "plain", ("Set", "Namespace", "What"), region("tbody", "rows", rendering), "Sets with this cause now"
+    )
+    return joined(region("header", "head", rendering), table)
+
+
+def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
+    """Return the pieces; for an unknown code a sentence that says so."""
+    cause = BY_CODE.get(address.episode)
+    return {
+        "trouble": cells.trouble(picture),
+        "head": [Piece("title", tag("div", _explained(address.episode, cause), id="title"))],
+        "rows": [_row(item) for item in _affected(picture, address.episode)],
+    }
+
+
+def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
+    """Yield the lines of the page as text."""
+    cause = BY_CODE.get(address.episode)
+    if cause is None:
+        yield f"{address.episode}: no such cause"
+        return
+    yield f"{cause.code} {cause.title}"
+    yield cause.meaning
+    yield f"{cause.remedy} Note: {PERSONS[cause.person]}." if cause.person else cause.remedy
+    yield f"{counted(len(_affected(picture, cause.code)), 'set')} with this cause now"
+
+
+def _explained(code: str, cause: Cause | None) -> list[Safe | None]:
+    if cause is None:
+        return [tag("h1", f"{code}: no such cause")]
+    return [
+        tag("h1", cells.sentence(cause.title), " ", tag("small", cause.code)),
+        tag("h3", "Meaning"),
+        tag("p", cells.sentence(cause.meaning)),
+        tag("h3", "Next steps"),
+        tag("p", cells.sentence(cause.remedy)),
+        tag("p", f"Note: {PERSONS[cause.person]}.") if cause.person else None,
+    ]
+
+
+def _affected(picture: Picture, code: str) -> list[ToldSet]:
+    items = map(picture.told, picture.views)
+    return [item for item in items if item.told.code == code]
+
+
+def _row(item: ToldSet) -> Piece:
+    view = item.view
+    title = cells.link(PageKind.SET, view.key, view.name)
+    return cells.row(
+        f"r/{view.namespace}/{view.name}",
+        title,
+        view.namespace,
+        cells.sentence(item.told.sentence, view.name),
+        find=view.name,
+    )
+
+
+PAGE: Final = Page(title=lambda address: address.episode or "Cause", frame=frame, render=render, text=text)

@@ -1,0 +1,274 @@
+"""The elements of several pages: the cell of a rank, meters of groups, causes, times, links. Pure."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Final
+
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.meta import ObjectKey
+from leaderworkerset.api.conditions import AVAILABLE, COMPLETE, UPDATE_IN_PROGRESS
+from lwsctl.dashboard.address import Address, PageKind
+from lwsctl.dashboard.markup import Attribute, Content, Safe, joined, tag
+from lwsctl.dashboard.picture import CellState, Picture, ToldSet, ToldWhole, of_group, of_rank, place_of
+from lwsctl.dashboard.pieces import Piece, Rendering
+from lwsctl.diagnosis.document import headline, state
+from lwsctl.diagnosis.finding import Diagnosis
+from lwsctl.views import changes, reasons
+from lwsctl.views.groups import Rank, View
+from lwsctl.views.health.verdict import AS_DESIRED, CALM, Verdict
+
+GLYPHS: Final[Mapping[CellState, str]] = {
+    CellState.READY: "●",
+    CellState.COMPLETED: "✓",
+    CellState.STARTING: "◐",
+    CellState.MISSING: "○",
+    CellState.ENDING: "◌",
+    CellState.PROBLEM: "✕",
+}
+"""The glyph of each condition, so that conditions do not differ in color only."""
+
+VERDICTS: Final[Mapping[Verdict, str]] = {
+    Verdict.STUCK: "✕",
+    Verdict.CRASHING: "✕",
+    Verdict.UNKNOWN: "?",
+    Verdict.UNREAD: "?",
+    Verdict.PROGRESSING: "◐",
+    Verdict.STARTING: "◐",
+    Verdict.HEALTHY: "●",
+    Verdict.COMPLETE: "✓",
+}
+"""The glyph of each verdict."""
+
+
+def cell(rank: Rank) -> Piece:
+    """Return the cell of a rank, with its place, state and reason as its name, which is also its tooltip.
+
+    A set may have 8,000 of them, so the style sheet contains what is the same in all: the glyphs, and the state ready.
+    """
+    state, key = of_rank(rank), f"c/{rank.place}"
+    words = "ready" if state is CellState.READY and not rank.restarts else changes.describe(rank)
+    class_name = None if state is CellState.READY else state.value
+    return Piece(key, tag("td", id=key, class_=class_name, title=f"{rank.place} {words}"))
+
+
+def failed_rank(view: View) -> str | None:
+    """Return the rank whose problem explains those of the others, which pages select when they are opened."""
+    rank = reasons.telling(rank for group in view.groups for rank in group.ranks if not rank.is_ready)
+    return None if rank is None or rank.object is None else rank.place
+
+
+def mark(rank: Rank, owner: str) -> Safe:
+    """Return the mark of a rank in a line of marks."""
+    state = of_rank(rank)
+    return tag("i", GLYPHS[state], class_=state.value, title=f"{owner} {rank.place} {changes.describe(rank)}")
+
+
+def part(key: str, name: str, /, *content: Content, **attributes: Attribute) -> Piece:
+    """Return an element that changes alone."""
+    return Piece(key, tag(name, *content, id=key, **attributes))
+
+
+def bar(done: int, total: int, label: str) -> Safe:
+    """Return a bar of progress."""
+    return _drawn([(CellState.READY, done)], total, aria_label=label, role="img")
+
+
+def meter(views: Iterable[View]) -> Safe:
+    """Return a bar of the groups of sets by condition; the text next to it has the numbers."""
+    own = list(views)
+    running = [view for view in own if not view.is_complete]
+    counts = Counter(of_group(group) for view in running for group in view.groups)
+    counts[CellState.READY] += counts.pop(CellState.COMPLETED, 0) + sum(
+        view.desired for view in own if view.is_complete
+    )
+    amounts = [(state, counts[state]) for state in (CellState.READY, CellState.STARTING, CellState.PROBLEM)]
+    return _drawn(amounts, sum(counts.values()) + sum(view.more for view in running), aria_hidden="true")
+
+
+def _drawn(amounts: Iterable[tuple[CellState, int]], total: int, **attributes: Attribute) -> Safe:
+    """Return amounts next to each other; an amount that is not zero is visible."""
+    rects, at = [], 0
+    for condition, amount in amounts:
+        width = min(max(round(100 * amount / max(total, 1)), 4 if amount else 0), 100 - at)
+        rects += [tag("rect", class_=condition.value, x=at, width=width, height=1)] if width else []
+        at += width
+    return tag("svg", rects, class_="meter", viewBox="0 0 100 1", preserveAspectRatio="none", **attributes)
+
+
+def since(picture: Picture, item: ToldSet | ToldWhole) -> Safe | None:
+    """Return since when a set is in its state, which the browser shows as an age; None if it is not known."""
+    seen = picture.order.since.get(place_of(item))
+    text = (
+        timestamps.render(item.told.since)
+        if item.told.since
+        else _transition(item) or (timestamps.render(seen) if seen else "")
+    )
+    return time(text, class_="since") if text else None
+
+
+def time(text: str, **attributes: Attribute) -> Safe:
+    """Return a moment, as its time of day; the browser shows its age."""
+    return tag("time", text[11:19] or text, datetime=text, **attributes)
+
+
+def _transition(item: ToldSet | ToldWhole) -> str:
+    """Return when a set got its state by its conditions; empty if they do not have it."""
+    is_desired = item.told.verdict in AS_DESIRED
+    kinds = (COMPLETE, AVAILABLE) if is_desired else (UPDATE_IN_PROGRESS, AVAILABLE)
+    for kind in kinds:
+        condition = meta.find_condition(item.view.object, kind.type) or {}
+        if condition.get("status") == str(is_desired or kind is not AVAILABLE):
+            return str(condition.get("lastTransitionTime") or "")
+    return ""
+
+
+def sentence(text: str, *names: str) -> str:
+    """Return a sentence with a capital, unless it begins with one of these names, or with another name of an object.
+
+    >>> sentence("no node has space"), sentence("web-0 is Pending"), sentence("web is Pending", "web")
+    ('No node has space', 'web-0 is Pending', 'web is Pending')
+    """
+    first = text.partition(" ")[0]
+    return text[:1].upper() + text[1:] if first.isalpha() and first not in names else text
+
+
+def verdict(diagnosis: Diagnosis) -> Safe:
+    """Return the verdict as glyph and word."""
+    glyph, words = tag("i", VERDICTS[diagnosis.verdict]), tag("span", state(diagnosis).capitalize())
+    return tag("span", glyph, " ", words, class_=f"verdict {diagnosis.verdict.value}")
+
+
+def cause(diagnosis: Diagnosis) -> Safe:
+    """Return a diagnosis in full: sentence, evidence, next steps, and the lists that were not read."""
+    return tag(
+        "section",
+        tag("h2", sentence(diagnosis.title or state(diagnosis)), " ", code(diagnosis)),
+        tag("p", sentence(diagnosis.sentence, diagnosis.target)),
+        tag(
+            "div",
+            _listed("Evidence", map(sentence, diagnosis.evidence)),
+            _listed(diagnosis.next, map(command, diagnosis.steps)),
+            class_="halves",
+        ),
+        tag("p", f"Not read, so nothing is known of it: {', '.join(diagnosis.unread)}") if diagnosis.unread else None,
+        class_=f"why {diagnosis.verdict.value}",
+    )
+
+
+def cause_piece(key: str, diagnosis: Diagnosis) -> Piece:
+    """Return the piece of a diagnosis, empty for a set as desired; screen readers read it out when it changes."""
+    section = None if diagnosis.verdict in AS_DESIRED else cause(diagnosis)
+    return Piece(key, tag("div", section, id=key), says=spoken(diagnosis))
+
+
+def spoken(diagnosis: Diagnosis) -> str:
+    """Return the words to read out when a cause changes; empty for a set that makes progress."""
+    return "" if diagnosis.verdict in CALM else headline(diagnosis)
+
+
+def trouble(picture: Picture) -> list[Piece]:
+    """Return the notice that the picture may be out of date, if there is one."""
+    if not picture.trouble:
+        return []
+    answered = picture.answered
+    since = tag("time", f"{answered:%H:%M:%S} UTC", datetime=answered.isoformat()) if answered else None
+    note = joined("; the last answer was at ", since) if since else None
+    return [Piece("trouble-text", tag("p", "⚠ ", picture.trouble, note, id="trouble-text"), says=picture.trouble)]
+
+
+def absent(picture: Picture, address: Address, *regions: str) -> Rendering:
+    """Return the pieces of the page of a set that does not exist."""
+    kind = "DisaggregatedSet" if address.kind is PageKind.WHOLE else "LeaderWorkerSet"
+    words = f"{address.key.name}: no such {kind} in namespace {address.key.namespace}"
+    keys = [*(view.key for view in picture.views), *(whole.key for whole in picture.sets)]
+    others = sorted(key.name for key in keys if key.namespace == address.key.namespace)
+    near = get_close_matches(address.key.name, others, n=1)
+    lws = f"{picture.commands.lws} -n {address.key.namespace}"
+    steps = [f"{lws} get", f"{lws} history {address.key.name}"]
+    records = link(PageKind.HISTORY, address.key, "Its recorded failures, if there are any")
+    head = tag(
+        "div",
+        tag("h1", words),
+        tag("p", f"Is {near[0]} meant? ") if near else None,
+        _listed("Objects and their records", map(command, steps)),
+        tag("p", records) if address.kind is not PageKind.WHOLE else None,
+        id="title",
+        class_="empty",
+    )
+    rendering = {"trouble": trouble(picture), "head": [Piece("title", head)]}
+    return rendering | {region: [] for region in regions}
+
+
+def link(kind: PageKind, key: ObjectKey, *content: str | Safe, **attributes: str | None) -> Safe:
+    """Return a link to a page; its address is relative to the base of the server."""
+    return tag("a", *content, href=Address(kind=kind, key=key).path() or ".", **attributes)
+
+
+def table(key: str, header: Iterable[str], body: Safe, caption: str) -> Safe:
+    """Return a table with a body, which is a region."""
+    head = tag("thead", tag("tr", _names(header)))
+    return scrolling(tag("table", tag("caption", caption), head, body, id=key, class_="plain"), caption)
+
+
+def scrolling(html: Safe, label: str) -> Safe:
+    """Return content that is wider than a phone in a box that scrolls, so that the page does not scroll."""
+    return tag("div", html, class_="scroll", role="region", aria_label=label, tabindex=0)
+
+
+def columns(words: Iterable[str], key: str = "column-names") -> Piece:
+    """Return the row with the names of columns, for tables whose columns change."""
+    return Piece(key, tag("tr", _names(words), id=key))
+
+
+def tabs(key: ObjectKey, current: PageKind | None) -> Safe:
+    """Return the tabs of a set's pages."""
+    links = [
+        link(kind, key, word, aria_current="page" if kind is current else None)
+        for kind, word in (
+            (PageKind.SET, "Ranks"),
+            (PageKind.ROLLOUT, "Rollout"),
+            (PageKind.LOGS, "Logs"),
+            (PageKind.HISTORY, "History"),
+        )
+    ]
+    return tag("nav", links, class_="tabs", aria_label=f"Pages of {key.name}")
+
+
+def command(line: str) -> Safe | str:
+    """Return a next step: a command as code with a button that copies it, other text unchanged."""
+    if not line.startswith(("lws ", "kubectl ")):
+        return sentence(line)
+    button = tag("button", "Copy", type="button", class_="copy", data_copy=line, aria_label=f"Copy: {line}")
+    return joined(tag("code", line), " ", button)
+
+
+def code(diagnosis: Diagnosis) -> Safe | None:
+    """Return the code of a cause, as a link to the page that explains it."""
+    return (
+        tag("a", tag("code", diagnosis.code), href=f"{PageKind.CAUSE.value}/{diagnosis.code}")
+        if diagnosis.code
+        else None
+    )
+
+
+def row(key: str, *cells: str | int | Safe, find: str = "") -> Piece:
+    """Return a row of a plain table, whose first cell is its head."""
+    first, *rest = cells
+    html = tag(
+        "tr",
+        tag("th", first, scope="row"),
+        [tag("td", content) for content in rest],
+        id=key,
+        data_find=find or None,
+    )
+    return Piece(key, html)
+
+
+def _names(words: Iterable[str]) -> list[Safe]:
+    return [tag("th", word, scope="col") for word in words]
+
+
+def _listed(title: str, lines: Iterable[str | Safe]) -> Safe | None:
+    items = [tag("li", line) for line in lines]
+    return tag("div", tag("h3", title), tag("ul", items)) if items else None

@@ -1,0 +1,104 @@
+"""The one line above every page: the cluster, the pages, the search, whether the page is live, and the menu. Pure."""
+
+from typing import Final
+
+from msgspec import Struct
+
+from lwsctl.dashboard.address import Address, PageForm, PageKind
+from lwsctl.dashboard.markup import Content, Safe, tag
+
+PAGES: Final = {PageKind.NOW: "Now", PageKind.TOPOLOGY: "Topology"}
+
+
+class ClusterIdentity(Struct, frozen=True, kw_only=True):
+    """The names of a cluster, and of the user of the dashboard; empty names are not shown.
+
+    `login` is the path of the page on which a user logs out.
+    """
+
+    cluster: str = ""
+    context: str = ""
+    user: str = ""
+    login: str = ""
+    version: str = ""
+
+    @property
+    def title(self) -> str:
+        """Return the name of the cluster, or of the context by which it is reached."""
+        return self.cluster or self.context
+
+
+def header(about: ClusterIdentity, namespace: str, address: Address, *, allows_actions: bool) -> Safe:
+    """Return the header; a script keeps the live sign current."""
+    rights = "may act" if allows_actions else "read-only"
+    user = f"{about.user} ({rights})" if about.user else rights
+    search = tag(
+        "input",
+        id="search",
+        type="search",
+        autocomplete="off",
+        placeholder="Search",
+        aria_label="Search",
+        aria_keyshortcuts="/",
+    )
+    return tag(
+        "header",
+        tag("a", "lws", href=".", class_="brand"),
+        tag("span", about.title, tag("small", namespace or "all namespaces"), class_="cluster"),
+        tag("nav", _links(address), class_="pages", aria_label="Pages"),
+        tag(
+            "div",
+            search,
+            tag("kbd", "/"),
+            tag("ul", id="results", class_="results", aria_label="Search results", hidden=True),
+            class_="find",
+        ),
+        tag(
+            "p",
+            "◐ Connecting",
+            id="pulse",
+            class_="pulse",
+            title="Whether this page is current, and when the server last answered",
+        ),
+        _menu(about, namespace, address, user),
+        class_="top",
+    )
+
+
+def _links(address: Address) -> list[Safe]:
+    return [
+        tag("a", word, href=kind.value or ".", aria_current="page" if kind is address.kind else None)
+        for kind, word in PAGES.items()
+    ]
+
+
+def _menu(about: ClusterIdentity, namespace: str, address: Address, user: str) -> Safe:
+    """Return what is needed seldom, and on narrow screens the pages."""
+    facts = {
+        "cluster": about.cluster,
+        "context": "" if about.context == about.cluster else about.context,
+        "namespace": namespace or "all",
+        "user": tag("a", user, href=about.login, title="Log out") if about.login else user,
+        "version": about.version,
+    }
+    entries = [tag("div", tag("dt", name.capitalize()), tag("dd", value)) for name, value in facts.items() if value]
+    forms: list[Content] = [
+        tag("a", "Plain table", href=f"{address.path()}?as=table")
+        if address.form is PageForm.PAGE and address.kind in (PageKind.NOW, PageKind.SET, PageKind.TOPOLOGY)
+        else None,
+        tag("button", "Copy as text", id="copy", type="button"),
+        tag("button", "Save as a file", id="save-page", type="button") if address.kind is not PageKind.LOGS else None,
+        tag("button", "Keys", id="help-button", type="button", aria_haspopup="dialog"),
+    ]
+    return tag(
+        "details",
+        tag("summary", "☰", aria_label="Menu", title="Menu"),
+        tag(
+            "div",
+            tag("nav", _links(address), class_="narrow", aria_label="Pages of the menu"),
+            forms,
+            tag("dl", entries, class_="where"),
+        ),
+        id="menu",
+        class_="menu",
+    )

@@ -1,0 +1,287 @@
+"""History: the recorded failures of a set, equal ones joined; one in full, or what differs between two. Pure."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from leaderworkerset.api.episode import Episode
+from lwsctl.dashboard.address import Address, PageKind
+from lwsctl.dashboard.markup import Safe, joined, tag
+from lwsctl.dashboard.pages import cells, sethead
+from lwsctl.dashboard.pages.page import Page, PageFacts
+from lwsctl.dashboard.picture import Picture
+from lwsctl.dashboard.pieces import Piece, Rendering, region
+from lwsctl.views import episodewording
+from lwsctl.views.wording import counted
+
+FAILURES: Final = ("Failure", "Last", "Outcome", "First rank", "Records", "Compare")
+RANKS: Final = ("Rank", "Pod", "Node", "Container", "Restarts", "Ends")
+EVENTS: Final = ("Time", "Type", "Reason", "Object", "Count", "Message")
+
+SHOWN: Final = 200
+"""The maximum of episodes in the list, the newest."""
+
+CHOICES: Final = 12
+"""The maximum of other episodes that an episode links to, for a view side by side."""
+
+LINKED: Final = 8
+"""The maximum of records of equal failures that are linked, the newest."""
+
+NUMBER: Final = re.compile(r"\d+")
+SAME: Final = "Only what differs is shown."
+
+NOBODY_RECORDS: Final = "Failures of this cluster are not recorded, or the records could not be read."
+
+
+def frame(address: Address, rendering: Rendering) -> Safe:
+    """Return the page with its regions."""
+    if not address.episode:
+        caption = f"Recorded failures of {address.key.name}"
+        table = cells.table("plain", FAILURES, region("tbody", "rows", rendering), caption)
+        return joined(sethead.frame(address, rendering), region("div", "circumstances", rendering), table)
+    if address.other:
+        return joined(
+            sethead.frame(address, rendering),
+            tag("p", SAME, class_="hint"),
+            region("div", "pair", rendering, class_="pair"),
+        )
+    return joined(
+        sethead.frame(address, rendering),
+        region("div", "circumstances", rendering),
+        cells.table("ranks-of-episode", RANKS, region("tbody", "rows", rendering), "The ranks, and how they ended"),
+        region("div", "episode-logs", rendering),
+        cells.table("events-of-episode", EVENTS, region("tbody", "episode-events", rendering), "Events"),
+    )
+
+
+def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
+    """Return the pieces; for an episode that is not kept a sentence that says so."""
+    rendering: dict[str, list[Piece]] = {"trouble": cells.trouble(picture), "head": [_title(address)], "rows": []}
+    if not address.episode:
+        note = [] if facts.episodes else [_note(_none(facts))]
+        return rendering | {"circumstances": note, "rows": [_row(address, own) for own in _equal(_newest(facts))]}
+    if address.other:
+        return rendering | {"pair": list(_pair(picture, address, facts))}
+    record = _find(address.episode, facts)
+    if record is None:
+        missing = [_note(_absent(address, facts))]
+        return rendering | {"circumstances": missing, "episode-logs": [], "episode-events": []}
+    words = [*_words(picture, record), _choices(address, record, facts)]
+    logs = (
+        _log(number, title, lines)
+        for number, (title, lines) in enumerate(episodewording.logs(_first_rank_first(record)))
+    )
+    return rendering | {
+        "circumstances": [cells.part("circumstances-text", "div", words)],
+        "rows": list(_ranks(_first_rank_first(record))),
+        "episode-logs": list(logs),
+        "episode-events": list(_events(record)),
+    }
+
+
+def text(picture: Picture, address: Address, facts: PageFacts) -> Iterator[str]:
+    """Yield the lines of the page as text."""
+    if not address.episode:
+        records = _newest(facts)
+        yield from (f"{record.place}: {episodewording.sentence(record, picture.now)}" for record in records)
+        yield from [] if records else [_none(facts)]
+        return
+    for episode in filter(None, (address.episode, address.other)):
+        record = _find(episode, facts)
+        yield from [_absent(address, facts, episode)] if record is None else _lines(picture, record)
+
+
+def _lines(picture: Picture, record: Episode) -> Iterator[str]:
+    yield f"{record.place}: {episodewording.sentence(record, picture.now)}"
+    yield from episodewording.circumstances(record)
+    for title, lines in episodewording.logs(record):
+        yield from ("", title, *(f"  {line}" for line in lines))
+
+
+def _newest(facts: PageFacts) -> list[Episode]:
+    return sorted(facts.episodes or (), key=lambda record: (record.time, record.number), reverse=True)[:SHOWN]
+
+
+def _find(episode: str, facts: PageFacts) -> Episode | None:
+    return next((record for record in facts.episodes or () if f"{record.group}/{record.number}" == episode), None)
+
+
+def _words(picture: Picture, record: Episode) -> list[Safe]:
+    return [
+        tag("p", cells.sentence(episodewording.sentence(record, picture.now))),
+        tag("pre", "\n".join(episodewording.circumstances(record))),
+    ]
+
+
+def _first_rank_first(record: Episode) -> Episode:
+    """Return a record whose ranks begin with the rank that failed first."""
+    return replace(record, ranks=tuple(sorted(record.ranks, key=lambda rank: rank.rank != record.first_rank)))
+
+
+def _equal(records: Iterable[Episode]) -> list[list[Episode]]:
+    """Return records by failure; failures that differ in numbers only are equal."""
+    joined_records: dict[str, list[Episode]] = {}
+    for record in records:
+        joined_records.setdefault(_shape(record.failure) or record.outcome, []).append(record)
+    return list(joined_records.values())
+
+
+def _shape(line: str) -> str:
+    """Return a line without its numbers.
+
+    >>> _shape("step 17: 81.2 GiB"), _shape("KeyError")
+    ('step #: #.# GiB', 'KeyError')
+    """
+    return NUMBER.sub("#", line)
+
+
+def _pair(picture: Picture, address: Address, facts: PageFacts) -> Iterator[Piece]:
+    """Yield what differs between two episodes, each in a column."""
+    left, right = _find(address.episode, facts), _find(address.other, facts)
+    for side, episode, record, other in (("left", address.episode, left, right), ("right", address.other, right, left)):
+        title, key = tag("h2", _shown(episode)), f"pair/{side}"
+        content = (
+            [tag("p", _absent(address, facts, episode))] if record is None else _differences(picture, record, other)
+        )
+        yield Piece(key, tag("section", title, content, id=key))
+
+
+def _differences(picture: Picture, record: Episode, other: Episode | None) -> list[Safe]:
+    known = set(episodewording.circumstances(other)) | set(_ends(other)) if other else set()
+    lines = [line for line in (*episodewording.circumstances(record), *_ends(record)) if line not in known]
+    content = [
+        tag("p", cells.sentence(episodewording.sentence(record, picture.now))),
+        tag("ul", [tag("li", line) for line in lines]),
+    ]
+    others = {} if other is None else {key: set(map(_shape, run)) for key, _, run in _logs(other)}
+    for key, title, run in _logs(record):
+        own = [line for line in run if _shape(line) not in others.get(key, ())]
+        if own:
+            content.append(joined(tag("h3", title), tag("pre", "\n".join(own), tabindex=0)))
+    return content
+
+
+def _ends(record: Episode) -> Iterator[str]:
+    for rank in record.ranks:
+        yield from (f"rank {rank.rank} {own.name}: {episodewording.ends(own.ends)}" for own in rank.containers)
+
+
+def _logs(record: Episode) -> Iterator[tuple[object, str, Sequence[str]]]:
+    """Yield the rank, container and run of each log, its title, and its lines."""
+    keys = (
+        (rank.rank, own.name, run) for rank in record.ranks for own in rank.containers for run in range(len(own.logs))
+    )
+    for key, (title, lines) in zip(keys, episodewording.logs(record), strict=True):
+        yield key, title, lines
+
+
+def _choices(address: Address, record: Episode, facts: PageFacts) -> Safe | None:
+    """Return links to this episode next to each other one."""
+    others = [other for other in _newest(facts) if other is not record][:CHOICES]
+    links = [joined(_compare(address, record, other, other.place.partition("/")[2]), " ") for other in others]
+    return tag("p", "Compare with: ", links) if links else None
+
+
+def _compare(address: Address, record: Episode, other: Episode, words: str) -> Safe:
+    place = f"{record.group}/{record.number}"
+    path = Address(kind=PageKind.HISTORY, key=address.key, episode=place).path()
+    return tag("a", words, href=f"{path}?with={other.group}/{other.number}")
+
+
+def _shown(episode: str) -> str:
+    """Return `GROUP#N` of the `GROUP/N` in an address: `GROUP/N` would look like a rank."""
+    return episode.replace("/", "#")
+
+
+def _none(facts: PageFacts) -> str:
+    return NOBODY_RECORDS if facts.episodes is None else "No failures are recorded."
+
+
+def _absent(address: Address, facts: PageFacts, episode: str = "") -> str:
+    if facts.episodes is None:
+        return NOBODY_RECORDS
+    return f"{address.key.name}/{_shown(episode or address.episode)} is not kept: it was removed for newer ones, or never existed."
+
+
+def _note(text: str) -> Piece:
+    return cells.part("circumstances-text", "p", text)
+
+
+def _title(address: Address) -> Piece:
+    """Return the head of the page: records outlive their set, so it says nothing of the set."""
+    episodes = " next to ".join(map(_shown, filter(None, (address.episode, address.other))))
+    words = f"{address.key.namespace}{f' · failure {episodes}' if episodes else ''}"
+    return Piece("title", tag("div", tag("h1", address.key.name, " ", tag("small", words)), id="title"))
+
+
+def _row(address: Address, records: Sequence[Episode]) -> Piece:
+    """Return the row of equal failures, the newest first."""
+    record = records[0]
+    times = f"{len(records)} × " if len(records) > 1 else ""  # noqa: RUF001
+    ranks = sorted({own.first_rank for own in records if own.first_rank is not None})
+    compare = (
+        _compare(address, record, records[1], f"{_place(record)} with {_place(records[1])}") if records[1:] else ""
+    )
+    more = f" and {counted(len(records) - LINKED, 'more')}" if len(records) > LINKED else None
+    links = joined(*(joined(_link(address, own), " ") for own in records[:LINKED]), more)
+    return cells.row(
+        f"e/{record.group}/{record.number}",
+        tag("strong", times, record.failure or record.outcome.words),
+        cells.time(record.time, class_="since"),
+        record.outcome.words.capitalize(),
+        ", ".join(map(str, ranks)),
+        links,
+        compare,
+        find=record.failure,
+    )
+
+
+def _place(record: Episode) -> str:
+    return f"{record.group}#{record.number}"
+
+
+def _link(address: Address, record: Episode) -> Safe:
+    path = Address(kind=PageKind.HISTORY, key=address.key, episode=f"{record.group}/{record.number}").path()
+    return tag("a", _place(record), href=path)
+
+
+def _ranks(record: Episode) -> Iterator[Piece]:
+    for rank in record.ranks:
+        for container in rank.containers:
+            is_first = rank.rank == record.first_rank
+            yield cells.row(
+                f"k/{rank.rank}/{container.name}",
+                f"{rank.rank}, failed first" if is_first else str(rank.rank),
+                rank.pod,
+                rank.node,
+                container.name,
+                container.restarts,
+                episodewording.ends(container.ends),
+            )
+
+
+def _log(number: int, title: str, lines: Sequence[str]) -> Piece:
+    key = f"l/{number}"
+    return Piece(key, tag("section", tag("h2", title), tag("pre", "\n".join(lines) or "no lines", tabindex=0), id=key))
+
+
+def _events(record: Episode) -> Iterator[Piece]:
+    for number, event in enumerate(record.events):
+        kind = "⚠ Warning" if event.is_warning else "Normal"
+        yield cells.row(
+            f"v/{number}",
+            cells.time(event.time, class_="since"),
+            kind,
+            event.reason,
+            event.object,
+            event.count,
+            event.message,
+            find=event.reason,
+        )
+
+
+PAGE: Final = Page(
+    title=lambda address: f"History of {address.key.name}", frame=frame, render=render, text=text, reads_episodes=True
+)

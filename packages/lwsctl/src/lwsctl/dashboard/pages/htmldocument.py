@@ -1,0 +1,140 @@
+"""The document around a page: head, navigation, live region, help, and the filled regions. Pure."""
+
+import re
+from typing import Final
+
+from msgspec import Struct
+
+from lwsctl.dashboard import staticfiles
+from lwsctl.dashboard.actions import MOST_GROUPS, Verb
+from lwsctl.dashboard.address import Address, PageKind
+from lwsctl.dashboard.markup import Content, Safe, joined, tag
+from lwsctl.dashboard.pages.header import ClusterIdentity, header
+from lwsctl.dashboard.pages.page import Page
+from lwsctl.dashboard.pieces import Rendering, region
+
+FILES: Final = staticfiles.folder()
+KEYS: Final = (
+    ("/", "search everything: sets, groups, ranks, nodes, causes; arrow keys choose"),
+    ("?", "this help"),
+    ("arrow keys, Home, End", "move in the grid"),
+    ("Enter", "show the rank in the grid"),
+    ("Escape", "close what is open"),
+    ("n", "Now: all sets"),
+)
+
+
+class Serving(Struct, frozen=True, kw_only=True):
+    """The facts of the server that a document contains: the base of all addresses, and the secret for actions (or none)."""
+
+    base: str
+    action: str = ""
+    about: ClusterIdentity = ClusterIdentity()
+    namespace: str = ""
+
+
+def document(page: Page, address: Address, rendering: Rendering, ident: str, serving: Serving) -> str:
+    """Return the whole document; `ident` is the number of its state, from which its stream continues."""
+    body = tag(
+        "body",
+        tag("a", "Skip to the content", href=f"{address.path()}#main", class_="skip"),
+        header(serving.about, serving.namespace, address, allows_actions=bool(serving.action)),
+        region("div", "trouble", rendering, role="alert", class_="trouble"),
+        tag(
+            "main",
+            _actions(address, rendering) if serving.action else None,
+            page.frame(address, rendering),
+            id="main",
+            tabindex=-1,
+        ),
+        tag("div", id="live", role="status", aria_live="polite", class_="heard"),
+        _help(),
+        data_ident=ident,
+        data_action=serving.action or None,
+    )
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", f"{page.title(address)} · lws"),
+        tag("base", href=serving.base),
+        tag("link", rel="icon", href=f"{FILES}/icon.svg", type="image/svg+xml"),
+        tag("link", rel="stylesheet", href=f"{FILES}/style.css"),
+        tag("script", src=f"{FILES}/main.js", type="module"),
+    )
+    return "<!doctype html>" + tag("html", head, body, lang="en")
+
+
+def standalone(
+    page: Page, address: Address, rendering: Rendering, style: str, note: str, below: Safe | None = None
+) -> str:
+    """Return the document as one file that needs no server: with the style, without scripts and links."""
+    body = tag(
+        "body",
+        tag(
+            "main",
+            tag("p", note),
+            region("div", "trouble", rendering, class_="trouble"),
+            page.frame(address, rendering),
+            below,
+            id="main",
+        ),
+    )
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag(
+            "meta",
+            http_equiv="Content-Security-Policy",
+            content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'",
+        ),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("title", f"{page.title(address)} · lws"),
+        tag("style", Safe(style)),
+    )
+    return "<!doctype html>" + tag("html", head, _unlinked(body), lang="en")
+
+
+def _unlinked(html: Safe) -> Safe:
+    """Return HTML without navigation, and with links replaced by their words."""
+    return Safe(
+        re.sub(r"<a [^>]*>(.*?)</a>", r"\1", re.sub(r"<nav .*?</nav>", "", html, flags=re.DOTALL), flags=re.DOTALL)
+    )
+
+
+def _actions(address: Address, rendering: Rendering) -> Safe | None:
+    """Return the buttons of all actions on a set; a script shows the buttons that apply now."""
+
+    def button(verb: Verb, words: str) -> Safe:
+        about = {"data_verb": verb.value, "data_namespace": address.key.namespace, "data_name": address.key.name}
+        return tag("button", words, type="button", **about)
+
+    number = tag("input", id="scale-groups", type="number", min=0, max=MOST_GROUPS, step=1, value=0)
+    groups = tag("label", "Groups ", number, data_for=f"{Verb.SCALE} {Verb.SCALE_ROLE}")
+    steering = [
+        button(Verb.UNDO, "Undo …"),
+        button(Verb.PAUSE, "Pause …"),
+        button(Verb.RESUME, "Resume …"),
+    ]
+    match address.kind:
+        case PageKind.SET:
+            scale = button(Verb.SCALE, "Scale …")
+            offered: list[Content] = [groups, scale, button(Verb.RESTART, "Restart all …"), *steering]
+        case PageKind.ROLLOUT:
+            offered = [*steering]
+        case PageKind.WHOLE:
+            offered = [
+                tag("label", "Role ", region("select", "scale-role", rendering), data_for=Verb.SCALE_ROLE.value),
+                groups,
+                button(Verb.SCALE_ROLE, "Scale …"),
+            ]
+        case _:
+            return None
+    return tag("section", offered, id="actions", class_="tools actions", aria_label="Actions", hidden=True)
+
+
+def _help() -> Safe:
+    rows = [joined(tag("dt", tag("kbd", key)), tag("dd", what)) for key, what in KEYS]
+    close = tag("button", "Close", id="help-close", type="button")
+    return tag("dialog", tag("h2", "Keys"), tag("dl", rows), close, id="help", aria_label="Help")

@@ -1,0 +1,313 @@
+"""Now: problems by cause, then a line for each set in progress, then all other sets. Pure.
+
+A line is in the part that the order of the sets says (`cardorder.py`), so it moves at most every ten seconds.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Final, TypeAlias
+
+from kuberuntime.client.requests import Selection as Query
+from kuberuntime.objects.resources import NODES, PODS
+from lwsctl.dashboard.address import Address, PageForm, PageKind, StateFilter
+from lwsctl.dashboard.cardorder import Tier
+from lwsctl.dashboard.markup import Safe, joined, tag
+from lwsctl.dashboard.pages import cells, totals
+from lwsctl.dashboard.pages.page import Page, PageFacts
+from lwsctl.dashboard.picture import Picture, ToldSet, ToldWhole, place_of
+from lwsctl.dashboard.pieces import Piece, Rendering, region
+from lwsctl.diagnosis.document import headline
+from lwsctl.diagnosis.finding import Diagnosis
+from lwsctl.views.groups import View
+from lwsctl.views.health.verdict import AS_DESIRED, URGENCY, WORDS, Verdict
+from lwsctl.views.wording import counted
+
+Item: TypeAlias = ToldSet | ToldWhole
+
+READ_EVERY: Final = 30.0
+"""Seconds between two readings of nodes and pods: only one number of the page depends on them."""
+
+STEPS: Final = 2
+"""The number of next steps that are shown of a cause; the page of a set shows all."""
+
+FEW: Final = 10
+"""The maximum of sets as desired that have a whole line each."""
+
+OPEN: Final = 4
+"""The maximum of sets with one cause that are listed without a click."""
+
+HEADER: Final = ("Set", "Namespace", "Kind", "Verdict", "Ready", "Desired", "Updated", "Cause")
+PARTS: Final = {
+    Tier.PROBLEMS: "Problems",
+    Tier.PROGRESSING: "In progress",
+    Tier.HEALTHY: "Healthy",
+    Tier.COMPLETE: "Complete",
+}
+"""The parts of the page, each with a region of its name."""
+
+
+def frame(address: Address, rendering: Rendering) -> Safe:
+    """Return the page with its regions."""
+    tiles = tag(
+        "div",
+        region("nav", "filters", rendering, class_="tiles", aria_label="Sets by state"),
+        region("div", "totals", rendering),
+        class_="overview",
+    )
+    head = joined(tag("h1", "Now", class_="heard"), tiles, region("div", "empty", rendering))
+    if address.form is PageForm.TABLE:
+        return joined(head, cells.table("plain", HEADER, region("tbody", "sets", rendering), "All sets"))
+    return joined(head, [_part(tier, address, rendering) for tier in Tier if _shows(address, tier)])
+
+
+def _part(tier: Tier, address: Address, rendering: Rendering) -> Safe:
+    number = len(rendering.get(tier.name.lower(), ()))
+    is_brief = tier >= Tier.HEALTHY and address.state is StateFilter.ALL and number > FEW
+    kind = "causes" if tier is Tier.PROBLEMS else "lines brief" if is_brief else "lines"
+    items = region("ul", tier.name.lower(), rendering, class_=kind)
+    return tag("section", tag("h2", PARTS[tier]), items, class_="part")
+
+
+def reads(_: Address) -> Sequence[Query]:
+    """Return the lists: nodes and all pods, for the accelerators that are free."""
+    return [Query(NODES), Query(PODS)]
+
+
+def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
+    """Return the pieces."""
+    items = picture.ordered()
+    tiers = {tier: [item for item in items if _tier(picture, item) is tier] for tier in Tier}
+    rendering: dict[str, list[Piece]] = {
+        "trouble": cells.trouble(picture),
+        "filters": list(_filters(address, tiers)),
+        "totals": [_totals(picture, facts)] if items else [],
+        "empty": [] if items else [_empty(picture)],
+    }
+    if address.form is PageForm.TABLE:
+        return rendering | {"sets": [row for item in items for row in _rows(item)]}
+    parts = {
+        tier.name.lower(): [_line(picture, item) for item in own]
+        for tier, own in tiers.items()
+        if _shows(address, tier)
+    }
+    if "problems" in parts:
+        parts["problems"] = list(_causes(picture, tiers[Tier.PROBLEMS]))
+    return rendering | parts
+
+
+def text(picture: Picture, _address: Address, _: PageFacts) -> Iterator[str]:
+    """Yield the lines of the page as text."""
+    items = picture.ordered()
+    yield _summary(picture, items)
+    for item in items:
+        yield f"{item.view.namespace}/{headline(item.told)}"
+        if isinstance(item, ToldWhole):
+            yield from (f"  {headline(part.told)}" for part in item.parts)
+
+
+def _tier(picture: Picture, item: Item) -> Tier:
+    return picture.order.tier(place_of(item), item.told)
+
+
+def _shows(address: Address, tier: Tier) -> bool:
+    return address.state in (StateFilter.ALL, tier.name.lower())
+
+
+def _filters(address: Address, tiers: dict[Tier, list[Item]]) -> Iterator[Piece]:
+    """Yield a tile for all sets and for each state that sets have, with the number of its sets."""
+    counts = {StateFilter.ALL: sum(map(len, tiers.values()))}
+    counts |= {StateFilter(tier.name.lower()): len(own) for tier, own in tiers.items() if own}
+    counts.setdefault(address.state, 0)
+    for state, number in counts.items():
+        word = PARTS[Tier[state.name]] if state else "Sets"
+        word = word[:-1] if number == 1 and word in ("Sets", "Problems") else word
+        amount = cells.part(f"filter/{state}/number", "strong", f"{number:,}")
+        link = tag(
+            "a",
+            amount.html,
+            f" {word}",
+            href=f".?state={state}" if state else ".",
+            id=f"filter/{state}",
+            class_=state or None,
+            aria_current="true" if state is address.state else None,
+        )
+        yield Piece(f"filter/{state}", link, parts=(amount,))
+
+
+def _totals(picture: Picture, facts: PageFacts) -> Piece:
+    sums = totals.of_all(picture.views, facts)
+    parts = {name: cells.part(f"totals/{name}", "dd", words) for name, words in sums.items()}
+    entries = [tag("div", tag("dt", name), part.html) for name, part in parts.items()]
+    return Piece("totals-list", tag("dl", entries, id="totals-list", class_="facts"), parts=tuple(parts.values()))
+
+
+def _summary(picture: Picture, items: Sequence[Item]) -> str:
+    where = f"namespace {picture.namespace}" if picture.namespace else "all namespaces"
+    if not items:
+        return f"{where}: no LeaderWorkerSets"
+    wholes = [item for item in items if isinstance(item, ToldWhole)]
+    sets = [item for item in items if isinstance(item, ToldSet)] + [part for whole in wholes for part in whole.parts]
+    kinds = (_verdicts("LeaderWorkerSet", sets), _verdicts("DisaggregatedSet", wholes))
+    return f"{where}: {'; '.join(filter(None, kinds))}"
+
+
+def _verdicts(kind: str, items: Sequence[Item]) -> str:
+    """Return the number of sets of a kind with each verdict; empty without any."""
+    counts = Counter(WORDS[item.told.verdict] for item in items)
+    order = dict.fromkeys(WORDS[verdict] for verdict in reversed(URGENCY))
+    words = [f"{counts[word]} {word}" for word in order if counts[word]]
+    return f"{counted(len(items), kind)}: {', '.join(words)}" if items else ""
+
+
+def _empty(picture: Picture) -> Piece:
+    """Return what to do where there are no sets."""
+    where = f"namespace {picture.namespace}" if picture.namespace else "any namespace"
+    step = cells.command(f"{picture.commands.lws} apply -f FILE.yaml")
+    html = tag(
+        "div",
+        tag("h2", f"No LeaderWorkerSets in {where}"),
+        tag("p", "Create one: ", step),
+        id="nothing",
+        class_="empty",
+    )
+    return Piece("nothing", html)
+
+
+def _causes(picture: Picture, items: Sequence[Item]) -> Iterator[Piece]:
+    """Yield the problems by cause, in the order of the first set with each."""
+    first = {item.told.code: at for at, item in reversed(list(enumerate(items)))}
+    ranked = sorted(enumerate(items), key=lambda pair: (first[pair[1].told.code], pair[0]))
+    for code, own in groupby(ranked, lambda pair: pair[1].told.code):
+        yield _cause(picture, code, [item for _, item in own])
+
+
+def _cause(picture: Picture, code: str, items: Sequence[Item]) -> Piece:
+    key, diagnosis = f"cause/{code}", items[0].told
+    shapes = {_without_name(item.told) for item in items}
+    common = cells.sentence(shapes.pop()) if len(items) > 1 and len(shapes) == 1 else ""
+    lines = [_line(picture, item, _subject(item.told) if common else None) for item in items]
+    name = cells.sentence(diagnosis.title or diagnosis.sentence, diagnosis.target)
+    sign = tag(
+        "span", cells.VERDICTS[diagnosis.verdict], class_=f"verdict {diagnosis.verdict.value}", aria_hidden="true"
+    )
+    amount = cells.part(f"{key}/number", "small", counted(len(items), "set"))
+    steps = dict.fromkeys(step for item in items[:1] for step in item.told.steps[:STEPS])
+    hints = [tag("p", cells.command(step), class_="next") for step in steps]
+    explained = (
+        tag("a", code, href=f"{PageKind.CAUSE.value}/{code}", aria_label=f"{code}: meaning and remedy")
+        if code
+        else None
+    )
+    html = tag(
+        "li",
+        tag(
+            "details",
+            tag("summary", sign, " ", tag("strong", name), " ", amount.html, " ", tag("span", common, class_="common")),
+            tag("ul", [line.html for line in lines], class_="lines"),
+            tag("div", hints, explained, class_="hints"),
+            open=len(items) <= OPEN,
+        ),
+        id=key,
+        class_="cause" if len(items) > 1 else "cause single",
+    )
+    says = cells.spoken(diagnosis) if len(items) == 1 else f"{counted(len(items), 'set')}: {code}: {name}"
+    return Piece(key, html, says=says, parts=(amount, *lines))
+
+
+def _without_name(diagnosis: Diagnosis) -> str:
+    """Return the sentence of a diagnosis without the names and numbers of pods, to compare it with others."""
+    return re.sub(rf"{re.escape(diagnosis.target)}[-0-9a-z/]*( \(and \d+ more ranks?\))?", "…", diagnosis.sentence)
+
+
+def _subject(diagnosis: Diagnosis) -> str:
+    """Return the object that a diagnosis is about; empty if that is the set."""
+    return "" if diagnosis.subject is None or diagnosis.subject.name == diagnosis.target else str(diagnosis.subject)
+
+
+def _line(picture: Picture, item: Item, words: str | None = None) -> Piece:
+    """Return the line of a set: state, name, since, groups, accelerators, image, and its cause or other words."""
+    view, diagnosis, kind = item.view, item.told, PageKind.SET if isinstance(item, ToldSet) else PageKind.WHOLE
+    key = f"{'s' if kind is PageKind.SET else 'w'}/{view.namespace}/{view.name}"
+    views = [item.view] if isinstance(item, ToldSet) else [part.view for part in item.parts]
+    state = cells.part(
+        f"{key}/state", "span", cells.verdict(diagnosis), " ", cells.since(picture, item), class_="state"
+    )
+    ready = view.desired if diagnosis.verdict is Verdict.COMPLETE else view.ready
+    numbers = f" {ready:,}/{view.desired:,}"
+    groups = cells.part(f"{key}/groups", "span", cells.meter(views), numbers, class_="groups", title=_groups(views))
+    gpus = totals.accelerators(views).wanted
+    images = sorted(set(filter(None, map(totals.image, views))))
+    why = cells.part(f"{key}/why", "span", _why(item) if words is None else words, class_="why")
+    name = cells.link(kind, view.key, view.name)
+    is_shared = picture.namespace or len({other.namespace for other in picture.views}) < 2
+    small = None if is_shared else tag("small", view.namespace)
+    html = tag(
+        "li",
+        state.html,
+        tag("span", name, " ", small, class_="name", title=f"{view.namespace}/{view.name}"),
+        groups.html,
+        tag("span", f"{gpus:,} GPUs" if gpus else "", class_="gpus"),
+        tag("span", ", ".join(images), class_="image", title=", ".join(images)),
+        why.html,
+        id=key,
+        class_="line",
+        data_find=f"{view.namespace}/{view.name} {diagnosis.code}",
+    )
+    return Piece(
+        key,
+        html,
+        says="" if _tier(picture, item) is Tier.PROBLEMS else cells.spoken(diagnosis),
+        parts=(state, groups, why),
+    )
+
+
+def _why(item: Item) -> str:
+    """Return the cause of a set, or the roles of a DisaggregatedSet."""
+    if item.told.verdict not in AS_DESIRED:
+        return cells.sentence(item.told.sentence, item.told.target)
+    return "" if isinstance(item, ToldSet) else " · ".join(map(str, item.view.roles))
+
+
+def _groups(views: Iterable[View]) -> str:
+    own = list(views)
+    updating = [view for view in own if view.is_updating]
+    updated = f", {sum(view.up_to_date for view in updating)} updated" if updating else ""
+    return f"{sum(view.ready for view in own)} of {counted(sum(view.desired for view in own), 'group')} ready{updated}"
+
+
+def _rows(item: Item) -> Iterator[Piece]:
+    if isinstance(item, ToldSet):
+        yield _row(item, PageKind.SET, item.view.up_to_date)
+        return
+    yield _row(item, PageKind.WHOLE, item.view.updated)
+    for part in item.parts:
+        yield _row(part, PageKind.SET, part.view.up_to_date)
+
+
+def _row(item: Item, kind: PageKind, updated: int) -> Piece:
+    view = item.view
+    return cells.row(
+        f"r/{kind.value}/{view.namespace}/{view.name}",
+        cells.link(kind, item.view.key, view.name),
+        view.namespace,
+        "LeaderWorkerSet" if kind is PageKind.SET else "DisaggregatedSet",
+        cells.verdict(item.told),
+        view.ready,
+        view.desired,
+        updated,
+        f"{item.told.code} {item.told.sentence}".strip(),
+        find=f"{view.namespace}/{view.name}",
+    )
+
+
+PAGE: Final = Page(
+    title=lambda _: "Now",
+    frame=frame,
+    render=render,
+    text=text,
+    reads=reads,
+    reads_every=READ_EVERY,
+    shows_first=lambda _: True,
+)

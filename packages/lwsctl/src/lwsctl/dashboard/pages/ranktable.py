@@ -1,0 +1,55 @@
+"""The plain table of all ranks of a set, with what each uses where that is measured. Pure."""
+
+from datetime import datetime
+from typing import Final
+
+from kuberuntime.objects.resources import POD_METRICS
+from lwsctl.dashboard.markup import Safe, tag
+from lwsctl.dashboard.pages import cells
+from lwsctl.dashboard.pages.page import PageFacts
+from lwsctl.dashboard.pieces import Piece, Rendering, region
+from lwsctl.diagnosis import loads
+from lwsctl.views import devices, wording
+from lwsctl.views.groups import Group, Rank, View
+
+HEADER: Final = ("Place", "Pod", "State", "Ready", "Restarts", "Node", "Revision", "Why")
+COLUMNS: Final = "rank-columns"
+ROWS: Final = "ranks"
+"""The regions of the table, which no other page has: a saved page has the table below the grid."""
+
+
+def frame(name: str, rendering: Rendering) -> Safe:
+    """Return the table with its regions."""
+    caption = f"All ranks of {name}"
+    parts = [tag("caption", caption), region("thead", COLUMNS, rendering), region("tbody", ROWS, rendering)]
+    return cells.scrolling(tag("table", parts, id="plain", class_="plain"), caption)
+
+
+def render(view: View, facts: PageFacts, now: datetime) -> dict[str, list[Piece]]:
+    """Return the pieces. Columns of use, and of GPUs that ranks have, exist only where a rank has a value."""
+    usage = loads.columns([view], loads.by_pod(facts.get(POD_METRICS)), now)
+    ranks = [(group, rank) for group in view.groups for rank in group.ranks]
+    own = [" ".join(devices.of_pod(rank.object)) for _, rank in ranks]
+    has_devices = any(own)
+    header = [*HEADER, *usage.titles, *(["Devices"] if has_devices else [])]
+    rows = [
+        _row(group, rank, *usage.of(rank), *([uuids or "-"] if has_devices else []))
+        for (group, rank), uuids in zip(ranks, own, strict=True)
+    ]
+    return {COLUMNS: [cells.columns(header, "rank-column-names")], ROWS: rows}
+
+
+def _row(group: Group, rank: Rank, *uses: str) -> Piece:
+    return cells.row(
+        f"t/{rank.place}",
+        rank.place,
+        rank.pod,
+        wording.state(rank),
+        "yes" if rank.is_ready else "no",
+        rank.restarts,
+        rank.node,
+        group.revision,
+        wording.reason(rank),
+        *uses,
+        find=f"{rank.place} {rank.pod} {rank.node}",
+    )

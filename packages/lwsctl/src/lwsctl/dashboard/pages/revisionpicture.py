@@ -1,0 +1,114 @@
+"""The groups of a set by revision over time, as one picture: ready, starting, and still of an older revision. Pure.
+
+The times are those of the pods: a group is of the newest revision since its leader was created, and ready since its last rank
+is. Groups that were recreated since count from then on.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.objects import meta, timestamps
+from lwsctl.dashboard.markup import Safe, tag
+from lwsctl.views.groups import Group, View
+from lwsctl.views.wording import counted, duration
+
+WIDTH: Final = 60
+"""The steps of time in a picture; a picture is sent again when a group changes, so it stays small."""
+
+LAST: Final = 3
+"""The steps of time that show the state after the last change; without them it had no width."""
+
+HEIGHT: Final = 100
+LEGEND: Final = {"done": "ready", "begun": "starting", "older": "older"}
+"""The words of the areas, by their class."""
+
+
+class Course(Struct, frozen=True):
+    """The times at which groups got the newest revision and became ready, and the number of all groups."""
+
+    started: Sequence[datetime]
+    ready: Sequence[datetime]
+    groups: int
+
+    @property
+    def begin(self) -> datetime:
+        """Return the time at which the first group got the revision."""
+        return min(self.started)
+
+    @property
+    def end(self) -> datetime:
+        """Return the time of the last change."""
+        return max((*self.started, *self.ready))
+
+
+def course(view: View, revision: str) -> Course | None:
+    """Return the course of the groups of a revision; None if there are none."""
+    own = [group for group in view.groups if revision and group.revision == revision]
+    started = [moment for group in own if (moment := _created(group)) is not None]
+    ready = [moment for group in own if group.is_ready and (moment := _ready(group) or _created(group)) is not None]
+    return Course(sorted(started), sorted(ready), len(view.groups)) if started else None
+
+
+def picture(rollout: Course) -> Safe:
+    """Return the picture, with words for screen readers."""
+    length = rollout.end - rollout.begin
+    words = (
+        f"of {counted(rollout.groups, 'group')} {len(rollout.started)} got the newest revision and {len(rollout.ready)} are ready, "
+        f"from {rollout.begin:%H:%M:%S} to {rollout.end:%H:%M:%S} UTC"
+    )
+    drawing = tag(
+        "svg",
+        tag("title", words),
+        tag("rect", class_="older", width=WIDTH, height=HEIGHT),
+        tag("path", class_="begun", d=_area(rollout, rollout.started)),
+        tag("path", class_="done", d=_area(rollout, rollout.ready)),
+        viewBox=f"0 0 {WIDTH} {HEIGHT}",
+        preserveAspectRatio="none",
+        role="img",
+        class_="course",
+    )
+    keys = [tag("span", tag("i", class_=name), f" {word}") for name, word in LEGEND.items()]
+    scale = tag(
+        "p",
+        tag("span", f"{rollout.begin:%H:%M:%S}"),
+        tag("span", f"{duration(length)}: ", keys),
+        tag("span", f"{rollout.end:%H:%M:%S} UTC"),
+        class_="scale",
+    )
+    return tag("figure", drawing, scale)
+
+
+def _area(rollout: Course, moments: Sequence[datetime]) -> str:
+    """Return the outline of the number of groups that had reached a state by each step of time.
+
+    >>> start = datetime(2026, 1, 1)
+    >>> _area(Course([start, start + timedelta(seconds=60)], [], 2), [start, start + timedelta(seconds=60)])
+    'M0 100V50H57V0H60V100Z'
+    """
+    length = max(rollout.end - rollout.begin, timedelta(seconds=1))
+    heights: dict[int, int] = {}
+    for count, moment in enumerate(moments, start=1):
+        heights[round((WIDTH - LAST) * ((moment - rollout.begin) / length))] = HEIGHT - HEIGHT * count // max(
+            rollout.groups, 1
+        )
+    steps = "".join(f"H{at}V{height}" if at else f"V{height}" for at, height in heights.items())
+    return f"M0 {HEIGHT}{steps}H{WIDTH}V{HEIGHT}Z"
+
+
+def _created(group: Group) -> datetime | None:
+    return timestamps.read(group.leader.created) if group.leader is not None else None
+
+
+def _ready(group: Group) -> datetime | None:
+    """Return the time at which the last rank became ready."""
+    conditions = (
+        condition
+        for rank in group.ranks
+        for condition in meta.status(rank.object or {}).get("conditions") or ()
+        if condition.get("type") == "Ready"
+    )
+    moments = [timestamps.read(str(condition.get("lastTransitionTime") or "")) for condition in conditions]
+    return max((moment for moment in moments if moment is not None), default=None)

@@ -1,0 +1,274 @@
+"""Rollout: its progress, its course over time, its changes, the next steps, and the groups that delay it. Pure."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.client.requests import Selection as Query
+from kuberuntime.client.requests import only
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.ordinals import ranges
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, STATEFULSETS
+from kuberuntime.texts.fieldchanges import FIELDS_SHOWN, FieldChange, field_changes
+from kuberuntime.texts.masking import Mask
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.decisions.revisioncontent import (
+    Entry,
+    UnreadableRevisionError,
+    current_entry,
+    previous_entry,
+    revision_content,
+)
+from lwsctl.dashboard import offers
+from lwsctl.dashboard.address import Address
+from lwsctl.dashboard.markup import Safe, joined, tag
+from lwsctl.dashboard.pages import cells, revisionpicture, sethead, totals
+from lwsctl.dashboard.pages.page import Page, PageFacts
+from lwsctl.dashboard.picture import Picture
+from lwsctl.dashboard.pieces import Piece, Rendering, region
+from lwsctl.steering import foresight, pace, pasts
+from lwsctl.steering.foresight import Foreseen, Situation
+from lwsctl.steering.pace import RolloutProgress
+from lwsctl.views.groups import Group, View
+from lwsctl.views.reasons import first_problem
+from lwsctl.views.wording import counted, duration
+
+GROUPS: Final = ("Group", "Step", "Revision", "Ready ranks", "Why")
+PLAN: Final = "Steps to come, if groups become ready as expected"
+GLYPHS: Final = {
+    "done": ("●", "ready"),
+    "starting": ("◐", "starting"),
+    "held": ("▢", "missing"),
+    "to come": ("○", "missing"),
+}
+"""The glyph of each step of a group, and the class of its color."""
+
+MARKS: Final = 1000
+"""The maximum of groups that have a mark; the number of further groups is shown after them."""
+
+STEPS: Final = ("Next step", "Groups", "Available meanwhile", "Extra groups")
+
+
+class LastChange(Struct, frozen=True):
+    """The newest revision, the previous revision, and the fields that differ."""
+
+    before: Entry
+    current: Entry
+    fields: Sequence[FieldChange]
+
+    @property
+    def title(self) -> str:
+        """Return the numbers of the revisions, and the images or the first field that changed."""
+        images = {
+            f"{totals.short_image(str(change.before))} → {totals.short_image(str(change.after))}": None
+            for change in self.fields
+            if change.path.endswith(".image")
+        }
+        others = [f"{change.path.rpartition('.')[2]} changed" for change in self.fields] or ["the same content"]
+        more = f" and {counted(len(others) - 1, 'more field')}" if len(others) > 1 else ""
+        what = ", ".join(images) or f"{others[0]}{more}"
+        return f"Revision {self.before.number} → {self.current.number}: {what}"
+
+
+def reads(address: Address) -> Sequence[Query]:
+    """Return the lists: the owner of the leaders, which has the newest revision, and all revisions."""
+    name, namespace = address.key.name, address.key.namespace
+    own = f"{labels.NAME}={name},{labels.TEMPLATE_REVISION_HASH}"
+    return [
+        only(STATEFULSETS, address.key),
+        only(DEPLOYMENTS, address.key),
+        Query(CONTROLLER_REVISIONS, namespace, own),
+        Query(CONTROLLER_REVISIONS, namespace, f"{labels.HISTORY_OF}={name}"),
+    ]
+
+
+def frame(address: Address, rendering: Rendering) -> Safe:
+    """Return the page with its regions."""
+    return joined(
+        sethead.frame(address, rendering),
+        region("div", "progress", rendering),
+        region("div", "cause", rendering),
+        _folded("The last change, which undo reverses", region("div", "change", rendering)),
+        _folded("The plan", cells.table("steps-to-come", STEPS, region("tbody", "steps", rendering), PLAN)),
+        _folded(
+            "All groups",
+            cells.table("plain", GROUPS, region("tbody", "rows", rendering), f"The groups of {address.key.name}"),
+        ),
+    )
+
+
+def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
+    """Return the pieces; for a set that does not exist a sentence that says so."""
+    view = picture.find(address.key)
+    if view is None:
+        return cells.absent(picture, address, "progress", "cause", "change", "steps", "rows")
+    leaders = _leaders(view, facts)
+    progress, plan = pace.progress(view, leaders, picture.now), _foresee(view, leaders)
+    item, change = picture.told(view), _last_change(view, facts)
+    actions = offers.of_set(view, has_past=previous_entry(_entries(view, facts)) is not None)
+    return {
+        "trouble": cells.trouble(picture),
+        "head": [sethead.piece(picture, item, data_actions=actions)],
+        "progress": [
+            _title(view, leaders, progress, change),
+            _picture(view, leaders, progress),
+            _basis(progress, plan),
+        ],
+        "cause": [] if progress.is_complete else [cells.cause_piece("cause-text", item.told)],
+        "change": [_change(change)],
+        "steps": _steps(plan),
+        "rows": [_row(group, leaders, progress) for group in view.groups],
+    }
+
+
+def text(picture: Picture, address: Address, facts: PageFacts) -> Iterator[str]:
+    """Yield the lines of the page as text."""
+    view = picture.find(address.key)
+    if view is None:
+        yield f"{address.key.name} does not exist in namespace {address.key.namespace}"
+        return
+    progress = pace.progress(view, _leaders(view, facts), picture.now)
+    yield f"{pace.bar(progress)} {pace.line(progress)}"
+    yield from [progress.why] if progress.why else []
+
+
+def _foresee(view: View, leaders: JSONObject | None) -> Foreseen | None:
+    """Return the remaining steps of the controller; None if they cannot be computed."""
+    try:
+        return foresight.foresee(Situation(view=view, statefulset=leaders), view.object)
+    except ValueError:  # values that the controller could not use either, or too many groups
+        return None
+
+
+def _leaders(view: View, facts: PageFacts) -> JSONObject | None:
+    objects = facts.get(DEPLOYMENTS if groupname.is_hash_set(view.object) else STATEFULSETS)
+    return next(iter(objects), None)
+
+
+def _title(view: View, leaders: JSONObject | None, progress: RolloutProgress, change: LastChange | str) -> Piece:
+    """Return what changes, and how far it is; for a complete rollout how long it took."""
+    course = revisionpicture.course(view, groupname.revision(leaders or {}))
+    words = pace.line(progress).partition(": ")[2]
+    if progress.is_complete:
+        took = f" It took {duration(course.end - course.begin)}." if course is not None else ""
+        words = f"Complete: {words}.{took}"
+    name = change.title if isinstance(change, LastChange) else change
+    bar = cells.bar(progress.done, progress.wanted, f"{progress.done} of {progress.wanted} groups done")
+    return Piece("rollout-title", tag("div", tag("h2", name), tag("p", bar, " ", words), id="rollout-title"))
+
+
+def _basis(progress: RolloutProgress, plan: Foreseen | None) -> Piece:
+    """Return the limits of the rollout, and what its estimate is from."""
+    words = []
+    if plan is not None:
+        limits = plan.budget
+        words.append(
+            f"Budget: at most {counted(limits.unavailable, 'group')} unavailable, "
+            f"{counted(limits.surge, 'extra group')}, partition {limits.partition}."
+        )
+    if progress.left is not None and not progress.is_paused:
+        words.append(
+            f"The estimate is from the {counted(progress.done, 'group')} that this rollout has done until now."
+        )
+    return cells.part("rollout-basis", "p", " ".join(words), class_="hint")
+
+
+def _steps(plan: Foreseen | None) -> list[Piece]:
+    waves = plan.forecast.waves if plan else ()
+    return [
+        cells.row(
+            f"step/{number}",
+            number,
+            ranges(wave.groups) or "surplus groups are deleted",
+            wave.available,
+            wave.extra,
+        )
+        for number, wave in enumerate(waves, start=1)
+    ]
+
+
+def _step(group: Group, leaders: JSONObject | None, progress: RolloutProgress) -> str:
+    newest = groupname.revision(leaders or {})
+    if newest and group.revision == newest:
+        return "done" if group.is_ready else "starting"
+    return "held" if group.index < progress.held else "to come"
+
+
+def _picture(view: View, leaders: JSONObject | None, progress: RolloutProgress) -> Piece:
+    """Return the picture of the rollout: a mark for each group in the order of indexes, a legend, and the course."""
+    key = "rollout-picture"
+    steps = {group.name: _step(group, leaders, progress) for group in view.groups}
+    counts = Counter(steps.values())
+    marks = [
+        cells.part(f"{key}/groups/{name}", "i", GLYPHS[step][0], class_=GLYPHS[step][1], title=f"Group {name}: {step}")
+        for name, step in islice(steps.items(), MARKS)
+    ]
+    words = ", ".join(f"{counts[step]} {step}" for step in GLYPHS if counts[step])
+    meanings = [
+        tag("span", tag("i", glyph, class_=name), f" {counts[step]} {step}")
+        for step, (glyph, name) in GLYPHS.items()
+        if counts[step]
+    ]
+    legend = cells.part(f"{key}/legend", "p", meanings, class_="legend")
+    label = cells.part(f"{key}/words", "span", f"Groups by index: {words or 'none'}", class_="heard")
+    more = f" and {len(steps) - len(marks)} more" if len(steps) > len(marks) else ""
+    strip = tag("div", label.html, tag("span", [mark.html for mark in marks], more, aria_hidden="true"), class_="marks")
+    course = revisionpicture.course(view, groupname.revision(leaders or {}))
+    drawing = cells.part(f"{key}/course", "div", None if course is None else revisionpicture.picture(course))
+    html = tag("div", legend.html, strip, drawing.html, id=key)
+    return Piece(key, html, parts=(legend, label, *marks, drawing))
+
+
+def _last_change(view: View, facts: PageFacts) -> LastChange | str:
+    """Return the fields that differ from the previous revision, or why they are not known."""
+    entries = _entries(view, facts)
+    current, before = current_entry(entries), previous_entry(entries)
+    if current is None or before is None:
+        return "There is no earlier revision." if facts.knows(CONTROLLER_REVISIONS) else "Revisions could not be read."
+    try:
+        old, new = ({"spec": revision_content(entry)} for entry in (before, current))
+    except UnreadableRevisionError as error:
+        return f"Not known: {error}"
+    return LastChange(before, current, list(islice(field_changes(old, new), FIELDS_SHOWN + 1)))
+
+
+def _change(change: LastChange | str) -> Piece:
+    """Return the fields of a change, without values of variables."""
+    if isinstance(change, str):
+        return Piece("change-text", tag("p", change, id="change-text"))
+    lines = list(map(_field, change.fields))
+    more = ["…"] if len(lines) > FIELDS_SHOWN else []
+    current = change.current
+    cause = f", {current.cause}" if current.cause else ""
+    title = tag("p", f"Revision {change.before.number} → {current.number}, {current.created}{cause}")
+    content = tag("pre", "\n".join([*lines[:FIELDS_SHOWN], *more]) or "the same content", tabindex=0)
+    return Piece("change-text", tag("div", title, content, id="change-text"))
+
+
+def _entries(view: View, facts: PageFacts) -> list[Entry]:
+    return pasts.entries(view, facts.get(CONTROLLER_REVISIONS))
+
+
+def _field(change: FieldChange) -> str:
+    if ".env[" in change.path:
+        return f"{change.path}: changed"
+    return Mask().text(str(change))
+
+
+def _folded(title: str, content: Safe) -> Safe:
+    return tag("details", tag("summary", title), content, class_="foldable")
+
+
+def _row(group: Group, leaders: JSONObject | None, progress: RolloutProgress) -> Piece:
+    step = _step(group, leaders, progress)
+    words = f"{GLYPHS[step][0]} {'held by the partition' if step == 'held' else step}"
+    ready = f"{group.ready_ranks} of {len(group.ranks)}"
+    return cells.row(f"g/{group.name}", group.name, words, group.revision, ready, first_problem(group))
+
+
+PAGE: Final = Page(
+    title=lambda address: f"Rollout of {address.key.name}", frame=frame, render=render, text=text, reads=reads
+)

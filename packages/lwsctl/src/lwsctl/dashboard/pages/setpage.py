@@ -1,0 +1,242 @@
+"""Set: one LeaderWorkerSet, its facts, its cause, and its ranks as a matrix by group, node, rack or revision. Pure."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Final, TypeAlias
+from urllib.parse import quote
+
+from msgspec.structs import replace
+
+from kuberuntime.client.requests import Selection as Query
+from kuberuntime.objects import meta
+from kuberuntime.objects.resources import NODES
+from lwsctl.dashboard import offers
+from lwsctl.dashboard.address import Address, Arrangement, PageForm, PageKind
+from lwsctl.dashboard.markup import Safe, joined, tag
+from lwsctl.dashboard.pages import cells, ranktable, sethead, timeline
+from lwsctl.dashboard.pages.page import Page, PageFacts
+from lwsctl.dashboard.pages.topologypage import domain_key
+from lwsctl.dashboard.picture import Picture, ToldSet
+from lwsctl.dashboard.pieces import Piece, Rendering, region
+from lwsctl.diagnosis import loads
+from lwsctl.diagnosis.document import lines
+from lwsctl.views import advancing, recreations
+from lwsctl.views.folding import FEW_GROUPS
+from lwsctl.views.groups import Group, Rank, View
+from lwsctl.views.reasons import first_problem, summary, telling
+from lwsctl.views.wording import counted
+
+Place: TypeAlias = Callable[[Group, Rank], str]
+
+NARROW: Final = 8
+WIDE: Final = 16
+"""The maximum of cells in a row that takes one column of the matrix, or two; longer rows take a line."""
+
+LISTED: Final = 6
+"""The maximum of groups with a problem that are listed above the matrix, which marks all of them."""
+
+HINT: Final = "Select a rank: its state, its last lines, why it is not ready, and its events are shown here."
+"""The text of the panel without a rank, whose place is reserved, so that nothing moves when it is filled."""
+
+READ_EVERY: Final = 10.0
+"""Seconds between two readings of events and recorded failures."""
+
+
+def frame(address: Address, rendering: Rendering) -> Safe:
+    """Return the page with its regions."""
+    parts = [sethead.frame(address, rendering), region("div", "facts", rendering), region("div", "cause", rendering)]
+    if address.form is PageForm.TABLE:
+        return joined(parts, ranktable.frame(address.key.name, rendering))
+    ways = [
+        tag(
+            "a",
+            f"By {way.value}",
+            href=f"{address.path()}?by={way.value}",
+            aria_current="true" if way is address.arrangement else None,
+        )
+        for way in Arrangement
+    ]
+    grid = tag(
+        "table",
+        tag("caption", f"The ranks of {address.key.name}", class_="heard"),
+        region("thead", "columns", rendering),
+        region("tbody", "rows", rendering, role="rowgroup"),
+        id="grid",
+        role="grid",
+        class_=f"grid by-{address.arrangement.value}",
+        data_pane=f"pane/{address.key.namespace}/{address.key.name}",
+    )
+    hint = tag("p", HINT, class_="hint")
+    pane = tag("aside", hint, id="pane", class_="pane", aria_label="The selected rank", tabindex=-1)
+    past = region("section", "timeline", rendering, class_="past", aria_label="The last hour")
+    rows = tag("nav", ways, class_="ways", aria_label="Rows")
+    matrix = tag(
+        "div",
+        rows,
+        region("ul", "ills", rendering, class_="ills", aria_label="Groups with a problem"),
+        grid,
+        past,
+        class_="matrix",
+    )
+    return joined(parts, tag("div", matrix, pane, class_="beside"))
+
+
+def reads(address: Address) -> Sequence[Query]:
+    """Return the lists: events for the timeline, nodes for rows by rack, or metrics for the plain table."""
+    if address.form is PageForm.TABLE:
+        return [loads.metrics_of(address.key.namespace, address.key.name)]
+    nodes = [Query(NODES)] if address.arrangement is Arrangement.RACK else []
+    return [*timeline.reads(address.key), *nodes]
+
+
+def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
+    """Return the pieces; for a set that does not exist a sentence that says so."""
+    view = picture.find(address.key)
+    if view is None:
+        return cells.absent(picture, address, "facts", "cause", "ills", "columns", "rows", "timeline")
+    item = picture.told(view)
+    rendering: dict[str, list[Piece]] = {
+        "trouble": cells.trouble(picture),
+        "head": [_head(picture, item)],
+        "facts": [sethead.facts(view), *_advances(view, picture.now)],
+        "cause": [cells.cause_piece("cause-text", item.told)],
+    }
+    if address.form is PageForm.TABLE:
+        return rendering | ranktable.render(view, facts, picture.now)
+    columns, rows = _grid(picture, view, address.arrangement, facts)
+    past = _past(picture, view, facts)
+    return rendering | {
+        "ills": list(_ills(view)),
+        "columns": [cells.columns(columns)],
+        "rows": rows,
+        "timeline": [past],
+    }
+
+
+def _past(picture: Picture, view: View, facts: PageFacts) -> Piece:
+    """Return the timeline, which is made again only after events were read again."""
+    source = (facts.objects, facts.episodes, facts.is_read)
+    before = facts.before.get("timeline")
+    if before and before[0].source == source:
+        return before[0]
+    return replace(timeline.piece(picture, view, facts), source=source)
+
+
+def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
+    """Yield the lines of the page as text."""
+    view = picture.find(address.key)
+    if view is None:
+        yield f"{address.key.name} does not exist in namespace {address.key.namespace}"
+        return
+    yield from lines(picture.told(view).told)
+    yield ""
+    yield from (summary(view, group, picture.now) for group in view.groups)
+
+
+def _advances(view: View, now: datetime) -> Iterator[Piece]:
+    """Yield the progress that the programs of the first groups report, with a bar if its end is known."""
+    for group in view.groups[:FEW_GROUPS]:
+        if group.progress or group.hang:
+            progress, words = group.progress, f"Group {group.name}: {advancing.sentence(group, now) or 'complete'}"
+            share = None if progress is None else progress.share
+            drawn = None if share is None else cells.bar(int(share * 100), 100, words)
+            yield cells.part(f"advance/{group.name}", "p", words, " ", drawn, class_="advance")
+
+
+def _head(picture: Picture, item: ToldSet) -> Piece:
+    view = item.view
+    own = {"data_failed": cells.failed_rank(view), "data_groups": view.desired, "data_actions": offers.of_set(view)}
+    return sethead.piece(picture, item, **own)
+
+
+def _ills(view: View) -> Iterator[Piece]:
+    """Yield the groups with a problem, in the order of the matrix, each with a link to the rank that explains it."""
+    problems = [(group, rank) for group in view.groups if (rank := telling(group.ranks)) is not None]
+    for group, rank in problems[:LISTED]:
+        href = f"{Address(kind=PageKind.SET, key=view.key).path()}?rank={quote(rank.place)}"
+        link = tag("a", rank.place, href=href, data_rank=rank.place)
+        yield cells.part(f"ill/{group.name}", "li", link, " ", first_problem(group))
+    if more := len(problems) - LISTED:
+        yield from [cells.part("ill/more", "li", f"and {counted(more, 'group')} more")] if more > 0 else []
+
+
+def _grid(picture: Picture, view: View, way: Arrangement, facts: PageFacts) -> tuple[list[str], list[Piece]]:
+    match way:
+        case Arrangement.GROUP:
+            width = max((len(group.ranks) for group in view.groups), default=0)
+            pieces = {piece.key: piece for piece in facts.before.get("rows", ())}
+            rows = [_group_row(picture, group, pieces, edge=edge) for group, edge in _edged(view.groups)]
+            rows += [cells.row("more", f"and {view.more} more", "without any pod")] if view.more else []
+            return ["group", *map(str, range(width)), "why"], rows
+        case Arrangement.NODE:
+            return ["node", "ranks"], _gathered(view, lambda _, rank: rank.node or "without a node")
+        case Arrangement.RACK:
+            key = domain_key([view], facts.get(NODES))
+            domains = {meta.name(node): meta.labels(node).get(key, "") for node in facts.get(NODES)}
+            unnamed = f"without a label {key}" if key else "no node names its rack"
+            return [key or "rack", "ranks"], _gathered(view, lambda _, rank: domains.get(rank.node, "") or unnamed)
+        case Arrangement.REVISION:
+            return ["revision", "ranks"], _gathered(view, lambda group, _: group.revision or "none yet")
+
+
+def _edged(groups: Sequence[Group]) -> Iterator[tuple[Group, bool]]:
+    """Yield groups, and whether the revision changes at one."""
+    last = ""
+    for group in groups:
+        yield group, bool(last and group.revision and group.revision != last)
+        last = group.revision or last
+
+
+def _group_row(picture: Picture, group: Group, pieces: Mapping[str, Piece], *, edge: bool) -> Piece:
+    key = f"g/{group.name}"
+    recreation = recreations.sentence(group.recreations, picture.now) if group.recreations else ""
+    source = (group, recreation, edge)
+    if key in pieces and pieces[key].source == source:
+        return pieces[key]
+    is_ill = bool(recreation) or telling(group.ranks) is not None
+    row = _row(
+        key, f"group {group.name}", group.ranks, recreation, revision=group.revision if edge else "", is_ill=is_ill
+    )
+    return replace(row, source=source)
+
+
+def _width(ranks: Sequence[Rank]) -> str:
+    """Return the class of a row by its cells: rows of more than eight do not fit next to other rows."""
+    return "" if len(ranks) <= NARROW else "wide" if len(ranks) <= WIDE else "line"
+
+
+def _gathered(view: View, place: Place) -> list[Piece]:
+    ranks: dict[str, list[Rank]] = {}
+    for group in view.groups:
+        for rank in group.ranks:
+            ranks.setdefault(place(group, rank), []).append(rank)
+    return [_row(f"g/{name}", name, ranks[name], counted(len(ranks[name]), "rank")) for name in sorted(ranks)]
+
+
+def _row(key: str, title: str, ranks: Sequence[Rank], why: str, *, revision: str = "", is_ill: bool = False) -> Piece:
+    parts = tuple(map(cells.cell, ranks))
+    edge = f"From here on revision {revision}" if revision else None
+    head = tag("th", title.removeprefix("group "), role="rowheader", aria_label=title, title=edge)
+    row = tag(
+        "tr",
+        head,
+        [part.html for part in parts],
+        tag("td", why, class_="why") if why else None,
+        id=key,
+        role="row",
+        class_=" ".join(filter(None, ["ill" if is_ill else "", "edge" if revision else "", _width(ranks)])) or None,
+        data_find=True,
+    )
+    return Piece(key, row, parts=parts)
+
+
+PAGE: Final = Page(
+    title=lambda address: address.key.name,
+    frame=frame,
+    render=render,
+    text=text,
+    reads=reads,
+    reads_episodes=True,
+    reads_every=READ_EVERY,
+    shows_first=lambda address: address.form is not PageForm.TABLE and address.arrangement is not Arrangement.RACK,
+)

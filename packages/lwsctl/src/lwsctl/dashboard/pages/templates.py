@@ -1,0 +1,35 @@
+"""The pods of a group as the templates of its set describe them, with the defaults that an API server gives pods. Pure."""
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from lwsctl.views.groups import LISTED, View
+
+
+def leader_and_worker(lws: JSONObject) -> tuple[JSONObject, JSONObject]:
+    """Return the templates of the leader and of a worker; requests that are missing are those of the limits.
+
+    An API server defaults requests by limits when a pod is created. Templates are not defaulted.
+    """
+    template = meta.spec(lws).get("leaderWorkerTemplate") or {}
+    worker = template.get("workerTemplate") or {}
+    return _defaulted(template.get("leaderTemplate") or worker), _defaulted(worker)
+
+
+def group_pods(view: View) -> list[JSONObject]:
+    """Return the pods of one group, with the fields that decide which nodes they fit."""
+    leader, worker = leader_and_worker(view.object)
+    size = int((meta.spec(view.object).get("leaderWorkerTemplate") or {}).get("size", 1))
+    return [leader, *([worker] * (min(size, LISTED) - 1))]
+
+
+def _defaulted(template: JSONObject) -> JSONObject:
+    spec = meta.spec(template)
+    kinds = {name: list(map(_with_requests, spec.get(name) or ())) for name in ("containers", "initContainers")}
+    own = _with_requests(spec) if spec.get("resources") else spec
+    return template | {"spec": own | kinds}
+
+
+def _with_requests(owner: JSONObject) -> JSONObject:
+    resources = owner.get("resources") or {}
+    requests = (resources.get("limits") or {}) | (resources.get("requests") or {})
+    return owner | {"resources": resources | {"requests": requests}} if requests else owner

@@ -1,0 +1,164 @@
+"""The last hour of a set: rollouts, recreations and failures, as one picture and as a list. Pure.
+
+In: the events about the set and its recorded failures. Events of pods and StatefulSets are left out: a group of many ranks has
+many of them for one failure, and a StatefulSet creates pods also when nothing is scaled. The picture ends with the current minute, so it changes every minute
+also without an event.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.client.requests import Selection as Query
+from kuberuntime.objects import timestamps
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CORE_EVENTS
+from leaderworkerset.api.episode import Episode
+from leaderworkerset.api.leaderworkerset import KIND
+from leaderworkerset.api.occurrences import Happening
+from leaderworkerset.decisions.failureevents import (
+    GROUPS_UPDATING,
+    MOVING_GROUP,
+    creating_revision_event,
+    recreating_group_event,
+    restarted_in_place_event,
+)
+from lwsctl.dashboard.address import Address, PageKind
+from lwsctl.dashboard.markup import Safe, joined, tag
+from lwsctl.dashboard.pages.page import PageFacts
+from lwsctl.dashboard.picture import Picture
+from lwsctl.dashboard.pieces import Piece
+from lwsctl.views.events.eventhistory import History
+from lwsctl.views.groups import View
+from lwsctl.views.wording import counted
+
+HOUR: Final = timedelta(hours=1)
+MINUTES: Final = 60
+READING: Final = "Events are being read …"
+UNREAD: Final = "Events could not be read, or are too many."
+
+LISTED: Final = 40
+"""The maximum of moments in the list, the newest."""
+
+
+class Lane(StrEnum):
+    """The kinds of moments; each has a row of the picture."""
+
+    ROLLOUTS = "rollouts"
+    RECREATIONS = "recreations"
+    FAILURES = "failures"
+
+
+LANES: Final[Mapping[str, Lane]] = {
+    creating_revision_event.reason: Lane.ROLLOUTS,
+    GROUPS_UPDATING: Lane.ROLLOUTS,
+    recreating_group_event.reason: Lane.RECREATIONS,
+    restarted_in_place_event.reason: Lane.RECREATIONS,
+    MOVING_GROUP: Lane.RECREATIONS,
+}
+"""The lane of events by their reason. Warnings are failures if no failures are recorded; other events are left out."""
+
+
+class Moment(Struct, frozen=True):
+    """An event or a recorded failure, and the address of its page, if it has one."""
+
+    time: datetime
+    lane: Lane
+    words: str
+    href: str = ""
+
+
+def piece(picture: Picture, view: View, facts: PageFacts) -> Piece:
+    """Return the picture and the list, folded."""
+    end = picture.now.replace(second=0, microsecond=0) + timedelta(minutes=1)
+    last_hour = [moment for moment in moments(picture, view, facts) if end - HOUR <= moment.time < end]
+    unread = None if facts.knows(CORE_EVENTS) else tag("p", UNREAD if facts.is_read else READING)
+    title = tag("summary", counted(len(last_hour), "moment"))
+    listed = tag(
+        "details", title, tag("ol", map(_item, reversed(last_hour[-LISTED:])), class_="events"), class_="foldable"
+    )
+    html = tag("div", _drawing(last_hour, end), unread, listed if last_hour else None, id="timeline-text")
+    return Piece("timeline-text", html)
+
+
+def moments(picture: Picture, view: View, facts: PageFacts) -> list[Moment]:
+    """Return the known moments of a set, the oldest first."""
+    others = [other.name for other in picture.views if other.namespace == view.namespace and other.name != view.name]
+    history = History(view.object, view.pods, others)
+    are_recorded = facts.episodes is not None
+    happened = [
+        _of_event(happening, lane)
+        for happening in history.read(filter(_is_of_set, facts.get(CORE_EVENTS)))
+        if (lane := _lane(happening, are_recorded=are_recorded))
+    ]
+    return sorted([*happened, *_of_episodes(view, facts.episodes or ())], key=lambda moment: moment.time)
+
+
+def reads(key: ObjectKey) -> Sequence[Query]:
+    """Return the list of events about a set; a namespace may have thousands of others."""
+    about = f"involvedObject.kind={KIND},involvedObject.name={key.name}"
+    return [Query(CORE_EVENTS, key.namespace, field_selector=about)]
+
+
+def _is_of_set(event: JSONObject) -> bool:
+    return (event.get("involvedObject") or {}).get("kind") == KIND
+
+
+def _lane(happening: Happening, *, are_recorded: bool) -> Lane | None:
+    if happening.is_warning:
+        return None if are_recorded else Lane.FAILURES
+    return LANES.get(happening.reason)
+
+
+def _of_event(happening: Happening, lane: Lane) -> Moment:
+    times = f" ({happening.count} times)" if happening.count > 1 else ""
+    return Moment(happening.last, lane, f"{happening.reason}{times}: {happening.object}: {happening.message}")
+
+
+def _of_episodes(view: View, episodes: Sequence[Episode]) -> Iterator[Moment]:
+    for episode in episodes:
+        place = f"{episode.group}/{episode.number}"
+        moment = timestamps.read(episode.time)
+        if moment is not None:
+            words = f"group {episode.group} {episode.outcome.words}: {episode.failure or episode.failed_pod}"
+            yield Moment(
+                moment,
+                Lane.FAILURES,
+                words,
+                Address(kind=PageKind.HISTORY, key=view.key, episode=place).path(),
+            )
+
+
+def _drawing(last_hour: Sequence[Moment], end: datetime) -> Safe:
+    """Return a row for each lane with a column for each minute; a taller mark stands for more moments."""
+    rows = [_row(lane, [moment for moment in last_hour if moment.lane is lane], end) for lane in Lane]
+    scale = tag("p", tag("span", f"{end - HOUR:%H:%M}"), tag("span", "The last hour"), tag("span", f"{end:%H:%M} UTC"))
+    return tag("div", rows, tag("div", scale, class_="scale"), class_="lanes")
+
+
+def _row(lane: Lane, last_hour: Sequence[Moment], end: datetime) -> Safe:
+    minutes = Counter(int((moment.time - (end - HOUR)).total_seconds() // 60) for moment in last_hour)
+    marks = (
+        tag("rect", x=minute, y=max(10 - 4 * count, 0), width=1, height=min(4 * count, 10))
+        for minute, count in sorted(minutes.items())
+    )
+    drawing = tag(
+        "svg",
+        tag("title", f"{lane.value}: {counted(len(last_hour), 'moment')} in the last hour"),
+        marks,
+        viewBox=f"0 0 {MINUTES} 10",
+        preserveAspectRatio="none",
+        role="img",
+        class_=f"lane {lane.value}",
+    )
+    return joined(tag("span", f"{lane.value.capitalize()} {len(last_hour) or ''}".strip()), drawing)
+
+
+def _item(moment: Moment) -> Safe:
+    clock = tag("time", f"{moment.time:%H:%M:%S}", datetime=moment.time.isoformat())
+    words = tag("a", moment.words, href=moment.href) if moment.href else moment.words
+    return tag("li", clock, " ", tag("strong", moment.lane.value), " ", words)

@@ -1,0 +1,355 @@
+"""Topology: racks and their nodes, a square for each accelerator in the color of its set, and where a further group fits. Pure.
+
+The domains are those of the label by which sets are placed (exclusive topology), otherwise racks or zones if nodes have such
+labels. Whether a group fits is the optimistic estimate of the built-in gang gate (`core/gang/fit.py`). Nodes without
+accelerators show their CPUs instead.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.client.requests import Selection as Query
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.quantity import ZERO
+from kuberuntime.objects.resources import NODES, PODS
+from leaderworkerset.api import labels
+from leaderworkerset.decisions.nodefit import Amounts, Demand, count_needs, demand_of_pod, free_space
+from lwsctl.dashboard.address import Address, PageForm
+from lwsctl.dashboard.markup import Content, Safe, joined, tag
+from lwsctl.dashboard.pages import cells, totals
+from lwsctl.dashboard.pages.page import Page, PageFacts
+from lwsctl.dashboard.pages.templates import group_pods
+from lwsctl.dashboard.picture import Picture
+from lwsctl.dashboard.pieces import Piece, Rendering, region
+from lwsctl.diagnosis import nodeamounts
+from lwsctl.steering import relocation
+from lwsctl.views.groups import View
+from lwsctl.views.wording import counted
+
+ZONE: Final = "topology.kubernetes.io/zone"
+USUAL_KEYS: Final = ("topology.kubernetes.io/rack", ZONE)
+EVERYWHERE: Final = "All nodes"
+ELSEWHERE: Final = "Other nodes"
+CPU: Final = "cpu"
+SQUARE: Final = 14
+"""The width of the square of one accelerator, in pixels."""
+
+COLORS: Final = 8
+"""The number of colors of sets in the style; further sets have the same colors again."""
+
+MOST_GROUPS: Final = 10
+"""The maximum of further groups of a set that are counted."""
+
+UNKNOWN: Final = "Pods of all namespaces may not be listed, or are too many, so what is free is not known."
+
+
+class Nodes(Struct, frozen=True):
+    """The nodes by name, their pods by the name of the node (None: not read), and the label of domains (empty: none)."""
+
+    listed: Sequence[JSONObject]
+    pods: Mapping[str, Sequence[JSONObject]] | None
+    key: str
+
+    def domain(self, node: JSONObject) -> str:
+        """Return the domain of a node, after its zone if it has one."""
+        name = meta.labels(node).get(self.key, "") or (ELSEWHERE if self.key else EVERYWHERE)
+        zone = meta.labels(node).get(ZONE, "") if self.key != ZONE else ""
+        return f"{zone} / {name}" if zone else name
+
+    @property
+    def domains(self) -> Mapping[str, Sequence[JSONObject]]:
+        """Return the nodes of each domain, by its name."""
+        domains: dict[str, list[JSONObject]] = {}
+        for node in self.listed:
+            domains.setdefault(self.domain(node), []).append(node)
+        return dict(sorted(domains.items(), key=lambda item: (item[0] == ELSEWHERE, item[0])))
+
+    def held(self, node: JSONObject) -> Demand:
+        """Return what the pods of a node request."""
+        return nodeamounts.held((self.pods or {}).get(meta.name(node), ()))
+
+
+class Squares(Struct, frozen=True):
+    """The accelerators of a node (or CPUs, without any): the number that exists, and how many each owner holds.
+
+    The owner is the key of a set, or None for other pods.
+    """
+
+    number: int
+    held: Mapping[ObjectKey | None, int]
+    are_cpus: bool = False
+
+    @property
+    def free(self) -> int:
+        """Return the number that no pod requests; a failed device may be held."""
+        return max(self.number - sum(self.held.values()), 0)
+
+    @property
+    def words(self) -> str:
+        """Return how many are free.
+
+        >>> Squares(8, {None: 6}).words
+        '2 of 8 GPUs free'
+        """
+        return f"{self.free:,} of {self.number:,} {'CPUs' if self.are_cpus else 'GPUs'} free"
+
+
+class Fit(Struct, frozen=True):
+    """Where further groups of a set fit: the number in each domain and in all, and the nodes that block."""
+
+    domains: Mapping[str, int]
+    number: int
+    blocking: str
+
+
+def reads(_: Address) -> Sequence[Query]:
+    """Return the lists: nodes, and all pods on them."""
+    return [Query(NODES), Query(PODS)]
+
+
+def frame(address: Address, rendering: Rendering) -> Safe:
+    """Return the page with its regions."""
+    title, summary = tag("h1", "Topology", class_="heard"), region("div", "summary", rendering)
+    if address.form is PageForm.TABLE:
+        caption = "Free amounts of each resource"
+        parts = [region("thead", "columns", rendering), region("tbody", "nodes", rendering)]
+        table = tag("table", tag("caption", caption), parts, class_="plain")
+        return joined(title, summary, cells.scrolling(table, caption))
+    sets = region("select", "sets", rendering, data_go="topology?set=")
+    choice = tag("label", "Where does a further group fit? ", sets)
+    tools = tag("div", region("span", "fit", rendering), choice, class_="tools")
+    return joined(
+        title,
+        tag("div", summary, tools, class_="overview"),
+        region("p", "legend", rendering, class_="legend"),
+        region("div", "racks", rendering, class_="racks"),
+    )
+
+
+def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
+    """Return the pieces."""
+    nodes = _nodes(picture, facts)
+    rendering: dict[str, list[Piece]] = {"trouble": cells.trouble(picture), "summary": [_summary_piece(nodes)]}
+    if address.form is PageForm.TABLE:
+        names = nodeamounts.names(nodes.listed)
+        rows = [_row(nodes, node, names) for node in nodes.listed]
+        return rendering | {"columns": [cells.columns(["Node", "Domain", "Status", *names])], "nodes": rows}
+    colors = {view.key: at % COLORS + 1 for at, view in enumerate(sorted(picture.views, key=lambda view: view.key))}
+    view = next((view for view in picture.views if str(view.key) == address.other), None)
+    fitting = None if view is None or nodes.pods is None else _fit(picture, view, nodes)
+    if view is not None:
+        colors = {view.key: 0}
+    return rendering | {
+        "sets": list(_options(picture, address)),
+        "fit": [_fit_words(fitting)] if fitting is not None else [],
+        "legend": list(_legend(colors, nodes, is_chosen=view is not None)),
+        "racks": [_rack(nodes, name, colors, fitting) for name in nodes.domains],
+    }
+
+
+def text(picture: Picture, _: Address, facts: PageFacts) -> Iterator[str]:
+    """Yield the lines of the page as text."""
+    nodes = _nodes(picture, facts)
+    yield "; ".join(f"{name}: {words}" for name, words in _summary(nodes).items())
+    for node in nodes.listed:
+        free = ", ".join(f"{name} {_share(nodes, node, name)}" for name in nodeamounts.names([node]))
+        yield f"{meta.name(node)} ({nodes.domain(node)}): {nodeamounts.status(node)}; {free}"
+
+
+def _nodes(picture: Picture, facts: PageFacts) -> Nodes:
+    nodes = sorted(facts.get(NODES), key=meta.name)
+    pods = nodeamounts.by_node(facts.get(PODS)) if facts.knows(PODS) else None
+    return Nodes(nodes, pods, domain_key(picture.views, nodes))
+
+
+def domain_key(views: Sequence[View], nodes: Sequence[JSONObject]) -> str:
+    """Return the label of the domains: of exclusive topology, otherwise of racks or zones; empty without any."""
+    keys_of_sets = (meta.annotations(view.object).get(labels.EXCLUSIVE_TOPOLOGY, "") for view in views)
+    keys = [*filter(None, keys_of_sets), *USUAL_KEYS]
+    return next((key for key in keys if any(key in meta.labels(node) for node in nodes)), "")
+
+
+def _summary(nodes: Nodes) -> Mapping[str, str]:
+    """Return the totals as text."""
+    ready = sum(meta.is_condition_true(node, "Ready") for node in nodes.listed)
+    facts = {"Nodes": f"{len(nodes.listed):,}, {ready:,} ready"}
+    facts |= {"Domains": f"{len(nodes.domains)} by {nodes.key}"} if nodes.key else {}
+    return facts | _free(_squares(nodes, node) for node in nodes.listed) if nodes.pods is not None else facts
+
+
+def _free(all_squares: Iterable[Squares]) -> dict[str, str]:
+    """Return the free accelerators of nodes; CPUs, if no node has accelerators."""
+    every = list(all_squares)
+    own = [squares for squares in every if not squares.are_cpus] or every
+    name = "GPUs" if own and not own[0].are_cpus else "CPUs"
+    return {f"{name} free": totals.share(sum(squares.free for squares in own), sum(squares.number for squares in own))}
+
+
+def _summary_piece(nodes: Nodes) -> Piece:
+    """Return the totals, and what is not known."""
+    note = "" if nodes.pods is not None else UNKNOWN if nodes.listed else "No nodes, or they may not be listed."
+    entries = [tag("div", tag("dt", name), tag("dd", words)) for name, words in _summary(nodes).items()]
+    facts, hint = tag("dl", entries, class_="facts"), tag("p", note, class_="hint") if note else None
+    return Piece("summary-text", tag("div", facts if nodes.listed else None, hint, id="summary-text"))
+
+
+def _squares(nodes: Nodes, node: JSONObject) -> Squares:
+    """Return the accelerators of a node and who holds them; CPUs, if it has none."""
+    number = totals.count(nodeamounts.allocatable(node))
+    are_cpus = not number
+    amounts: dict[ObjectKey | None, int] = {}
+    for pod in (nodes.pods or {}).get(meta.name(node), ()):
+        requests = demand_of_pod(meta.spec(pod))
+        amount = requests.get(CPU, ZERO).ceil() if are_cpus else totals.count(requests)
+        name = meta.labels(pod).get(labels.NAME)
+        owner = ObjectKey(meta.namespace(pod), name) if name else None
+        if amount:
+            amounts[owner] = amounts.get(owner, 0) + amount
+    return Squares(number or nodeamounts.allocatable(node).get(CPU, ZERO).ceil(), amounts, are_cpus)
+
+
+def _options(picture: Picture, address: Address) -> Iterator[Piece]:
+    """Yield the sets to choose from."""
+    yield cells.part("option/", "option", "Choose a set", value="")
+    for view in sorted(picture.views, key=lambda view: view.key):
+        key = str(view.key)
+        yield cells.part(f"option/{key}", "option", key, value=key, selected=key == address.other)
+
+
+def _legend(colors: Mapping[ObjectKey, int], nodes: Nodes, *, is_chosen: bool) -> Iterator[Piece]:
+    """Yield the color of each set, if there are not more sets than colors."""
+    if nodes.pods is None:
+        return
+    if len(colors) > COLORS:
+        yield cells.part("legend/colors", "span", "Each color is a set: point at a node for its sets, or choose a set.")
+    entries = {str(key): f"s{color}" for key, color in colors.items()} if len(colors) <= COLORS else {}
+    entries |= {"other sets": "dim"} if is_chosen else {}
+    for words, color in (entries | {"other pods": "others", "free": "free"}).items():
+        yield cells.part(f"legend/{words}", "span", tag("i", class_=color), f" {words}")
+
+
+def _rack(nodes: Nodes, name: str, colors: Mapping[ObjectKey, int], fitting: Fit | None) -> Piece:
+    """Return a domain with its nodes, and how many further groups of the chosen set fit there."""
+    own, key = nodes.domains[name], f"rack/{name}"
+    parts = tuple(_node(nodes, node, colors) for node in own)
+    amounts = _free(_squares(nodes, node) for node in own).items() if nodes.pods is not None else ()
+    free = next((f"{words} {kind}" for kind, words in amounts), counted(len(own), "node"))
+    badge = (
+        None
+        if fitting is None
+        else tag(
+            "b",
+            f"Fits {fitting.domains[name]}",
+            title=_fits(fitting.domains[name]),
+            class_="ready" if fitting.domains[name] else "missing",
+        )
+    )
+    title = tag("h2", name, " ", tag("small", free), badge)
+    return Piece(
+        key, tag("section", title, tag("ul", [part.html for part in parts]), id=key, class_="rack"), parts=parts
+    )
+
+
+def _node(nodes: Nodes, node: JSONObject, colors: Mapping[ObjectKey, int]) -> Piece:
+    name, squares = meta.name(node), _squares(nodes, node)
+    status = nodeamounts.status(node)
+    owners = sorted(squares.held.items(), key=lambda item: (item[0] is None, item[0] or ("", "")))
+    words = [f"{owner or 'other pods'} {amount}" for owner, amount in owners]
+    title = "; ".join([f"{name}: {squares.words if nodes.pods is not None else status}", *words])
+    warning = None if status == "Ready" else tag("small", f"⚠ {status}", class_="problem")
+    content: list[Content] = [tag("span", name, " ", warning), _drawing(squares, owners, colors)]
+    return cells.part(f"n/{name}", "li", content, title=title, data_find=f"{name} {' '.join(words)}")
+
+
+def _drawing(
+    squares: Squares, owners: Sequence[tuple[ObjectKey | None, int]], colors: Mapping[ObjectKey, int]
+) -> Safe | None:
+    """Return a square for each accelerator, in the color of its set; CPUs are one bar."""
+    if not squares.number:
+        return None
+    rects, at = [], 0
+    for owner, amount in owners:
+        width = min(amount, squares.number - at)
+        color = "others" if owner is None else f"s{colors[owner]}" if owner in colors else "dim"
+        rects += [tag("rect", class_=color, x=at, width=width, height=1)] if width > 0 else []
+        at += width
+    width = SQUARE * (8 if squares.are_cpus else squares.number)
+    box = f"0 0 {squares.number} 1"
+    kind = "whole" if squares.are_cpus else "squares"
+    return tag(
+        "svg",
+        rects,
+        viewBox=box,
+        width=width,
+        height=SQUARE - 3,
+        preserveAspectRatio="none",
+        class_=kind,
+        aria_hidden="true",
+    )
+
+
+def _row(nodes: Nodes, node: JSONObject, names: Sequence[str]) -> Piece:
+    name = meta.name(node)
+    shares = [_share(nodes, node, resource) for resource in names]
+    return cells.row(f"n/{name}", name, nodes.domain(node), nodeamounts.status(node), *shares, find=name)
+
+
+def _share(nodes: Nodes, node: JSONObject, name: str) -> str:
+    total = None if nodes.pods is None else nodes.held(node)
+    words = nodeamounts.share(name, nodeamounts.allocatable(node).get(name, ZERO), total)
+    return words if total is None else f"{words} free"
+
+
+def _fit(picture: Picture, view: View, nodes: Nodes) -> Fit:
+    """Return where further groups of a set fit, by requests, taints and exclusive topology."""
+    requests = {meta.name(node): nodes.held(node) for node in nodes.listed}
+    used = {node: {name: amount.nanos for name, amount in amounts.items()} for node, amounts in requests.items()}
+    group, key = group_pods(view), meta.annotations(view.object).get(labels.EXCLUSIVE_TOPOLOGY, "")
+    own = (other for other in picture.views if other.namespace == view.namespace)
+    occupied = {rank.node for other in own for part in other.groups for rank in part.ranks}
+
+    def number(listed: Sequence[JSONObject]) -> int:
+        if key:
+            return _fitting_alone(group, relocation.untaken(key, listed, occupied), used)
+        return _fitting(group, listed, used)
+
+    domains = {name: number(listed) for name, listed in nodes.domains.items()}
+    total = number(nodes.listed)
+    needs = frozenset(count_needs(group))
+    return Fit(domains, total, "" if total else relocation.blocking(nodes.listed, used, needs))
+
+
+def _fit_words(fitting: Fit) -> Piece:
+    none = f"No further group fits: {fitting.blocking}"
+    words = f"{_fits(fitting.number)} in all" if fitting.number else none
+    return cells.part("fit-words", "span", words, class_="ready" if fitting.number else "problem")
+
+
+def _fits(number: int) -> str:
+    """Return how many groups fit.
+
+    >>> _fits(1), _fits(MOST_GROUPS), _fits(0)
+    ('1 group fits', '10 or more groups fit', 'No group fits')
+    """
+    if number >= MOST_GROUPS:
+        return f"{MOST_GROUPS} or more groups fit"
+    return f"{counted(number, 'group')} {'fits' if number == 1 else 'fit'}" if number else "No group fits"
+
+
+def _fitting(group: Sequence[JSONObject], nodes: Sequence[JSONObject], used: Mapping[str, Amounts]) -> int:
+    space, needs = free_space(nodes, used), count_needs(group)
+    return next((number for number in range(MOST_GROUPS) if not space.place(needs)), MOST_GROUPS)
+
+
+def _fitting_alone(
+    group: Sequence[JSONObject], parts: Sequence[Sequence[JSONObject]], used: Mapping[str, Amounts]
+) -> int:
+    """Return the number of groups that fit if each needs a domain of its own."""
+    needs = count_needs(group)
+    return min(sum(free_space(nodes, used).place(needs) for nodes in parts), MOST_GROUPS)
+
+
+PAGE: Final = Page(title=lambda _: "Topology", frame=frame, render=render, text=text, reads=reads)

@@ -1,0 +1,123 @@
+"""The numbers of sets: groups, ranks, nodes and accelerators, of one set and of all. Pure."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.quantity import ZERO
+from kuberuntime.objects.resources import NODES, PODS
+from leaderworkerset.decisions.nodefit import Demand, demand_of_pod
+from lwsctl.dashboard.pages.page import PageFacts
+from lwsctl.dashboard.pages.templates import leader_and_worker
+from lwsctl.diagnosis import nodeamounts
+from lwsctl.views.groups import View
+
+ACCELERATOR: Final = re.compile(r".+/(?:.*(?:gpu|tpu|npu|hpu|neuron|mig-).*)", re.IGNORECASE)
+"""The names of extended resources that count as accelerators; network cards do not."""
+
+
+class Accelerators(Struct, frozen=True):
+    """The number of accelerators that groups request, that ready ranks have, and that groups hold which are not ready."""
+
+    wanted: int = 0
+    ready: int = 0
+    idle: int = 0
+
+
+def of_all(views: Sequence[View], facts: PageFacts) -> Mapping[str, str]:
+    """Return the sums of all sets as text; complete sets do not count."""
+    running = [view for view in views if not view.is_complete]
+    ranks = [rank for view in running for group in view.groups for rank in group.ranks]
+    lacking = sum(view.more * size(view) for view in running)
+    sums = {
+        "Groups": share(sum(view.ready for view in running), sum(view.desired for view in running)),
+        "Ranks": share(sum(rank.is_ready for rank in ranks), len(ranks) + lacking),
+    }
+    counts, free = accelerators(running), free_accelerators(facts)
+    if counts.wanted or free:
+        sums["GPUs"] = share(counts.ready, counts.wanted)
+        sums |= {} if free is None else {"GPUs free": f"{free:,}"}
+    return sums
+
+
+def accelerators(views: Iterable[View]) -> Accelerators:
+    """Return the accelerators of all desired groups, by the templates of their sets."""
+    total = ready = idle = 0
+    for view in views:
+        leader, worker = (count(demand_of_pod(meta.spec(pod))) for pod in leader_and_worker(view.object))
+        total += view.desired * (leader + worker * (size(view) - 1))
+        if not (leader or worker):
+            continue
+        for group in view.groups:
+            is_idle = not group.is_ready
+            for rank in group.ranks:
+                own = worker if rank.index else leader
+                ready += own if rank.is_ready else 0
+                idle += own if is_idle and rank.node else 0
+    return Accelerators(total, ready, idle)
+
+
+def free_accelerators(facts: PageFacts) -> int | None:
+    """Return the number of accelerators that no pod requests; None if nodes or pods were not read."""
+    if not (facts.knows(NODES) and facts.knows(PODS)):
+        return None
+    pods = nodeamounts.by_node(facts.get(PODS))
+    return sum(_free(node, pods) for node in facts.get(NODES))
+
+
+def count(amounts: Demand) -> int:
+    """Return the number of accelerators in a demand.
+
+    >>> from kuberuntime.objects import quantity
+    >>> count({"nvidia.com/gpu": quantity.parse("8"), "cpu": quantity.parse("2"), "rdma/hca": quantity.parse("1")})
+    8
+    """
+    return sum(amount.ceil() for name, amount in amounts.items() if ACCELERATOR.fullmatch(name))
+
+
+def size(view: View) -> int:
+    """Return the number of ranks in a group of a set."""
+    return int((meta.spec(view.object).get("leaderWorkerTemplate") or {}).get("size", 1))
+
+
+def nodes(view: View) -> int:
+    """Return the number of nodes on which a set has pods."""
+    return len({rank.node for group in view.groups for rank in group.ranks if rank.node})
+
+
+def image(view: View) -> str:
+    """Return the image of the first container of the workers, without its registry.
+
+    >>> short_image("registry.example.com:5000/ml/vllm-openai:v0.11.0"), short_image("vllm@sha256:0123456789abcdef")
+    ('vllm-openai:v0.11.0', 'vllm@0123456')
+    """
+    for template in reversed(leader_and_worker(view.object)):
+        for container in meta.spec(template).get("containers") or ():
+            return short_image(str(container.get("image") or ""))
+    return ""
+
+
+def short_image(reference: str) -> str:
+    """Return an image reference without registry and path, with the beginning of its digest."""
+    name, _, digest = reference.rpartition("/")[2].partition("@")
+    return f"{name}@{digest.removeprefix('sha256:')[:7]}" if digest else name
+
+
+def share(number: int, whole: int) -> str:
+    """Return a part of a whole in short.
+
+    >>> share(4, 1200)
+    '4 / 1,200'
+    """
+    return f"{number:,} / {whole:,}"
+
+
+def _free(node: JSONObject, pods: Mapping[str, Sequence[JSONObject]]) -> int:
+    if not meta.is_condition_true(node, "Ready") or meta.spec(node).get("unschedulable"):
+        return 0
+    has, used = nodeamounts.allocatable(node), nodeamounts.held(pods.get(meta.name(node), ()))
+    return count({name: max(amount - used.get(name, ZERO), ZERO) for name, amount in has.items()})

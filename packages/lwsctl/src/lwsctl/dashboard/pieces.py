@@ -1,0 +1,94 @@
+"""The content of a page in pieces with names, and the difference between two states, which streams carry. Pure.
+
+A region is an element of the page that holds pieces in order. A piece is one element whose `id` is its key, and so are its
+parts. If only parts of a piece change, only these are sent. Keys are unique on a page.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from kuberuntime.objects.meta import JSONObject
+from lwsctl.dashboard.markup import Attribute, Safe, tag
+
+
+class Piece(Struct, frozen=True):
+    """One element of a region, or of another piece. `says` is read out when it changes: the cause that the piece shows.
+
+    `parts` are the elements within it that change alone, in the order in which `html` contains them. `source` has all
+    inputs of the piece, if the page compares them to use the piece again.
+    """
+
+    key: str
+    html: Safe
+    says: str = ""
+    parts: tuple["Piece", ...] = ()
+    source: object = None
+
+    @property
+    def frame(self) -> list[str]:
+        """Return the HTML between the parts, and their keys."""
+        frame, at = [part.key for part in self.parts], 0
+        for part in self.parts:
+            start = self.html.index(part.html, at)
+            frame.append(self.html[at:start])
+            at = start + len(part.html)
+        return [*frame, self.html[at:]]
+
+
+Rendering: TypeAlias = Mapping[str, Sequence[Piece]]
+"""The pieces of each region, by the region's `id`."""
+
+
+def region(element: str, key: str, rendering: Rendering, **attributes: Attribute) -> Safe:
+    """Return the element of a region, with its pieces.
+
+    >>> region("p", "r", {"r": [Piece("a", Safe("<i>1</i>"))]}, class_="x")
+    '<p id="r" class="x"><i>1</i></p>'
+    """
+    return tag(element, [piece.html for piece in rendering.get(key, ())], id=key, **attributes)
+
+
+def difference(old: Rendering, new: Rendering) -> JSONObject | None:
+    """Return what changes the old state into the new one; None if nothing does.
+
+    `put` has pieces to add or to replace, by region, and parts to replace. `gone` has keys to remove. `order` has the keys of each
+    region that got a piece or another order. `say` has new causes. Empty entries are left out.
+
+    >>> a, b = Piece("a", Safe("<i>1</i>")), Piece("b", Safe("<i>2</i>"), "b is stuck")
+    >>> difference({"r": [a]}, {"r": [b, a]})
+    {'put': [['r', 'b', '<i>2</i>']], 'order': {'r': ['b', 'a']}, 'say': ['b is stuck']}
+    >>> difference({"r": [a, b]}, {"r": [a]}), difference({"r": [a]}, {"r": [a]})
+    ({'gone': ['b']}, None)
+    """
+    before = {piece.key: piece for pieces in old.values() for piece in pieces}
+    after = {piece.key for pieces in new.values() for piece in pieces}
+    put: list[list[str]] = []
+    order, say = {}, []
+    for region, pieces in new.items():
+        for piece in pieces:
+            old_piece = before.get(piece.key)
+            put += _put(region, old_piece, piece)
+            if piece.says and (old_piece is None or old_piece.says != piece.says):
+                say.append(piece.says)
+        keys = [piece.key for piece in pieces]
+        if keys != [piece.key for piece in old.get(region, ()) if piece.key in after]:
+            order[region] = keys
+    gone = [key for key in before if key not in after]
+    change = {"put": put, "gone": gone, "order": order, "say": say}
+    return {name: value for name, value in change.items() if value} if put or gone or order else None
+
+
+def _put(home: str, old: Piece | None, new: Piece) -> list[list[str]]:
+    """Return what to put for one piece: nothing, the parts that changed, or all of it."""
+    if old is new or (old is not None and old.html == new.html):
+        return []
+    if old is None or not new.parts or old.frame != new.frame:
+        return [[home, new.key, str(new.html)]]
+    return [entry for before, after in zip(old.parts, new.parts, strict=True) for entry in _put("", before, after)]
+
+
+def whole(rendering: Rendering) -> JSONObject:
+    """Return the whole state, for a page whose last state is too old."""
+    return {"regions": {region: "".join(piece.html for piece in pieces) for region, pieces in rendering.items()}}

@@ -1,0 +1,76 @@
+"""The answers of the dashboard besides pages: files, refusals, and the headers of every answer."""
+
+from aiohttp import web
+
+from lwsctl.dashboard import staticfiles
+from lwsctl.dashboard.gatekeeper import ACTION_HEADER, HEADERS, Asked, Refusal
+from lwsctl.dashboard.markup import tag
+
+
+async def protect(_: web.Request, response: web.StreamResponse) -> None:
+    """Set the headers of every response, also of errors."""
+    for name, value in HEADERS.items():
+        response.headers.setdefault(name, value)
+
+
+def asked(request: web.Request) -> Asked:
+    """Return the parts of a request that the gate checks."""
+    headers = request.headers
+    return Asked(
+        method=request.method,
+        path=request.path,
+        hosts=headers.getall("Host", []),
+        origins=headers.getall("Origin", []),
+        sites=headers.getall("Sec-Fetch-Site", []),
+        cookies=headers.getall("Cookie", []),
+        action_tokens=headers.getall(ACTION_HEADER, []),
+    )
+
+
+def html(text: str) -> web.Response:
+    """Return a page."""
+    return web.Response(body=text.encode(errors="replace"), content_type="text/html", charset="utf-8")
+
+
+def refused(refusal: Refusal) -> web.Response:
+    """Return a refusal with its reason."""
+    return web.Response(status=refusal.status, text=f"{refusal.text}\n")
+
+
+def missing() -> web.Response:
+    """Return the response for an address without a page."""
+    return web.Response(status=404, text="there is no such page\n")
+
+
+def nowhere(base: str) -> web.Response:
+    """Return the page for an address without a page, with links to pages that always exist."""
+    links = [
+        tag("p", tag("a", words, href=base + path)) for path, words in (("", "Now: all sets"), ("topology", "Topology"))
+    ]
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("title", "No such page · lws"),
+        tag("link", rel="stylesheet", href=f"{base}{staticfiles.folder()}/style.css"),
+    )
+    body = tag("body", tag("main", tag("h1", "There is no such page"), links))
+    response = html("<!doctype html>" + tag("html", head, body, lang="en"))
+    response.set_status(404)
+    return response
+
+
+def busy(most: int) -> web.Response:
+    """Return the response when too many streams are open."""
+    return web.Response(status=503, text=f"{most} pages are open: close some\n", headers={"Retry-After": "5"})
+
+
+def static(version: str, name: str) -> web.Response:
+    """Return a file of the dashboard, compressed, which the browser may keep: another content has another path."""
+    text = staticfiles.files().get(name)
+    if text is None or f"static/{version}" != staticfiles.folder():
+        return missing()
+    response = web.Response(text=text, content_type=staticfiles.kind_of(name))
+    response.headers["Cache-Control"] = "private, max-age=31536000, immutable"
+    response.enable_compression()
+    return response

@@ -1,0 +1,144 @@
+"""The search of all pages: sets, groups, ranks, nodes and causes that have all words of a text. Pure.
+
+In: the picture and the text. Out: hits by kind, at most `MOST` of each, and the number of further hits. The search also
+finds a rank by its pod, node and state, and a set by its cause.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+from urllib.parse import quote, urlencode
+
+from msgspec import Struct
+
+from lwsctl.dashboard.address import Address, PageKind
+from lwsctl.dashboard.markup import Safe, joined, tag
+from lwsctl.dashboard.picture import Picture, ToldSet, ToldWhole, of_group, of_rank
+from lwsctl.diagnosis.catalogue import BY_CODE
+from lwsctl.views.groups import Group, Rank, View
+from lwsctl.views.health.verdict import WORDS
+
+MOST: Final = 6
+"""The maximum of hits of each kind."""
+
+LONGEST: Final = 200
+"""The maximum of characters that are searched for."""
+
+HINT: Final = (
+    "Type the name of a set, a group (web/3), a rank (web/3/1), a pod, a node, a state, or a cause (LWS-E036)."
+)
+
+
+class Hit(Struct, frozen=True):
+    """One hit: its title, a detail, the address of its page, and further words that match it."""
+
+    title: str
+    detail: str
+    href: str
+    words: str = ""
+
+    def rank(self, words: Sequence[str]) -> int | None:
+        """Return a rank by which the best hits come first; None if a word is missing."""
+        text = f"{self.title} {self.detail} {self.words}".lower()
+        if not all(word in text for word in words):
+            return None
+        title = self.title.lower()
+        return 0 if title in words else 1 if any(map(title.startswith, words)) else 2
+
+
+class Hits(Struct, frozen=True):
+    """The best hits of a kind, and the number of further hits."""
+
+    kind: str
+    best: Sequence[Hit]
+    more: int = 0
+
+
+def search(picture: Picture, text: str) -> list[Hits]:
+    """Return the hits by kind; none for a text without words."""
+    words = text[:LONGEST].lower().split()
+    if not words:
+        return []
+    kinds = {
+        "Sets": _sets(picture),
+        "Groups": _groups(picture),
+        "Ranks": _ranks(picture),
+        "Nodes": _nodes(picture),
+        "Causes": _causes(),
+    }
+    return list(filter(None, (_best(kind, hits, words) for kind, hits in kinds.items())))
+
+
+def fragment(picture: Picture, text: str) -> Safe:
+    """Return the hits as items of a list; without a hit, the kinds of objects that can be found."""
+    kinds = search(picture, text)
+    if not kinds:
+        words = f"Nothing is called {text[:LONGEST]!r}. " if text.strip() else ""
+        return tag("li", words, HINT, class_="hint")
+    return joined(*(_items(hits) for hits in kinds))
+
+
+def _items(hits: Hits) -> Safe:
+    items = [tag("li", tag("a", hit.title, href=hit.href), " ", tag("small", hit.detail)) for hit in hits.best]
+    more = tag("li", f"and {hits.more} more: type more of the name", class_="hint") if hits.more else None
+    return joined(tag("li", hits.kind, class_="kind"), items, more)
+
+
+def _best(kind: str, hits: Iterator[Hit], words: Sequence[str]) -> Hits | None:
+    ranked = [(rank, hit) for hit in hits if (rank := hit.rank(words)) is not None]
+    best = [hit for _, hit in sorted(ranked, key=lambda pair: (pair[0], len(pair[1].title), pair[1].title))]
+    return Hits(kind, best[:MOST], max(len(best) - MOST, 0)) if best else None
+
+
+def _sets(picture: Picture) -> Iterator[Hit]:
+    for item in picture.ordered():
+        yield _set(item, PageKind.WHOLE if isinstance(item, ToldWhole) else PageKind.SET)
+        if isinstance(item, ToldWhole):
+            yield from (_set(part, PageKind.SET) for part in item.parts)
+
+
+def _set(item: ToldSet | ToldWhole, kind: PageKind) -> Hit:
+    diagnosis = item.told
+    detail = " · ".join(filter(None, [item.view.namespace, WORDS[diagnosis.verdict], diagnosis.code]))
+    return Hit(item.view.name, detail, Address(kind=kind, key=item.view.key).path(), diagnosis.sentence)
+
+
+def _groups(picture: Picture) -> Iterator[Hit]:
+    for view, group in _all_groups(picture):
+        title = f"{view.name}/{group.name}"
+        yield Hit(title, f"{view.namespace} · group · {of_group(group).value}", _place(view, f"{group.name}/0"))
+
+
+def _ranks(picture: Picture) -> Iterator[Hit]:
+    for view, group in _all_groups(picture):
+        yield from (_rank(view, rank) for rank in group.ranks)
+
+
+def _rank(view: View, rank: Rank) -> Hit:
+    detail = " · ".join(filter(None, [view.namespace, rank.state, rank.node]))
+    return Hit(f"{view.name}/{rank.place}", detail, _place(view, rank.place), f"{rank.pod} {of_rank(rank).value}")
+
+
+def _nodes(picture: Picture) -> Iterator[Hit]:
+    """Yield the nodes of ranks; the page of the topology has the others."""
+    ranks: dict[str, int] = {}
+    for _, group in _all_groups(picture):
+        for rank in group.ranks:
+            ranks[rank.node] = ranks.get(rank.node, 0) + 1
+    for name, count in ranks.items():
+        if name:
+            query = urlencode({"find": name})
+            yield Hit(name, f"node · ranks: {count}", f"{PageKind.TOPOLOGY.value}?{query}")
+
+
+def _causes() -> Iterator[Hit]:
+    for cause in BY_CODE.values():
+        href = Address(kind=PageKind.CAUSE, episode=cause.code).path()
+        yield Hit(cause.code, cause.title, href)
+
+
+def _all_groups(picture: Picture) -> Iterator[tuple[View, Group]]:
+    return ((view, group) for view in picture.views for group in view.groups)
+
+
+def _place(view: View, place: str) -> str:
+    return f"{Address(kind=PageKind.SET, key=view.key).path()}?rank={quote(place)}"

@@ -1,0 +1,388 @@
+"""The HTTP server of the dashboard: every request passes the gate, pages come from the hub, streams are bounded.
+
+Addresses below the base: `open` (the link), pages (`address.py`), `stream` for changes and logs (`browserstreams.py`) and `stream/NUMBER/KEY`
+for its topics, `pane/NAMESPACE/NAME/GROUP/RANK`, `first-error/NAMESPACE/NAME`, `search`, `static/VERSION/FILE`, and `act` for actions.
+"""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from typing import Final
+from urllib.parse import parse_qs
+
+import msgspec
+import structlog
+from aiohttp import web
+from aiohttp.typedefs import Handler
+from msgspec.structs import replace
+
+from kuberuntime import timeouts
+from kuberuntime.objects import decimals
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.serving.bindaddresses import Address as BindAddress
+from kuberuntime.serving.listening import bounds
+from kuberuntime.serving.serving import Listener
+from leaderworkerset.api.groupname import name_of
+from lwsctl.dashboard import (
+    actions,
+    address,
+    exporting,
+    firsterror,
+    logstream,
+    offers,
+    responses,
+    searching,
+    sidepane,
+    staticfiles,
+)
+from lwsctl.dashboard.actions import ActionError, Runner
+from lwsctl.dashboard.address import PageForm, PageKind
+from lwsctl.dashboard.browserstreams import KEY, MOST_TOPICS, BrowserStreams, Topic, Write, changes, lines_to
+from lwsctl.dashboard.gatekeeper import COOKIE, Gate, Refusal, Secrets
+from lwsctl.dashboard.hub import PAGES, Hub
+from lwsctl.dashboard.livemodel import LiveModel, live
+from lwsctl.dashboard.logindoor import LOGIN, VISITOR, LoginDoor
+from lwsctl.dashboard.logstream import LogRequest
+from lwsctl.dashboard.markup import tag
+from lwsctl.dashboard.pages import htmldocument
+from lwsctl.dashboard.pages.header import ClusterIdentity
+from lwsctl.dashboard.pages.htmldocument import Serving
+from lwsctl.dashboard.visitors import LONGEST_TOKEN, Host, Visitors
+from lwsctl.diagnosis.catalogue import BY_CODE
+from lwsctl.observation.following import Followed
+from lwsctl.views.selection import Selection
+
+LOOPBACK: Final = "127.0.0.1"
+CONNECTIONS: Final = 128
+MOST_BODY: Final = 4096
+"""Bytes of a request for an action."""
+
+PATIENCE: Final = 30.0
+"""The maximum seconds for a dry run."""
+
+LONGEST_ACTION: Final = 660.0
+"""The maximum seconds for the command of an action: longer than `lws restart` waits for groups."""
+
+NOBODY: Final = ClusterIdentity()
+"""The identity of a dashboard without names."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+def new_secrets(place: str | None = None) -> Secrets:
+    """Make the secrets of one server; the beginning of its addresses is random, unless given."""
+    return Secrets(
+        place=secrets.token_hex(8) if place is None else place,
+        link=secrets.token_urlsafe(32),
+        session=secrets.token_urlsafe(32),
+        action=secrets.token_urlsafe(32),
+    )
+
+
+class Rights(msgspec.Struct, frozen=True):
+    """The rights of a user: the secret of the own pages, and the runner of commands, if any."""
+
+    user: str
+    action: str
+    runner: Runner | None
+
+
+class Dashboard(msgspec.Struct):
+    """The application of one server. `port` is known once it listens; `runner` runs the commands of actions, if any."""
+
+    model: LiveModel
+    hub: Hub
+    runner: Runner | None = None
+    secrets: Secrets = msgspec.field(default_factory=new_secrets)
+    port: int = 0
+    about: ClusterIdentity = ClusterIdentity()
+    door: LoginDoor | None = None
+    """The login of a shared dashboard; None if only the browser that opened the link may read."""
+    host: str = LOOPBACK
+    streams: BrowserStreams = msgspec.field(default_factory=BrowserStreams)
+    _listener: Listener | None = None
+
+    async def listen(self, port: int) -> None:
+        """Listen on this port (0: on a free one), of this machine alone unless shared; raise `ConfigError`."""
+        limits = bounds(CONNECTIONS)
+        self._listener = Listener(self.application(), BindAddress(self.host, port), name="dashboard", limits=limits)
+        await self._listener.__aenter__()
+        self.port = self._listener.port
+
+    async def leave(self) -> None:
+        """Stop listening, and close all connections; streams are cancelled, as they do not end by themselves."""
+        self.streams.leave()
+        if self._listener is not None:
+            await self._listener.__aexit__(None, None, None)
+            self._listener = None
+
+    @property
+    def gate(self) -> Gate:
+        """Return the checks that requests pass."""
+        return Gate(self.secrets, self.port, allows_actions=self.runner is not None)
+
+    @property
+    def link(self) -> str:
+        """Return the link that opens the dashboard, once."""
+        return f"http://{LOOPBACK}:{self.port}{self.gate.base}open?token={self.secrets.link}"
+
+    def application(self) -> web.Application:
+        """Build the application."""
+        most = MOST_BODY if self.door is None else MOST_BODY + LONGEST_TOKEN
+        application = web.Application(middlewares=[self._guarded], client_max_size=most)
+        application.router.add_route("*", "/{rest:.*}", self._answer)
+        application.on_response_prepare.append(responses.protect)
+        return application
+
+    @web.middleware
+    async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Refuse a request that the gate or the login refuses, before anything is read."""
+        if self.door is not None:
+            return await self.door.guard(request, handler)
+        refusal = self.gate.refusal(responses.asked(request))
+        return responses.refused(refusal) if refusal is not None else await handler(request)
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        base = self.gate.base
+        if not request.path.startswith(base):
+            return responses.missing()
+        first, *rest = request.path.removeprefix(base).split("/")
+        if request.method == "POST":
+            return await self._act(request) if (first, rest) == ("act", []) else responses.missing()
+        return await self._read(request, first, rest)
+
+    async def _read(self, request: web.Request, first: str, rest: list[str]) -> web.StreamResponse:
+        match first, rest:
+            case "pane", [namespace, name, group, rank]:
+                return await self._pane(ObjectKey(namespace, name), group, rank)
+            case "first-error", [namespace, name]:
+                return await self._first_error(request, ObjectKey(namespace, name))
+            case "stream", []:
+                return await self._stream(request)
+            case "stream", [ident, key]:
+                return self._change(request, ident, key)
+            case _:
+                return self._known(request, first, rest) or await self._page(request, "/".join([first, *rest]))
+
+    def _rights(self, request: web.Request) -> Rights:
+        """Return the rights of the user of a request."""
+        if self.door is None:
+            return Rights(self.about.user, self.secrets.action, self.runner)
+        visitor = request[VISITOR]
+        return Rights(visitor.user, visitor.action, self.door.visitors.host.runner(visitor.token))
+
+    def _known(self, request: web.Request, first: str, rest: list[str]) -> web.StreamResponse | None:
+        """Return the answers that read nothing from the API server; None for other addresses."""
+        match first, rest:
+            case "open", [] if self.door is None:
+                return self._open(request)
+            case "static", [version, name]:
+                return responses.static(version, name)
+            case "search", []:
+                return responses.html(searching.fragment(self.model.picture, request.query.get("q", "")))
+            case _:
+                return None
+
+    def _open(self, request: web.Request) -> web.StreamResponse:
+        """Exchange the token of the link for the cookie; the response redirects the browser, as if from its own page."""
+        if not self.secrets.exchange(request.query.get("token", "")):
+            return responses.refused(Refusal.USED)
+        base = self.gate.base
+        onward = tag("meta", http_equiv="refresh", content=f"0; url={base}")
+        icon = tag(
+            "link", rel="icon", href=f"{base}{staticfiles.folder()}/icon.svg"
+        )  # else the browser asks for one elsewhere
+        head = tag("head", onward, icon, tag("title", "lws"))
+        response = responses.html("<!doctype html>" + tag("html", head, tag("body"), lang="en"))
+        response.set_cookie(COOKIE, self.secrets.session, path=base, httponly=True, samesite="Strict")
+        return response
+
+    async def _page(self, request: web.Request, path: str) -> web.StreamResponse:
+        try:
+            page_address = address.parse(path, request.query)
+        except address.NoSuchPageError:
+            return responses.nowhere(self.gate.base)
+        match page_address.form:
+            case PageForm.TEXT:
+                return web.Response(
+                    text=exporting.text(self.model.picture, page_address, await self.hub.facts(page_address))
+                )
+            case PageForm.FILE:
+                saved = responses.html(
+                    exporting.exported(self.model.picture, page_address, await self.hub.facts(page_address))
+                )
+                saved.headers["Content-Disposition"] = "attachment"
+                return saved
+            case PageForm.PAGE | PageForm.TABLE:
+                return await self._shown(request, page_address)
+
+    async def _shown(self, request: web.Request, page_address: address.Address) -> web.StreamResponse:
+        channel = await self.hub.channel(page_address)
+        rights = self._rights(request)
+        serving = Serving(
+            base=self.gate.base,
+            action=rights.action if rights.runner else "",
+            about=replace(self.about, user=rights.user, login=LOGIN if self.door else ""),
+            namespace=self.model.namespace,
+        )
+        response = responses.html(
+            htmldocument.document(PAGES[page_address.kind], page_address, channel.shown, channel.ident, serving)
+        )
+        if not serving.action:
+            response.enable_compression()  # the length of a compressed page would tell something of the secret in it
+        if not self._exists(page_address):
+            response.set_status(404)
+        return response
+
+    def _exists(self, page_address: address.Address) -> bool:
+        """Return whether what a page is about exists; recorded failures outlive their set."""
+        match page_address.kind:
+            case PageKind.SET | PageKind.ROLLOUT | PageKind.LOGS:
+                return self.model.picture.find(page_address.key) is not None
+            case PageKind.WHOLE:
+                return self.model.picture.find_whole(page_address.key) is not None
+            case PageKind.CAUSE:
+                return page_address.episode in BY_CODE
+            case _:
+                return True
+
+    async def _stream(self, request: web.Request) -> web.StreamResponse:
+        """Send the changes of pages and the lines of logs that a browser follows."""
+        user, first = self._user(request), None
+        if "of" in request.query:
+            key = request.query.get("key", "")
+            if (topic := self._topic(key, request.query)) is None:
+                return responses.missing()
+            first = (key, topic)
+        if most := self.streams.exceeded(user, is_shared=self.door is not None):
+            return responses.busy(most)
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+
+        async def admits() -> bool:
+            return self.door is None or await self.door.admits(request)
+
+        try:
+            await response.prepare(request)
+            await self.streams.serve(user, response.write, first, admits)
+        except* (ConnectionError, TimeoutError):  # the browser has left, or reads nothing
+            pass
+        return response
+
+    def _change(self, request: web.Request, ident: str, key: str) -> web.StreamResponse:
+        """Add a topic to an open stream, or remove one."""
+        user = self._user(request)
+        stream = self.streams.find(ident, user)
+        if stream is None:
+            return web.Response(status=410, text="this stream has ended\n")
+        if "of" not in request.query:
+            stream.remove(key)
+            return web.Response(status=204)
+        if (topic := self._topic(key, request.query)) is None:
+            return responses.missing()
+        if self.streams.is_full(user):
+            return responses.busy(MOST_TOPICS)
+        stream.add(key, topic)
+        return web.Response(status=204)
+
+    def _topic(self, key: str, query: Mapping[str, str]) -> Topic | None:
+        """Return the topic that a query names: the logs `logs/NAMESPACE/NAME?rank=PLACE`, or a page since a state."""
+        if not KEY.fullmatch(key):
+            return None
+        path, _, text = query["of"].partition("?")
+        own = parse_qs(text)
+        match path.split("/"):
+            case ["logs", namespace, name]:
+                ranks, tail = logstream.parse(own.get("rank", [])), decimals.natural(own.get("tail", [""])[-1])
+                if ranks is None:
+                    return None
+                log_request = LogRequest(
+                    key=ObjectKey(namespace, name),
+                    ranks=ranks if ranks.choices else logstream.LEADERS,
+                    tail=min(tail or logstream.TAIL, logstream.MOST_TAIL),
+                )
+                return lambda write: logstream.send(self.model, log_request, lines_to(write))
+            case _:
+                with suppress(address.NoSuchPageError):
+                    page_address = address.parse(path, {name: values[-1] for name, values in own.items()})
+                    return partial(self._follow, page_address, query.get("from", ""))
+                return None
+
+    async def _follow(self, page_address: address.Address, last: str, write: Write) -> None:
+        async with self.hub.looking(page_address) as channel:
+            await changes(channel, last, write)
+
+    def _user(self, request: web.Request) -> str:
+        return self.about.user if self.door is None else request[VISITOR].user
+
+    async def _first_error(self, request: web.Request, key: ObjectKey) -> web.StreamResponse:
+        view, ranks = self.model.picture.find(key), logstream.parse(request.query.getall("rank", []))
+        if view is None or ranks is None:
+            return responses.missing()
+        first = await firsterror.find(self.model.client, firsterror.searched(view, ranks))
+        return web.json_response(None if first is None else msgspec.to_builtins(first))
+
+    async def _pane(self, key: ObjectKey, group: str, rank: str) -> web.StreamResponse:
+        view, number = self.model.picture.find(key), decimals.natural(rank)
+        if view is None or number is None:
+            return responses.missing()
+        panel = await sidepane.pane(self.model, view, Selection(view.name, name_of(group), number))
+        return responses.missing() if panel is None else responses.html(panel)
+
+    async def _act(self, request: web.Request) -> web.StreamResponse:
+        """Run the command of an action: a dry run, unless the page says that it was seen and confirmed."""
+        rights = self._rights(request)
+        if rights.runner is None:  # the gate has refused it, unless the dashboard is shared
+            return responses.refused(Refusal.READ_ONLY)
+        try:
+            action = msgspec.json.decode(await request.read(), type=dict[str, object])
+            words = actions.words(action)
+        except web.HTTPRequestEntityTooLarge:
+            return responses.refused(Refusal.ADDRESS)
+        except (msgspec.DecodeError, ActionError, RecursionError) as error:  # JSON that is nested too deeply
+            return web.json_response({"error": str(error)}, status=422)
+        is_trial = action.get("confirmed") is not True
+        limit = PATIENCE if is_trial else LONGEST_ACTION
+        try:
+            async with timeouts.within(limit):
+                is_done, text = await rights.runner([*words, "--dry-run"] if is_trial else words)
+        except TimeoutError:
+            is_done, text = False, f"not done after {limit:g} s"
+        log.info("action", user=rights.user, command=" ".join(words), trial=is_trial, done=is_done)
+        command = " ".join([self.model.commands.lws if self.door is None else "lws", *words])
+        answer = {"command": command, "done": is_done, "text": text, "ends": offers.ends(action, self.model.picture)}
+        return web.json_response(answer)
+
+
+@asynccontextmanager
+async def opened(
+    model: LiveModel, runner: Runner | None, port: int, *beside: Followed, about: ClusterIdentity = NOBODY
+) -> AsyncIterator[Dashboard]:
+    """Serve a dashboard meanwhile; `beside` may end it with an error."""
+    async with _served(Dashboard(model, Hub(model), runner, about=about), port, *beside) as dashboard:
+        yield dashboard
+
+
+@asynccontextmanager
+async def shared(
+    model: LiveModel, host: Host, where: BindAddress, about: ClusterIdentity = NOBODY
+) -> AsyncIterator[Dashboard]:
+    """Serve a dashboard on this address in the body, for all users whose token the host accepts."""
+    door = LoginDoor(Visitors(host, model.clock, lambda: secrets.token_urlsafe(32)), about.title)
+    async with _served(
+        Dashboard(model, Hub(model), about=about, door=door, host=where.host, secrets=new_secrets(place="")), where.port
+    ) as dashboard:
+        yield dashboard
+
+
+@asynccontextmanager
+async def _served(dashboard: Dashboard, port: int, *beside: Followed) -> AsyncIterator[Dashboard]:
+    async with live(dashboard.model, *beside), asyncio.TaskGroup() as tasks:
+        await dashboard.listen(port)
+        showing = tasks.create_task(dashboard.hub.run())
+        try:
+            yield dashboard
+        finally:
+            showing.cancel()
+            await dashboard.leave()

@@ -1,0 +1,180 @@
+"""Pods that labels, taints or cordons keep from nodes: causes from the scheduler's message. Pure."""
+
+import re
+from typing import Final
+
+from msgspec.structs import replace
+
+from kuberuntime.objects import meta, placement
+from kuberuntime.objects.meta import JSONObject
+from lwsctl.diagnosis import ranks
+from lwsctl.diagnosis.causes.components import nodetaints
+from lwsctl.diagnosis.causes.components.autoscalers import noted
+from lwsctl.diagnosis.finding import Finding, Person, cause
+from lwsctl.diagnosis.observed import Observed
+from lwsctl.diagnosis.patterns import READ, Told
+from lwsctl.diagnosis.ranks import is_unscheduled
+from lwsctl.views.groups import Rank
+from lwsctl.views.wording import listed
+
+TAINTS_NAMED: Final = 5
+NODES_NAMED: Final = 5
+
+NO_LABELS: Final = Told(
+    is_unscheduled,
+    r"didn't match Pod's node affinity/selector|didn't match node selector",
+    "no free node has the labels that pod {pod} requires{others}",
+    (
+        "{anywhere} nodes --show-labels",
+        "{lws} get {place} -o jsonpath='{{.spec.nodeSelector}} {{.spec.affinity}}'",
+    ),
+)
+
+
+def selector_of(rank: Rank) -> dict[str, str]:
+    """Return the labels that a pod's nodeSelector requires of a node."""
+    return meta.spec(rank.object or {}).get("nodeSelector") or {}
+
+
+def has_labels(node: JSONObject, selector: dict[str, str]) -> bool:
+    """Return whether a node has all of these labels."""
+    return selector.items() <= meta.labels(node).items()
+
+
+@cause(
+    code="LWS-E040",
+    title="no node has the required labels",
+    meaning="nodeSelector or node affinity of the pod template names labels that no (free) node has.",
+    remedy="Label nodes, add nodes with these labels, or correct the selector.",
+)
+@noted
+def no_labels(observed: Observed) -> Finding | None:
+    """Find pods whose required labels no node has; if a node has them, its taint or cordon is the cause."""
+    for rank in observed.at(is_unscheduled):
+        selector = selector_of(rank)
+        suits = any(has_labels(node, selector) for node in observed.nodes.values())
+        if selector and suits and re.search(r"untolerated taint|were unschedulable", rank.why[:READ]):
+            return None
+    finding = NO_LABELS(observed)
+    if finding is None:
+        return None
+    missing_labels = selector_of(ranks.of_subject(observed, finding.subject))
+    if not missing_labels:
+        return finding
+    label_text = ",".join(f"{key}={value}" for key, value in sorted(missing_labels.items()))
+    step = f"label nodes with {label_text}, or correct nodeSelector in {observed.template}"
+    return replace(finding, sentence=f"{finding.sentence}: {label_text}", steps=(step, *finding.steps))
+
+
+NO_NODES_OPEN: Final = Told(
+    is_unscheduled,
+    r"were unschedulable|no nodes available",
+    "no suitable node is schedulable for {pod}{others}",
+    ("{anywhere} nodes",),
+)
+
+
+@cause(
+    code="LWS-E043",
+    title="nodes accept no pods",
+    meaning="There are no nodes, or the suitable ones are cordoned (unschedulable).",
+    remedy="Add nodes, or make them schedulable again: `kubectl uncordon NODE`.",
+)
+@noted
+def cordoned(observed: Observed) -> Finding | None:
+    """Find pods that no node accepts, and the cordoned nodes with the labels that the first pod requires."""
+    finding = NO_NODES_OPEN(observed)
+    rank = next((rank for rank in observed.at(is_unscheduled) if finding and rank.pod == finding.subject.name), None)
+    selector = selector_of(rank) if rank else {}
+    names = [
+        name
+        for name, node in sorted(observed.nodes.items())
+        if meta.spec(node).get("unschedulable") and has_labels(node, selector)
+    ]
+    if finding is None or not names:
+        return finding
+    evidence = (*finding.evidence, f"cordoned: {listed(names, NODES_NAMED)}")
+    uncordon = f"if they can be used again: {observed.plain_kubectl} uncordon {' '.join(names[:NODES_NAMED])}"
+    return replace(finding, evidence=evidence, steps=(uncordon, f"{observed.commands.lws} nodes"))
+
+
+@cause(
+    code="LWS-E118",
+    title="nodes are closed by a condition or a component",
+    meaning="Suitable nodes have a taint of a component. Kubernetes marks nodes that are not ready or short of disk; autoscalers and `lws move` "
+    "mark nodes that are emptied. The component removes its taint by itself.",
+    person=Person.ADMINISTRATOR,
+    remedy="Do not tolerate or remove the taint. Repair the node, or wait until its component has finished.",
+)
+@noted
+def closed_by_component(observed: Observed) -> Finding | None:
+    """Find pods that only taints of components keep off a node, and what these taints stand for."""
+    rank = next(iter(_repelled(observed)), None)
+    if rank is None:
+        return None
+    closed = {
+        name: [entry for taint in taints if (entry := nodetaints.known(taint))]
+        for name, taints in _taints(observed, rank).items()
+        if taints and all(map(nodetaints.known, taints))
+    }
+    if not closed:
+        return None
+    texts = [nodetaints.meaning(entries[0], observed.nodes[name]) for name, entries in closed.items()]
+    others = ranks.others(len(_repelled(observed)))
+    steps = [entries[0].step.format(node=name, kubectl=observed.plain_kubectl) for name, entries in closed.items()]
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=f"pod {rank.pod} waits{others}: {listed(texts, NODES_NAMED)}",
+        evidence=(f"{rank.pod}: {ranks.quote(rank.why)}",),
+        steps=(*dict.fromkeys(steps[:NODES_NAMED]), f"{observed.commands.lws} nodes"),
+    )
+
+
+def _repelled(observed: Observed) -> list[Rank]:
+    return [rank for rank in observed.at(is_unscheduled) if "untolerated taint" in rank.why]
+
+
+def _taints(observed: Observed, rank: Rank) -> dict[str, list[JSONObject]]:
+    """Return the taints that repel a pod, by each node with the labels that the pod requires."""
+    selector = selector_of(rank)
+    return {name: untolerated(rank, node) for name, node in observed.nodes.items() if has_labels(node, selector)}
+
+
+@cause(
+    code="LWS-E039",
+    title="taints repel the pods",
+    meaning="Nodes have taints that the pods do not tolerate.",
+    remedy="Add a toleration to the pod template, or remove the taint from the nodes intended for the pods.",
+)
+@noted
+def tainted(observed: Observed) -> Finding | None:
+    """Find pods that taints of people repel, and the taints of the nodes with the labels that the pod requires."""
+    repelled_ranks = _repelled(observed)
+    if not repelled_ranks:
+        return None
+    rank = repelled_ranks[0]
+    taints = [taint for own in _taints(observed, rank).values() for taint in own]
+    taint_texts = dict.fromkeys(taint_text(taint) for taint in taints if nodetaints.known(taint) is None)
+    taint_list = f": {', '.join(list(taint_texts)[:TAINTS_NAMED])}" if taint_texts else ""
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=f"nodes have taints that pod {rank.pod} does not tolerate{ranks.others(len(repelled_ranks))}{taint_list}",
+        evidence=(f"{rank.pod}: {ranks.quote(rank.why)}",),
+        steps=(
+            f"add a toleration to {observed.template}, or remove the taint from the nodes intended for it",
+            f"{observed.plain_kubectl} taint nodes NODE KEY-",
+        ),
+    )
+
+
+def untolerated(rank: Rank, node: JSONObject) -> list[JSONObject]:
+    """Return the taints of a node that repel a pod."""
+    tolerations = placement.read_tolerations(meta.spec(rank.object or {}))
+    taints = [taint for taint in meta.spec(node).get("taints") or [] if taint.get("effect") in placement.REPELLING]
+    return [taint for taint in taints if not placement.tolerate(tolerations, [taint])]
+
+
+def taint_text(taint: JSONObject) -> str:
+    """Return a taint as KEY=VALUE:EFFECT."""
+    value = f"={taint['value']}" if taint.get("value") else ""
+    return f"{taint.get('key')}{value}:{taint.get('effect')}"

@@ -1,0 +1,90 @@
+"""Programs that exit with code 0: an error for serving ranks, and the goal of work that completes. Pure."""
+
+from leaderworkerset.api import labels
+from lwsctl.diagnosis import ranks
+from lwsctl.diagnosis.causes.containers import RETRIED, ended_runs, place_of_run
+from lwsctl.diagnosis.finding import Finding, cause
+from lwsctl.diagnosis.observed import Observed
+from lwsctl.diagnosis.ranks import is_placed
+from lwsctl.views import outcome, recreations
+from lwsctl.views.groups import Group, Rank
+from lwsctl.views.health.verdict import Verdict
+from lwsctl.views.wording import counted
+
+
+@cause(
+    code="LWS-E075",
+    title="a long-running container exited with code 0",
+    meaning="A container exited with code 0. By default, ranks are expected to run until they are stopped.",
+    remedy="Let the program continue to run. For work that ends, set the annotation "
+    f'`{labels.RUN_TO_COMPLETION}: "true"` of the LeaderWorkerSet, use a Job, or `lws run --until done`.',
+    verdict=Verdict.CRASHING,
+)
+def has_ended(observed: Observed) -> Finding | None:
+    """Find a rank whose containers exited with code 0, although it should continue to run."""
+    if observed.ends:
+        return None
+    done_ranks = [(group, rank) for group, rank in observed.unready if is_placed(rank) and _is_done(rank)]
+    ended = [
+        (group, rank)
+        for group, rank in done_ranks
+        if not _waits_for_another(group, {member.pod for _, member in done_ranks})
+    ]
+    ended = ended or [
+        place_of_run(observed, death)
+        for death in ended_runs(observed)
+        if death.is_recorded and not death.end["exitCode"]
+    ]
+    if not ended:
+        return None
+    group, rank = ended[0]
+    evidence = [f"{rank.pod}: {rank.state}, {counted(rank.restarts, 'restart')}"]
+    if group.recreations is not None:
+        evidence.append(f"group {group.name} {recreations.sentence(group.recreations, observed.now)}")
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=f"the container of pod {rank.pod} exited with code 0{ranks.others(len(ended))}, and is restarted",
+        evidence=tuple(evidence),
+        steps=(
+            observed.lws(f"logs {observed.view.name}/{rank.place}"),
+            f"change the program to run until it is stopped; for runs that complete: annotation {labels.RUN_TO_COMPLETION}, or a Job",
+        ),
+    )
+
+
+def _waits_for_another(group: Group, done_pods: set[str]) -> bool:
+    """Return whether a group waits to be recreated because of a pod that did not exit with code 0."""
+    recreation = group.recreations
+    return recreation is not None and recreation.is_waiting and recreation.failed_pod not in done_pods
+
+
+def _is_done(rank: Rank) -> bool:
+    """Return whether a container exited with code 0, and has not been restarted yet."""
+    for status in ranks.statuses(rank):
+        state, last = status.get("state") or {}, (status.get("lastState") or {}).get("terminated") or {}
+        end = state.get("terminated") or (last if (state.get("waiting") or {}).get("reason") == RETRIED else {})
+        if end.get("exitCode") == 0 and rank.state in {"Completed", RETRIED, "NotReady"}:
+            return True
+    return False
+
+
+@cause(
+    code="LWS-E078",
+    title="some ranks have exited, and others are running",
+    meaning="The ranks are expected to complete. Some ranks exited with code 0, and the others are running.",
+    remedy="Wait. If it takes too long, read the log of a rank that is still running.",
+    verdict=Verdict.PROGRESSING,
+)
+def others_run(observed: Observed) -> Finding | None:
+    """Find ranks that have not exited with code 0, while others have."""
+    unfinished = outcome.unfinished(observed.view)
+    waiting = [rank for _, rank in unfinished if observed.rank in (None, rank.index)]
+    is_begun = len(unfinished) < sum(len(group.ranks) for group in observed.view.groups)
+    if not observed.ends or not waiting or not is_begun:
+        return None
+    return Finding(
+        subject=ranks.subject(waiting[0]),
+        sentence=outcome.count_of_ended(observed.view),
+        evidence=tuple(f"{rank.pod}: {rank.state}, {counted(rank.restarts, 'restart')}" for rank in waiting[:5]),
+        steps=(observed.lws(f"logs {observed.view.name}/{waiting[0].place} --follow"),),
+    )

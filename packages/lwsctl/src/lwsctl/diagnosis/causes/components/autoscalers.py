@@ -1,0 +1,193 @@
+"""Pods for which an autoscaler adds nodes, and what an autoscaler says of pods for which it adds none. Pure.
+
+While nodes are being added, that is the cause, and it is progress. After that, the cause is what the scheduler reports;
+`noted` adds the autoscaler's reason and what to do about it.
+"""
+
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Final
+
+from msgspec.structs import replace
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
+from kuberuntime.texts.masking import masked
+from lwsctl.diagnosis import ranks
+from lwsctl.diagnosis.finding import Find, Finding, cause
+from lwsctl.diagnosis.observed import Observed
+from lwsctl.diagnosis.patterns import READ
+from lwsctl.diagnosis.ranks import is_unscheduled
+from lwsctl.views.events.scaleups import NODE_PATIENCE, NodeRequest, added_text, node_request
+from lwsctl.views.groups import Rank
+from lwsctl.views.health.verdict import Verdict
+from lwsctl.views.wording import counted, duration
+
+NODE_CLAIMS: Final = Resource("karpenter.sh", "v1", "nodeclaims", "NodeClaim", namespaced=False)
+
+REMEDIES: Final = (
+    (r"max node group size reached", "raise the maximum size of a node group of {component}"),
+    (
+        r"exceed limits? for nodepool \"(?P<pool>[^\"]+)\"|would exceed limit",
+        "raise spec.limits of NodePool {pool}, or free some of its nodes",
+    ),
+    (r"max total nodes|max cluster .* limit", "raise the limits of {component} for the whole cluster"),
+    (r"(?i)ip space exhausted", "increase the pod address range of the node pool"),
+    (r"(?i)quota|vcpulimit", "raise the quota of the cloud account, or use a machine type that still has quota"),
+    (
+        r"(?i)out of resources|capacity|stockout|pool_exhausted",
+        "the cloud provider has no such machines: allow a different zone, machine type or capacity type, or wait",
+    ),
+    (
+        r"in backoff after failed scale-up",
+        "the cloud provider rejected a node: read the log of {component} and the errors of the node group (quota, capacity)",
+    ),
+    (
+        r"Insufficient ([^\s,.]+)",
+        "new nodes would be too small: add a node group with a larger machine type, or request less",
+    ),
+    (r"taint", "add a toleration for the taint of the node group to {template}"),
+    (
+        r"(?i)no instance type|incompatible|known values|node affinity|selector",
+        "allow a suitable machine type in a NodePool or node group, or change the requirements of the pod",
+    ),
+)
+"""The next steps by a pattern of the autoscaler's reason; the first match counts."""
+
+REMEMBERED: Final = timedelta(minutes=20)
+"""The time for which the end of a pod with its node may explain the state of its group."""
+
+OTHERWISE: Final = "read the log of {component} to find out why it adds no node for this pod"
+
+
+def requests(observed: Observed) -> Iterator[tuple[Rank, NodeRequest]]:
+    """Yield the newest answer of an autoscaler for each rank that waits for a node."""
+    for rank in observed.at(is_unscheduled):
+        request = node_request(observed.warnings.of_pod(observed.view.namespace, rank))
+        if request is not None:
+            yield rank, request
+
+
+def nominated(observed: Observed) -> set[str]:
+    """Return the names of the NodeClaims that were made for waiting ranks."""
+    return {name for _, request in requests(observed) for name in request.claims}
+
+
+@cause(
+    code="LWS-E108",
+    title="nodes are being added",
+    meaning="An autoscaler (cluster-autoscaler, Karpenter) is adding nodes for pods of the group, as its event on the pod says. "
+    "That takes minutes. If no node came after 15 minutes (`--node-patience`), the reason of the scheduler is the cause.",
+    remedy="Wait.",
+    verdict=Verdict.PROGRESSING,
+    patience=NODE_PATIENCE,
+)
+def nodes_are_added(observed: Observed) -> Finding | None:
+    """Find waiting ranks for all of which, as far as autoscalers know them, nodes are being added in time."""
+    known = list(requests(observed))
+    late = [request for _, request in known if request.is_refused or _age(observed, request) >= _patience(observed)]
+    if not known or late:
+        return None
+    rank, request = max(known, key=lambda pair: pair[1].last)
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=f"{added_text(request, observed.now)} for pod {rank.pod}{ranks.others(len(known))}",
+        evidence=(f"{rank.pod}: {ranks.quote(rank.why)}", *_claims(observed, request)),
+        steps=(
+            f"wait: without a node {duration(_patience(observed) - _age(observed, request))} from now, the group counts as stuck",
+            observed.lws(f"wait {observed.view.name}"),
+        ),
+    )
+
+
+def _age(observed: Observed, request: NodeRequest) -> timedelta:
+    return observed.now - request.last
+
+
+def _patience(observed: Observed) -> timedelta:
+    return observed.commands.node_patience
+
+
+def _claims(observed: Observed, request: NodeRequest) -> tuple[str, ...]:
+    """Return the state of the NodeClaims of a request, if they were read."""
+    if not observed.knows(NODE_CLAIMS):
+        return ()
+    return tuple(f"NodeClaim {name}: {_claim_state(observed.by_name(NODE_CLAIMS, name))}" for name in request.claims)
+
+
+def _claim_state(claim: JSONObject | None) -> str:
+    """Return how far a NodeClaim is; its conditions become True one after the other."""
+    if claim is None:
+        return "no longer exists"
+    for kind in ("Launched", "Registered", "Initialized"):
+        condition = meta.find_condition(claim, kind) or {}
+        if condition.get("status") != "True":
+            message = masked(str(condition.get("message") or condition.get("reason") or ""))
+            return f"not {kind} yet" + (f": {ranks.quote(message)}" if message else "")
+    return f"node {meta.status(claim).get('nodeName')} is there"
+
+
+REMOVALS: Final = frozenset({"ScaleDown", "Disrupted", "Evicted"})
+
+
+def removal(observed: Observed, pod: str) -> str:
+    """Return which autoscaler recently removed the node of a pod of this name; empty if none did."""
+    events = [
+        event
+        for event in observed.warnings.of_any_type(observed.view.namespace, "Pod", pod)
+        if event.reason in REMOVALS and not event.is_warning and observed.now - event.last <= REMEMBERED
+    ]
+    newest = max(events, key=lambda event: event.last, default=None)
+    if newest is None:
+        return ""
+    text = f"{newest.component or 'an autoscaler'} removed the node of {pod} ({ranks.quote(newest.message)})"
+    return f"{text}; use a PodDisruptionBudget or a pod annotation to prevent this"
+
+
+def noted(find: Find) -> Find:
+    """Return a function that adds to a finding about waiting pods why an autoscaler adds no node, and what to do."""
+
+    def with_reason(observed: Observed) -> Finding | None:
+        finding = find(observed)
+        known = list(requests(observed)) if finding else []
+        refused = next((request for _, request in known if request.is_refused), None)
+        if finding is None or not known:
+            return finding
+        return _with_refusal(observed, finding, refused) if refused else _with_delay(observed, finding, known[0][1])
+
+    return with_reason
+
+
+def _with_refusal(observed: Observed, finding: Finding, request: NodeRequest) -> Finding:
+    reason = ranks.quote(request.what)
+    return replace(
+        finding,
+        sentence=f"{finding.sentence}; {request.component} adds no node: {reason}",
+        evidence=(*finding.evidence, f"{request.component}, {duration(_age(observed, request))} ago: {reason}"),
+        steps=(remedy(observed, request), *finding.steps),
+    )
+
+
+def remedy(observed: Observed, request: NodeRequest) -> str:
+    """Return what to do about the reason of an autoscaler."""
+    for pattern, step in REMEDIES:
+        if match := re.search(pattern, request.what[:READ]):
+            pool = match.groupdict().get("pool") or "of the pod"
+            return step.format(component=request.component, pool=pool, template=observed.template)
+    return OTHERWISE.format(component=request.component)
+
+
+def _with_delay(observed: Observed, finding: Finding, request: NodeRequest) -> Finding:
+    began = f"{request.component} began to add nodes ({request.what}) {duration(_age(observed, request))} ago, and none runs the pod yet"
+    step = f"find out why no node was added: {counted(len(request.claims), 'NodeClaim')}, " if request.claims else ""
+    return replace(
+        finding,
+        sentence=f"{finding.sentence}; {began}",
+        evidence=(*finding.evidence, *_claims(observed, request)),
+        steps=(
+            f"{step or 'find out why no node was added: '}the log of {request.component}, and the errors of the cloud (quota, capacity)",
+            *finding.steps,
+        ),
+    )

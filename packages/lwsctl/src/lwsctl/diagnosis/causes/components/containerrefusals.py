@@ -1,0 +1,201 @@
+"""Containers that a kubelet or a container runtime refuses: one table of their messages, each with its remedy. Pure.
+
+In: the messages of waiting containers, of runs that never began, and of Warning events, as the kubelet, containerd,
+CRI-O, runc and crun write them. A message that no row matches is quoted as it is (LWS-E067).
+"""
+
+import re
+from collections.abc import Iterator
+from re import Match
+from typing import Final
+
+from msgspec import Struct
+
+from lwsctl.diagnosis import ranks
+from lwsctl.diagnosis.causes.images import image_of
+from lwsctl.diagnosis.finding import Cause, Find, Finding, Person
+from lwsctl.diagnosis.observed import Observed
+from lwsctl.diagnosis.patterns import READ, words_of
+from lwsctl.diagnosis.ranks import is_placed_or_recorded
+from lwsctl.views.groups import Rank
+
+WAITING: Final = frozenset(
+    {"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "StartError", "CrashLoopBackOff"}
+)
+
+OF_SANDBOXES: Final = "FailedCreatePodSandBox"
+
+
+class RefusalMessage(Struct, frozen=True):
+    """A message of a component, what it means for the container, and what to do."""
+
+    pattern: str
+    meaning: str
+    step: str
+
+
+SECURITY: Final = (
+    RefusalMessage(
+        r"runAsNonRoot and image has non-numeric user \((?P<user>[^)]*)\)",
+        "runAsNonRoot is set, but user {user} of image {image} is not numeric",
+        "set runAsUser to the number of user {user} in the securityContext of container {container} in {template}",
+    ),
+    RefusalMessage(
+        r"runAsNonRoot",
+        "runAsNonRoot is set, but image {image} runs as root",
+        "set runAsUser to a nonzero value in {template}, use an image with a user, or remove runAsNonRoot",
+    ),
+    RefusalMessage(
+        r"(?i)seccomp.*?\"?(?P<profile>/?[\w./-]+\.json)",
+        "node {node} has no seccomp profile {profile}",
+        "add the profile to /var/lib/kubelet/seccomp on every node, or use seccompProfile type RuntimeDefault in {template}",
+    ),
+    RefusalMessage(
+        r"(?i)apparmor.*?(?:profile not found|not loaded|failed to apply|not enabled)",
+        "node {node} does not have its AppArmor profile",
+        "load the profile on every node, or correct appArmorProfile in {template}",
+    ),
+)
+DEVICES: Final = (
+    RefusalMessage(
+        r"no runtime for \"(?P<runtime>[^\"]+)\" is configured|failed to find runtime handler (?P<handler>\S+)",
+        "the container runtime of node {node} does not know runtime handler {runtime}{handler}",
+        "install that runtime on node {node} (nvidia: its container toolkit or GPU operator), or correct runtimeClassName in {template}",
+    ),
+    RefusalMessage(
+        r"exec: \"?(?P<tool>nvidia-container-[\w-]+)\"?: executable file not found|(?P<path>\S*nvidia-container-runtime\S*): no such file",
+        "node {node} lacks {tool}{path}, which is required for GPUs",
+        "install the NVIDIA container toolkit on node {node}, or drain the node: {anywhere} drain {node}",
+    ),
+    RefusalMessage(
+        r"libnvidia-ml\.so|nvidia-container-cli: (?:initialization|driver|detection|mount) error|nvml error",
+        "the NVIDIA driver on node {node} does not work",
+        "install or repair the driver on node {node}, or drain the node: {anywhere} drain {node}",
+    ),
+    RefusalMessage(
+        r"unresolvable CDI devices? (?P<device>\S+?)(?:[:,\s]|$)",
+        "the container runtime of node {node} does not know CDI device {device}",
+        "generate the CDI specification again on node {node}: restart its device plugin or DRA driver",
+    ),
+    RefusalMessage(
+        r"(?P<device>/dev/[\w./-]+)\"?:? (?:\w+: )*no such (?:file|device)",
+        "node {node} has no device {device}",
+        "load the driver of {device} on node {node}, or keep pods to nodes that have it: nodeSelector in {template}",
+    ),
+)
+PATHS: Final = (
+    RefusalMessage(
+        r"failed to (?:create|prepare) subPath(?: directory)? for volumeMount \"(?P<volume>[^\"]+)\"",
+        "the subPath of volumeMount {volume} cannot be created in the volume",
+        "make that directory in the volume, or correct subPath of volumeMount {volume} in {template}; "
+        "a read-only volume, or an NFS export with root_squash, has to contain it already",
+    ),
+    RefusalMessage(
+        r"volumeMounts\[\]\.subPath(?:Expr)?: (?P<why>.+)",
+        "the subPath of a volumeMount is wrong: {why}",
+        "correct subPath in {template}",
+    ),
+    RefusalMessage(
+        r"error mounting \"(?P<source>[^\"]+)\" to rootfs at \"(?P<target>[^\"]+)\"|mount destination (?P<path>\S+) not absolute",
+        "the mount at {target}{path} was rejected",
+        "correct mountPath and subPath of that volumeMount in {template}: a file and a directory cannot replace each other",
+    ),
+    RefusalMessage(
+        r"chdir to cwd \(\"(?P<directory>[^\"]+)\"\)|mkdir (?:cwd )?(?P<cwd>/[^\s:]*)",
+        "its working directory {directory}{cwd} cannot be entered in image {image}",
+        "correct workingDir of container {container} in {template}",
+    ),
+)
+FIELDS: Final = (
+    RefusalMessage(
+        r"container \"[^\"]+\" declares no port named \"(?P<port>[^\"]+)\"",
+        "its probe or hook uses port {port}, which the container does not declare",
+        "declare a port of that name in container {container} in {template}, or use its number",
+    ),
+    RefusalMessage(
+        r"gRPC probes are not supported on the embedded cluster",
+        "gRPC probes are not supported on the embedded cluster",
+        "use an httpGet, tcpSocket or exec probe locally; on Kubernetes, gRPC probes work",
+    ),
+)
+
+
+def refused(rows: tuple[RefusalMessage, ...]) -> Find:
+    """Return a function that finds the first container which is refused for the reason of one of these rows."""
+    patterns = [(row, re.compile(row.pattern)) for row in rows]
+
+    def find(observed: Observed) -> Finding | None:
+        matches = [
+            (rank, container, text, row, match)
+            for rank in observed.at(is_placed_or_recorded)
+            for container, text in _texts(observed, rank)
+            for row, pattern in patterns
+            if (match := pattern.search(text[:READ]))
+        ]
+        if not matches:
+            return None
+        rank, container, text, row, match = matches[0]
+        words = _words(observed, rank, container, match)
+        count = len({other.pod for other, *_ in matches})
+        what = f"container {container} of pod {rank.pod}" if container else f"pod {rank.pod}"
+        return Finding(
+            subject=ranks.subject(rank),
+            sentence=f"{what} cannot be started{ranks.others(count)}: {row.meaning.format(**words)}",
+            evidence=(f"{rank.pod}{f', container {container}' if container else ''}: {ranks.quote(text)}",),
+            steps=(row.step.format(**words), f"{words['lws']} describe {words['place']}"),
+        )
+
+    return find
+
+
+def _texts(observed: Observed, rank: Rank) -> Iterator[tuple[str, str]]:
+    """Yield container and message of each refusal; without a container, those of the whole pod."""
+    events = None
+    for container, reason, message in ranks.waiting(rank):
+        if reason not in WAITING:
+            continue
+        yield container, message
+        if events is None:
+            events = ranks.messages(observed, rank, "Failed")
+        yield from ((container, text) for text in events)
+    yield from ((container, text) for container, _, text in ranks.refused_starts(rank))
+    if not rank.is_ready:
+        yield from (("", text) for text in ranks.messages(observed, rank, OF_SANDBOXES))
+
+
+def _words(observed: Observed, rank: Rank, container: str, match: Match[str]) -> dict[str, str]:
+    image = image_of(observed, rank, container)
+    return words_of(observed, rank, match) | {"container": container, "image": image, "node": rank.node or "NODE"}
+
+
+INSECURE: Final = Cause(
+    code="LWS-E112",
+    title="a security setting prevents a container from starting",
+    meaning="The kubelet or the runtime refuses the securityContext. The image runs as root although runAsNonRoot is set, or the node lacks "
+    "a seccomp or AppArmor profile.",
+    remedy="Correct securityContext in the pod template, use an image with a user, or install the profile on the nodes.",
+    find=refused(SECURITY),
+)
+NO_DEVICE: Final = Cause(
+    code="LWS-E113",
+    title="the node lacks a driver, a runtime or a device",
+    meaning="The node lacks something that the container needs: a GPU driver, the NVIDIA container toolkit, a runtime handler, or a device. "
+    "The image is not at fault.",
+    person=Person.ADMINISTRATOR,
+    remedy="Repair the node, or drain it.",
+    find=refused(DEVICES),
+)
+BAD_PATH: Final = Cause(
+    code="LWS-E114",
+    title="a path of a container is invalid",
+    meaning="A subPath, a mountPath or the working directory of a container cannot be used with its volume or image.",
+    remedy="Correct the path in the pod template, or make the directory in the volume.",
+    find=refused(PATHS),
+)
+BAD_FIELD: Final = Cause(
+    code="LWS-E117",
+    title="a probe or hook of a container is invalid",
+    meaning="A probe or hook uses a port that the container does not declare, or a type that this cluster does not support.",
+    remedy="Correct the probe or the hook in the pod template.",
+    find=refused(FIELDS),
+)

@@ -1,0 +1,51 @@
+"""Hooks after the start of a container that fail, so that the kubelet kills it. Pure."""
+
+from leaderworkerset.api.kubeletkills import HOOK_FAILED, Kill
+from lwsctl.diagnosis import ranks
+from lwsctl.diagnosis.finding import Finding, cause
+from lwsctl.diagnosis.observed import Observed
+from lwsctl.diagnosis.ranks import is_placed_or_recorded
+from lwsctl.views.groups import Group, Rank
+from lwsctl.views.health.verdict import Verdict
+
+
+@cause(
+    code="LWS-E115",
+    title="a postStart hook fails",
+    meaning="The kubelet runs lifecycle.postStart after it started a container, and kills the container if that fails. The exit code of the "
+    "program says nothing then.",
+    remedy="Correct the hook in the pod template, or do its work in an init container.",
+)
+def start_hook_fails(observed: Observed) -> Finding | None:
+    """Find a container that was killed because its hook failed."""
+    for group, rank in ranks.unsettled(observed):
+        kill = _kill(observed, group, rank) if is_placed_or_recorded(rank) else None
+        if kill is None:
+            continue
+        hooked = [
+            str(container.get("name"))
+            for container in ((rank.object or {}).get("spec") or {}).get("containers") or []
+            if (container.get("lifecycle") or {}).get("postStart")
+        ]
+        container = kill.container or next(iter(hooked), "")
+        what = f"container {container} of pod {rank.pod}" if container else f"pod {rank.pod}"
+        place = f"{observed.view.name}/{rank.place}"
+        return Finding(
+            subject=ranks.subject(rank),
+            sentence=f"the postStart hook of {what} fails, so the kubelet kills the container: {ranks.quote(kill.message)}",
+            evidence=(f"{rank.pod}: event {HOOK_FAILED}",),
+            steps=(
+                f"correct lifecycle.postStart in {observed.template}, or do its work in an init container",
+                observed.lws(f"logs {place}"),
+            ),
+            verdict=Verdict.CRASHING if rank.is_ready else None,
+        )
+    return None
+
+
+def _kill(observed: Observed, group: Group, rank: Rank) -> Kill | None:
+    """Return the kill of a rank's pod, or of the failed pod for which its group was recreated."""
+    run = next((run for run in rank.deaths if run.is_recorded), None)
+    pod, uid = (run.pod, group.recreations.failed_uid) if run and group.recreations else (rank.pod, rank.uid)
+    own = (kill for kill in observed.warnings.kills(observed.view.namespace, pod) if uid and kill.uid == uid)
+    return next((kill for kill in own if not kill.is_by_probe), None)

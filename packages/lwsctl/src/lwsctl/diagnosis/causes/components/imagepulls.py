@@ -1,0 +1,51 @@
+"""Images that are being pulled for a long time. Pure."""
+
+from datetime import timedelta
+from typing import Final
+
+from lwsctl.diagnosis import ranks
+from lwsctl.diagnosis.finding import Finding, cause
+from lwsctl.diagnosis.observed import Observed
+from lwsctl.diagnosis.ranks import is_placed
+from lwsctl.views.events import pulls
+from lwsctl.views.health.verdict import Verdict
+
+BRIEF: Final = timedelta(seconds=10)
+"""The duration of pulls that are not worth naming."""
+
+PULL_PATIENCE: Final = timedelta(minutes=30)
+"""The time that a pull may take: images of inference servers have tens of gigabytes."""
+
+
+@cause(
+    code="LWS-E109",
+    title="an image is being pulled",
+    meaning="The kubelet pulls an image. The sentence says for how long, and how long the last pull of this image took if an event records it.",
+    remedy="Wait. If every start pulls for minutes, use a registry near the nodes, a smaller image, or nodes that have it already.",
+    verdict=Verdict.PROGRESSING,
+    patience=PULL_PATIENCE,
+)
+def is_pulled(observed: Observed) -> Finding | None:
+    """Find the oldest pull of an image that a rank waits for; after half an hour it counts as stuck."""
+    candidates = [
+        (rank, pull)
+        for rank in observed.at(is_placed)
+        if (pull := observed.warnings.pull_of(observed.view.namespace, rank)) and observed.now - pull.since >= BRIEF
+    ]
+    if not candidates:
+        return None
+    rank, pull = min(candidates, key=lambda pair: pair[1].since)
+    text = pulls.text(pull, rank.node, observed.now)
+    is_late = observed.now - pull.since >= PULL_PATIENCE
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=f"pod {rank.pod} waits{ranks.others(len(candidates))}: {text}",
+        evidence=(f"{rank.pod}: {rank.state}; no event reports the end of the pull",),
+        verdict=Verdict.STUCK if is_late else None,
+        steps=(
+            f"check the disk and the network of node {rank.node}, and the registry"
+            if is_late
+            else "wait, or use a registry near the nodes, a smaller image, or nodes that have it already",
+            f"{observed.commands.lws} nodes {rank.node}",
+        ),
+    )

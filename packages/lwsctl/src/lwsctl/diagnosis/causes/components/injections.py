@@ -1,0 +1,105 @@
+"""Containers that somebody injected into pods, such as the proxy of a service mesh, and that are not ready. Pure."""
+
+from typing import Final
+
+from kuberuntime.objects import meta, podstate
+from kuberuntime.objects.deaths import Death
+from kuberuntime.objects.meta import JSONObject
+from lwsctl.diagnosis import exits, ranks
+from lwsctl.diagnosis.causes.starts import warming
+from lwsctl.diagnosis.finding import Finding, Person, cause
+from lwsctl.diagnosis.observed import Observed
+from lwsctl.diagnosis.ranks import is_placed_or_recorded
+from lwsctl.views.groups import Rank
+from lwsctl.views.health.verdict import Verdict
+
+PARTS: Final = ("initContainers", "containers")
+
+
+def _names(spec: JSONObject, *parts: str) -> list[str]:
+    return [str(container.get("name")) for part in parts for container in spec.get(part) or []]
+
+
+def injected(observed: Observed, rank: Rank) -> list[str]:
+    """Return the containers of a pod that the present template does not have; none during a rollout.
+
+    Without a pod, its recorded runs name the containers.
+    """
+    templates = meta.spec(observed.view.object).get("leaderWorkerTemplate") or {}
+    template = (templates.get("leaderTemplate") if rank.index == 0 else None) or templates.get("workerTemplate") or {}
+    own = set(_names(meta.spec(template), *PARTS))
+    names = _names(meta.spec(rank.object), *PARTS) if rank.object else [*own, *(run.container for run in rank.deaths)]
+    if observed.view.is_updating or not own or not own <= set(names):
+        return []
+    return [name for name in names if name not in own]
+
+
+@cause(
+    code="LWS-E111",
+    title="an injected container is not ready",
+    meaning="A webhook added a container to the pod, such as the proxy of a service mesh. It is not ready, and the pod waits for it. The "
+    "template does not contain it.",
+    person=Person.ADMINISTRATOR,
+    remedy="Read its log, and contact the owner of the webhook. You can use an annotation to exclude pods from injection.",
+)
+def injection_is_unready(observed: Observed) -> Finding | None:
+    """Find an injected container that keeps a pod from starting, or from becoming ready."""
+    for rank in observed.at(is_placed_or_recorded):
+        names = injected(observed, rank)
+        failed = next((run for run in rank.deaths[:1] if run.container in names), None)
+        blocking = next((name for name in names if failed is None and _blocks(rank, name, names)), None)
+        if failed is not None:
+            return _finding(
+                observed, rank, failed.container, f"fails with {exits.described(failed.end)}{_error(failed)}"
+            )
+        if blocking is None:
+            continue
+        probes = ranks.messages(observed, rank, "Unhealthy")
+        is_init = blocking in _names(meta.spec(rank.object or {}), "initContainers")
+        wait = "the program waits for it" if is_init else "the other containers are ready"
+        text = f"is not ready, and {wait}" + (f": {ranks.quote(probes[0])}" if probes else "")
+        return _finding(observed, rank, blocking, text)
+    return None
+
+
+def _finding(observed: Observed, rank: Rank, container: str, text: str) -> Finding:
+    status = _status(rank, container)
+    is_ill = bool(rank.deaths or status.get("restartCount")) or "terminated" in (status.get("lastState") or {})
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=f"injected container {container} of pod {rank.pod} {text}",
+        evidence=(f"{rank.pod}: {rank.state}; container {container} is in the pod, and not in {observed.template}",),
+        steps=(
+            observed.lws(f"logs {observed.view.name}/{rank.place} -c {container}"),
+            f"find out who injects container {container} (a mutating webhook of pods), and what it waits for",
+        ),
+        verdict=Verdict.STUCK if is_ill else warming(observed, rank),
+    )
+
+
+def _error(run: Death) -> str:
+    return ranks.quote(podstate.quotation(run.end))
+
+
+def _status(rank: Rank, name: str) -> JSONObject:
+    return next((status for status in ranks.statuses(rank) if status.get("name") == name), {})
+
+
+def _blocks(rank: Rank, name: str, injected_names: list[str]) -> bool:
+    """Return whether an injected container keeps the pod back: nothing else does."""
+    spec, status = meta.spec(rank.object or {}), _status(rank, name)
+    if name in _names(spec, "initContainers"):
+        others = _names(spec, "initContainers")
+        before = others[: others.index(name)]
+        return (
+            rank.state == "PodInitializing" or rank.state.startswith("Init:")
+            if not status
+            else (not (status.get("ready") or status.get("started")) and all(_is_over(rank, other) for other in before))
+        )
+    containers = [other for other in _names(spec, "containers") if other not in injected_names]
+    return not status.get("ready") and all(_status(rank, other).get("ready") for other in containers)
+
+
+def _is_over(rank: Rank, name: str) -> bool:
+    status = _status(rank, name)
+    return bool(status.get("ready") or status.get("started"))

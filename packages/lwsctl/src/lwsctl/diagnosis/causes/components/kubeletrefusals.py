@@ -1,0 +1,143 @@
+"""Pods that the kubelet of their node refuses: devices, NUMA nodes, amounts, labels that the scheduler saw otherwise. Pure.
+
+The StatefulSet controller replaces a refused pod at once, under the same name. So the Warning event of any pod of that
+name counts for a while.
+"""
+
+import re
+from collections.abc import Sequence
+from datetime import timedelta
+from re import Match
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.objects import meta
+from lwsctl.diagnosis import ranks
+from lwsctl.diagnosis.finding import Finding, Person, cause
+from lwsctl.diagnosis.observed import Observed
+from lwsctl.diagnosis.patterns import READ
+from lwsctl.views.events.eventrecord import WarningEvent
+from lwsctl.views.groups import Rank
+from lwsctl.views.health.verdict import Verdict
+from lwsctl.views.wording import counted
+
+RECENT: Final = timedelta(minutes=2)
+"""The time for which a refusal of an earlier pod counts."""
+
+REPEATED: Final = 3
+"""The number of refused pods of one name after which it counts as stuck: the next pod may fit."""
+
+REASONS: Final = re.compile(
+    r"UnexpectedAdmissionError|TopologyAffinityError|SMTAlignmentError|NodeAffinity|NodeName|NodePorts|AppArmor|"
+    r"SysctlForbidden|PodOS\w+|UnsupportedPodOS|InvalidNodeInfo|(?:Outof|OutOf)[\w./-]+"
+)
+
+
+class KubeletMessage(Struct, frozen=True):
+    """A message of the kubelet, what it means, and what to do."""
+
+    pattern: str
+    meaning: str
+    step: str
+
+
+DEVICE_PLUGIN: Final = (
+    "restart the device plugin of node {node}, and look for containers there that hold devices without requesting them"
+)
+MESSAGES: Final = (
+    KubeletMessage(
+        r"devices unavailable for (?P<resource>\S+?)\.? Requested: (?P<requested>\d+), Available: (?P<available>\d+)",
+        "it requests {requested} {resource}, and the kubelet has {available} available",
+        DEVICE_PLUGIN,
+    ),
+    KubeletMessage(
+        r"no healthy devices present|unhealthy devices? (?P<resource>\S+)",
+        "its devices are not healthy",
+        "check the devices and the device plugin of node {node}; to keep pods off it: {lws} drain {node}",
+    ),
+    KubeletMessage(r"Allocate failed", "the device plugin gives it no devices", DEVICE_PLUGIN),
+    KubeletMessage(
+        r"TopologyAffinityError|Topology locality",
+        "no NUMA node has all of its devices, CPUs and memory",
+        "request what one NUMA node has, or relax topologyManagerPolicy of the kubelet",
+    ),
+    KubeletMessage(
+        r"SMTAlignmentError|SMT Alignment",
+        "its CPUs are not whole cores",
+        "request a multiple of the threads of a core, or relax the CPU manager's full-pcpus-only",
+    ),
+    KubeletMessage(
+        r"NodeAffinity",
+        "the node no longer has the labels that it requires",
+        "label node {node} again, or correct nodeSelector in {template}",
+    ),
+    KubeletMessage(
+        r"enough resource: (?P<resource>[^,\s]+), requested: (?P<requested>\d+), used: (?P<used>\d+), capacity: (?P<capacity>\d+)",
+        "it requests {requested} {resource}, and {used} of {capacity} are in use",
+        "look for pods on node {node} that the scheduler does not count (static pods, another scheduler): {lws} nodes {node}",
+    ),
+    KubeletMessage(
+        r"AppArmor|SysctlForbidden|sysctl",
+        "the kubelet does not allow one of its settings",
+        "allow it in the configuration of the kubelet, or remove it from {template}",
+    ),
+)
+OTHERWISE: Final = KubeletMessage(r"", "{message}", "{lws} nodes {node}")
+
+
+@cause(
+    code="LWS-E110",
+    title="the kubelet rejects the pod",
+    meaning="The scheduler chose a node, and its kubelet does not accept the pod: too few devices, no NUMA node with room, labels that changed. "
+    "The pod is replaced at once, and may be rejected again.",
+    person=Person.ADMINISTRATOR,
+    remedy="Repair what the kubelet names. After three refusals in a row it counts as stuck.",
+)
+def is_refused(observed: Observed) -> Finding | None:
+    """Find a rank whose present or latest pods a kubelet refused."""
+    for _, rank in observed.unready:
+        refusals = _refusals(observed, rank)
+        if not refusals:
+            continue
+        newest = max(refusals, key=lambda refusal: refusal.last)
+        node = newest.host or rank.node or "its node"
+        words = {"node": node, "template": observed.template, "lws": observed.commands.lws}
+        words["message"] = ranks.quote(newest.message)
+        entry, match = _entry(newest)
+        words |= {name: value or "" for name, value in (match.groupdict() if match else {}).items()}
+        return Finding(
+            subject=ranks.subject(rank),
+            sentence=f"the kubelet of node {node} rejected pod {rank.pod} ({newest.reason}): {entry.meaning.format(**words)}",
+            evidence=(
+                f"{rank.pod}: {words['message']}",
+                f"{counted(len(refusals), 'refusal')} in {counted(int(RECENT.total_seconds()) // 60, 'minute')}",
+            ),
+            steps=(entry.step.format(**words), f"{observed.commands.lws} nodes {node}"),
+            verdict=None if len(refusals) >= REPEATED else Verdict.PROGRESSING,
+        )
+    return None
+
+
+def _refusals(observed: Observed, rank: Rank) -> Sequence[WarningEvent]:
+    """Return the refusals of pods of this name; without an event the status of the pod is one."""
+    events = [
+        event
+        for event in observed.warnings.about(observed.view.namespace, "Pod", rank.pod)
+        if REASONS.fullmatch(event.reason) and observed.now - event.last <= RECENT
+    ]
+    status = meta.status(rank.object or {})
+    reason = str(status.get("reason") or "")
+    if events or status.get("phase") != "Failed" or not REASONS.fullmatch(reason):
+        return events
+    message = ranks.quote(str(status.get("message") or reason))
+    return [
+        WarningEvent(
+            kind="Pod", name=rank.pod, uid=rank.uid, reason=reason, message=message, last=observed.now, related=""
+        )
+    ]
+
+
+def _entry(refusal: WarningEvent) -> tuple[KubeletMessage, Match[str] | None]:
+    text = f"{refusal.reason}: {refusal.message[:READ]}"
+    return next(((entry, match) for entry in MESSAGES if (match := re.search(entry.pattern, text))), (OTHERWISE, None))

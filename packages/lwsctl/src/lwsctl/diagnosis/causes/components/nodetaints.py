@@ -1,0 +1,101 @@
+"""Taints that components put on nodes: Kubernetes for a node's condition, autoscalers, and `lws move`. Pure.
+
+The component removes its taint. The reason of the taint is the cause: nobody should tolerate or remove it.
+"""
+
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from lwsctl.diagnosis.ranks import quote
+
+
+class ComponentTaint(Struct, frozen=True):
+    """The beginning of a taint's key, what it means for node {node}, and what to do; `condition` says more."""
+
+    key: str
+    meaning: str
+    step: str
+    condition: str = ""
+
+
+PRESSURE: Final = "Kubernetes removes the taint by itself"
+REPAIR: Final = "repair or restart node {node}; if it is switched off permanently: {kubectl} delete node {node}"
+KNOWN: Final = (
+    ComponentTaint("node.kubernetes.io/not-ready", "is not ready", REPAIR, "Ready"),
+    ComponentTaint("node.kubernetes.io/unreachable", "does not report", REPAIR, "Ready"),
+    ComponentTaint(
+        "node.kubernetes.io/disk-pressure",
+        "has too little free disk",
+        f"free disk on node {{node}} (images, logs, emptyDir volumes): {PRESSURE}",
+        "DiskPressure",
+    ),
+    ComponentTaint(
+        "node.kubernetes.io/memory-pressure",
+        "has too little free memory",
+        f"free memory on node {{node}}: {PRESSURE}",
+        "MemoryPressure",
+    ),
+    ComponentTaint(
+        "node.kubernetes.io/pid-pressure",
+        "has too many processes",
+        f"end processes on node {{node}}: {PRESSURE}",
+        "PIDPressure",
+    ),
+    ComponentTaint(
+        "node.kubernetes.io/network-unavailable",
+        "has no network yet",
+        "check the network plug-in on node {node}",
+        "NetworkUnavailable",
+    ),
+    ComponentTaint(
+        "node.kubernetes.io/unschedulable", "is cordoned", "if it can be used again: {kubectl} uncordon {node}"
+    ),
+    ComponentTaint(
+        "node.kubernetes.io/out-of-service",
+        "is out of service",
+        "when node {node} works again: {kubectl} taint nodes {node} node.kubernetes.io/out-of-service-",
+    ),
+    ComponentTaint(
+        "node.cloudprovider.kubernetes.io/",
+        "is not initialized by the cloud's controller, or is switched off",
+        "check the cloud-controller-manager, and whether machine {node} runs",
+    ),
+    ComponentTaint(
+        "ToBeDeletedByClusterAutoscaler",
+        "is being removed by cluster-autoscaler",
+        "wait for another node, or raise the minimum size of the node group",
+    ),
+    ComponentTaint(
+        "karpenter.sh/disrupt", "is being replaced by Karpenter", "wait for its replacement: {kubectl} get nodeclaims"
+    ),
+    ComponentTaint(
+        "karpenter.sh/unregistered",
+        "is starting, and Karpenter has not registered it",
+        "wait: {kubectl} get nodeclaims",
+    ),
+    ComponentTaint(
+        "node.cilium.io/agent-not-ready", "waits for its network agent", "check the Cilium agent on node {node}"
+    ),
+    ComponentTaint(
+        labels.MOVING,
+        "is kept free by `lws move`, whose group is still being moved",
+        f"wait until the move has ended; if it was killed: {{kubectl}} taint nodes {{node}} {labels.MOVING}-",
+    ),
+)
+
+
+def known(taint: JSONObject) -> ComponentTaint | None:
+    """Return the entry of a component's taint; None for a taint of people."""
+    key = str(taint.get("key") or "")
+    return next((entry for entry in KNOWN if key.startswith(entry.key)), None)
+
+
+def meaning(entry: ComponentTaint, node: JSONObject) -> str:
+    """Return what a component's taint says of a node, with the message of the condition."""
+    condition = meta.find_condition(node, entry.condition) if entry.condition else None
+    message = quote(str((condition or {}).get("message") or ""))
+    return f"node {meta.name(node)} {entry.meaning}" + (f" ({message})" if message else "")

@@ -1,0 +1,214 @@
+"""Containers that ran: crashes, lack of memory, probes and gates. Pure.
+
+Of several ranks that crashed, the cause is the crash that explains the others (`views.deaths`). The text states if that
+is not certain. A group that failed again after its recreation is stuck for the same reason at every moment, even while
+it starts again and no pod shows the reason, until it is ready.
+"""
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from kuberuntime.objects import deaths, meta, podstate
+from kuberuntime.objects.deaths import Death
+from kuberuntime.objects.meta import JSONObject
+from lwsctl.diagnosis import exits, judging, ranks
+from lwsctl.diagnosis.causes.kubelets import probekills
+from lwsctl.diagnosis.causes.starts import warming
+from lwsctl.diagnosis.finding import Cause, Finding, Person, cause
+from lwsctl.diagnosis.observed import Observed
+from lwsctl.diagnosis.patterns import Told
+from lwsctl.diagnosis.ranks import is_placed
+from lwsctl.views import recreations
+from lwsctl.views.groups import Group, Rank
+from lwsctl.views.health.verdict import Verdict
+from lwsctl.views.outcome import FailedContainer
+from lwsctl.views.wording import counted, duration
+
+OTHERS_NAMED: Final = 5
+RETRIED: Final = "CrashLoopBackOff"
+
+
+def ended_runs(observed: Observed) -> list[Death]:
+    """Return the relevant ended runs; the run that explains the others comes first."""
+    return deaths.in_order(run for _, rank in ranks.members(observed) for run in rank.deaths)
+
+
+def place_of_run(observed: Observed, run: Death) -> tuple[Group, Rank]:
+    """Return the group and the rank of an ended run."""
+    return next((group, rank) for group, rank in ranks.members(observed) if run in rank.deaths)
+
+
+def failed_runs(observed: Observed) -> list[Death]:
+    """Return the runs that ended with an error."""
+    return [ended_run for ended_run in ended_runs(observed) if ended_run.end.get("exitCode")]
+
+
+def _crash_finding(
+    observed: Observed, death: Death, runs: list[Death], statement: str, *, has_error: bool = False
+) -> Finding:
+    """Return a finding about a failed run; its sentence is the statement and, if requested, the error."""
+    group, rank = place_of_run(observed, death)
+    last_lines = podstate.last_lines(death.end)
+    line = f"{rank.pod}, container {death.container}: {exits.described(death.end)}"
+    ended = observed.since(death.end.get("finishedAt"))
+    if not death.is_recorded:
+        when = f", {duration(ended)} ago" if ended is not None else ""
+        line += f"{when}; {counted(death.restarts, 'restart')}"
+    notes = [f"group {group.name} {recreations.sentence(group.recreations, observed.now)}"] if group.recreations else []
+    keeps = not observed.commands.kubectl  # a cluster of this machine keeps the log of the pod before
+    is_quoted = bool(last_lines) and not (death.is_recorded and keeps)
+    is_earlier = death.is_over or (death.is_recorded and keeps)
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=statement + (ranks.quote(podstate.quotation(death.end)) if has_error else ""),
+        statement=statement if has_error else "",
+        evidence=(
+            line,
+            *(judging.quotes(last_lines) if is_quoted else ()),
+            *_beside(runs),
+            *notes,
+        ),
+        steps=(
+            *exits.advice(observed, rank, death),
+            *exits.log_steps(observed, rank, death),
+        ),
+        log=None
+        if (is_quoted and not judging.wants_log(death.end)) or (death.is_recorded and not keeps) or rank.object is None
+        else FailedContainer(rank.object, death.container, is_earlier),
+        recorded=judging.recorded_run(death),
+    )
+
+
+def _beside(runs: list[Death]) -> list[str]:
+    """Return the other ranks that crashed, and whether they did so later."""
+    others = list(dict.fromkeys(run.pod for run in runs[1:] if run.pod != runs[0].pod))[:OTHERS_NAMED]
+    if not others:
+        return []
+    if deaths.is_order_known(runs):
+        return [f"ended later: {', '.join(others)}"]
+    return [f"crashed as well: {', '.join(others)}; which one was the first is not known"]
+
+
+@cause(
+    code="LWS-E070",
+    title="a container runs out of memory",
+    meaning="A container used more memory than its limit, or than its node has, and was killed.",
+    remedy="Raise the memory limit, or let the program use less (batch size, context length, shared memory).",
+    verdict=Verdict.CRASHING,
+)
+def out_of_memory(observed: Observed) -> Finding | None:
+    """Find a container that was killed because it exceeded its memory limit."""
+    runs = failed_runs(observed)
+    killed = next((run for run in runs if run.end.get("reason") == exits.NO_MEMORY), None)
+    if killed is None:
+        return None
+    limit = _memory_limit(observed, place_of_run(observed, killed)[1], killed.container)
+    bound = f"its limit of {limit}" if limit else "what its node has"
+    text = f"container {killed.container} of pod {killed.pod} used more memory than {bound}, and was ended (OOMKilled)"
+    return _crash_finding(observed, killed, [killed, *(run for run in runs if run is not killed)], text)
+
+
+def _memory_limit(observed: Observed, rank: Rank, container: str) -> str:
+    own: JSONObject = next(
+        (candidate for candidate in exits.declared(observed, rank) if candidate.get("name") == container), {}
+    )
+    return str(((own.get("resources") or {}).get("limits") or {}).get("memory") or "")
+
+
+@cause(
+    code="LWS-E068",
+    title="an init container fails",
+    meaning="An init container ends with an error, and the containers after it are not started.",
+    remedy="Read its log, and correct it.",
+    verdict=Verdict.CRASHING,
+)
+def init_fails(observed: Observed) -> Finding | None:
+    """Find an init container that fails, so that no other container starts."""
+    runs = [failed_run for failed_run in failed_runs(observed) if failed_run.is_init]
+    if not runs:
+        return None
+    text = f"init container {runs[0].container} of pod {runs[0].pod} fails with {exits.described(runs[0].end)}"
+    return _crash_finding(observed, runs[0], runs, text)
+
+
+@cause(
+    code="LWS-E071",
+    title="a container crashes",
+    meaning="A program ends with an error. The sentence names the rank that exited first: others often exit because of it.",
+    remedy="Read its last lines and correct the program, its arguments or its environment.",
+    verdict=Verdict.CRASHING,
+)
+def crashes(observed: Observed) -> Finding | None:
+    """Find the rank that crashed first."""
+    runs = failed_runs(observed)
+    if not runs:
+        return None
+    first = runs[0]
+    pods = len({run.pod for run in runs})
+    text = (
+        f"container {first.container} of pod {first.pod} crashed{ranks.others(pods)} with {exits.described(first.end)}"
+    )
+    return _crash_finding(observed, first, runs, text, has_error=True)
+
+
+@cause(
+    code="LWS-E074",
+    title="a readiness gate is closed",
+    meaning="The containers are ready, but a condition that the pod names as readiness gate is not True.",
+    remedy="Check the component that sets that condition, for example a load balancer's controller.",
+)
+def gate_is_closed(observed: Observed) -> Finding | None:
+    """Find a readiness gate whose condition is not True."""
+    for rank in observed.at(is_placed):
+        pod = rank.object or {}
+        gates = [str(gate.get("conditionType")) for gate in meta.spec(pod).get("readinessGates") or []]
+        closed = [gate for gate in gates if not meta.is_condition_true(pod, gate)]
+        if closed and meta.is_condition_true(pod, "ContainersReady"):
+            return Finding(
+                subject=ranks.subject(rank),
+                sentence=f"readiness gate {', '.join(closed)} of pod {rank.pod} is not open, though its containers are ready",
+                evidence=(f"{rank.pod}: {rank.why or 'ContainersReady is True, Ready is False'}",),
+                steps=(f"find out what sets condition {closed[0]}, and why it does not",),
+            )
+    return None
+
+
+PROBE: Final = Told(
+    is_placed,
+    r"Readiness probe (?:failed|errored)",
+    "the readiness probe of pod {pod} fails{others}",
+    ("{lws} logs {place}", "{lws} get {place} -o jsonpath='{{.spec.containers[*].readinessProbe}}'"),
+)
+
+
+@cause(
+    code="LWS-E073",
+    title="a readiness probe fails",
+    meaning="The program runs, and its readiness probe says that it is not ready.",
+    remedy="Read the log of the rank; check path, port and times of the probe.",
+)
+def unready(observed: Observed) -> Finding | None:
+    """Find a rank whose readiness probe fails; while it may still be loading, that is normal."""
+    finding = PROBE(observed)
+    if finding is None:
+        return None
+    rank = ranks.of_subject(observed, finding.subject)
+    return replace(
+        finding, sentence=finding.sentence + probekills.refused_port(rank, rank.why), verdict=warming(observed, rank)
+    )
+
+
+NO_SANDBOX: Final = Cause(
+    code="LWS-E069",
+    title="the pod's network cannot be set up",
+    meaning="The kubelet cannot create the sandbox of a pod: the network plug-in or the container runtime fails.",
+    person=Person.ADMINISTRATOR,
+    remedy="Check the network plug-in on that node.",
+    find=Told(
+        is_placed,
+        r"(?i)failed to create pod sandbox|network plugin|FailedCreatePodSandBox",
+        "the network of pod {pod} cannot be set up on node {node}{others}",
+        ("{lws} describe {place}", "{anywhere} nodes {node}"),
+    ),
+)

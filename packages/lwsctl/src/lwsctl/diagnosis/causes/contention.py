@@ -1,0 +1,68 @@
+"""A field that the manager and another writer change to and fro (docs/adr/0030). Pure.
+
+In: the manager's events, which are repeated while it lasts.
+"""
+
+from datetime import timedelta
+from typing import Final
+
+from kuberuntime.objects import meta
+from leaderworkerset.decisions.failureevents import CONTENTION
+from lwsctl.diagnosis.causes.unattended import own
+from lwsctl.diagnosis.finding import Finding, Person, cause
+from lwsctl.diagnosis.observed import Observed
+from lwsctl.diagnosis.ranks import quote
+
+LASTING: Final = timedelta(minutes=2)
+"""The time since the last event after which the contention counts as over; while it lasts, there is one every 30 s."""
+
+CODE: Final = "LWS-E120"
+
+
+def _contested(observed: Observed) -> Finding | None:
+    """Return the finding from the newest event of a contention that lasts."""
+    view = observed.view
+    obj, kind = view.object, own(observed).kind
+    if observed.of_set is not None:
+        obj = observed.of_set.object
+    warnings = [
+        warning
+        for warning in observed.warnings.about(meta.namespace(obj), kind, meta.name(obj))
+        if warning.reason == CONTENTION and warning.uid == meta.uid(obj)
+    ]
+    newest = max(warnings, key=lambda warning: warning.last, default=None)
+    if newest is None or observed.now - newest.last > LASTING:
+        return None
+    return Finding(
+        subject=own(observed),
+        sentence=f"{meta.name(obj)} is in contention: {quote(newest.message)}",
+        evidence=(f"event {newest.reason} of {kind} {meta.name(obj)}",),
+        steps=(
+            observed.lws(f"events {meta.name(obj)} --warnings"),
+            "stop the other writer, or exclude the field there",
+        ),
+    )
+
+
+@cause(
+    code=CODE,
+    title="another writer takes back a field",
+    meaning=(
+        "The manager wrote the same value ten times within a minute, and another writer changed it each time. Such writers are other managers, policy "
+        "engines, GitOps and autoscalers. The manager now writes it every 30 seconds. The sentence has the field and both writers, from `managedFields`."
+    ),
+    person=Person.ADMINISTRATOR,
+    remedy=(
+        "Decide who writes the field. Exclude it in the other writer, for example with `ignoreDifferences` of Argo CD, or remove the second manager. "
+        "Scale the LeaderWorkerSet or DisaggregatedSet, not the objects that it owns."
+    ),
+)
+def field_is_contested(observed: Observed) -> Finding | None:
+    """Find a field of an own object that another writer takes back again and again."""
+    return _contested(observed)
+
+
+def note(observed: Observed) -> str:
+    """Return the words about a contention of a healthy set; empty if there is none."""
+    finding = _contested(observed)
+    return f"{finding.sentence} ({CODE})" if finding is not None else ""

@@ -1,0 +1,66 @@
+"""Claims for devices: causes of pods that wait for a ResourceClaim. Pure."""
+
+import re
+from typing import Final
+
+from kuberuntime.objects import meta
+from lwsctl.diagnosis import ranks
+from lwsctl.diagnosis.finding import Finding, cause
+from lwsctl.diagnosis.observed import Observed
+from lwsctl.diagnosis.ranks import is_unscheduled
+from lwsctl.views.groups import Rank
+
+WAITS: Final = re.compile(r"resource ?claim|cannot allocate all claims", re.IGNORECASE)
+MISSING: Final = re.compile(
+    r"(?P<kind>resourceclaimtemplate|resourceclaim|deviceclass)[\w.]* \"(?P<name>[^\"]+)\" not found"
+)
+KINDS: Final = {
+    "resourceclaimtemplate": "ResourceClaimTemplate",
+    "resourceclaim": "ResourceClaim",
+    "deviceclass": "DeviceClass",
+}
+
+
+@cause(
+    code="LWS-E105",
+    title="a claim for devices is not met",
+    meaning="A pod has resourceClaims, and an object that they need does not exist, or no node has the devices free.",
+    remedy="Create the missing object, or free devices of the class.",
+)
+def device_claim_is_not_met(observed: Observed) -> Finding | None:
+    """Find a pod that waits for its claims, and the missing object."""
+    waiting = [rank for rank in observed.at(is_unscheduled) if claims(rank) and WAITS.search(_message(observed, rank))]
+    if not waiting:
+        return None
+    rank = waiting[0]
+    message, place = _message(observed, rank), observed.view.namespace
+    missing = MISSING.search(message)
+    if missing:
+        kind = KINDS[missing["kind"]]
+        lacks = f"{kind} {missing['name']} does not exist"
+        where = f"create {kind} {missing['name']}" + ("" if kind == "DeviceClass" else f" in namespace {place}")
+        steps: tuple[str, ...] = (f"{where}, or correct resourceClaims in {observed.template}",)
+    else:
+        lacks = f"no node has free devices for {', '.join(claims(rank))}"
+        steps = (
+            f"free devices, or ask for fewer in the claims of {observed.view.name}",
+            observed.kubectl("get resourceclaims"),
+            f"{observed.plain_kubectl} get resourceslices,deviceclasses",
+        )
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=f"pod {rank.pod} waits for its resourceClaims{ranks.others(len(waiting))}: {lacks}",
+        evidence=(f"{rank.pod}: {ranks.quote(message)}",),
+        steps=steps,
+    )
+
+
+def claims(rank: Rank) -> list[str]:
+    """Return the names of the device claims of a rank's pod."""
+    return [str(claim.get("name")) for claim in meta.spec(rank.object or {}).get("resourceClaims") or []]
+
+
+def _message(observed: Observed, rank: Rank) -> str:
+    """Return the message of the claim controller about a pod, or else the scheduler's."""
+    messages = ranks.messages(observed, rank, "FailedResourceClaimCreation")
+    return messages[-1] if messages else rank.why

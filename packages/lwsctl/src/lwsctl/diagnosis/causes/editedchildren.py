@@ -1,0 +1,69 @@
+"""Worker StatefulSets that somebody scaled: the manager creates them once, and never changes their size. Pure."""
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from kuberuntime.objects import decimals, meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import STATEFULSETS
+from leaderworkerset.api import groupname, labels
+from lwsctl.diagnosis.finding import Finding, Subject, cause
+from lwsctl.diagnosis.observed import Observed
+from lwsctl.views.groups import Group, View
+from lwsctl.views.wording import counted
+
+
+class ScaledGroup(Struct, frozen=True):
+    """A group, the names of its leader and worker StatefulSet, its number of workers, and the required number."""
+
+    group: Group
+    leader: str
+    statefulset: str
+    workers: int
+    needed: int
+
+
+def scaled_groups(view: View, statefulsets: Sequence[JSONObject] = ()) -> Iterator[ScaledGroup]:
+    """Yield the groups whose number of workers does not match their size: by pods and by StatefulSets."""
+    size = int((meta.spec(view.object).get("leaderWorkerTemplate") or {}).get("size", 1))
+    for group in view.groups:
+        leader = group.leader.object if group.leader else None
+        if leader is None or meta.is_deleting(leader) or group.is_over:
+            continue
+        own = decimals.natural(meta.annotations(leader).get(labels.SIZE, "")) or size
+        surplus = [
+            rank for rank in group.ranks if rank.index >= own and rank.object and not meta.is_deleting(rank.object)
+        ]
+        workers = groupname.find_workers(leader, statefulsets)
+        replicas = own - 1 + len(surplus) if workers is None else int(meta.spec(workers).get("replicas", 1))
+        if replicas != own - 1 and not (workers is not None and meta.is_deleting(workers)):
+            yield ScaledGroup(group, meta.name(leader), groupname.host(leader), replicas, own - 1)
+
+
+@cause(
+    code="LWS-E100",
+    title="a worker StatefulSet was scaled",
+    meaning=(
+        "The StatefulSet of a group's workers has another number of replicas than the size of the group needs. The manager "
+        "creates it once, and never changes its size: programs see more or fewer ranks than they were started for."
+    ),
+    remedy="Scale the StatefulSet back, or restart the group. To change the size of groups, change `size`.",
+)
+def workers_were_scaled(observed: Observed) -> Finding | None:
+    """Find a worker StatefulSet with another number of replicas than its group needs."""
+    view = observed.view
+    for scaled in scaled_groups(view, observed.get(STATEFULSETS)):
+        return Finding(
+            subject=Subject(kind="StatefulSet", name=scaled.statefulset, group=scaled.group.name),
+            sentence=(
+                f"StatefulSet {scaled.statefulset} has {counted(scaled.workers, 'replica')}, and group {scaled.group.name} "
+                f"of {view.name} needs {scaled.needed}: somebody scaled it"
+            ),
+            evidence=(f"size {scaled.needed + 1} of leader {scaled.leader}",),
+            steps=(
+                observed.kubectl(f"scale statefulset {scaled.statefulset} --replicas={scaled.needed}"),
+                f"or restart the group: {observed.lws(f'restart {view.name}/{scaled.group.name}')}",
+            ),
+        )
+    return None

@@ -1,0 +1,163 @@
+"""Components of Kubernetes that lack the feature gate of native groups, recognized by the groups' objects. Pure.
+
+kube-apiserver without the gate drops the link of a pod to its PodGroup, and serves no PodGroups. kube-scheduler without
+it places pods one by one, and gives their PodGroup no condition. kube-controller-manager without it never ends
+PodGroups that are deleted.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.api.conditions import WORKLOAD_SCHEDULING_CREATED
+from leaderworkerset.decisions.nodefit import (
+    DEFAULT_SCHEDULER,
+    NATIVE_GANG,
+    NATIVE_GANG_NAME,
+    VOLCANO_GROUP_NAME,
+    linked_pod_group,
+    scheduler_name,
+)
+from lwsctl.diagnosis import ranks
+from lwsctl.diagnosis.causes.unattended import own
+from lwsctl.diagnosis.finding import Finding, Person, cause
+from lwsctl.diagnosis.observed import Observed
+
+API_SERVER: Final = "kube-apiserver"
+SCHEDULER: Final = "kube-scheduler"
+CONTROLLER_MANAGER: Final = "kube-controller-manager"
+
+SHOWN: Final = {
+    API_SERVER: "dropped the link of a pod to it",
+    SCHEDULER: "placed its pods one by one, and gave it no condition",
+    CONTROLLER_MANAGER: "does not end it, though it is deleted and no pod names it",
+}
+"""The effect of a component without the gate on a PodGroup."""
+
+REMEDIES: Final = {
+    API_SERVER: "start kube-apiserver with --feature-gates=GenericWorkload=true, and let it serve scheduling.k8s.io",
+    SCHEDULER: "start kube-scheduler with --feature-gates=GenericWorkload=true (Kubernetes 1.36: also GangScheduling=true)",
+    CONTROLLER_MANAGER: "start kube-controller-manager with --feature-gates=GenericWorkload=true",
+}
+
+PROMPT: Final = timedelta(seconds=10)
+"""The maximum time until a component with the gate writes a field that proves it."""
+
+
+def lacking(groups: Iterable[JSONObject], pods: Iterable[JSONObject], now: datetime) -> Iterator[tuple[str, str]]:
+    """Yield the components that lack the gate, each with the name of a PodGroup that proves it.
+
+    `pods` are of its namespace.
+    """
+    members: dict[str, list[JSONObject]] = defaultdict(list)
+    for pod in pods:
+        marks = meta.annotations(pod)
+        if name := linked_pod_group(pod):
+            members[name].append(pod)
+        elif marks.get(labels.GANG_SCHEDULER) == NATIVE_GANG_NAME and labels.GANG_GROUP in marks:
+            yield API_SERVER, marks[labels.GANG_GROUP]
+        elif _follows_native(pod) and labels.WORKLOAD_NAME in marks:
+            yield API_SERVER, marks[labels.WORKLOAD_NAME]
+    for group in groups:
+        name = meta.name(group)
+        if meta.is_deleting(group):
+            if name not in members and _is_past(meta.metadata(group)["deletionTimestamp"], now):
+                yield CONTROLLER_MANAGER, name
+        elif not meta.status(group).get("conditions") and any(_was_tried(pod, now) for pod in members[name]):
+            yield SCHEDULER, name
+
+
+def _follows_native(pod: JSONObject) -> bool:
+    """Return whether a pod should have a native PodGroup: spec.scheduling with another provider has its own groups."""
+    marks = meta.annotations(pod)
+    is_native = VOLCANO_GROUP_NAME not in marks and scheduler_name(meta.spec(pod)) == DEFAULT_SCHEDULER
+    return is_native and labels.WORKLOAD_AWARE_SCHEDULING in marks
+
+
+def shown_by(component: str, group: str) -> str:
+    """Return the evidence in a PodGroup that a component lacks the gate."""
+    return f"PodGroup {group}: {component} {SHOWN[component]}"
+
+
+def _was_tried(pod: JSONObject, now: datetime) -> bool:
+    """Return whether the scheduler placed the pod, or found no node for it."""
+    condition = meta.find_condition(pod, "PodScheduled") or {}
+    return condition.get("reason") != "SchedulingGated" and _is_past(condition.get("lastTransitionTime"), now)
+
+
+def _is_past(moment: str | None, now: datetime) -> bool:
+    return bool(moment) and now - datetime.fromisoformat(str(moment)) >= PROMPT
+
+
+@cause(
+    code="LWS-E055",
+    title="a component of Kubernetes lacks the feature gate of groups",
+    meaning=(
+        "Native gang scheduling needs a feature gate on kube-apiserver, kube-scheduler and kube-controller-manager. Without the "
+        "first there are no PodGroups. Without the second, pods are placed one by one. Without the third, PodGroups "
+        "that are deleted stay."
+    ),
+    person=Person.ADMINISTRATOR,
+    remedy="Start that component with the gate, or choose another gang scheduler.",
+)
+def lacks_gate(observed: Observed) -> Finding | None:
+    """Find a group that does not start, or only in part, because a component does not support groups."""
+    groups = [group for kind in NATIVE_GANG.group_objects for group in observed.get(kind)]
+    components = {group: component for component, group in lacking(groups, observed.view.pods, observed.now)}
+    for group, rank in observed.unready if components else ():
+        for member in group.ranks:
+            name = next((candidate for candidate in _names(member.object or {}) if candidate in components), None)
+            if name is not None:
+                component = components[name]
+                return Finding(
+                    subject=ranks.subject(rank),
+                    sentence=f"group {rank.group} is not started as a whole: {component} lacks the feature gate of native groups",
+                    evidence=(shown_by(component, name),),
+                    steps=(REMEDIES[component],),
+                )
+    return None
+
+
+def _names(pod: JSONObject) -> Iterator[str]:
+    """Yield the candidates for missing gates: the PodGroup of a pod, or the PodGroup that it should have named."""
+    yield linked_pod_group(pod)
+    yield from (meta.annotations(pod).get(key, "") for key in (labels.GANG_GROUP, labels.WORKLOAD_NAME))
+
+
+PREREQUISITE_STEPS: Final = {
+    "APINotAvailable": REMEDIES[API_SERVER],
+    "UnsupportedProviderCapability": "set gangSchedulingManagement.schedulerProvider to kubernetes in the manager's configuration",
+    "ParentWorkloadNotReady": "create the Workload of the owner, or remove the annotation that delegates to it",
+}
+"""Next steps by the reason of the condition; other reasons name an object."""
+
+OTHER_STEP: Final = "correct or delete the object that is named: the manager tries again by itself"
+
+
+@cause(
+    code="LWS-E018",
+    title="what spec.scheduling needs cannot be made",
+    meaning=(
+        "A LeaderWorkerSet with spec.scheduling needs a Workload, and for the whole a PodGroup, before its leaders. "
+        "Until they exist and are correct, the manager changes no leader."
+    ),
+    person=Person.ADMINISTRATOR,
+    remedy="The condition WorkloadSchedulingCreated names the obstacle: an API that is not served, an object of another owner, "
+    "a Workload that was changed.",
+)
+def lacks_prerequisite(observed: Observed) -> Finding | None:
+    """Find a LeaderWorkerSet whose scheduling objects cannot be created, so that its leaders are not changed."""
+    condition = meta.find_condition(observed.view.object, WORKLOAD_SCHEDULING_CREATED.type) or {}
+    if condition.get("status") != "False":
+        return None
+    reason, message = str(condition.get("reason")), ranks.quote(str(condition.get("message")))
+    return Finding(
+        subject=own(observed),
+        sentence=f"what spec.scheduling needs before the leaders cannot be made: {message}",
+        evidence=(f"condition {WORKLOAD_SCHEDULING_CREATED.type}: False, {reason}",),
+        steps=(PREREQUISITE_STEPS.get(reason, OTHER_STEP), observed.lws(f"events {observed.view.name} --warnings")),
+    )

@@ -1,0 +1,128 @@
+"""Causes in programs that hang, restart in place, or do not exit in time. Pure."""
+
+from kuberuntime.objects import meta, podstate, timestamps
+from leaderworkerset.api import labels, restartnotes, runsettings
+from leaderworkerset.api.groupname import GroupEnd
+from leaderworkerset.api.progressnotes import SilentRank
+from lwsctl.diagnosis import ranks
+from lwsctl.diagnosis.finding import Finding, Subject, cause
+from lwsctl.diagnosis.observed import Observed
+from lwsctl.views import advancing, devices, recreations
+from lwsctl.views.groups import Group, View
+from lwsctl.views.health.verdict import Verdict
+from lwsctl.views.wording import duration
+
+
+@cause(
+    code="LWS-E098",
+    title="all containers of a pod restart in place",
+    meaning="A container ended with an exit code for which its rules require RestartAllContainers: all containers restart, and the pod is kept.",
+    remedy=f"Wait: the group is recreated if the pod takes longer than the annotation `{labels.IN_PLACE_RESTARTS}` says. "
+    "Without that annotation each such restart recreates the group.",
+    verdict=Verdict.PROGRESSING,
+)
+def restarts_in_place(observed: Observed) -> Finding | None:
+    """Find a pod that restarts in place and is not ready yet, or a group that is recreated for that."""
+    for group, rank in observed.unready:
+        note = restartnotes.read(rank.object or {})
+        if note.since is not None:
+            return Finding(
+                subject=ranks.subject(rank),
+                sentence=f"group {group.name} is kept: {recreations.in_place(group, observed.now)}",
+                evidence=(f"{rank.pod}: {rank.state}, annotation {labels.RESTARTED_IN_PLACE}: {note}",),
+                steps=(observed.lws(f"logs {observed.view.name}/{rank.place} --previous"),),
+            )
+    for group in observed.view.groups:
+        recreation = group.recreations
+        if recreation is not None and not group.is_ready and podstate.ALL_RESTARTED in recreation.failure:
+            return Finding(
+                subject=Subject(kind="Pod", name=recreation.failed_pod, group=group.name),
+                sentence=f"pod {recreation.failed_pod} restarted all its containers in place, for which group {group.name} is recreated",
+                evidence=(f"group {group.name} {recreations.sentence(recreation, observed.now)}",),
+                steps=(f"to let pods restart in place: annotation {labels.IN_PLACE_RESTARTS} of {observed.view.name}",),
+                verdict=Verdict.STUCK,
+            )
+    return None
+
+
+def hung_groups(view: View) -> list[Group]:
+    """Return the stalled groups, if the LeaderWorkerSet enables progress tracking."""
+    is_watched = runsettings.read(meta.annotations(view.object)).timeout is not None
+    return [group for group in view.groups if is_watched and group.hang is not None]
+
+
+@cause(
+    code="LWS-E076",
+    title="the group makes no progress",
+    meaning=(
+        "All ranks of a group run, and its leader has reported no further step for the time that the annotation "
+        f"`{labels.PROGRESS_TIMEOUT}` gives. The rank that has been silent the longest is named; on a cluster of this machine "
+        "also what it waits for."
+    ),
+    remedy="Look at the rank that is named: its log, its stack (`py-spy dump`, `gdb`). If it waits for another rank, look at that "
+    f"one. With the annotation `{labels.ON_HANG}: recreate` the group is recreated, with the delays of other failures.",
+)
+def hangs(observed: Observed) -> Finding | None:
+    """Find a group whose ranks run without progress; name the rank that has been silent the longest."""
+    for group in hung_groups(observed.view):
+        hang, progress = group.hang, group.progress
+        if hang is None:
+            continue
+        blamed = hang.blamed
+        place = f"{observed.view.name}/{group.name}/{blamed.rank}"
+        last = (
+            f"its last step was {progress.step}" + (f" of {progress.total}" if progress.total else "")
+            if progress
+            else "no step yet"
+        )
+        return Finding(
+            subject=Subject(kind="Pod", name=blamed.pod, group=group.name, rank=blamed.rank),
+            sentence=f"group {group.name} has made {advancing.silence(hang, observed.now)}",
+            evidence=(
+                f"{last}, at {timestamps.render(hang.since)}",
+                *(_silent(observed, rank) for rank in hang.ranks),
+            ),
+            steps=(
+                observed.lws(f"logs {place}"),
+                observed.lws(f"exec {place} -- sh"),
+                f"or recreate the group: {observed.lws(f'restart {observed.view.name}/{group.name}')}",
+            ),
+        )
+    return None
+
+
+def _silent(observed: Observed, rank: SilentRank) -> str:
+    waits = f", waits for {rank.waits}" if rank.waits else ""
+    idle = devices.idle(ranks.pod(observed.view, rank.pod), observed.now)
+    silence = f"rank {rank.rank} ({rank.pod}): silent for {duration(observed.now - rank.since)}{waits}"
+    return f"{silence}, {idle}" if idle else silence
+
+
+@cause(
+    code="LWS-E077",
+    title="the group was stopped at its deadline",
+    meaning=(
+        "A LeaderWorkerSet that runs to completion has a deadline, the annotation "
+        f"`{labels.COMPLETION_DEADLINE}`; it passed before the leader of the group exited with code 0."
+    ),
+    remedy="Read the log of the leader, if the node has not removed it. A new template starts a new run with a new deadline.",
+)
+def is_late(observed: Observed) -> Finding | None:
+    """Find a group that was ended at the deadline of its set."""
+    for group in observed.view.groups:
+        if group.end is not GroupEnd.LATE:
+            continue
+        pod = group.ranks[0].pod
+        deadline = meta.annotations(observed.view.object).get(labels.COMPLETION_DEADLINE, "")
+        return Finding(
+            subject=Subject(kind="Pod", name=pod, group=group.name),
+            sentence=f"group {group.name} was terminated at its deadline, before its leader exited with code 0",
+            evidence=(f"{pod}: annotation {labels.GROUP_ENDED}: {GroupEnd.LATE}", f"deadline: {deadline or 'removed'}"),
+            steps=(
+                # a node of Kubernetes removes the log with the containers
+                *(() if observed.commands.kubectl else (observed.lws(f"logs {observed.view.name}/{group.name}/0"),)),
+                f"give it more time: annotation {labels.COMPLETION_DEADLINE}, and a new template: "
+                + observed.lws(f"restart {observed.view.name}"),
+            ),
+        )
+    return None

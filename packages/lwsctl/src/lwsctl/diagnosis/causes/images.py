@@ -1,0 +1,239 @@
+"""Images and configuration: causes of containers that were never started. Pure."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec import Struct
+
+from lwsctl.diagnosis import exits, ranks
+from lwsctl.diagnosis.finding import Cause, Finding, Person
+from lwsctl.diagnosis.observed import Observed
+from lwsctl.diagnosis.patterns import READ, words_of
+from lwsctl.views.groups import Rank
+
+PULLING: Final = frozenset({"ErrImagePull", "ImagePullBackOff"})
+PULL_EVENTS: Final = ("Failed", "FailedToRetrieveImagePullSecret", "BackOff", "InspectFailed")
+CONFIG: Final = frozenset({"CreateContainerConfigError"})
+START: Final = frozenset({"CreateContainerError", "RunContainerError", "StartError", "ContainerCannotRun"})
+
+
+COMMAND: Final = (
+    r"(?i)no command specified|gives? the container a command|executable file (?:`[^`]*` )?not found"
+    r"|\bexec:? \"?[^\s\":]+\"?: (?:stat \S+: )?(?:no such file or directory|permission denied|is a directory)|exec format error"
+)
+"""The messages of runtimes about the first word of a command; other missing files are not the command's."""
+
+
+class Waits(Struct, frozen=True):
+    """Finds the first container that waits, or ended, for one of these reasons, with a matching message or event.
+
+    The sentence can use named groups of the pattern, `container`, `image` and the words of every rank.
+    """
+
+    reasons: frozenset[str]
+    pattern: str
+    sentence: str
+    steps: tuple[str, ...]
+    events: tuple[str, ...] = ()
+
+    def __call__(self, observed: Observed) -> Finding | None:
+        """Search the ranks that have a node."""
+        matches = list(self._matches(observed))
+        if not matches:
+            return None
+        rank, words, text = matches[0]
+        words |= {"others": ranks.others(len({member.pod for member, _, _ in matches}))}
+        return Finding(
+            subject=ranks.subject(rank),
+            sentence=self.sentence.format(**words),
+            evidence=(f"{rank.pod}, container {words['container']}: {words['reason']}: {ranks.quote(text)}",),
+            steps=tuple(step.format(**words) for step in self.steps),
+        )
+
+    def _matches(self, observed: Observed) -> Iterator[tuple[Rank, dict[str, str], str]]:
+        pattern = re.compile(self.pattern)
+        for rank in observed.at(ranks.is_placed_or_recorded):
+            for container, reason, message in (*ranks.waiting(rank), *ranks.refused_starts(rank)):
+                if reason not in self.reasons:
+                    continue
+                for text in (message, *ranks.messages(observed, rank, *self.events)):
+                    if match := pattern.search(text[:READ]):
+                        own = {"container": container, "reason": reason, "image": image_of(observed, rank, container)}
+                        yield rank, words_of(observed, rank, match) | own, text
+                        break
+
+
+def image_of(observed: Observed, rank: Rank, container: str) -> str:
+    """Return the image of a container of a rank, from its pod or else from its template."""
+    declared = exits.declared(observed, rank)
+    return next((str(candidate.get("image")) for candidate in declared if candidate.get("name") == container), "")
+
+
+INVALID: Final = Cause(
+    code="LWS-E062",
+    title="the image's name is not valid",
+    meaning="The image name has an invalid format.",
+    remedy="Correct the image in the pod template.",
+    find=Waits(
+        frozenset({"InvalidImageName"}),
+        r"",
+        '"{image}" of pod {pod} is not the name of an image{others}',
+        ("correct the image of container {container} in {template}",),
+    ),
+)
+NO_SECRET: Final = Waits(
+    PULLING,
+    r"Unable to retrieve some image pull secrets \((?P<secret>[^)]*)\)",
+    "pull secret {secret} of pod {pod} does not exist, and the registry denies image {image}{others}",
+    (
+        "{kubectl} create secret docker-registry {secret} --docker-server=… --docker-username=… --docker-password=…",
+        "or correct imagePullSecrets in {template}",
+    ),
+    PULL_EVENTS,
+)
+DENIES: Final = Waits(
+    PULLING,
+    r"(?i)unauthorized|denied|forbidden|authentication required|no basic auth",
+    "the registry denies image {image} to pod {pod}{others}",
+    (
+        "{lws} get {place} -o jsonpath='{{.spec.imagePullSecrets}}'",
+        "{kubectl} create secret docker-registry NAME --docker-server=… --docker-username=… --docker-password=…",
+    ),
+    PULL_EVENTS,
+)
+LACKS: Final = Waits(
+    PULLING,
+    r"(?i)not found|manifest unknown|no match for platform|does not exist|NAME_UNKNOWN",
+    "image {image} of pod {pod} does not exist{others}",
+    ("correct the image of container {container} in {template}, or push it",),
+    PULL_EVENTS,
+)
+
+
+def _find_denied(observed: Observed) -> Finding | None:
+    """Find an image that the registry denies; registries also report private images as absent."""
+    denied = DENIES(observed)
+    return (NO_SECRET(observed) or denied) if denied or LACKS(observed) else None
+
+
+DENIED: Final = Cause(
+    code="LWS-E061",
+    title="the registry denies the image",
+    meaning="The registry requires credentials, or rejects them. Often the pull secret is missing.",
+    person=Person.ADMINISTRATOR,
+    remedy="Create the pull secret, name it in imagePullSecrets, or correct the image: a missing one can look the same.",
+    find=_find_denied,
+)
+NOT_FOUND: Final = Cause(
+    code="LWS-E060",
+    title="the image does not exist",
+    meaning="The registry has no image of this name and tag, or none for the platform of the node.",
+    person=Person.AUTHOR,
+    remedy="Correct the image in the pod template, or push it.",
+    find=LACKS,
+)
+UNREACHABLE: Final = Cause(
+    code="LWS-E059",
+    title="the registry cannot be reached",
+    meaning="The node cannot connect to the registry: its name does not resolve, or the connection fails.",
+    person=Person.ADMINISTRATOR,
+    remedy="Check the registry's name, and the network and proxy of the node.",
+    find=Waits(
+        PULLING,
+        r"(?i)no such host|i/o timeout|connection refused|x509|tls|dial tcp|deadline exceeded",
+        "node {node} cannot reach the registry of image {image}, which pod {pod} needs{others}",
+        ("{lws} describe {place}",),
+        PULL_EVENTS,
+    ),
+)
+NOT_PULLED: Final = Cause(
+    code="LWS-E058",
+    title="the image cannot be pulled",
+    meaning="Pulling the image fails for an unknown reason, or a reason without a separate code.",
+    person=Person.AUTHOR,
+    remedy="Follow the message.",
+    find=Waits(
+        PULLING,
+        r"",
+        "image {image} of pod {pod} cannot be pulled{others}",
+        ("{lws} describe {place}",),
+        PULL_EVENTS,
+    ),
+)
+NEVER_PULLED: Final = Cause(
+    code="LWS-E063",
+    title="the image is not on the node",
+    meaning="imagePullPolicy is Never, and the node does not have the image.",
+    person=Person.ADMINISTRATOR,
+    remedy="Load the image onto the node, or let it be pulled.",
+    find=Waits(
+        frozenset({"ErrImageNeverPull"}),
+        r"",
+        "image {image} is not on node {node}, and pod {pod} has imagePullPolicy Never{others}",
+        ("load the image onto node {node}, or change imagePullPolicy in {template}",),
+    ),
+)
+UNMAPPED: Final = Waits(
+    frozenset({"ImageNotMapped", "ProgramNotFound", "InvalidImageMapping"}),
+    r"(?P<why>.+)",
+    "pod {pod} has no executable on this machine{others}: {why}",
+    ("map image {image} to a directory of executables: --image {image}=DIR",),
+)
+MISTYPED: Final = Waits(
+    frozenset({"ProgramNotFound"}),
+    r"(?P<why>.*\b(?:lacks program|or correct the command)\b.*)",
+    "pod {pod} has no executable on this machine{others}: {why}",
+    ("correct command of container {container} in {template}, or install the executable",),
+)
+
+
+def _find_no_program(observed: Observed) -> Finding | None:
+    """Find a container whose image is not mapped, or whose command does not exist where the image is mapped."""
+    return MISTYPED(observed) or UNMAPPED(observed)
+
+
+NO_PROGRAM: Final = Cause(
+    code="LWS-E057",
+    title="this machine has no executable for the image",
+    meaning="The embedded cluster does not pull images. It runs executables of this machine, and this executable does not exist.",
+    remedy="Install the program, map the image to a directory with `--image NAME=DIR`, or rehearse with `--stub`.",
+    find=_find_no_program,
+)
+NO_COMMAND: Final = Cause(
+    code="LWS-E065",
+    title="there is no command to run",
+    meaning="Neither the pod template nor the image has a command, or the image does not contain it.",
+    remedy="Set command in the pod template to an executable in the image.",
+    find=Waits(
+        START | {"CommandMissing", "CrashLoopBackOff"},
+        COMMAND,
+        "container {container} of pod {pod} has no command that image {image} can run{others}",
+        ("correct command of container {container} in {template}",),
+        ("Failed",),
+    ),
+)
+BAD_CONFIG: Final = Cause(
+    code="LWS-E066",
+    title="a Secret or ConfigMap of a container is missing",
+    meaning="A container uses environment variables from a Secret, ConfigMap or key that does not exist.",
+    remedy="Create the missing object or key, or mark the reference as optional.",
+    find=Waits(
+        CONFIG,
+        r"(?P<why>(?:secret|configmap) \S+ not found.*|couldn't find key .+|references non-existent .+|\S+ \S+ has no key .+)",
+        "container {container} of pod {pod} cannot be configured{others}: {why}",
+        ("create what is missing in namespace {namespace}: {why}",),
+    ),
+)
+NOT_STARTED: Final = Cause(
+    code="LWS-E067",
+    title="a container cannot be started",
+    meaning="The container runtime cannot start a container, and reports this message.",
+    remedy="Check the message. Often a command, working directory, device or mount is incorrect.",
+    find=Waits(
+        START | CONFIG | {"PortConflict"},
+        r"(?P<why>.+)",
+        "container {container} of pod {pod} cannot be started{others}: {why}",
+        ("{lws} describe {place}",),
+    ),
+)

@@ -1,0 +1,185 @@
+"""Pods that a kubelet or the scheduler ended: for what they used, for another pod, or with their node. Pure.
+
+A pod that was evicted is replaced at once. So three sources are read: the present pod, the record of its group's
+recreation, and the Warning events about former pods of that name. The kubelet's message names the resource and the limit.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from re import Match
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.deaths import REMEMBERED
+from lwsctl.diagnosis import ranks
+from lwsctl.diagnosis.finding import Finding, Person, cause
+from lwsctl.diagnosis.observed import Observed
+from lwsctl.views import recreations
+from lwsctl.views.groups import Group, Rank
+from lwsctl.views.health.verdict import Verdict
+from lwsctl.views.wording import duration
+
+REASONS: Final[Mapping[str, str]] = {
+    "Evicted": "the kubelet evicted it",
+    "TerminationByKubelet": "the kubelet ended it",
+    "Preempted": "a pod with higher priority preempted it",
+    "Preempting": "a pod with higher priority preempted it",
+    "PreemptionByScheduler": "a pod with higher priority preempted it",
+    "NodeShutdown": "its node shut down",
+    "Terminated": "its node shut down",
+    "UnexpectedAdmissionError": "its node rejected it",
+    "NodeAffinity": "its node no longer has the required labels",
+    "OutOfcpu": "its node had insufficient cpu",
+    "OutOfmemory": "its node had insufficient memory",
+}
+"""The reasons of pods, of the condition DisruptionTarget and of events, in words."""
+
+OF_EVENTS: Final = ("Evicted", "Preempting")
+"""The reasons of Warning events with which a kubelet ends a pod."""
+
+RECORDED: Final = re.compile(r"deleted: (?P<reason>\w{1,60})(?:: (?P<message>.*))?")
+"""The description of a pod that others ended, in a record of recreations (`core.restarts.failure`)."""
+
+REMEDIES: Final = (
+    (
+        r"(?i)Container (?P<container>\S+) exceeded its local ephemeral storage limit \"?(?P<limit>[^\s\"]+)",
+        "reduce the files and logs of container {container} below {limit}, or increase limits.ephemeral-storage in the template of {name}",
+    ),
+    (
+        r"(?i)ephemeral local storage usage exceeds the total limit of containers (?P<limit>[^\s.]+)",
+        "reduce files, logs and emptyDir volumes below {limit}, or increase limits.ephemeral-storage in the template of {name}",
+    ),
+    (
+        r"(?i)EmptyDir volume \"(?P<volume>[^\"]+)\" exceeds the limit \"?(?P<limit>[^\s\"]+)",
+        "reduce the data in volume {volume} below {limit}, or increase its sizeLimit in the template of {name}",
+    ),
+    (
+        r"(?i)low on resource: (?P<resource>[\w/-]+(?:\.[\w/-]+)*).*?was using (?P<used>\S+), request is (?P<request>\w+)",
+        "request {resource} in the template of {name} (it used {used}, and requested {request}), or free {resource} on the node",
+    ),
+    (
+        r"(?i)low on resource: (?P<resource>[\w/-]+(?:\.[\w/-]+)*)",
+        "request the {resource} that the program uses in the template of {name}, or free {resource} on the node",
+    ),
+    (
+        r"(?i)node had condition: \[(?P<condition>\w+)\]",
+        "relieve the node of {condition}: remove images, logs or other pods there",
+    ),
+    (r"(?i)preempt", "use a higher priorityClassName in the template of {name}, or add nodes"),
+    (r"(?i)shutdown", "wait: the group starts on other nodes"),
+)
+"""The remedies, by the kubelet's message."""
+
+COMPILED: Final = tuple((re.compile(pattern), step) for pattern, step in REMEDIES)
+READ: Final = 1000
+"""The characters of a message that are read."""
+
+
+class Eviction(Struct, frozen=True, kw_only=True):
+    """A pod that was ended by others: reason and message, how long ago, and whether that happened before."""
+
+    rank: Rank
+    reason: str
+    message: str
+    source: str
+    ago: timedelta | None = None
+    is_repeated: bool = True
+
+
+@cause(
+    code="LWS-E054",
+    title="a pod was evicted or preempted",
+    meaning="The kubelet or the scheduler terminated a pod. It exceeded a limit, it was preempted, or its node lacked a resource or shut down.",
+    person=Person.AUTHOR,
+    remedy="Increase the request or the limit in the message, use a priority class, or check the node.",
+    verdict=Verdict.CRASHING,
+)
+def was_evicted(observed: Observed) -> Finding | None:
+    """Find a pod that its node or the scheduler ended, also if it has been replaced since."""
+    are_all_ready = all(group.is_ready for group in observed.view.groups)
+    for group in observed.view.groups:
+        if are_all_ready or not group.is_ready:
+            for eviction in (*_present(observed, group), *_recorded(observed, group), *_former(observed, group)):
+                return _finding(observed, eviction)
+    return None
+
+
+def _present(observed: Observed, group: Group) -> Iterator[Eviction]:
+    for rank in _selected(observed, group):
+        status = meta.status(rank.object or {})
+        reason = str(status.get("reason") or "")
+        if ranks.is_placed(rank) and status.get("phase") == "Failed" and reason in REASONS:
+            source = f"{rank.pod}: phase Failed, reason {reason}, node {rank.node}"
+            message = ranks.quote(str(status.get("message") or reason))
+            yield Eviction(rank=rank, reason=reason, message=message, source=source)
+
+
+def _recorded(observed: Observed, group: Group) -> Iterator[Eviction]:
+    """Yield the eviction for which a group was recreated, until the group is ready or it is old."""
+    recreation = group.recreations
+    if recreation is None or recreations.is_over(group, observed.now) or any(rank.deaths for rank in group.ranks):
+        return
+    match = RECORDED.fullmatch(recreation.failure)
+    member = next((rank for rank in _selected(observed, group) if rank.index == recreation.failed_rank), None)
+    since = observed.now - recreation.due
+    if match is None or match["reason"] not in REASONS or since >= REMEMBERED or member is None:
+        return
+    yield Eviction(
+        rank=member,
+        reason=match["reason"],
+        message=match["message"] or match["reason"],
+        source=f"group {group.name} {recreations.sentence(recreation, observed.now)}",
+        is_repeated=recreation.count > 1,
+    )
+
+
+def _former(observed: Observed, group: Group) -> Iterator[Eviction]:
+    """Yield the newest event about a former pod, unless its successor failed by itself since."""
+    if any(rank.deaths for rank in group.ranks):
+        return
+    evictions = [
+        (event, rank)
+        for rank in _selected(observed, group)
+        for event in observed.warnings.about(observed.view.namespace, "Pod", rank.pod)
+        if event.reason in OF_EVENTS and event.uid != rank.uid and observed.now - event.last < REMEMBERED
+    ]
+    if not evictions:
+        return
+    event, rank = max(evictions, key=lambda pair: pair[0].last)
+    ago = observed.now - event.last
+    yield Eviction(
+        rank=rank,
+        reason=event.reason,
+        message=event.message,
+        source=f"event {event.reason} of a former pod {rank.pod}, {duration(ago)} ago",
+        ago=ago,
+        is_repeated=len({event.uid for event, _ in evictions}) > 1,
+    )
+
+
+def _selected(observed: Observed, group: Group) -> list[Rank]:
+    return [rank for rank in group.ranks if observed.rank in (None, rank.index)]
+
+
+def _finding(observed: Observed, eviction: Eviction) -> Finding:
+    ago = f" {duration(eviction.ago)} ago" if eviction.ago is not None else ""
+    again = "" if eviction.is_repeated else "; its group starts again"
+    rank = eviction.rank
+    match = next(((hit, step) for pattern, step in COMPILED if (hit := pattern.search(eviction.message[:READ]))), None)
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=f"pod {rank.pod} was ended{ago}, {REASONS[eviction.reason]}: {ranks.quote(eviction.message)}{again}",
+        evidence=(ranks.quote(eviction.source),),
+        steps=(
+            *((_remedy(observed, *match),) if match else ()),
+            f"{observed.commands.lws} nodes {rank.node}".rstrip(),
+        ),
+        verdict=None if eviction.is_repeated else Verdict.PROGRESSING,
+    )
+
+
+def _remedy(observed: Observed, match: Match[str], step: str) -> str:
+    return step.format(**match.groupdict(), name=observed.view.name)

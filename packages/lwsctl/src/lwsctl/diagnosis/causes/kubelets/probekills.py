@@ -1,0 +1,140 @@
+"""Containers that the kubelet killed because a liveness or startup probe failed. Pure.
+
+A probe can fail while a program loads, and the program can crash later for another reason. So only the kubelet's own event
+counts: that it killed this run of the container, or a former run in the same way while the probe fails again.
+"""
+
+import re
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Final
+
+from msgspec.structs import replace
+
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.deaths import REMEMBERED
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import kubeletkills
+from leaderworkerset.api.kubeletkills import Kill
+from lwsctl.diagnosis import ranks
+from lwsctl.diagnosis.causes.starts import warming
+from lwsctl.diagnosis.finding import Finding, cause
+from lwsctl.diagnosis.observed import Observed
+from lwsctl.diagnosis.ranks import is_placed
+from lwsctl.views.groups import Group, Rank
+from lwsctl.views.health.verdict import Verdict
+from lwsctl.views.wording import counted
+
+STARTUP: Final = "startup probe"
+
+REFUSED: Final = re.compile(r"(?i)[\w\]]:([0-9]{1,5})(?![\w\]]|:[\w:]).*connection refused")
+LISTENS: Final = re.compile(r"; (the pod listens on (?:no port|[0-9, ]+))")
+
+ROUNDED: Final = timedelta(seconds=1)
+"""The precision of times in statuses and events."""
+
+WITHOUT_OUTPUT: Final = re.compile(r"(?:failed|errored):?\s*$")
+
+
+@cause(
+    code="LWS-E072",
+    title="a liveness or startup probe fails",
+    meaning="A probe fails so often that the container is killed and restarted.",
+    remedy="Find out why the container does not respond. For slow starts, add a startupProbe with enough time.",
+    verdict=Verdict.CRASHING,
+)
+def killed_by_probe(observed: Observed) -> Finding | None:
+    """Find a container that the kubelet killed because its liveness or startup probe failed."""
+    for group, rank in ranks.unsettled(observed):
+        if kill := _kill(observed, group, rank):
+            return _finding(observed, rank, kill)
+    return _unstarted(observed)
+
+
+def _unstarted(observed: Observed) -> Finding | None:
+    """Find a startup probe that fails for the first run of a container, which may still be starting."""
+    for rank in (rank for rank in observed.at(is_placed) if not rank.deaths):
+        texts = ranks.messages(observed, rank, "Unhealthy")
+        if text := _probe_text(texts, STARTUP):
+            return replace(_finding_of_text(observed, rank, STARTUP, text), verdict=warming(observed, rank))
+    return None
+
+
+def _kill(observed: Observed, group: Group, rank: Rank) -> Kill | None:
+    """Return the kill by a probe that explains the recorded failure of a group, or a container of the present pod."""
+    recorded = _recorded(observed, group, rank)
+    if recorded is not None or not is_placed(rank):
+        return recorded
+    by_probes = (kill for kill in observed.warnings.kills(observed.view.namespace, rank.pod) if kill.is_by_probe)
+    return next(
+        (kill for kill in by_probes if _is_of_present_pod(rank, kill) or _fails_again(observed, rank, kill)), None
+    )
+
+
+def _recorded(observed: Observed, group: Group, rank: Rank) -> Kill | None:
+    run = next((run for run in rank.deaths if run.is_recorded), None)
+    if run is None or group.recreations is None:
+        return None
+    kills = observed.warnings.kills(observed.view.namespace, run.pod)
+    kill = kubeletkills.of_run(kills, group.recreations.failed_uid, run.container)
+    return kill if kill and kill.is_by_probe else None
+
+
+def _is_of_present_pod(rank: Rank, kill: Kill) -> bool:
+    """Return whether the kubelet killed the last ended run of the container, or is killing the present one."""
+    if kill.uid != rank.uid:
+        return False
+    status = next((status for status in ranks.statuses(rank) if status.get("name") == kill.container), {})
+    state = status.get("state") or {}
+    ended = state.get("terminated") or (status.get("lastState") or {}).get("terminated") or {}
+    return _is_within(kill, ended) or ("running" in state and _is_within(kill, state.get("running") or {}))
+
+
+def _is_within(kill: Kill, run: JSONObject) -> bool:
+    started, finished = (timestamps.read(str(run.get(key) or "")) for key in ("startedAt", "finishedAt"))
+    is_late_enough = started is None or kill.last + ROUNDED >= started
+    return bool(run) and is_late_enough and (finished is None or kill.last <= finished + ROUNDED)
+
+
+def _fails_again(observed: Observed, rank: Rank, kill: Kill) -> bool:
+    """Return whether a former pod was killed recently, and the same probe of the present pod fails."""
+    if kill.uid == rank.uid or observed.now - kill.last >= REMEMBERED:
+        return False
+    return bool(_probe_text(ranks.messages(observed, rank, "Unhealthy"), kill.what))
+
+
+def _probe_text(texts: Iterable[str], probe: str) -> str:
+    """Return the first message about a probe, such as `liveness probe`; empty if there is none."""
+    return next((text for text in texts if text.lower().startswith(probe)), "")
+
+
+def _finding(observed: Observed, rank: Rank, kill: Kill) -> Finding:
+    texts = ranks.messages(observed, rank, "Unhealthy", of_any=True)
+    text = _probe_text(texts, kill.what) or kill.message
+    finding = _finding_of_text(observed, rank, kill.what, text)
+    return replace(finding, evidence=(*finding.evidence, f"event Killing: {ranks.quote(kill.message)}"))
+
+
+def _finding_of_text(observed: Observed, rank: Rank, probe: str, text: str) -> Finding:
+    output = " (no output)" if WITHOUT_OUTPUT.search(text) else ""
+    place = f"{observed.view.name}/{rank.place}"
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=f"the {probe} of pod {rank.pod} fails: {ranks.quote(LISTENS.sub('', text))}{output}{refused_port(rank, text)}",
+        evidence=(f"{rank.pod}: {counted(rank.restarts, 'restart')}, state {rank.state}",),
+        steps=(
+            observed.lws(f"logs {place}"),
+            f"if it needs more time, give the template of {observed.view.name} a startupProbe that waits longer",
+        ),
+    )
+
+
+def refused_port(rank: Rank, message: str) -> str:
+    """Compare the refused port of a probe with the ports that containers declare, and that the pod listens on."""
+    refused, listens = REFUSED.search(message[: ranks.QUOTED]), LISTENS.search(message[: ranks.QUOTED])
+    if refused is None:
+        return ""
+    containers = meta.spec(rank.object or {}).get("containers") or []
+    ports = sorted({str(port["containerPort"]) for container in containers for port in container.get("ports") or []})
+    others = f", its containers declare {', '.join(ports)}" if ports and refused[1] not in ports else ""
+    return f": nothing listens on port {refused[1]}{others}{f'; {listens[1]}' if listens else ''}"

@@ -1,0 +1,82 @@
+"""Running ranks whose first probe is not due yet. Pure."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.objects import decimals, timestamps
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.policytypes import AWAITS_LEADER
+from lwsctl.diagnosis import exits, ranks
+from lwsctl.diagnosis.finding import Finding, cause
+from lwsctl.diagnosis.observed import Observed
+from lwsctl.views.groups import Rank
+from lwsctl.views.health.verdict import Verdict
+
+MINUTE: Final = 60
+
+
+class Awaited(Struct, frozen=True):
+    """The first probe of a running container: its kind, when it is due, and its delay in seconds."""
+
+    container: str
+    kind: str
+    due: datetime
+    delay: int
+
+
+@cause(
+    code="LWS-E101",
+    title="the first probe is not due yet",
+    meaning="A container is running. It cannot become ready before its first startup or readiness probe, which waits for initialDelaySeconds.",
+    remedy="Wait, or reduce initialDelaySeconds. With a startupProbe and a short period, the container becomes ready without delay.",
+    verdict=Verdict.STARTING,
+)
+def not_due(observed: Observed) -> Finding | None:
+    """Find a rank whose first probe is not due, if other unready ranks wait for probes or leaders."""
+    waiting = [
+        (rank, next(_awaited(observed, rank), None)) for _, rank in observed.unready if rank.why != AWAITS_LEADER
+    ]
+    pending_probes = [(rank, probe) for rank, probe in waiting if probe is not None]
+    if not pending_probes or len(pending_probes) < len(waiting):
+        return None
+    rank, probe = max(pending_probes, key=lambda pair: pair[1].due)
+    left = exactly(probe.due - observed.now)
+    others = ranks.others(len(pending_probes))
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=f"pod {rank.pod} runs{others}; the first {probe.kind} probe is due in {left}",
+        evidence=(f"{rank.pod}, container {probe.container}: {probe.kind}Probe.initialDelaySeconds is {probe.delay}",),
+        steps=(
+            f"wait {left}, or set a smaller {probe.kind}Probe.initialDelaySeconds in {observed.template}",
+            observed.lws(f"logs {observed.view.name}/{rank.place}"),
+        ),
+    )
+
+
+def _awaited(observed: Observed, rank: Rank) -> Iterator[Awaited]:
+    """Yield the probes that are not due of running containers that are not ready."""
+    declared = {str(container.get("name")): container for container in exits.declared(observed, rank)}
+    for status in ranks.statuses(rank):
+        started = timestamps.read(str(((status.get("state") or {}).get("running") or {}).get("startedAt") or ""))
+        container = declared.get(str(status.get("name")), {})
+        kind = "startup" if container.get("startupProbe") and not status.get("started") else "readiness"
+        probe: JSONObject = container.get(f"{kind}Probe") or {}
+        delay = decimals.natural(str(probe.get("initialDelaySeconds") or 0)) or 0
+        if started is None or status.get("ready") or not delay:
+            continue
+        due = started + timedelta(seconds=delay)
+        if due > observed.now:
+            yield Awaited(str(status.get("name")), kind, due, delay)
+
+
+def exactly(length: timedelta) -> str:
+    """Return a duration in minutes and seconds.
+
+    >>> exactly(timedelta(seconds=890)), exactly(timedelta(seconds=40))
+    ('14m50s', '40s')
+    """
+    minutes, seconds = divmod(int(length.total_seconds()), MINUTE)
+    return f"{minutes}m{seconds:02}s" if minutes else f"{seconds}s"

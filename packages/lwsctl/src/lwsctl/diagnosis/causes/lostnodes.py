@@ -1,0 +1,168 @@
+"""Lost or unready nodes, and pods that do not terminate. Pure."""
+
+from datetime import timedelta
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import NODES
+from leaderworkerset.api import labels
+from lwsctl.diagnosis import ranks
+from lwsctl.diagnosis.finding import Finding, Person, cause
+from lwsctl.diagnosis.observed import Observed
+from lwsctl.views.groups import Rank
+from lwsctl.views.health.verdict import Verdict
+from lwsctl.views.wording import duration
+
+OVERDUE: Final = timedelta(seconds=10)
+"""The time after its grace period for which a pod may still exist."""
+
+SLOW: Final = timedelta(seconds=10)
+"""The time after which the end of a program takes long."""
+
+EXPLAINED: Final = frozenset({"foregroundDeletion", "orphan", labels.GROUP_RESTART_BUDGET_CLEANUP})
+"""The finalizers of the garbage collector, and of exhausted groups, which have their own cause."""
+
+
+@cause(
+    code="LWS-E050",
+    title="the node does not exist",
+    meaning="Pods are bound to a node that no longer exists.",
+    person=Person.ADMINISTRATOR,
+    remedy="The cluster removes them later. To remove them now, use `kubectl delete pod --force`.",
+)
+def node_is_gone(observed: Observed) -> Finding | None:
+    """Find pods on a node that does not exist any more."""
+    if not observed.knows(NODES):
+        return None
+    lost = [rank for _, rank in observed.unready if rank.node and rank.node not in observed.nodes]
+    if not lost:
+        return None
+    rank = lost[0]
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=f"node {rank.node} of pod {rank.pod} no longer exists{ranks.others(len(lost))}",
+        evidence=(f"{rank.pod}: spec.nodeName {rank.node}; the Node does not exist",),
+        steps=(
+            "wait: the cluster deletes pods of such nodes after a while",
+            f"or at once: {observed.kubectl(f'delete pod {rank.pod} --force --grace-period=0')}",
+        ),
+    )
+
+
+@cause(
+    code="LWS-E051",
+    title="the node is not ready",
+    meaning="The kubelet of a node does not report, or reports that it cannot run pods.",
+    person=Person.ADMINISTRATOR,
+    remedy="Repair or restart the node; delete its Node object if it is switched off permanently. With the annotation release-lost-pods-after, groups recover on other nodes by themselves.",
+)
+def node_is_not_ready(observed: Observed) -> Finding | None:
+    """Find pods on a node whose kubelet does not report, or reports that it is not ready."""
+    sick = [(rank, why) for _, rank in observed.unready if (why := _sickness(observed.nodes.get(rank.node)))]
+    if not sick:
+        return None
+    rank, why = sick[0]
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=f"node {rank.node} of pod {rank.pod} is not ready{ranks.others(len(sick))}: {why}",
+        evidence=(f"Node {rank.node}: {why}", f"{rank.pod}: {rank.state}"),
+        steps=(
+            f"{observed.commands.lws} nodes {rank.node}",
+            f"if the node is switched off permanently: {observed.plain_kubectl} delete node {rank.node}",
+        ),
+    )
+
+
+def _sickness(node: JSONObject | None) -> str:
+    if node is None:
+        return ""
+    ready = meta.find_condition(node, "Ready")
+    if ready is None or ready.get("status") == "True":
+        return ""
+    message = ranks.quote(str(ready.get("message") or ready.get("reason") or "no reason is given"))
+    return f"Ready is {ready.get('status')}: {message}"
+
+
+@cause(
+    code="LWS-E052",
+    title="a finalizer blocks a pod",
+    meaning="A pod is terminating, and a finalizer blocks that. Its successor cannot be created.",
+    remedy="Find out which component removes that finalizer, and why it does not.",
+)
+def held_by_finalizer(observed: Observed) -> Finding | None:
+    """Find a pod whose deletion a finalizer blocks."""
+    for rank in observed.at(ranks.is_terminating):
+        names = [name for name in meta.metadata(rank.object or {}).get("finalizers") or [] if name not in EXPLAINED]
+        late = _overdue(observed, rank)
+        if names and late is not None:
+            finalizers = ", ".join(names)
+            return Finding(
+                subject=ranks.subject(rank),
+                sentence=f"pod {rank.pod} is terminating, and finalizer {finalizers} has blocked that for {duration(late)}",
+                evidence=(f"{rank.pod}: metadata.finalizers: {finalizers}",),
+                steps=(f"find out which component removes {finalizers}, and why it does not",),
+            )
+    return None
+
+
+@cause(
+    code="LWS-E053",
+    title="a pod does not terminate",
+    meaning="The grace period of a pod has expired, but its node does not report that its containers have terminated.",
+    person=Person.ADMINISTRATOR,
+    remedy="Repair the node. Force the deletion only if you are sure that the processes have stopped.",
+)
+def does_not_end(observed: Observed) -> Finding | None:
+    """Find a pod that still exists long after its grace period."""
+    for rank in observed.at(ranks.is_terminating):
+        late = _overdue(observed, rank)
+        foreground = meta.metadata(rank.object or {}).get("finalizers")
+        if late is not None and late >= OVERDUE and not foreground:
+            return Finding(
+                subject=ranks.subject(rank),
+                sentence=f"pod {rank.pod} should have ended {duration(late)} ago, and node {rank.node or '(none)'} does not end it",
+                evidence=(
+                    f"{rank.pod}: deletionTimestamp {meta.metadata(rank.object or {}).get('deletionTimestamp')}",
+                ),
+                steps=(
+                    f"{observed.commands.lws} nodes {rank.node}",
+                    "only if you are sure that its processes have stopped: "
+                    + observed.kubectl(f"delete pod {rank.pod} --force --grace-period=0"),
+                ),
+            )
+    return None
+
+
+@cause(
+    code="LWS-E121",
+    title="a pod terminates slowly",
+    meaning="A pod is terminating, and its container is still running. The kubelet kills the container when the grace period expires.",
+    remedy="Wait. Handle SIGTERM in the program, or reduce terminationGracePeriodSeconds in the pod template.",
+    verdict=Verdict.PROGRESSING,
+)
+def ends_slowly(observed: Observed) -> Finding | None:
+    """Find a pod whose program has not ended since it was asked to, within the grace period."""
+    for rank in observed.at(ranks.is_terminating):
+        metadata = meta.metadata(rank.object or {})
+        grace = timedelta(seconds=int(metadata.get("deletionGracePeriodSeconds") or 0))
+        late = observed.since(metadata.get("deletionTimestamp"))
+        if late is None or late >= timedelta() or grace + late < SLOW or not rank.node:
+            continue
+        return Finding(
+            subject=ranks.subject(rank),
+            sentence=f"pod {rank.pod} has been terminating for {duration(grace + late)} of its grace period of {duration(grace)}; "
+            f"node {rank.node} kills its program in {duration(-late)}",
+            evidence=(f"{rank.pod}: terminating, at the latest until {metadata.get('deletionTimestamp')}",),
+            steps=(
+                observed.lws(f"wait {observed.view.name}"),
+                f"handle SIGTERM in the program, or reduce terminationGracePeriodSeconds in {observed.template}",
+                f"to terminate it now: {observed.kubectl(f'delete pod {rank.pod} --grace-period=1')}",
+            ),
+        )
+    return None
+
+
+def _overdue(observed: Observed, rank: Rank) -> timedelta | None:
+    late = observed.since(meta.metadata(rank.object or {}).get("deletionTimestamp"))
+    return late if late is not None and late > timedelta() else None

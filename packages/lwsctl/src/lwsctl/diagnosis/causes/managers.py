@@ -1,0 +1,193 @@
+"""A manager that does not act: it does not run, does not lead, or is silent. Pure.
+
+In: what a manager would have done by now (the newest spec, workers, pods that its webhook must admit), its Deployment,
+and its Lease.
+"""
+
+import re
+from datetime import timedelta
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kuberuntime.objects import meta, resources, timestamps
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import groupname
+from lwsctl.diagnosis.causes.unattended import BUSY, is_dated, last_change, own
+from lwsctl.diagnosis.finding import Finding, Person, cause
+from lwsctl.diagnosis.observed import Observed
+from lwsctl.diagnosis.patterns import READ
+from lwsctl.diagnosis.ranks import is_missing
+from lwsctl.views.groups import NOT_CREATED
+from lwsctl.views.health.verdict import Verdict
+from lwsctl.views.wording import duration
+
+SILENCE: Final = timedelta(seconds=10)
+"""The time that a controller may take before it counts as silent; usually it takes a fraction of a second."""
+
+
+def unobserved_for(observed: Observed) -> timedelta | None:
+    """Return how long the manager has not acted on the newest spec; None if it has, or may still do so.
+
+    It is the time since the last dated change: a scale through the API server of Kubernetes has no time.
+    """
+    obj = observed.view.object
+    if meta.is_deleting(obj) or meta.is_observed(obj) or not observed.knows(resources.CORE_EVENTS):
+        return None
+    changed = last_change(obj)
+    warnings = observed.warnings.about(observed.view.namespace, own(observed).kind, observed.view.name)
+    if any(timestamps.render(warning.last) >= changed for warning in warnings if warning.reason != "BackOff"):
+        return None
+    since = observed.since(changed)
+    return since if since is not None and since >= SILENCE else None
+
+
+class Undone(Struct, frozen=True):
+    """An action that a running manager would have taken by now: a sentence and its evidence."""
+
+    sentence: str
+    evidence: str
+
+
+def unacted(observed: Observed) -> Undone | None:
+    """Return the newest spec if no controller acted on it."""
+    silence = unobserved_for(observed)
+    if silence is None:
+        return None
+    obj = observed.view.object
+    observed_generation = meta.status(obj).get("observedGeneration", 0)
+    length = f" for {duration(silence)}" if is_dated(obj) else ", and when it was scaled is not recorded"
+    return Undone(
+        f"the latest spec of {observed.view.name} has not been observed{length}",
+        f"metadata.generation {meta.generation(obj)}, status.observedGeneration {observed_generation}",
+    )
+
+
+def unmade(observed: Observed) -> Undone | None:
+    """Return the workers of a group that were not created, although their leader runs."""
+    if not observed.knows(resources.STATEFULSETS) or meta.is_deleting(observed.view.object):
+        return None
+    for group in observed.view.groups:
+        leader = group.leader if group.leader and group.leader.node else None
+        missing = any(rank.index and rank.object is None and rank.why == NOT_CREATED for rank in group.ranks)
+        age = observed.since(leader.created) if leader else None
+        if leader is None or not missing or age is None or age < BUSY:
+            continue
+        if groupname.find_workers(leader.object or {}, observed.get(resources.STATEFULSETS)) is None:
+            sentence = f"the workers of group {group.name} have not been created for {duration(age)}"
+            name = groupname.host(leader.object or {})
+            return Undone(sentence, f"leader {leader.pod} has a node, and there is no StatefulSet {name}")
+    return None
+
+
+OWN_WEBHOOK: Final = re.compile(
+    r"failed calling webhook \"(?P<webhook>[^\"]+)\".*?https://lws-webhook-service\.(?P<namespace>[^./\s]+)\."
+)
+"""The API server's message that it does not reach the manager's webhook; other products have webhooks of the same name."""
+
+
+def unadmitted(observed: Observed) -> Undone | None:
+    """Return a pod that the API server refuses because it does not reach the manager's webhook."""
+    for rank in observed.at(is_missing):
+        if match := OWN_WEBHOOK.search(rank.why[:READ]):
+            evidence = f"{rank.pod}: failed calling webhook {match['webhook']} in namespace {match['namespace']}"
+            return Undone(f"pod {rank.pod} cannot be created without its webhook {match['webhook']}", evidence)
+    return None
+
+
+def first_undone(observed: Observed) -> Undone | None:
+    """Return the first action that a running manager would have taken by now."""
+    return unacted(observed) or unmade(observed) or unadmitted(observed)
+
+
+def _silent(
+    observed: Observed, undone: Undone, why: str, evidence: tuple[str, ...], steps: tuple[str, ...] = ()
+) -> Finding:
+    return Finding(
+        subject=own(observed),
+        sentence=f"{why}: {undone.sentence}",
+        evidence=(undone.evidence, *evidence),
+        steps=(
+            *steps,
+            f"{observed.commands.lws} doctor",
+            f"{observed.plain_kubectl} get deployments,pods -A -l app.kubernetes.io/name=lws",
+        ),
+    )
+
+
+@cause(
+    code="LWS-E003",
+    title="the manager does not run",
+    meaning="The Deployment of the manager has no ready replica, so LeaderWorkerSets are not reconciled.",
+    person=Person.ADMINISTRATOR,
+    remedy="If the Deployment has 0 replicas, scale it up. Otherwise check the pods of the manager: why they do not start, or are not ready.",
+)
+def manager_is_down(observed: Observed) -> Finding | None:
+    """Find a manager whose Deployment has no ready replica."""
+    undone = first_undone(observed)
+    deployments = observed.get(resources.DEPLOYMENTS)
+    if undone is None or any(meta.status(deployment).get("readyReplicas") for deployment in deployments):
+        return None
+    return next((_down(observed, undone, deployment) for deployment in deployments), None)
+
+
+def _down(observed: Observed, undone: Undone, deployment: JSONObject) -> Finding:
+    replicas = meta.spec(deployment).get("replicas", 1)
+    evidence = (f"Deployment {meta.key(deployment)}: 0 of {replicas} replicas ready",)
+    if replicas:
+        return _silent(observed, undone, "the manager does not run", evidence)
+    why = f"the manager does not run, because Deployment {meta.key(deployment)} is scaled to 0"
+    namespace, name = meta.namespace(deployment), meta.name(deployment)
+    step = f"{observed.plain_kubectl} -n {namespace} scale deployment {name} --replicas=2"
+    return _silent(observed, undone, why, evidence, (step,))
+
+
+def lease_state(lease: JSONObject, observed: Observed) -> str:
+    """Return why a lease has no leader; empty if it is held."""
+    spec = meta.spec(lease)
+    holder = str(spec.get("holderIdentity") or "")
+    if not holder:
+        return f"Lease {meta.key(lease)} has no holder"
+    age = observed.since(spec.get("renewTime"))
+    if age is not None and age > timedelta(seconds=int(spec.get("leaseDurationSeconds") or 0)):
+        return f"Lease {meta.key(lease)} of {holder} has not been renewed for {duration(age)}"
+    return ""
+
+
+@cause(
+    code="LWS-E004",
+    title="no manager is the leader",
+    meaning="The replicas use a Lease to elect a leader, and the Lease has no holder.",
+    person=Person.ADMINISTRATOR,
+    remedy="Check the logs of the manager: it must reach the API server and have permission to write the Lease.",
+)
+def nobody_leads(observed: Observed) -> Finding | None:
+    """Find a lease without a holder, which means that no replica of the manager acts."""
+    undone = first_undone(observed)
+    leases = observed.get(resources.LEASES)
+    states = [lease_state(lease, observed) for lease in leases]
+    if undone is None or not leases or not all(states):
+        return None
+    return _silent(observed, undone, "no manager is the leader", tuple(states))
+
+
+@cause(
+    code="LWS-E005",
+    title="no manager acts on the latest spec",
+    meaning="The spec was changed, and no manager has observed the change.",
+    person=Person.ADMINISTRATOR,
+    remedy="Check that a manager is the leader, and read its logs. If there is none, install it with `lws install`.",
+)
+def manager_is_silent(observed: Observed) -> Finding | None:
+    """Find a change that no controller acts on, for whatever reason."""
+    undone = unacted(observed)
+    if undone is None:
+        return None
+    are_known = observed.knows(resources.DEPLOYMENTS) and observed.knows(resources.LEASES)
+    is_absent = are_known and not observed.get(resources.DEPLOYMENTS) and not observed.get(resources.LEASES)
+    evidence = ("there is neither a Deployment nor a Lease of the manager",) if is_absent else ()
+    finding = _silent(observed, undone, "no manager acts", evidence)
+    if is_absent or is_dated(observed.view.object):
+        return finding
+    return replace(finding, sentence=f"no manager has acted yet: {undone.sentence}", verdict=Verdict.PROGRESSING)

@@ -1,0 +1,149 @@
+"""Pods that a StatefulSet has not made, and workers that wait for the names of old workers. Pure."""
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import STATEFULSETS
+from leaderworkerset.api import groupname
+from lwsctl.diagnosis import ranks
+from lwsctl.diagnosis.causes.starts import PATIENCE
+from lwsctl.diagnosis.finding import Finding, Subject, cause
+from lwsctl.diagnosis.observed import Observed
+from lwsctl.views.groups import NOT_CREATED, Group, Rank
+from lwsctl.views.health.verdict import Verdict
+from lwsctl.views.wording import counted, duration
+
+PROMPT: Final = timedelta(seconds=5)
+"""The time within which the StatefulSet controller creates a pod, or an event about it."""
+
+
+class Shortage(Struct, frozen=True):
+    """A StatefulSet that lacks pods, the first of them, its group, and for how long nothing has happened to it."""
+
+    statefulset: JSONObject
+    pod: str
+    group: Group
+    missing: int
+    age: timedelta
+
+    @property
+    def state(self) -> str:
+        """Return how many of its pods it has made."""
+        replicas = int(meta.spec(self.statefulset).get("replicas", 1))
+        pods = min(int(meta.status(self.statefulset).get("replicas", 0)), replicas - self.missing)
+        return f"StatefulSet {meta.name(self.statefulset)} has made {pods} of {counted(replicas, 'pod')}"
+
+
+@cause(
+    code="LWS-E106",
+    title="a StatefulSet has not created its pods",
+    meaning="A StatefulSet has fewer pods than replicas, and for two minutes its controller has neither made one nor reported an error. "
+    "Its retries come late after many failed syncs. Since Kubernetes 1.36 all retries share ten per second, and each write of a status can cause one.",
+    remedy="Change an annotation of the StatefulSet, so that its controller reconciles it. Read the log of kube-controller-manager.",
+)
+def has_not_made_pods(observed: Observed) -> Finding | None:
+    """Find a StatefulSet that lacks pods, although nothing refuses them and nothing has happened to it for long."""
+    shortages = [shortage for shortage in _shortages(observed) if shortage.age >= PATIENCE]
+    if not shortages:
+        return None
+    first = shortages[0]
+    name, group = meta.name(first.statefulset), first.group.name
+    more = f" (and {counted(len(shortages) - 1, 'more StatefulSet')})" if len(shortages) > 1 else ""
+    annotate = f'annotate statefulset {name} --overwrite woken-at="$(date +%s)"'
+    return Finding(
+        subject=Subject(kind="StatefulSet", name=name, group=group),
+        sentence=f"group {group}: its {first.state} for {duration(first.age)}{more}",
+        evidence=tuple(
+            f"group {shortage.group.name}: {shortage.state}; last change {duration(shortage.age)} ago"
+            for shortage in shortages[:3]
+        ),
+        steps=(
+            f"to trigger its controller: {observed.kubectl(annotate)}",
+            "read the log of kube-controller-manager: whether it runs, and what it fails to do",
+        ),
+    )
+
+
+def _shortages(observed: Observed) -> Iterator[Shortage]:
+    """Yield the StatefulSets that lack pods: of the leaders, then of the workers of each group."""
+    view, leaders = observed.view, observed.leader_statefulset
+    if leaders is not None:
+        replicas = int(meta.spec(leaders).get("replicas", 1))
+        first = [rank for group in view.groups for rank in group.ranks[:1] if group.index < replicas]
+        yield from _shortage(observed, leaders, first)
+    for group in view.groups:
+        members = [rank for rank in group.ranks if rank.index]
+        if not any(map(_is_not_made, members)):  # before the search among all StatefulSets
+            continue
+        leader = group.leader.object if group.leader else None
+        workers = groupname.find_workers(leader, observed.get(STATEFULSETS)) if leader else None
+        if workers is not None:
+            yield from _shortage(observed, workers, members)
+
+
+def _is_not_made(rank: Rank) -> bool:
+    return rank.object is None and rank.why == NOT_CREATED
+
+
+def _shortage(observed: Observed, statefulset: JSONObject, members: Sequence[Rank]) -> Iterator[Shortage]:
+    missing = list(filter(_is_not_made, members))
+    selected = {rank.group for _, rank in observed.unready}
+    group = next((each for each in observed.view.groups if missing and each.name == missing[0].group), None)
+    if group is None or group.name not in selected or meta.is_deleting(statefulset):
+        return
+    entries = meta.metadata(statefulset).get("managedFields") or []
+    times = [meta.created(statefulset), *(str(entry.get("time") or "") for entry in entries)]
+    age = observed.since(max([*times, *(rank.created for rank in members)]))
+    if age is not None:
+        yield Shortage(statefulset, missing[0].pod, group, len(missing), age)
+
+
+def unexplained(observed: Observed) -> str:
+    """Return the first pod that a StatefulSet has not created for a while without an event about it; empty if none."""
+    for shortage in _shortages(observed):
+        events = observed.warnings.about(observed.view.namespace, STATEFULSETS.kind, meta.name(shortage.statefulset))
+        if shortage.age >= PROMPT and not list(events):
+            return shortage.pod
+    return ""
+
+
+@cause(
+    code="LWS-E107",
+    title="workers wait until previous workers have terminated",
+    meaning="The leader was replaced before the pods of its old workers ended, and they still have the names of the new ones. The manager "
+    "creates the StatefulSet of the workers when the last of them has ended.",
+    remedy="Wait for the grace period of the pods. If your programs exit earlier, reduce terminationGracePeriodSeconds.",
+    verdict=Verdict.PROGRESSING,
+)
+def awaits_old_workers(observed: Observed) -> Finding | None:
+    """Find a group whose workers cannot be created because old workers are terminating (docs/adr/0045)."""
+    if not observed.knows(STATEFULSETS):
+        return None
+    for group in observed.view.groups:
+        leader = group.leader.object if group.leader else None
+        ending = [rank for rank in group.ranks if rank.index and ranks.is_terminating(rank)]
+        if not ending or leader is None or meta.is_deleting(leader) or group.is_over:
+            continue
+        workers = groupname.find_workers(leader, observed.get(STATEFULSETS))
+        if workers is None or meta.is_deleting(workers):
+            return _awaiting(observed, group, ending)
+    return None
+
+
+def _awaiting(observed: Observed, group: Group, ending: Sequence[Rank]) -> Finding:
+    rank = ending[0]
+    more = f" (and {counted(len(ending) - 1, 'more pod')})" if len(ending) > 1 else ""
+    metadata = meta.metadata(rank.object or {})
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=f"group {group.name}: its new workers wait until old pod {rank.pod} has ended{more}",
+        evidence=(
+            f"{rank.pod}: terminating on node {rank.node or '(none)'}, at the latest until {metadata.get('deletionTimestamp')}",
+        ),
+        steps=(observed.lws(f"wait {observed.view.name}"),),
+    )

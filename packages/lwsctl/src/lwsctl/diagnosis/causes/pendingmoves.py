@@ -1,0 +1,96 @@
+"""Groups that must leave nodes, and wait for that, or are never moved. Pure."""
+
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.resources import NODES
+from kuberuntime.texts.masking import masked
+from leaderworkerset.api.conditions import MOVE_IN_PROGRESS
+from lwsctl.diagnosis import departures
+from lwsctl.diagnosis.causes.rollouts import allowed_unavailable
+from lwsctl.diagnosis.causes.unattended import own
+from lwsctl.diagnosis.finding import Finding, cause
+from lwsctl.diagnosis.observed import Observed
+from lwsctl.views.groups import Group, View
+from lwsctl.views.health.verdict import Verdict
+from lwsctl.views.wording import counted, groups_named, listed
+
+NAMED: Final = 5
+
+
+@cause(
+    code="LWS-E095",
+    title="groups that must leave nodes cannot be moved now",
+    meaning="Groups must leave nodes, but maxUnavailable is 0, and no extra groups are created. With random keys, only updates create extra groups. With indexes, a partition prevents them.",
+    remedy="Allow one group to be unavailable, or restart the groups one by one.",
+)
+def is_never_moved(observed: Observed) -> Finding | None:
+    """Find groups that must leave nodes, but may not become unavailable."""
+    view, why = observed.view, departures.obstacle(observed.view.object)
+    if not departures.is_moving(view) or not why or not (waiting := _waiting(observed)):
+        return None
+    field = "spec.rolloutStrategy.rollingUpdateConfiguration.maxUnavailable"
+    return Finding(
+        subject=own(observed),
+        sentence=f"{_what(observed, waiting, 'is', 'are')} never moved: {why}",
+        evidence=(_reported(view),),
+        steps=(
+            f"set {field} to 1 or more, and apply it",
+            f"or at once: {observed.lws(f'restart {view.name}/{waiting[0].name}')}",
+        ),
+    )
+
+
+@cause(
+    code="LWS-E094",
+    title="groups wait to be moved",
+    meaning="Groups must leave nodes that are closed for maintenance. They are moved as a whole, at most as many at once "
+    "as a rollout may replace.",
+    remedy="Wait. If a group is unavailable for a different reason, find out why. `kubectl uncordon` cancels moves that have not started.",
+    verdict=Verdict.PROGRESSING,
+)
+def waits_for_move(observed: Observed) -> Finding | None:
+    """Find groups that must leave nodes, and what they wait for."""
+    view = observed.view
+    if not departures.is_moving(view) or not (waiting := _waiting(observed)):
+        return None
+    unready = [group for group in view.groups if not group.is_ready and group.index < view.desired]
+    steps = [observed.lws(f"events {view.name}")]
+    allowed = allowed_unavailable(view)
+    if view.is_updating:
+        waits = "waiting for the deletion of the rollout"
+    elif (missing := max(len(unready), view.desired - view.ready)) and missing >= allowed:
+        # where one group is explained, the view has no others
+        others = groups_named([group.name for group in unready[:NAMED]]) if unready else "another group"
+        waits = f"waiting for {others} to be ready"
+        steps.insert(0, observed.lws(f"explain {view.name}{f'/{unready[0].name}' if unready else ''}"))
+    else:
+        waits = f"{counted(allowed, 'group')} at a time" if allowed else "after extra groups are ready"
+    return Finding(
+        subject=own(observed),
+        sentence=f"{_what(observed, waiting, 'waits', 'wait')} to be moved ({waits})",
+        evidence=(_reported(view),),
+        steps=tuple(steps),
+    )
+
+
+def _waiting(observed: Observed) -> list[Group]:
+    """Return the waiting groups; all groups of the view if nodes are not known, because the manager reports some."""
+    nodes, groups = departures.closed(observed.nodes), observed.view.groups
+    leaving_groups = [group for group in groups if departures.is_marked(group) or departures.nodes_of(group, nodes)]
+    return leaving_groups if leaving_groups or observed.knows(NODES) else list(groups)
+
+
+def _what(observed: Observed, waiting: list[Group], singular: str, plural: str) -> str:
+    """Return the groups, their nodes, and the verb."""
+    view, nodes = observed.view, departures.closed(observed.nodes)
+    node_names = sorted({node for group in waiting for node in departures.nodes_of(group, nodes)})
+    if not node_names and not any(map(departures.is_marked, waiting)):
+        return f"at least one group of {view.name} {singular}"
+    where = f" on closed node{'s' if len(node_names) > 1 else ''} {listed(node_names, NAMED)}" if node_names else ""
+    return f"{groups_named([group.name for group in waiting])} of {view.name}{where} {singular if len(waiting) == 1 else plural}"
+
+
+def _reported(view: View) -> str:
+    condition = meta.find_condition(view.object, MOVE_IN_PROGRESS.type) or {}
+    return f"condition {MOVE_IN_PROGRESS.type}: {masked(condition.get('message') or '')}"

@@ -1,0 +1,320 @@
+"""Pods and StatefulSets that the API server refuses: causes of ranks without a pod. Pure.
+
+The reasons come from Warning events of the StatefulSet or of the LeaderWorkerSet, in the words of the API server.
+"""
+
+import re
+from functools import partial
+from typing import Final
+
+from msgspec.structs import replace
+
+from kuberuntime.objects import meta
+from leaderworkerset.api.resources import DISAGGREGATED_SETS
+from lwsctl.diagnosis.causes.managers import unadmitted
+from lwsctl.diagnosis.finding import Cause, Finding, Person, cause
+from lwsctl.diagnosis.observed import Observed
+from lwsctl.diagnosis.patterns import Told
+from lwsctl.diagnosis.ranks import is_missing
+
+Refused: Final = partial(Told, is_missing)
+"""Finds the first rank without a pod whose message matches."""
+
+NAMESPACE_ENDS: Final = Cause(
+    code="LWS-E002",
+    title="the namespace is being deleted",
+    meaning="Nothing can be created in a namespace that is being deleted.",
+    person=Person.ADMINISTRATOR,
+    remedy="Wait until the namespace is deleted and create it again, or use a different namespace.",
+    find=Refused(
+        r"because it is being terminated|namespace .* is being terminated",
+        "namespace {namespace} is being deleted, so pod {pod} cannot be created{others}",
+        (
+            "wait until namespace {namespace} is deleted and create it again, or use a different namespace",
+            "{kubectl} get namespace {namespace} -o yaml",
+        ),
+    ),
+)
+
+UNTRUSTED: Final = Refused(
+    r"failed calling webhook \"(?P<webhook>[^\"]+)\".*(?:x509|tls: )",
+    "the API server does not trust the certificate of webhook {webhook}, so pod {pod} cannot be created{others}",
+    (
+        "renew the certificate of webhook {webhook}, or correct caBundle in its configuration",
+        "{kubectl} get mutatingwebhookconfigurations,validatingwebhookconfigurations",
+    ),
+)
+UNREACHABLE: Final = Refused(
+    r"failed calling webhook \"(?P<webhook>[^\"]+)\"",
+    "webhook {webhook} cannot be reached, so pod {pod} cannot be created{others}",
+    (
+        "start the server of webhook {webhook}; if it was removed permanently, uninstall the component completely",
+        "{kubectl} get mutatingwebhookconfigurations,validatingwebhookconfigurations",
+        "{kubectl} get endpointslices -A",
+    ),
+)
+
+
+def _of_manager(observed: Observed, finding: Finding | None) -> Finding | None:
+    """Return the finding; if the webhook is the manager's, with the steps that concern the manager."""
+    if finding is None or unadmitted(observed) is None:
+        return finding
+    steps = (
+        f"{observed.commands.lws} doctor",
+        f"{observed.plain_kubectl} get deployments,pods,endpointslices -A -l app.kubernetes.io/name=lws",
+    )
+    return replace(finding, steps=steps)
+
+
+@cause(
+    code="LWS-E007",
+    title="the certificate of a webhook is not trusted",
+    meaning="The API server calls an admission webhook and does not trust its certificate: it has expired, or another authority issued it.",
+    person=Person.ADMINISTRATOR,
+    remedy="Renew the certificate, or correct caBundle in the webhook's configuration. The manager renews its own when it runs.",
+)
+def webhook_is_untrusted(observed: Observed) -> Finding | None:
+    """Find a webhook whose certificate the API server does not trust."""
+    return _of_manager(observed, UNTRUSTED(observed))
+
+
+@cause(
+    code="LWS-E008",
+    title="a webhook cannot be reached",
+    meaning="The API server must call an admission webhook before it stores a pod, and the call fails.",
+    person=Person.ADMINISTRATOR,
+    remedy="Start the webhook's server. For the manager's own webhook that is its Deployment: [when the manager is unavailable](../how-to/when-the-manager-is-away.md).",
+)
+def webhook_is_unreachable(observed: Observed) -> Finding | None:
+    """Find a webhook that the API server does not reach."""
+    return _of_manager(observed, UNREACHABLE(observed))
+
+
+DENIED_BY_WEBHOOK: Final = Cause(
+    code="LWS-E009",
+    title="a webhook denies the pods",
+    meaning="An admission webhook denies a pod. The message quotes the webhook.",
+    person=Person.AUTHOR,
+    remedy="Change the pod template as the message requires, or the policy behind the webhook.",
+    find=Refused(
+        r"admission webhook \"(?P<webhook>[^\"]+)\" denied the request(?:: (?P<reason>.*))?",
+        "webhook {webhook} denies pod {pod}{others}: {reason}",
+        ("change {template} as the message requires, or the policy behind webhook {webhook}",),
+    ),
+)
+
+DENIED_BY_POLICY: Final = Cause(
+    code="LWS-E010",
+    title="an admission policy denies the pods",
+    meaning="A ValidatingAdmissionPolicy of the cluster denies a pod.",
+    person=Person.AUTHOR,
+    remedy="Change the pod template as the message requires, or the policy.",
+    find=Refused(
+        r"ValidatingAdmissionPolicy '(?P<policy>[^']+)'.*denied request: (?P<reason>.*)",
+        "ValidatingAdmissionPolicy {policy} denies pod {pod}{others}: {reason}",
+        ("{kubectl} get validatingadmissionpolicy {policy} -o yaml",),
+    ),
+)
+
+TOO_LONG: Final = Refused(
+    r"must be no more than (?P<most>\d+) (?:characters|bytes)",
+    "the name {name} is too long: names derived from it exceed {most} characters",
+    ("delete {name} and create it again with a shorter name",),
+)
+
+
+@cause(
+    code="LWS-E011",
+    title="the name is too long",
+    meaning="Names and labels of pods contain the name of the LeaderWorkerSet, and are limited to 63 characters.",
+    remedy="Create the LeaderWorkerSet again with a shorter name. If a different object created it, use a shorter name for that object.",
+)
+def name_is_too_long(observed: Observed) -> Finding | None:
+    """Find pods whose names or labels are too long; a generated set has its name from its owner."""
+    finding, owner = TOO_LONG(observed), meta.controller_of(observed.view.object)
+    if finding is None or owner is None:
+        return finding
+    kind, name = owner["kind"], owner["name"]
+    part = ", or the names of its roles," if kind == DISAGGREGATED_SETS.kind else ""
+    step = f"shorten the name of {kind} {name}{part} and create it again: the name {observed.view.name} is made from it"
+    return replace(finding, steps=(step,))
+
+
+NO_QUOTA_LEFT: Final = Refused(
+    r"(?:(?<![a-z0-9.])(?P<kind>[a-z]{1,63}(?:\.[a-z0-9.]{1,253})?) \"(?P<object>[^\"]{1,253})\" is forbidden: )?"
+    r"exceeded quota: (?P<quota>[^,]{1,253}), requested: (?P<requested>.{1,500}?), used: (?P<used>.{1,500}?), "
+    r"limited: (?P<limited>.{1,500}?)(?:$|[;:\s]{0,9}$)",
+    "ResourceQuota {quota} has no room for pod {pod}{others}: it requests {requested}, {used} of {limited} is used",
+    ("{kubectl} describe resourcequota {quota}", "increase the quota, or delete other pods in the namespace"),
+)
+
+OF_ONE_MACHINE: Final = re.compile(r"exceeded quota: max-pods, requested: count/pods=")
+"""The embedded cluster's refusal of a pod beyond --max-pods, for which there is no ResourceQuota to describe."""
+
+
+OF_OTHER_KIND: Final = re.compile(
+    r"\b(?P<kind>(?!pods\b)[a-z]+)(?:\.[a-z0-9.]+)? \"(?P<object>[^\"]+)\" is forbidden: exceeded quota"
+)
+"""The refusal of an object other than a pod, for example of the StatefulSet that would create the pods."""
+
+
+def _of_other_kind(finding: Finding, refused: re.Match[str]) -> Finding:
+    """Return the finding for a quota that counts StatefulSets, claims or other objects instead of pods."""
+    kind, name = refused["kind"].removesuffix("s"), refused["object"]
+    room = finding.sentence.replace(" has no room for pod ", f" has no room for {kind} {name}, which pod ", 1)
+    sentence = re.sub(r"(, which pod \S+?)( \(and [^)]*\))?: it requests", r"\1 needs\2: it requests", room)
+    steps = (finding.steps[0], f"raise the quota, or remove other {refused['kind']} of the namespace")
+    return replace(finding, sentence=sentence, steps=steps)
+
+
+@cause(
+    code="LWS-E020",
+    title="a ResourceQuota is exhausted",
+    meaning="The pods, or the StatefulSets that create them, would exceed a ResourceQuota of the namespace.",
+    remedy="Increase the quota, delete other objects of this kind in the namespace, or request less.",
+)
+def quota_is_exhausted(observed: Observed) -> Finding | None:
+    """Find pods that exceed a quota, or the limit of an embedded cluster."""
+    finding = NO_QUOTA_LEFT(observed)
+    if finding is not None and (other := OF_OTHER_KIND.search(" ".join(finding.evidence))):
+        return _of_other_kind(finding, other)
+    if finding is None or not any(map(OF_ONE_MACHINE.search, finding.evidence)):
+        return finding
+    steps = (
+        "on a cluster of `lws up`, stop it and start it again with a larger --max-pods: this quota is its own limit",
+        *finding.steps,
+    )
+    return replace(finding, steps=steps)
+
+
+QUOTA_INCOMPLETE: Final = Cause(
+    code="LWS-E021",
+    title="a ResourceQuota requires requests or limits",
+    meaning="A ResourceQuota counts cpu or memory, so every container has to set its requests or limits.",
+    remedy="Set the named requests or limits in the pod template, or create a LimitRange with defaults in the namespace.",
+    find=Refused(
+        r"failed quota: (?P<quota>[^:]+): must specify (?P<fields>.+)",
+        "ResourceQuota {quota} requires pod {pod} to specify {fields}{others}",
+        ("set the missing fields in {template}: {fields}",),
+    ),
+)
+
+LIMIT_RANGE: Final = Cause(
+    code="LWS-E022",
+    title="a LimitRange rejects the pods",
+    meaning="A container or pod requests more or less than a LimitRange of the namespace allows.",
+    remedy="Change the requests and limits in the pod template, or the LimitRange.",
+    find=Refused(
+        r"(?P<reason>(?:maximum|minimum|max limit to request ratio)\b.*? (?:usage|request ratio|ratio) per (?:Container|Pod|PersistentVolumeClaim).*)",
+        "a LimitRange of namespace {namespace} rejects pod {pod}{others}: {reason}",
+        ("{kubectl} describe limitrange",),
+    ),
+)
+
+POD_SECURITY: Final = Cause(
+    code="LWS-E023",
+    title="Pod Security rejects the pods",
+    meaning="The namespace enforces a Pod Security level that the pod template violates.",
+    remedy="Set the named fields of securityContext in the pod template, or change the level of the namespace.",
+    find=Refused(
+        r"violates PodSecurity \"(?P<level>[^\"]+)\": (?P<reason>.*)",
+        "Pod Security level {level} of namespace {namespace} rejects pod {pod}{others}: {reason}",
+        ("set securityContext in {template}", "{kubectl} get namespace {namespace} --show-labels"),
+    ),
+)
+
+SECURITY_CONSTRAINTS: Final = Cause(
+    code="LWS-E024",
+    title="no security context constraint admits the pods",
+    meaning="On OpenShift, none of the SecurityContextConstraints that the service account may use admits the pod.",
+    person=Person.ADMINISTRATOR,
+    remedy="Change securityContext, or grant the service account a SecurityContextConstraint that admits the pod.",
+    find=Refused(
+        r"unable to validate against any security context constraint: (?P<reason>.*)",
+        "no SecurityContextConstraints admit pod {pod}{others}",
+        ("oc adm policy scc-subject-review -n {namespace} -f POD.yaml",),
+    ),
+)
+
+NO_SERVICE_ACCOUNT: Final = Cause(
+    code="LWS-E025",
+    title="the service account does not exist",
+    meaning="The pod template names a service account that the namespace does not have.",
+    remedy="Create the service account, or correct serviceAccountName.",
+    find=Refused(
+        r"serviceaccount \"(?P<account>[^\"]+)\" not found",
+        "service account {account} does not exist in namespace {namespace}, so pod {pod} cannot be created{others}",
+        (
+            "create service account {account}, or correct serviceAccountName in {template}",
+            "{kubectl} create serviceaccount {account}",
+        ),
+    ),
+)
+
+NO_PRIORITY_CLASS: Final = Cause(
+    code="LWS-E026",
+    title="the priority class does not exist",
+    meaning="The pod template names a PriorityClass that the cluster does not have.",
+    remedy="Create the PriorityClass, or correct priorityClassName.",
+    find=Refused(
+        r"no PriorityClass with name (?P<priority>\S+) was found",
+        "PriorityClass {priority} does not exist, so pod {pod} cannot be created{others}",
+        (
+            "create PriorityClass {priority}, or correct priorityClassName in {template}",
+            "{kubectl} get priorityclasses",
+        ),
+    ),
+)
+
+NO_RUNTIME_CLASS: Final = Cause(
+    code="LWS-E027",
+    title="the runtime class does not exist",
+    meaning="The pod template names a RuntimeClass that the cluster does not have.",
+    remedy="Create the RuntimeClass, or correct runtimeClassName.",
+    find=Refused(
+        r"RuntimeClass \"(?P<runtime>[^\"]+)\" not found",
+        "RuntimeClass {runtime} does not exist, so pod {pod} cannot be created{others}",
+        (
+            "create RuntimeClass {runtime}, or correct runtimeClassName in {template}",
+            "{kubectl} get runtimeclasses",
+        ),
+    ),
+)
+
+INVALID_TEMPLATE: Final = Cause(
+    code="LWS-E012",
+    title="the template is not valid",
+    meaning="The API server rejects the StatefulSet or pod that is created from the template: a field has a value that is not allowed.",
+    remedy="Correct the named field of the pod template or of the claim templates.",
+    find=Refused(
+        r"is invalid: (?P<reason>.*)",
+        "{template} is not valid, so pod {pod} cannot be created{others}: {reason}",
+        ("correct the named field of {name} and apply it again",),
+    ),
+)
+
+NOT_ALLOWED: Final = Cause(
+    code="LWS-E013",
+    title="a controller lacks a permission",
+    meaning="The manager, or a controller of the cluster, has no permission for a necessary request.",
+    person=Person.ADMINISTRATOR,
+    remedy="Restore the manager's roles: install the running version again.",
+    find=Refused(
+        r"User \"(?P<user>[^\"]+)\" cannot (?P<verb>\S+) resource \"(?P<resource>[^\"]+)\"",
+        "{user} cannot {verb} {resource}, so pod {pod} cannot be created{others}",
+        ("{anywhere} install",),
+    ),
+)
+
+REFUSED: Final = Cause(
+    code="LWS-E029",
+    title="the API server rejects the pods",
+    meaning="A pod or StatefulSet is rejected for a reason without a separate code. The message quotes the API server.",
+    person=Person.AUTHOR,
+    remedy="Follow the message.",
+    find=Refused(
+        r"(?i)fail|forbidden|error|refused|denied|mistake",
+        "pod {pod} cannot be created{others}",
+        ("{lws} events {name} --warnings",),
+    ),
+)

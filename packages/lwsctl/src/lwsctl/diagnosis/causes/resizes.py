@@ -1,0 +1,68 @@
+"""Pods of an update in place that do not get the CPU and memory of the new revision. Pure."""
+
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.texts.masking import masked
+from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.decisions.rolloutsteps import RESIZE_PENDING, is_resize_refused, is_resize_settled
+from lwsctl.diagnosis import ranks
+from lwsctl.diagnosis.finding import Finding, cause
+from lwsctl.diagnosis.observed import Observed
+from lwsctl.views.groups import Rank
+
+CONDITIONS: Final = (RESIZE_PENDING, "PodResizeInProgress")
+
+
+@cause(
+    code="LWS-E097",
+    title="a pod is not resized",
+    meaning="CPU and memory change in place. The API server rejects the change, or the node of a pod has no room now (Deferred), never has room (Infeasible), or failed.",
+    remedy="Free resources on the node, apply other values, or allow the groups to be recreated.",
+)
+def not_resized(observed: Observed) -> Finding | None:
+    """Find pods of an update in place whose resize the API server or kubelet refuses, defers or fails."""
+    members = [rank for group in observed.view.groups for rank in group.ranks]
+    refusals = [
+        (rank, message)
+        for rank in members
+        if (message := _resize_message(rank.object or {}) or _refused(observed, rank))
+    ]
+    if not refusals:
+        return None
+    rank, message = refusals[0]
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=f"pod {rank.pod} does not get the CPU and memory of the new revision{ranks.others(len(refusals))}",
+        evidence=(f"{rank.pod}: {ranks.quote(message)}",),
+        steps=(
+            f"{observed.commands.lws} nodes",
+            f"apply other values to {observed.view.name}, or the previous values: the pods are kept",
+            f"have its groups recreated: annotation {labels.IN_PLACE} IfPossible, for values that no node can provide",
+        ),
+    )
+
+
+def _resize_message(pod: JSONObject) -> str:
+    """Return the kubelet's message about an incomplete resize; empty without one, or if the resize continues."""
+    if is_resize_settled(pod):
+        return ""
+    for kind in CONDITIONS:
+        condition = meta.find_condition(pod, kind) or {}
+        if condition.get("status") == "True" and condition.get("reason"):
+            return f"{kind}: {condition['reason']}: {masked(condition.get('message') or '')}"
+    return ""
+
+
+def _refused(observed: Observed, leader: Rank) -> str:
+    """Return the API server's message about a refused change of a group; empty without the mark on the leader."""
+    if not is_resize_refused(leader.object or {}):
+        return ""
+    warnings = observed.warnings.about(observed.view.namespace, leaderworkerset.KIND, observed.view.name)
+    words = [
+        warning.message
+        for warning in sorted(warnings, key=lambda warning: warning.last)
+        if warning.message.startswith("Cannot resize pod")
+    ]
+    return words[-1] if words else "its resize was rejected"

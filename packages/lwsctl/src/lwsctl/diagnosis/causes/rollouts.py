@@ -1,0 +1,225 @@
+"""Rollouts that are held back, wait, or are in progress. Pure."""
+
+from datetime import timedelta
+from typing import Final
+
+from kuberuntime.objects import intstr, meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS
+from kuberuntime.texts.masking import masked
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.decisions.revisioncontent import find_revision, owned_revisions
+from leaderworkerset.decisions.rolloutsteps import InPlace, in_place_obstacle_between, read_in_place
+from lwsctl.diagnosis import departures, ranks
+from lwsctl.diagnosis.causes.unattended import last_change, own
+from lwsctl.diagnosis.finding import Finding, Subject, cause
+from lwsctl.diagnosis.observed import Observed
+from lwsctl.views.groups import View
+from lwsctl.views.health.verdict import Verdict
+from lwsctl.views.wording import counted, updated_groups
+
+STANDING: Final = timedelta(minutes=1)
+"""The time that the Deployment controller may take for the next step of a rollout."""
+
+
+def configuration(view: View) -> JSONObject:
+    """Return the rolling update configuration of a LeaderWorkerSet."""
+    strategy: JSONObject = meta.spec(view.object).get("rolloutStrategy") or {}
+    return strategy.get("rollingUpdateConfiguration") or {}
+
+
+def allowed_unavailable(view: View) -> int:
+    """Return how many groups a rollout may make unavailable; 0 if the stored value cannot be read."""
+    value = configuration(view).get("maxUnavailable", 1)
+    return max(intstr.scale_down(value, view.desired), 0) if intstr.is_scalable(value) else 0
+
+
+@cause(
+    code="LWS-E085",
+    title="the partition holds the rollout",
+    meaning="Groups below the partition of the rollout strategy keep the previous revision.",
+    remedy="Lower the partition to continue the rollout.",
+    verdict=Verdict.PROGRESSING,
+)
+def held_by_partition(observed: Observed) -> Finding | None:
+    """Find a rollout that the partition holds back."""
+    view = observed.view
+    partition = int(configuration(view).get("partition") or 0)
+    if not partition or view.updated >= view.desired or view.desired - view.updated > partition:
+        return None
+    return Finding(
+        subject=own(observed),
+        sentence=f"partition {partition} holds the rollout: {updated_groups(view.updated, view.desired, view.up_to_date)}",
+        evidence=(
+            f"spec.rolloutStrategy.rollingUpdateConfiguration.partition: {partition}",
+            f"status.updatedReplicas: {view.up_to_date}",
+        ),
+        steps=(
+            f"after a pause: {observed.lws(f'rollout resume {view.name}')}",
+            "otherwise set spec.rolloutStrategy.rollingUpdateConfiguration.partition to 0, and apply it",
+        ),
+    )
+
+
+@cause(
+    code="LWS-E086",
+    title="the rollout waits for groups that are not ready",
+    meaning="The maximum of groups is unavailable, so no further group is replaced. Groups of an older revision that are not ready are replaced first, unless a partition is set.",
+    remedy="Find out why these groups are not ready, or raise maxUnavailable or maxSurge.",
+    verdict=Verdict.PROGRESSING,
+)
+def blocked_by_group(observed: Observed) -> Finding | None:
+    """Find a rollout that waits for groups that are not ready, since no more groups may be unavailable.
+
+    Broken groups of an older revision are replaced first, unless the user set a partition (docs/adr/0030).
+    """
+    view, key = observed.view, groupname.revision(observed.leader_statefulset or {})
+    unready = [group for group in view.groups if not group.is_ready and group.index < view.desired]
+    is_held = bool(configuration(view).get("partition"))
+    waiting = [group for group in unready if is_held or not key or group.revision in {"", key}]
+    allowed = max(allowed_unavailable(view), 1)
+    if not view.is_updating or not waiting or len(waiting) < allowed:
+        return None
+    group_names = ", ".join(str(group.name) for group in waiting[:5])
+    word = "group" if len(waiting) == 1 else "groups"
+    return Finding(
+        subject=own(observed),
+        sentence=f"the rollout waits for {word} {group_names} to be ready: no more than {allowed} may be unavailable",
+        evidence=(updated_groups(view.updated, view.desired, view.up_to_date),),
+        steps=(
+            observed.lws(f"explain {view.name}/{waiting[0].name}"),
+            "otherwise raise spec.rolloutStrategy.rollingUpdateConfiguration.maxUnavailable, and apply it",
+        ),
+    )
+
+
+@cause(
+    code="LWS-E088",
+    title="the leaders make no progress",
+    meaning="Leaders with random keys are created by a Deployment, and its deadline has passed without any progress.",
+    remedy="Find out why its new pods are not created or not ready, or undo the change.",
+)
+def makes_no_progress(observed: Observed) -> Finding | None:
+    """Find a leader Deployment whose rollout makes no progress within its deadline."""
+    condition = meta.find_condition(observed.leader_deployment or {}, "Progressing") or {}
+    if observed.view.is_ready or condition.get("reason") != "ProgressDeadlineExceeded":
+        return None
+    name = observed.view.name
+    return Finding(
+        subject=Subject(kind="Deployment", name=name),
+        sentence=f"the leaders of {name} make no progress within the deadline of their Deployment",
+        evidence=(f"Deployment {name}: {masked(condition.get('message') or condition['reason'])}",),
+        steps=(
+            observed.kubectl(f"describe deployment {name}"),
+            f"take the change back: {observed.lws(f'rollout undo {name}')}",
+        ),
+    )
+
+
+@cause(
+    code="LWS-E089",
+    title="a rollout was taken for a change of the size",
+    meaning="The Deployment of leaders with random keys got the size of its only ReplicaSet with pods between two steps of a rollout. The Deployment controller of Kubernetes then waits for ever to have scaled it.",
+    remedy="Scale it up by one, and down again.",
+)
+def stays_between_two_steps(observed: Observed) -> Finding | None:
+    """Find a rollout that the Deployment controller confuses with a change of its size (docs/adr/0017)."""
+    deployment, view = observed.leader_deployment, observed.view
+    if deployment is None or not meta.is_observed(deployment) or not view.groups:
+        return None
+    counts = meta.status(deployment)
+    is_rolled = bool(counts.get("updatedReplicas")) or groupname.revision(deployment) in {
+        group.revision for group in view.groups
+    }
+    is_whole = counts.get("replicas") == counts.get("readyReplicas") == meta.spec(deployment).get("replicas", 1)
+    age = observed.since(last_change(deployment))
+    if is_rolled or not is_whole or age is None or age < STANDING:
+        return None
+    larger = f"scale {view.name} --replicas {view.desired + 1}"
+    return Finding(
+        subject=Subject(kind="Deployment", name=view.name),
+        sentence=f"the Deployment controller does not roll out {view.name}: it was scaled between two steps of the rollout",
+        evidence=(f"Deployment {view.name}: {view.desired} leaders are ready, none at the latest revision",),
+        steps=(observed.lws(larger), f"then {observed.lws(f'scale {view.name} --replicas {view.desired}')}"),
+    )
+
+
+@cause(
+    code="LWS-E092",
+    title="a rollout is in progress",
+    meaning="Groups are being replaced or added without a problem.",
+    remedy="Wait.",
+    verdict=Verdict.PROGRESSING,
+)
+def goes_on(observed: Observed) -> Finding | None:
+    """Find a rollout, or a change of the number of groups, that is in progress."""
+    view = observed.view
+    if view.is_ready or meta.is_deleting(view.object):
+        return None
+    if view.is_updating:
+        text = f"a rollout is in progress: {updated_groups(view.updated, view.desired, view.up_to_date)}"
+    elif not observed.unready and not departures.is_moving(view):
+        text = f"{view.ready} of {counted(view.desired, 'group')} ready by the status, and all pods are"
+    else:
+        return None
+    return Finding(
+        subject=own(observed),
+        sentence=text,
+        evidence=ranks.states(rank for _, rank in observed.unready),
+        steps=(observed.lws(f"wait {view.name}"),),
+    )
+
+
+@cause(
+    code="LWS-E090",
+    title="it is being deleted",
+    meaning="The LeaderWorkerSet is being deleted, and its pods are terminating; or the DisaggregatedSet is, and its parts are.",
+    remedy="Wait.",
+    verdict=Verdict.PROGRESSING,
+)
+def is_deleting(observed: Observed) -> Finding | None:
+    """Find a LeaderWorkerSet that is being deleted."""
+    if not meta.is_deleting(observed.view.object):
+        return None
+    if observed.of_set is not None:
+        left = counted(len(observed.of_set.parts), "LeaderWorkerSet")
+    else:
+        left = counted(sum(rank.object is not None for group in observed.view.groups for rank in group.ranks), "pod")
+    return Finding(
+        subject=own(observed),
+        sentence=f"{observed.view.name} is being deleted; {left} left",
+        steps=(observed.lws(f"wait {observed.view.name} --for=delete"),),
+    )
+
+
+@cause(
+    code="LWS-E096",
+    title="groups may be updated in place only",
+    meaning="The annotation `in-place` is `Only`, and a field differs that is not the image of a container. Such groups keep the older revision.",
+    remedy="Undo the change, or set the annotation to `IfPossible`, so that these groups are recreated.",
+)
+def is_not_in_place(observed: Observed) -> Finding | None:
+    """Find a blocked rollout: groups may be updated in place only, and a field besides images differs."""
+    view = observed.view
+    if not view.is_updating or not read_in_place(meta.annotations(view.object)).forbids_recreation:
+        return None
+    revisions, key = (
+        owned_revisions(observed.get(CONTROLLER_REVISIONS), view.object),
+        groupname.revision(observed.leader_statefulset or {}),
+    )
+    older = [group for group in view.groups if group.is_ready and group.revision != key and group.index < view.desired]
+    scheduling_field = "spec.scheduling" if meta.spec(view.object).get("scheduling") is not None else ""
+    new = find_revision(revisions, key)
+    for group in older if key else ():
+        field = scheduling_field or in_place_obstacle_between(find_revision(revisions, group.revision), new)
+        if field:
+            return Finding(
+                subject=own(observed),
+                sentence=f"the rollout is held at group {group.name}: {field} differs, and is not the image of a container",
+                evidence=(f"metadata.annotations[{labels.IN_PLACE}]: {InPlace.ONLY}",),
+                steps=(
+                    f"to recreate such groups: {observed.kubectl(f'annotate lws {view.name} {labels.IN_PLACE}={InPlace.IF_POSSIBLE} --overwrite')}",
+                    f"or take the change back: {observed.lws(f'rollout undo {view.name}')}",
+                ),
+            )
+    return None

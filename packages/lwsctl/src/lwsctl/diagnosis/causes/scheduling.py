@@ -1,0 +1,393 @@
+"""Pods that fit on no node: causes from the scheduler's message, and the shortfall if it can be computed. Pure.
+
+kube-scheduler reports for every node the first rule that rejects it. Later rules (resources, other pods) concern nodes
+that pass the earlier ones (taints, labels), so causes of later rules come first here.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from kuberuntime.objects import meta, podstate, quantity
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.quantity import ZERO, Quantity, QuantityError
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.api import labels
+from leaderworkerset.decisions.nodefit import demand_of_pod
+from lwsctl.diagnosis import ranks
+from lwsctl.diagnosis.causes.closednodes import taint_text, untolerated
+from lwsctl.diagnosis.causes.components import nodetaints
+from lwsctl.diagnosis.causes.components.autoscalers import noted
+from lwsctl.diagnosis.finding import Cause, Find, Finding, Person, cause
+from lwsctl.diagnosis.observed import Observed
+from lwsctl.diagnosis.patterns import READ, Told
+from lwsctl.diagnosis.ranks import is_unscheduled
+from lwsctl.views import devices
+from lwsctl.views.groups import Rank
+from lwsctl.views.wording import listed
+
+SHORT: Final = re.compile(r"Insufficient (?P<resource>[^\s,.]+(?:\.[^\s,.]+)*)")
+NATIVE: Final = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
+
+IN_BYTES: Final = frozenset({"memory", "ephemeral-storage"})
+BYTES: Final = {2**30: "Gi", 2**20: "Mi"}
+
+PROCESSES: Final = "processes://"
+"""The container runtime in the nodes of a cluster of this machine, which have the configured accelerators."""
+GPU: Final = "nvidia.com/gpu"
+HOLDERS_NAMED: Final = 4
+
+
+def lacking(rank: Rank) -> list[str]:
+    """Return the resources that nodes lack, by the scheduler's message.
+
+    >>> lacking(Rank(group=0, index=0, pod="p", state="Pending", why="0/2 nodes: 2 Insufficient nvidia.com/gpu, 1 Insufficient cpu."))
+    ['nvidia.com/gpu', 'cpu']
+    """
+    return list(dict.fromkeys(match["resource"] for match in SHORT.finditer(rank.why[:READ])))
+
+
+def short_of(resource: str) -> Find:
+    """Return a function that finds pods for which a resource is missing; `extended` means every accelerator."""
+
+    def find(observed: Observed) -> Finding | None:
+        shortages = [
+            (rank, name)
+            for rank in observed.at(is_unscheduled)
+            for name in lacking(rank)
+            if name == resource or (resource == "extended" and name not in NATIVE)
+        ]
+        if not shortages:
+            return None
+        rank, name = shortages[0]
+        closed = closing_taint(observed, rank, name)
+        by_component = nodetaints.known(closed[1]) if closed else None
+        return Finding(
+            subject=ranks.subject(rank),
+            sentence=(
+                f"no node has enough {name} for pod {rank.pod}{ranks.others(len(shortages))}{shortfall(observed, rank, name)}"
+                + (f"; {_closed_text(observed, *closed)}" if closed else "")
+            ),
+            evidence=(f"{rank.pod}: {ranks.quote(rank.why)}", *failing_devices(observed, name)),
+            steps=(
+                *(
+                    (by_component.step.format(node=closed[0], kubectl=observed.plain_kubectl),)
+                    if closed and by_component
+                    else (f"if it may run on {closed[0]}: let {observed.template} tolerate that taint",)
+                    if closed
+                    else ()
+                ),
+                *simulating(observed, rank, name),
+                f"add nodes with {name}, free some, or let {observed.template} request less",
+                f"{observed.commands.lws} nodes",
+            ),
+        )
+
+    return find
+
+
+def _closed_text(observed: Observed, name: str, taint: JSONObject) -> str:
+    """Return why a node that has enough does not accept the pod."""
+    entry = nodetaints.known(taint)
+    if entry is None:
+        return f"node {name} has, with a taint that it does not tolerate: {taint_text(taint)}"
+    return f"{nodetaints.meaning(entry, observed.nodes[name])}, and would have enough"
+
+
+def failing_devices(observed: Observed, name: str) -> tuple[str, ...]:
+    """Return a line for each node with failing devices, which it cannot offer."""
+    if name in NATIVE:
+        return ()
+    return tuple(f"node {at}: {why}" for at, node in observed.nodes.items() if (why := devices.failing(node)))
+
+
+def simulating(observed: Observed, rank: Rank, name: str) -> tuple[str, ...]:
+    """Return how to start a cluster of this machine with more accelerators; if no node has any, a node for each rank."""
+    nodes = observed.nodes.values()
+    runtimes = (str((meta.status(node).get("nodeInfo") or {}).get("containerRuntimeVersion")) for node in nodes)
+    if name in NATIVE or not nodes or not all(runtime.startswith(PROCESSES) for runtime in runtimes):
+        return ()
+    if any(name in (meta.status(node).get("allocatable") or {}) for node in nodes):
+        more = "start the cluster with more: --gpus N; if they are real, --gpus host:N lets N containers share each"
+        return (more,) if name == GPU else ()
+    try:
+        amount = amount_text(demand_of_pod(meta.spec(rank.object or {})).get(name, ZERO))
+    except QuantityError:
+        return ()
+    count = sum(len(group.ranks) for group in observed.view.groups)
+    several = f"--nodes {count} " if count > 1 else ""
+    return (
+        f"simulate nodes with {name}: start the cluster with {several}--node-capacity {name}={amount}, or run the manifest with --nodes auto --gpus auto",
+        *(("to use the GPUs of this machine: start the cluster with --gpus host",) if name == GPU else ()),
+    )
+
+
+def shortfall(observed: Observed, rank: Rank, name: str) -> str:
+    """Return what a pod requests, what the best node has, and the shortfall, if they are known."""
+    try:
+        request = demand_of_pod(meta.spec(rank.object or {})).get(name, ZERO)
+        largest = max((_allocatable(node, name) for node in observed.nodes.values()), default=None)
+        if largest is None:
+            return f": it requests {amount_text(request, name)}"
+        if largest < request:
+            return f": it requests {amount_text(request, name)}, the largest node has {amount_text(largest, name)} ({amount_text(request - largest, name)} too little)"
+        if observed.running is None:
+            return f": it requests {amount_text(request, name)}, the largest node has {amount_text(largest, name)}, and too much of it is in use"
+        most = max(_free(observed.nodes, observed.running, name).values(), default=ZERO)
+    except QuantityError:
+        return ""
+    if most >= request:  # another rule excludes the nodes that have it
+        return f": it requests {amount_text(request, name)}; of the nodes that it may use, none has that much free"
+    return f": it requests {amount_text(request, name)}, at most {amount_text(most, name)} is free on one node ({amount_text(request - most, name)} too little)"
+
+
+def closing_taint(observed: Observed, rank: Rank, name: str) -> tuple[str, JSONObject] | None:
+    """Return a node with enough of a resource, and the taint that repels the pod; None if there is none."""
+    if observed.running is None:
+        return None
+    try:
+        request = demand_of_pod(meta.spec(rank.object or {})).get(name, ZERO)
+        free = _free(observed.nodes, observed.running, name)
+    except QuantityError:
+        return None
+    for node, amount in free.items():
+        if request <= amount and (taints := untolerated(rank, observed.nodes[node])):
+            return node, taints[0]
+    return None
+
+
+def amount_text(amount: Quantity, name: str = "") -> str:
+    """Return an amount of a resource as people write it: bytes in Mi or Gi.
+
+    >>> amount_text(quantity.parse("4000")), amount_text(quantity.parse("47093746742"), "ephemeral-storage")
+    ('4000', '43.9Gi')
+    """
+    for unit, suffix in BYTES.items() if name in IN_BYTES else ():
+        if amount.ceil() >= unit:
+            return f"{amount.ceil() / unit:.1f}".removesuffix(".0") + suffix
+    text = str(amount)
+    return str(amount.ceil()) if text.endswith("k") else text
+
+
+def _allocatable(node: JSONObject, name: str) -> Quantity:
+    return quantity.parse((meta.status(node).get("allocatable") or {}).get(name, "0"))
+
+
+def _free(nodes: Mapping[str, JSONObject], pods: Iterable[JSONObject], name: str) -> dict[str, Quantity]:
+    free = {node: _allocatable(obj, name) for node, obj in nodes.items()}
+    for pod in pods:
+        node = str(meta.spec(pod).get("nodeName") or "")
+        if node in free and not podstate.has_ended(pod):
+            free[node] = free[node] - demand_of_pod(meta.spec(pod)).get(name, ZERO)
+    return free
+
+
+@cause(
+    code="LWS-E041",
+    title="no topology domain is free",
+    meaning="Each group has a topology domain of its own, such as a rack, and other groups occupy all of them.",
+    remedy="Add nodes in another domain, or reduce the number of groups.",
+)
+@noted
+def domain_is_held(observed: Observed) -> Finding | None:
+    """Find groups without a free topology domain, and the groups that occupy the domains."""
+    key = meta.annotations(observed.view.object).get(labels.EXCLUSIVE_TOPOLOGY, "")
+    waiting = [
+        rank
+        for rank in observed.at(is_unscheduled)
+        if key and rank.index == 0 and re.search(r"affinity rules|anti-affinity", rank.why)
+    ]
+    if not waiting:
+        return None
+    if not has_key(observed, key):
+        return _unlabelled(
+            observed, waiting[0], (key,), f"annotation {labels.EXCLUSIVE_TOPOLOGY} of {observed.view.name}"
+        )
+    holders = _holders(observed, key)
+    domains = [f"{domain}: {owner}" for domain, owner in sorted(holders.items())]
+    occupancy = f"held are {listed(domains, HOLDERS_NAMED)}" if domains else "which group holds which is not known"
+    return Finding(
+        subject=ranks.subject(waiting[0]),
+        sentence=f"no domain of {key} is free for group {waiting[0].group}{ranks.others(len(waiting))}: {occupancy}",
+        evidence=(f"{waiting[0].pod}: {ranks.quote(waiting[0].why)}", *(f"{key} {domain}" for domain in domains[:20])),
+        steps=(
+            f"add nodes in another domain of {key}, or reduce the number of groups",
+            observed.lws(f"scale {observed.view.name} --replicas=N"),
+        ),
+    )
+
+
+def has_key(observed: Observed, key: str) -> bool:
+    """Return whether a node has this label, or no node is known."""
+    return not observed.nodes or any(key in meta.labels(node) for node in observed.nodes.values())
+
+
+def _unlabelled(observed: Observed, rank: Rank, keys: Sequence[str], where: str) -> Finding:
+    """Return the finding that no node has the labels of the topology domains."""
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=f"no node has the label {', '.join(keys)}, which {where} names, so pod {rank.pod} fits nowhere",
+        evidence=(f"{rank.pod}: {ranks.quote(rank.why)}",),
+        steps=(
+            f"label the nodes of each domain: {observed.plain_kubectl} label nodes NODE {keys[0]}=VALUE",
+            f"or correct {where}",
+            f"{observed.commands.lws} nodes --show-labels",
+        ),
+    )
+
+
+def _topology_keys(rank: Rank) -> list[str]:
+    """Return the labels of nodes that the required constraints of a pod name."""
+    spec = meta.spec(rank.object or {})
+    affinity = spec.get("affinity") or {}
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    terms = [
+        *((affinity.get("podAffinity") or {}).get(required) or ()),
+        *((affinity.get("podAntiAffinity") or {}).get(required) or ()),
+    ]
+    hard = [
+        rule
+        for rule in spec.get("topologySpreadConstraints") or ()
+        if rule.get("whenUnsatisfiable") != "ScheduleAnyway"
+    ]
+    return list(dict.fromkeys(str(rule["topologyKey"]) for rule in (*terms, *hard) if rule.get("topologyKey")))
+
+
+def _holders(observed: Observed, key: str) -> dict[str, str]:
+    holders = {}
+    for pod in observed.get(PODS) or observed.view.pods:
+        node = observed.nodes.get(str(meta.spec(pod).get("nodeName") or ""))
+        domain = meta.labels(node).get(key) if node else None
+        if domain:
+            own = meta.labels(pod)
+            holders[domain] = f"{own.get(labels.NAME)}/{own.get(labels.GROUP_INDEX)}"
+    return holders
+
+
+@cause(
+    code="LWS-E087",
+    title="there is no room for the surge of a rollout",
+    meaning="With maxUnavailable 0 a rollout first creates an additional group. There is no room for one.",
+    remedy="Make room for one more group, or allow one to be unavailable.",
+)
+@noted
+def no_surge_room(observed: Observed) -> Finding | None:
+    """Find a rollout with maxUnavailable 0 whose additional groups fit on no node."""
+    strategy = (meta.spec(observed.view.object).get("rolloutStrategy") or {}).get("rollingUpdateConfiguration") or {}
+    view = observed.view
+    extra = {group.name for group in view.groups if group.index >= view.desired}
+    more_live = any(group.key for group in view.groups) and len(view.groups) > view.desired
+    surge = [rank for rank in observed.at(is_unscheduled) if (more_live or rank.group in extra) and rank.why]
+    if not surge or str(strategy.get("maxUnavailable")) not in {"0", "0%"}:
+        return None
+    first = surge[0]
+    return Finding(
+        subject=ranks.subject(first),
+        sentence=(
+            f"the rollout needs an additional group first (maxUnavailable {strategy.get('maxUnavailable')}), "
+            f"and pod {first.pod} of group {first.group} fits on no node"
+        ),
+        evidence=(f"{first.pod}: {ranks.quote(first.why)}",),
+        steps=(
+            "make room for one more group, or set maxUnavailable to 1: then groups are replaced without an additional one",
+        ),
+    )
+
+
+ACCELERATORS: Final = Cause(
+    code="LWS-E035",
+    title="too few accelerators",
+    meaning="No node has enough free GPUs, TPUs or other extended resources for a pod.",
+    remedy="Add or free nodes with that resource, or request less. Check the device plugin if nodes should have it.",
+    find=noted(short_of("extended")),
+)
+MEMORY: Final = Cause(
+    code="LWS-E037",
+    title="too little memory",
+    meaning="No node has enough unrequested memory for a pod.",
+    remedy="Add or free nodes, or request less.",
+    find=noted(short_of("memory")),
+)
+CPU: Final = Cause(
+    code="LWS-E036",
+    title="too little cpu",
+    meaning="No node has enough unrequested cpu for a pod.",
+    remedy="Add or free nodes, or request less.",
+    find=noted(short_of("cpu")),
+)
+STORAGE: Final = Cause(
+    code="LWS-E048",
+    title="too little ephemeral storage",
+    meaning="No node has enough unrequested ephemeral storage for a pod.",
+    remedy="Add or free nodes, or request less.",
+    find=noted(short_of("ephemeral-storage")),
+)
+TOO_MANY_PODS: Final = Cause(
+    code="LWS-E038",
+    title="nodes are full of pods",
+    meaning="A node accepts a limited number of pods, whatever they request.",
+    person=Person.ADMINISTRATOR,
+    remedy="Add nodes, or remove pods.",
+    find=noted(
+        Told(
+            is_unscheduled,
+            r"Too many pods",
+            "nodes accept no further pod, so {pod} waits{others}",
+            ("{anywhere} nodes",),
+        )
+    ),
+)
+SPREAD_TEXT: Final = Told(
+    is_unscheduled,
+    r"(?P<rule>pod topology spread constraints|pod anti-affinity rules|pod affinity rules|existing pods anti-affinity rules)",
+    "{rule} leave no node for pod {pod}{others}",
+    ("relax the constraint in {template}, or add nodes in other domains",),
+)
+
+
+@cause(
+    code="LWS-E042",
+    title="spread or (anti-)affinity leaves no node",
+    meaning="The running pods, and the pod template's affinity or topologySpreadConstraints, leave no node.",
+    remedy="If no node has the label that the constraint names, label nodes or correct topologyKey. Otherwise relax the constraint, or add nodes in other domains.",
+)
+@noted
+def spread(observed: Observed) -> Finding | None:
+    """Find pods that other pods keep from every node, or whose constraints name a label that no node has."""
+    finding = SPREAD_TEXT(observed)
+    if finding is None:
+        return None
+    rank = ranks.of_subject(observed, finding.subject)
+    missing = [key for key in _topology_keys(rank) if not has_key(observed, key)]
+    return _unlabelled(observed, rank, missing, f"topologyKey in {observed.template}") if missing else finding
+
+
+PORTS: Final = Cause(
+    code="LWS-E047",
+    title="the host port is taken",
+    meaning="The pod template requests a host port, and other pods use it on every suitable node.",
+    remedy="Remove hostPort, or add nodes.",
+    find=noted(
+        Told(
+            is_unscheduled,
+            r"free ports",
+            "no node has the requested host port free for pod {pod}{others}",
+            ("remove hostPort from {template}",),
+        )
+    ),
+)
+UNSCHEDULABLE: Final = Cause(
+    code="LWS-E049",
+    title="no node is suitable",
+    meaning="The scheduler finds no node for a reason that has no code of its own; the message is the scheduler's.",
+    person=Person.AUTHOR,
+    remedy="Follow the message.",
+    find=noted(
+        Told(
+            is_unscheduled,
+            r"\S",
+            "no node is suitable for pod {pod}{others}",
+            ("{lws} describe {place}", "{anywhere} nodes"),
+        )
+    ),
+)

@@ -1,0 +1,251 @@
+"""Queues, gates and schedulers: causes of pods that no scheduler has tried to place. Pure."""
+
+from datetime import timedelta
+from typing import Final
+
+from kuberuntime.objects import meta, placement
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.decisions.nodefit import DEFAULT_SCHEDULER, GANG_PROVIDERS, linked_pod_group, scheduler_name
+from lwsctl.diagnosis import ranks
+from lwsctl.diagnosis.finding import Finding, Person, cause
+from lwsctl.diagnosis.observed import QUEUED_WORKLOADS, SERVED_BY_KUEUE, Observed
+from lwsctl.views.groups import Rank
+from lwsctl.views.health.verdict import Verdict
+from lwsctl.views.wording import duration
+
+GROUPED: Final = tuple((provider, kind) for provider in GANG_PROVIDERS.values() for kind in provider.group_objects)
+"""The providers with one object per group, and the kind of that object."""
+
+IGNORED: Final = timedelta(seconds=5)
+"""The time after which a pod without a scheduler's report has no scheduler; one usually reports within a second."""
+
+IDLE: Final = timedelta(minutes=1)
+"""The time that the default scheduler of a busy cluster may take to report."""
+
+STARTED: Final = frozenset({"Running", "Finished", "Completed"})
+"""Phases of PodGroups whose pods may start."""
+
+
+def gates(rank: Rank) -> list[str]:
+    """Return the scheduling gates of a rank's pod."""
+    return [str(gate.get("name")) for gate in meta.spec(rank.object or {}).get("schedulingGates") or []]
+
+
+@cause(
+    code="LWS-E030",
+    title="Kueue has not admitted the group",
+    meaning="Kueue holds the pods of a group until its queue has quota for the whole group.",
+    person=Person.ADMINISTRATOR,
+    remedy="Wait for quota, raise it, or read the Workload, which names what does not fit. An admission check that is pending, such as a "
+    "ProvisioningRequest for nodes, is progress.",
+)
+def awaits_queue(observed: Observed) -> Finding | None:
+    """Find pods that Kueue holds back, and the state of their Workloads."""
+    gated = [
+        rank
+        for rank in observed.at(ranks.is_unscheduled)
+        if any(gate.startswith(f"{SERVED_BY_KUEUE}/") for gate in gates(rank))
+    ]
+    if not gated:
+        return None
+    rank = gated[0]
+    queue = meta.labels(observed.view.object).get(labels.QUEUE_NAME, "")
+    messages = [text for workload in observed.get(QUEUED_WORKLOADS) if (text := _waits(workload, rank))]
+    checks = [
+        check for workload in observed.get(QUEUED_WORKLOADS) if _waits(workload, rank) for check in _checks(workload)
+    ]
+    reason = messages[0] if messages else "no Workload of the group is known"
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=f"Kueue has not admitted pod {rank.pod}{ranks.others(len(gated))} (queue {queue or 'none'}): {reason}",
+        evidence=(f"{rank.pod} has scheduling gate {', '.join(gates(rank))}", *messages[:3]),
+        steps=(
+            observed.kubectl("get workloads.kueue.x-k8s.io"),
+            observed.kubectl(f"describe localqueue {queue}".strip()),
+        ),
+        verdict=Verdict.PROGRESSING if checks and all(check.get("state") == "Pending" for check in checks) else None,
+    )
+
+
+def _checks(workload: JSONObject) -> list[JSONObject]:
+    """Return the admission checks that hold a Workload with reserved quota: a ProvisioningRequest is one of them."""
+    if not meta.is_condition_true(workload, "QuotaReserved"):
+        return []
+    return [check for check in meta.status(workload).get("admissionChecks") or [] if check.get("state") != "Ready"]
+
+
+def _waits(workload: JSONObject, rank: Rank) -> str:
+    """Return what a pod's Workload waits for; empty if the Workload is admitted or of another pod."""
+    pod_metadata = {**meta.annotations(rank.object or {}), **meta.labels(rank.object or {})}
+    own = pod_metadata.get(f"{SERVED_BY_KUEUE}/prebuilt-workload-name")
+    condition = meta.find_condition(workload, "Finished")
+    if meta.name(workload) != own or (condition is None and meta.is_condition_true(workload, "Admitted")):
+        return ""
+    if condition is not None:
+        return f"Workload {own} is finished: delete it, so that Kueue creates a new one"
+    if checks := _checks(workload):
+        texts = [
+            f"admission check {check.get('name')} is {check.get('state')}: {ranks.quote(str(check.get('message') or 'no message'))}"
+            for check in checks
+        ]
+        return f"Workload {own} has quota, and {'; '.join(texts)}"
+    reservation = meta.find_condition(workload, "QuotaReserved") or {}
+    text = ranks.quote(str(reservation.get("message") or "it waits in its queue"))
+    return f"Workload {meta.name(workload)}: {text}"
+
+
+@cause(
+    code="LWS-E031",
+    title="a scheduling gate holds the pods",
+    meaning="The pods have scheduling gates. No scheduler places them before all gates are removed.",
+    remedy="Find out which component removes the gate. A gate in the pod template has to be removed there.",
+)
+def is_gated(observed: Observed) -> Finding | None:
+    """Find pods with scheduling gates that another component has to remove."""
+    gated = [rank for rank in observed.at(ranks.is_unscheduled) if gates(rank) and not _takes_its_turn(observed, rank)]
+    if not gated:
+        return None
+    names = ", ".join(gates(gated[0]))
+    search = f"find out which component removes scheduling gate {names}, and why it does not"
+    return Finding(
+        subject=ranks.subject(gated[0]),
+        sentence=f"pod {gated[0].pod}{ranks.others(len(gated))} is held by scheduling gate {names}",
+        evidence=(f"{gated[0].pod}: spec.schedulingGates: {names}", *_unreadable(gated)[:3]),
+        steps=(f"{observed.commands.lws} doctor" if names == labels.REPLACEMENT_GATE else search,),
+    )
+
+
+def _takes_its_turn(observed: Observed, rank: Rank) -> bool:
+    """Return whether a pod waits as intended: for the deletion of the replaced group, or for others of a rollout."""
+    if gates(rank) != [labels.REPLACEMENT_GATE]:
+        return False
+    age = observed.since(rank.created)
+    waits = labels.REPLACES in meta.annotations(rank.object or {}) or observed.view.is_updating
+    return waits or age is None or age < IDLE
+
+
+def _unreadable(gated: list[Rank]) -> list[str]:
+    """Return the unreadable node selector terms, which no node can match: the built-in gate stays closed."""
+    return [
+        f"{rank.pod}: spec.affinity.nodeAffinity: {ranks.quote(term.error)}; no node fulfils this term"
+        for rank in gated
+        for term in placement.read_node_terms(meta.spec(rank.object or {})) or ()
+        if term.error
+    ]
+
+
+@cause(
+    code="LWS-E032",
+    title="there is no room for the whole group",
+    meaning="A gang scheduler starts a group only if all required pods fit at once.",
+    person=Person.ADMINISTRATOR,
+    remedy="Make room for the whole group, or make the group smaller.",
+)
+def gang_is_incomplete(observed: Observed) -> Finding | None:
+    """Find a group that its gang scheduler does not start, and the state of its PodGroup."""
+    for rank in observed.at(ranks.is_unscheduled):
+        for provider, kind in GROUPED:
+            for pod_group in observed.get(kind):
+                if _is_of_group(pod_group, rank) and (reason := _lacks(pod_group)):
+                    name = f"{kind.kind} {meta.name(pod_group)}"
+                    return Finding(
+                        subject=ranks.subject(rank),
+                        sentence=f"group {rank.group} is not started as a whole by {provider.name}: {reason}",
+                        evidence=(f"{name}: {reason}", f"{rank.pod}: {ranks.quote(rank.why)}"),
+                        steps=(
+                            observed.kubectl(f"describe {kind.group_resource} {meta.name(pod_group)}"),
+                            "free resources for the whole group",
+                        ),
+                    )
+    return None
+
+
+def _is_of_group(podgroup: JSONObject, rank: Rank) -> bool:
+    """Return whether a PodGroup belongs to the group of a pod, or the pod names it."""
+    if name := linked_pod_group(rank.object or {}):
+        return name == meta.name(podgroup)
+    own = meta.labels(rank.object or {})
+    marks = meta.labels(podgroup)
+    return all(marks.get(key) == own.get(key) for key in (labels.NAME, labels.GROUP_INDEX)) and bool(marks)
+
+
+def _lacks(podgroup: JSONObject) -> str:
+    status = meta.status(podgroup)
+    phase = str(status.get("phase") or "")
+    least = meta.spec(podgroup).get("minMember")
+    refused = [
+        ranks.quote(str(condition.get("message") or condition.get("reason") or condition["type"]))
+        for condition in status.get("conditions") or []
+        if (condition.get("type") == "Unschedulable" and condition.get("status") == "True")
+        or (
+            condition.get("type") in {"Scheduled", "PodGroupScheduled", "PodGroupInitiallyScheduled"}
+            and condition.get("status") == "False"
+        )
+    ]
+    if refused:
+        return ranks.quote(refused[-1])
+    if not phase or phase in STARTED:
+        return ""
+    return f"phase {phase}" + (f", {least} pods must fit at once" if least else "")
+
+
+def ignored(observed: Observed) -> list[tuple[Rank, timedelta]]:
+    """Return pods on which no scheduler has reported, and for how long."""
+    idle_ranks = []
+    for rank in observed.at(ranks.is_unscheduled):
+        age = observed.since(rank.created)
+        is_unreported = meta.find_condition(rank.object or {}, "PodScheduled") is None and not rank.why
+        if is_unreported and age is not None and age >= IGNORED:
+            idle_ranks.append((rank, age))
+    return idle_ranks
+
+
+@cause(
+    code="LWS-E033",
+    title="the named scheduler does not act",
+    meaning="The pod template names a scheduler, and no scheduler of that name acts on this cluster.",
+    remedy="Start that scheduler, or correct schedulerName.",
+)
+def unknown_scheduler(observed: Observed) -> Finding | None:
+    """Find pods whose scheduler does not act."""
+    ignored_ranks = [
+        (rank, age, _scheduler(rank)) for rank, age in ignored(observed) if _scheduler(rank) != DEFAULT_SCHEDULER
+    ]
+    if not ignored_ranks:
+        return None
+    rank, age, scheduler = ignored_ranks[0]
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=f"no scheduler called {scheduler} has acted on pod {rank.pod}{ranks.others(len(ignored_ranks))} for {duration(age)}",
+        evidence=(f"{rank.pod}: spec.schedulerName {scheduler}, and no condition PodScheduled",),
+        steps=(f"start scheduler {scheduler}, or correct schedulerName in {observed.template}",),
+    )
+
+
+@cause(
+    code="LWS-E034",
+    title="the scheduler does not act",
+    meaning="Pods are pending, and the scheduler has not tried to place them.",
+    person=Person.ADMINISTRATOR,
+    remedy="Check that kube-scheduler runs and leads.",
+)
+def no_scheduler(observed: Observed) -> Finding | None:
+    """Find pods that the default scheduler does not act on."""
+    ignored_ranks = [(rank, age) for rank, age in ignored(observed) if age >= IDLE]
+    if not ignored_ranks:
+        return None
+    rank, age = ignored_ranks[0]
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=f"the scheduler has not acted on pod {rank.pod}{ranks.others(len(ignored_ranks))} for {duration(age)}",
+        evidence=(f"{rank.pod} has no condition PodScheduled",),
+        steps=(
+            f"{observed.commands.lws} doctor",
+            f"{observed.plain_kubectl} -n kube-system get pods -l component=kube-scheduler",
+        ),
+    )
+
+
+def _scheduler(rank: Rank) -> str:
+    return scheduler_name(meta.spec(rank.object or {}))

@@ -1,0 +1,142 @@
+"""Causes of a DisaggregatedSet itself, in addition to the causes of its LeaderWorkerSets. Pure."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.texts.masking import masked
+from leaderworkerset.api.disaggregatedset import ScalingMode, has_scaler
+from leaderworkerset.api.resources import ROLE_SCALERS
+from leaderworkerset.decisions.admissionchecks import is_reconcile_failing, reconcile_failure_message
+from lwsctl.diagnosis.causes.unattended import own
+from lwsctl.diagnosis.finding import Finding, Subject, cause
+from lwsctl.diagnosis.observed import Observed
+from lwsctl.diagnosis.ranks import quote
+from lwsctl.views.disaggregation import SetView
+from lwsctl.views.events.warningevents import LONGEST_SILENCE
+from lwsctl.views.health.verdict import Verdict
+from lwsctl.views.wording import counted
+
+REFUSED: Final = re.compile(r"Failed to (create|adopt) (\S+) (\S+): (.*)", re.DOTALL)
+"""The controller's message about an object of a DisaggregatedSet that it could not write."""
+
+
+@cause(
+    code="LWS-E016",
+    title="a role's scaler belongs to another owner",
+    meaning=(
+        "A role with scaling mode External gets its number of groups from a DisaggregatedSetRoleScaler named after set "
+        "and role. An object of that name exists that the set does not own, so the role keeps its groups."
+    ),
+    remedy="If the object is not needed, delete it, so that the set creates its own. Otherwise rename the role.",
+)
+def scaler_is_taken(observed: Observed) -> Finding | None:
+    """Find a role whose scaler name is used by an object that the set does not own (R-DS-74)."""
+    set_view = observed.of_set
+    if set_view is None:
+        return None
+    for role in _external(set_view):
+        name = f"{set_view.name}-{role}"
+        scaler = observed.by_name(ROLE_SCALERS, name)
+        owner = None if scaler is None else meta.controller_of(scaler)
+        if scaler is None or (owner or {}).get("uid") == meta.uid(set_view.object):
+            continue
+        whose = f"is controlled by {owner['kind']} {owner['name']}" if owner else "has no controller"
+        kind = ROLE_SCALERS.kind
+        return Finding(
+            subject=Subject(kind=kind, name=name),
+            sentence=f"role {role} cannot be scaled: {kind} {name} exists already and does not belong to {set_view.name}",
+            evidence=(f"{kind} {name} {whose}",),
+            steps=(
+                f"if it is not needed: {observed.kubectl(f'delete {ROLE_SCALERS.plural} {name}')}",
+                f"else give the role another name, or scaling mode {ScalingMode.STATIC}",
+            ),
+        )
+    return None
+
+
+@cause(
+    code="LWS-E017",
+    title="a part of a DisaggregatedSet cannot be created",
+    meaning="An object of the DisaggregatedSet is rejected, or its name belongs to a different owner. The message quotes the API server.",
+    remedy="Remove the cause: a quota, an admission webhook, an invalid value, or an object of a different owner with this name.",
+)
+def part_is_refused(observed: Observed) -> Finding | None:
+    """Find an object of the set that cannot be written, or a reconcile that fails for another reason."""
+    set_view = observed.of_set
+    if set_view is None or meta.is_deleting(set_view.object):
+        return None
+    existing = {part.view.name for part in set_view.parts} | {
+        meta.name(scaler) for scaler in observed.get(ROLE_SCALERS)
+    }
+    is_failing = is_reconcile_failing(set_view.object)
+    warnings = observed.warnings.about(set_view.namespace, "DisaggregatedSet", set_view.name)
+    for warning in sorted(warnings, key=lambda warning: warning.last, reverse=True):
+        match = REFUSED.fullmatch(warning.message)
+        is_over = observed.now - warning.last > LONGEST_SILENCE or warning.uid not in {"", meta.uid(set_view.object)}
+        if match is None or is_over or match[3] in existing or (match[2] == "Service" and not is_failing):
+            continue
+        verb, kind, name, why = match.groups()
+        return Finding(
+            subject=Subject(kind=kind, name=name),
+            sentence=f"{kind} {name} of {set_view.name} cannot be {verb.rstrip('e')}ed: {quote(why)}",
+            evidence=(f"event {warning.reason} of DisaggregatedSet {set_view.name}",),
+            steps=(observed.lws(f"describe {set_view.name}"),),
+        )
+    if not is_failing:
+        return None
+    return Finding(
+        subject=own(observed),
+        sentence=f"the last reconcile of {set_view.name} failed: {quote(reconcile_failure_message(set_view.object))}",
+        evidence=tuple(_status_facts(set_view.object)),
+        steps=(observed.lws(f"events {set_view.name} --warnings"), "read the log of the manager"),
+    )
+
+
+@cause(
+    code="LWS-E093",
+    title="a DisaggregatedSet is in progress",
+    meaning="Its LeaderWorkerSets are healthy, but the set is not complete: a rollout is in progress, or roles lack groups.",
+    remedy="Wait.",
+    verdict=Verdict.PROGRESSING,
+)
+def set_goes_on(observed: Observed) -> Finding | None:
+    """Find a set whose status does not yet report the desired state."""
+    set_view = observed.of_set
+    if set_view is None or set_view.is_settled:
+        return None
+    if set_view.is_updating and set_view.updated >= set_view.desired:
+        text = (
+            f"a rollout of {set_view.name} ends: all groups are updated, and those of older revisions are being deleted"
+        )
+    elif set_view.is_updating:
+        text = f"a rollout of {set_view.name} is under way: {set_view.updated} of {counted(set_view.desired, 'group')} updated"
+    else:
+        text = f"not all roles of {set_view.name} have their groups yet: {', '.join(map(str, set_view.roles))} ready"
+    return Finding(
+        subject=own(observed),
+        sentence=text,
+        evidence=tuple(_status_facts(set_view.object)),
+        steps=(observed.lws(f"rollout status {set_view.name}"),),
+    )
+
+
+def _external(set_view: SetView) -> Iterator[str]:
+    for role in meta.spec(set_view.object).get("roles") or []:
+        if has_scaler(role):
+            yield str(role["name"])
+
+
+def _status_facts(obj: JSONObject) -> Iterator[str]:
+    """Yield the facts of the status: the true condition, and the groups of each role."""
+    for condition in meta.status(obj).get("conditions") or []:
+        if condition.get("status") == "True" and condition.get("type") in {"Available", "Progressing"}:
+            yield f"condition {condition['type']}: {condition.get('reason', '')}: {masked(condition.get('message') or '')}"
+    for role in meta.status(obj).get("roleStatuses") or []:
+        counts = (f"{role.get(field, 0)} {word}" for field, word in COUNTS)
+        yield f"status of role {role.get('name')}: {', '.join(counts)}"
+
+
+COUNTS: Final = (("replicas", "groups"), ("readyReplicas", "ready"), ("updatedReplicas", "updated"))

@@ -1,0 +1,328 @@
+"""Causes of groups as a whole: names, rendezvous, start order, recreations; and normal starts. Pure."""
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import Final
+
+from msgspec.structs import replace
+
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.resources import SERVICES
+from leaderworkerset.api import labels
+from leaderworkerset.api.policytypes import AWAITS_LEADER
+from leaderworkerset.decisions.serviceselection import HEADLESS, service_selects
+from lwsctl.diagnosis import exits, judging, ranks
+from lwsctl.diagnosis.causes.components import autoscalers
+from lwsctl.diagnosis.causes.unattended import last_change
+from lwsctl.diagnosis.finding import Finding, RecordedRun, Subject, cause
+from lwsctl.diagnosis.observed import Observed
+from lwsctl.views import recreations, wording
+from lwsctl.views.groups import MISSING, Group, Rank
+from lwsctl.views.health.memory import Recreations
+from lwsctl.views.health.verdict import Verdict
+from lwsctl.views.wording import counted, duration
+
+PATIENCE: Final = timedelta(minutes=2)
+"""The time after which a slow start of a rank is no longer normal, except for the pull of an image."""
+
+EVICTED: Final = "EvictionByEvictionAPI"
+"""The reason of a pod that the API server deletes because of an eviction."""
+
+STARTING: Final = frozenset({"Pending", "ContainerCreating", "PodInitializing", "Running", MISSING, "Terminating"})
+SETTLING: Final = timedelta(seconds=10)
+INITIALIZING: Final = re.compile(r"Init:\d+/\d+")
+
+
+def warming(observed: Observed, rank: Rank) -> Verdict:
+    """Return the verdict about a running rank that is not ready: it may be loading, or is stuck.
+
+    A rank that runs to completion need not become ready.
+    """
+    if observed.startup(rank) is not None:
+        return Verdict.STARTING
+    return Verdict.PROGRESSING if observed.ends else Verdict.STUCK
+
+
+@cause(
+    code="LWS-E083",
+    title="ranks cannot find each other by name",
+    meaning="The headless service of a LeaderWorkerSet or group is missing, or does not publish ranks before they are ready.",
+    remedy="If the Service is incorrect, delete it, so that the manager recreates it. Check that no other component uses its name.",
+)
+def names_do_not_resolve(observed: Observed) -> Finding | None:
+    """Find a headless service that is missing, or that does not publish ranks before they are ready."""
+    if not observed.knows(SERVICES):
+        return None
+    for _, rank in observed.unready:
+        name = str(meta.spec(rank.object or {}).get("subdomain") or "")
+        if not name:
+            continue
+        service = observed.by_name(SERVICES, name)
+        spec = meta.spec(service or {})
+        is_used = bool(spec.get("selector")) and service_selects(spec["selector"], observed.view.object)
+        verdict = None
+        if service is None and _is_just_made(observed, rank):
+            continue  # the service of a group is created after its leader
+        if service is None:
+            why = "does not exist"
+        elif spec.get("clusterIP") != HEADLESS:
+            why, verdict = "is not headless", warming(observed, rank) if is_used else None
+        elif not spec.get("publishNotReadyAddresses"):
+            why = "publishes only ranks that are ready"
+        else:
+            continue
+        return Finding(
+            subject=Subject(kind="Service", name=name, group=rank.group),
+            sentence=f"ranks cannot find each other: Service {name} {why}, so the name of pod {rank.pod} does not resolve",
+            evidence=(f"{rank.pod}: spec.subdomain {name}; Service {name} {why}",),
+            verdict=verdict,
+            steps=(
+                f"delete Service {name}, or rename it, so that the manager creates the correct Service"
+                if service
+                else observed.lws(f"events {observed.view.name} --warnings"),
+            ),
+        )
+    return None
+
+
+def _is_just_made(observed: Observed, rank: Rank) -> bool:
+    age = observed.since(rank.created)
+    return age is not None and age < SETTLING
+
+
+@cause(
+    code="LWS-E082",
+    title="the leader is not ready, though its workers are",
+    meaning="All workers are ready, and the leader runs without becoming ready: often it waits for ranks that never connect.",
+    remedy="Read the leader's log. Check the group's size, address, ports and network policies.",
+)
+def rendezvous(observed: Observed) -> Finding | None:
+    """Find a leader that runs but is not ready, while all its workers are."""
+    for group in observed.view.groups:
+        leader, workers = group.leader, [rank for rank in group.ranks if rank.index]
+        runs = leader is not None and leader.state == "Running" and not leader.is_ready
+        if leader is None or not runs or not workers or not all(rank.is_ready for rank in workers):
+            continue
+        up = counted(len(workers), "worker")
+        return Finding(
+            subject=ranks.subject(leader),
+            sentence=f"leader {leader.pod} runs and is not ready, while its {up} {'is' if len(workers) == 1 else 'are'}",
+            evidence=(f"{leader.pod}: {ranks.quote(leader.why) or leader.state}",),
+            verdict=warming(observed, leader),
+            steps=(
+                observed.lws(f"logs {observed.view.name}/{leader.place}"),
+                "check that the leader waits for LWS_GROUP_SIZE ranks at LWS_LEADER_ADDRESS",
+            ),
+        )
+    return None
+
+
+@cause(
+    code="LWS-E084",
+    title="workers wait for their leader to be ready",
+    meaning="With startupPolicy LeaderReady workers are created only after their leader is ready.",
+    remedy="Find out why the leader is not ready. If it needs its workers first, use LeaderCreated.",
+)
+def awaits_leader(observed: Observed) -> Finding | None:
+    """Find workers that are held back until their leader is ready."""
+    for group in observed.view.groups:
+        workers = [rank for rank in group.ranks if rank.why == AWAITS_LEADER]
+        leader = group.leader
+        wait = f"{counted(len(workers), 'worker')} of group {group.name} {'waits' if len(workers) == 1 else 'wait'}"
+        if workers and leader is not None and leader.state == "Running" and not leader.is_ready:
+            return Finding(
+                subject=ranks.subject(leader),
+                sentence=f"{wait} until leader {leader.pod} is ready (startupPolicy LeaderReady)",
+                verdict=warming(observed, leader),
+                evidence=(f"{leader.pod}: {leader.state}, not ready{f': {leader.why}' if leader.why else ''}",),
+                steps=(
+                    observed.lws(f"logs {observed.view.name}/{leader.place}"),
+                    "if the leader becomes ready only after its workers, use startupPolicy LeaderCreated",
+                ),
+            )
+    return None
+
+
+def _recreated(observed: Observed) -> Iterator[tuple[Group, Recreations, Subject]]:
+    """Yield the groups that were or will be recreated, with the record and the pod that failed."""
+    for group in observed.view.groups:
+        recreation = group.recreations
+        if recreation is not None:
+            yield group, recreation, Subject(kind="Pod", name=recreation.failed_pod, group=group.name)
+
+
+def _advice(observed: Observed, group: Group, recreation: Recreations) -> tuple[str, ...]:
+    """Return the meaning of the recorded exit code, and the command for its log.
+
+    Without a run, the command for events.
+    """
+    run, rank = recreations.recorded_run(observed.view, recreation), _failed_rank(group, recreation)
+    if run is None or rank is None:
+        return (observed.lws(f"events {observed.view.name}/{group.name}"),)
+    meaning = () if recreation.killed else exits.advice(observed, rank, run)  # its exit code answered a signal
+    return (*meaning, *exits.log_steps(observed, rank, run))
+
+
+def _recorded(observed: Observed, recreation: Recreations) -> tuple[RecordedRun | None, Recreations]:
+    """Return the recorded run whose log may show a better error, and the recreation without the error that it has."""
+    run = recreations.recorded_run(observed.view, recreation)
+    known = None if run is None else judging.recorded_run(run)
+    if run is None or known is None:
+        return None, recreation
+    return known, replace(recreation, failure=f"{run.container}: {exits.described(run.end)}")
+
+
+def _failed_rank(group: Group, recreation: Recreations) -> Rank | None:
+    return next((rank for rank in group.ranks if rank.index == recreation.failed_rank), None)
+
+
+def _eviction(observed: Observed, recreation: Recreations) -> tuple[str, ...]:
+    """Return a note if an autoscaler or an eviction through the API ended the failed pod: its node is being emptied."""
+    if removal := autoscalers.removal(observed, recreation.failed_pod):
+        return (removal,)
+    if EVICTED not in recreation.failure:
+        return ()
+    return (f"{recreation.failed_pod} was evicted, for example by a node drain: the group starts on other nodes",)
+
+
+@cause(
+    code="LWS-E080",
+    title="a group waits before it is recreated",
+    meaning="A group failed again soon after it was recreated, and waits: longer each time, up to five minutes.",
+    remedy="Read the log of the failed pod. A corrected template is rolled out immediately.",
+    verdict=Verdict.PROGRESSING,
+)
+def backs_off(observed: Observed) -> Finding | None:
+    """Find a group that failed again and waits to be recreated."""
+    for group, recreation, subject in _recreated(observed):
+        if not recreation.is_waiting:
+            continue
+        left = recreation.due - observed.now
+        run, plain = _recorded(observed, recreation)
+        return Finding(
+            subject=subject,
+            recorded=run,
+            statement=f"group {group.name} {recreations.sentence(plain, observed.now)}",
+            sentence=f"group {group.name} {recreations.sentence(recreation, observed.now)}",
+            evidence=(
+                f"recreation {recreation.count} in a row, due {timestamps.render(recreation.due)}",
+                *_eviction(observed, recreation),
+            ),
+            steps=(
+                *_advice(observed, group, recreation),
+                f"wait {duration(left)}, or fix the problem and apply a new template",
+            ),
+        )
+    return None
+
+
+@cause(
+    code="LWS-E079",
+    title="the restart limit is reached",
+    meaning="A group failed more often than maxGroupRestarts allows: it was terminated, and its pods are kept for diagnosis.",
+    remedy="Read the log of the pod that failed and correct it, or let the group try again: `lws recover`. Nodes of Kubernetes "
+    "remove the logs of pods that ended; `lws history` has them if the manager records failures.",
+)
+def budget_is_spent(observed: Observed) -> Finding | None:
+    """Find a group that used up its restarts, and whose pods are kept for diagnosis."""
+    for group in observed.view.groups:
+        if not group.is_exhausted:
+            continue
+        recreation, leader = group.recreations, group.ranks[0]
+        why = (
+            recreations.sentence(recreation, observed.now)
+            if recreation
+            else "is exhausted: its pods are kept for diagnosis"
+        )
+        return Finding(
+            subject=Subject(kind="Pod", name=recreation.failed_pod if recreation else leader.pod, group=group.name),
+            sentence=f"group {group.name} {why}",
+            evidence=(f"{leader.pod}: annotation {labels.GROUP_RESTART_BUDGET_EXHAUSTED}",),
+            steps=(
+                observed.kept_log(str(group.name)),
+                "fix the problem and apply a new template",
+                f"or recover it: {observed.lws(f'recover {observed.view.name}/{group.name}')}",
+            ),
+        )
+    return None
+
+
+@cause(
+    code="LWS-E081",
+    title="a group was recreated after a failure",
+    meaning="A pod of the group failed; the group was recreated. It starts, or has been ready for less than a minute since.",
+    remedy="Wait. If it fails again, the cause is shown while the failed pod exists.",
+    verdict=Verdict.PROGRESSING,
+)
+def was_recreated(observed: Observed) -> Finding | None:
+    """Find a group that starts after a failure whose pod is deleted, or has not been ready for long enough since."""
+    for group, recreation, subject in _recreated(observed):
+        is_over = group.is_ready and (group.crashes is None or group.crashes.are_over(observed.now))
+        if recreation.done and not (group.is_condemned or is_over):
+            state = "is ready again, and must stay so" if group.is_ready else "starts again"
+            run, plain = _recorded(observed, recreation)
+            return Finding(
+                subject=subject,
+                recorded=run,
+                statement=f"group {group.name} {state}: {recreations.sentence(plain, observed.now)}",
+                sentence=f"group {group.name} {state}: {recreations.sentence(recreation, observed.now)}",
+                evidence=(f"recreation {recreation.count} in a row", *_eviction(observed, recreation)),
+                steps=_advice(observed, group, recreation),
+            )
+    return None
+
+
+@cause(
+    code="LWS-E091",
+    title="ranks are starting",
+    meaning="Pods are being created and started, and there is no error.",
+    remedy="Wait.",
+    verdict=Verdict.STARTING,
+)
+def is_starting(observed: Observed) -> Finding | None:
+    """Find ranks that are starting, within their usual time."""
+    waiting = [rank for _, rank in observed.unready]
+    usual = all(rank.state in STARTING or INITIALIZING.fullmatch(rank.state) for rank in waiting)
+    awaited = _awaited_since(observed)
+    if not waiting or not usual or not all(_is_young(observed, rank, awaited) for rank in waiting):
+        return None
+    return _starting(observed, waiting)
+
+
+def loads(observed: Observed) -> Finding | None:
+    """Find ranks that run, were never ready and are within their patience: nothing else explains them."""
+    waiting = [rank for _, rank in observed.unready]
+    are_starting = all(rank.state == "Running" and observed.startup(rank) is not None for rank in waiting)
+    return _starting(observed, waiting) if waiting and are_starting else None
+
+
+def _starting(observed: Observed, waiting: Sequence[Rank]) -> Finding:
+    starting = [rank for rank in waiting if not ranks.is_terminating(rank)]
+    texts = [_phase(starting, f"starting: {', '.join(sorted({wording.state(rank) for rank in starting}))}")]
+    texts.append(_phase([rank for rank in waiting if ranks.is_terminating(rank)], "terminating, and will be replaced"))
+    return Finding(
+        subject=ranks.subject(waiting[0]),
+        sentence="; ".join(filter(None, texts)),
+        evidence=ranks.states(waiting),
+        steps=(observed.lws(f"wait {observed.view.name}"),),
+    )
+
+
+def _phase(members: Sequence[Rank], what: str) -> str:
+    """Return what some ranks do, as a sentence; empty if there are none."""
+    return f"{counted(len(members), 'rank')} {'is' if len(members) == 1 else 'are'} {what}" if members else ""
+
+
+def _is_young(observed: Observed, rank: Rank, awaited: str) -> bool:
+    """Return whether a rank is new; a rank without a pod is as old as its group, or as `awaited`."""
+    group = next(candidate for candidate in observed.view.groups if candidate.name == rank.group)
+    stamp = rank.created or max(member.created for member in group.ranks)
+    age = observed.since(stamp or awaited)
+    return age is not None and age < PATIENCE
+
+
+def _awaited_since(observed: Observed) -> str:
+    """Return when somebody last created a pod of the set, or changed their number: hundreds of pods take minutes."""
+    changes = [last_change(obj) for obj in (observed.view.object, observed.leader_statefulset) if obj is not None]
+    return max([*changes, *(rank.created for group in observed.view.groups for rank in group.ranks)])

@@ -1,0 +1,194 @@
+"""Causes in the manager and its dependencies: changes that no controller acts on. Pure."""
+
+from datetime import timedelta
+from typing import Final
+
+from kuberuntime.objects import meta, resources, timestamps
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.crd import leaderworkerset_crd
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.decisions.admissionchecks import unreadable_leaderworkerset
+from leaderworkerset.decisions.failureevents import unreadable_event
+from leaderworkerset.decisions.revisioncontent import owned_revisions
+from lwsctl.diagnosis.finding import Finding, Person, Subject, cause
+from lwsctl.diagnosis.observed import Observed
+from lwsctl.diagnosis.ranks import quote
+from lwsctl.views.events.warningevents import LONGEST_SILENCE
+from lwsctl.views.groups import NOT_CREATED
+from lwsctl.views.wording import duration
+
+BUSY: Final = timedelta(minutes=1)
+"""The time that the StatefulSet controller may take: after many failed syncs it retries late."""
+
+BRIEF: Final = timedelta(seconds=3)
+"""The time for which a finalizer may block a deletion before it is reported."""
+
+OWN_FINALIZERS: Final = frozenset({"foregroundDeletion", "orphan"})
+"""Finalizers that the garbage collector removes by itself."""
+
+
+def own(observed: Observed) -> Subject:
+    """Return the LeaderWorkerSet or DisaggregatedSet as a subject."""
+    return Subject(kind="DisaggregatedSet" if observed.of_set else "LeaderWorkerSet", name=observed.view.name)
+
+
+@cause(
+    code="LWS-E001",
+    title="a finalizer blocks the deletion",
+    meaning="The LeaderWorkerSet is being deleted, and a finalizer of another component blocks that.",
+    person=Person.ADMINISTRATOR,
+    remedy="Find out which component removes that finalizer, and why it does not. Remove the finalizer yourself only if that component was removed permanently.",
+)
+def held_by_finalizer(observed: Observed) -> Finding | None:
+    """Find a LeaderWorkerSet whose deletion only a finalizer of another component blocks."""
+    obj = observed.view.object
+    finalizers = [name for name in meta.metadata(obj).get("finalizers") or [] if name not in OWN_FINALIZERS]
+    since = observed.since(meta.metadata(obj).get("deletionTimestamp"))
+    if since is None or since < BRIEF or not finalizers:
+        return None
+    names = ", ".join(finalizers)
+    return Finding(
+        subject=own(observed),
+        sentence=f"{observed.view.name} has been terminating for {duration(since)}, blocked by finalizer {names}",
+        evidence=(f"metadata.finalizers: {names}",),
+        steps=(f"find out which component removes {names}, and why it does not",),
+    )
+
+
+@cause(
+    code="LWS-E056",
+    title="a field cannot be read",
+    meaning="The manager cannot read a field or an annotation of the LeaderWorkerSet, or a label of a leader pod. It retries and changes nothing in the meantime.",
+    remedy="Correct the field. An annotation or label that the manager writes can be removed: counts of restarts then begin at 0.",
+)
+def field_is_unreadable(observed: Observed) -> Finding | None:
+    """Find a field that the manager cannot read, in the object itself or in the manager's event."""
+    view = observed.view
+    if observed.of_set is not None or meta.is_deleting(view.object):
+        return None
+    why, evidence = unreadable_leaderworkerset(view.object), "the object as stored"
+    if not why:
+        warnings = observed.warnings.about(view.namespace, "LeaderWorkerSet", view.name)
+        events = [warning for warning in warnings if warning.reason == unreadable_event.reason]
+        newest = max(events, key=lambda event: event.last, default=None)
+        if newest is None or newest.uid != meta.uid(view.object) or observed.now - newest.last > LONGEST_SILENCE:
+            return None
+        if timestamps.render(newest.last) < last_change(view.object):  # it was corrected since
+            return None
+        why, evidence = newest.message, f"event {newest.reason} of LeaderWorkerSet {view.name}"
+    return Finding(
+        subject=own(observed),
+        sentence=f"the manager does not reconcile {view.name}: {quote(why)}",
+        evidence=(evidence,),
+        steps=("correct the field, or remove the annotation",),
+    )
+
+
+def is_dated(obj: JSONObject) -> bool:
+    """Return whether every change of the spec has a time; kube-apiserver gives none to a change through `scale`."""
+    entries = meta.metadata(obj).get("managedFields") or []
+    return all(entry.get("time") for entry in entries if entry.get("subresource") != "status")
+
+
+def last_change(obj: JSONObject) -> str:
+    """Return when the spec was last written or scaled, by the managed fields; otherwise the creation time."""
+    entries = meta.metadata(obj).get("managedFields") or []
+    times = [str(entry.get("time") or "") for entry in entries if entry.get("subresource") != "status"]
+    return max([*times, meta.created(obj)])
+
+
+@cause(
+    code="LWS-E006",
+    title="the installed CRD is older than lws",
+    meaning="The CustomResourceDefinition on the server lacks fields that this version has; the server drops them.",
+    person=Person.ADMINISTRATOR,
+    remedy="Install the manager and its CRDs in the version of this command: `lws install`.",
+)
+def outdated_definition(observed: Observed) -> Finding | None:
+    """Find a definition on the server that lacks fields of this version, so that applied fields are dropped."""
+    name = f"{LEADERWORKERSETS.plural}.{LEADERWORKERSETS.group}"
+    definition = observed.by_name(resources.CUSTOM_RESOURCE_DEFINITIONS, name)
+    if definition is None:
+        return None
+    missing = sorted(_fields(leaderworkerset_crd()) - _fields(definition), key=lambda field: (field.count("."), field))
+    if not missing:
+        return None
+    return Finding(
+        subject=Subject(kind="CustomResourceDefinition", name=name),
+        sentence=f"the CRD of LeaderWorkerSets is older than this lws: fields are dropped, such as {missing[0]}",
+        evidence=(f"CustomResourceDefinition {name} has no {', '.join(missing[:5])}",),
+        steps=(f"{observed.commands.lws} install",),
+    )
+
+
+def _fields(crd: JSONObject) -> set[str]:
+    """Return the fields of the spec and of the group template in a definition."""
+    for version in meta.spec(crd).get("versions") or []:
+        if version.get("name") == LEADERWORKERSETS.version:
+            schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
+            spec = _properties(_properties(schema).get("spec") or {})
+            template = _properties(spec.get("leaderWorkerTemplate") or {})
+            return {f"spec.{field}" for field in spec} | {f"spec.leaderWorkerTemplate.{field}" for field in template}
+    return set()
+
+
+def _properties(schema: JSONObject) -> JSONObject:
+    return schema.get("properties") or {}
+
+
+@cause(
+    code="LWS-E014",
+    title="no controller acts on a StatefulSet",
+    meaning="A StatefulSet was written, and the StatefulSet controller of the cluster did not observe it.",
+    person=Person.ADMINISTRATOR,
+    remedy="Check kube-controller-manager. After many failed reconciliations, it retries with long delays.",
+)
+def statefulset_without_controller(observed: Observed) -> Finding | None:
+    """Find a StatefulSet whose newest spec its controller has not observed; a deletion also raises the generation."""
+    for statefulset in observed.get(resources.STATEFULSETS):
+        if meta.is_deleting(statefulset):
+            continue
+        observed_generation = int(meta.status(statefulset).get("observedGeneration") or 0)
+        age = observed.since(last_change(statefulset))
+        if observed_generation < meta.generation(statefulset) and age is not None and age >= BUSY:
+            return Finding(
+                subject=Subject(kind="StatefulSet", name=meta.name(statefulset)),
+                sentence=f"the StatefulSet controller has not acted on StatefulSet {meta.name(statefulset)} for {duration(age)}",
+                evidence=(
+                    f"metadata.generation {meta.generation(statefulset)}, status.observedGeneration {observed_generation}",
+                ),
+                steps=(
+                    observed.kubectl(f"describe statefulset {meta.name(statefulset)}"),
+                    "check that kube-controller-manager runs and is not overloaded",
+                ),
+            )
+    return None
+
+
+@cause(
+    code="LWS-E015",
+    title="the revision of a group is missing",
+    meaning="Workers are created from the ControllerRevision of their leader, and it was deleted.",
+    remedy="Delete the leader pod: the group is recreated from a revision that exists.",
+)
+def revision_is_missing(observed: Observed) -> Finding | None:
+    """Find a leader whose revision was deleted, so that its workers cannot be created."""
+    if not observed.knows(resources.CONTROLLER_REVISIONS):
+        return None
+    keys = {
+        groupname.revision(revision)
+        for revision in owned_revisions(observed.get(resources.CONTROLLER_REVISIONS), observed.view.object)
+    }
+    for group in observed.view.groups:
+        leader = group.leader
+        lacks = any(rank.object is None and rank.why == NOT_CREATED for rank in group.ranks)
+        if leader is None or leader.object is None or not lacks or not group.revision or group.revision in keys:
+            continue
+        return Finding(
+            subject=Subject(kind="Pod", name=leader.pod, group=group.name, rank=0),
+            sentence=f"revision {group.revision} of leader {leader.pod} does not exist, so its workers cannot be created",
+            evidence=(f"no ControllerRevision has label {labels.TEMPLATE_REVISION_HASH}={group.revision}",),
+            steps=(observed.lws(f"restart {observed.view.name}/{group.name}"),),
+        )
+    return None

@@ -1,0 +1,242 @@
+"""Claims and mounts: causes of pods that wait for a volume. Pure."""
+
+import re
+from datetime import timedelta
+from typing import Final
+
+from msgspec.structs import replace
+
+from kuberuntime.objects import meta, podclaims
+from kuberuntime.objects.resources import PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES
+from lwsctl.diagnosis import ranks
+from lwsctl.diagnosis.finding import Cause, Finding, Person, cause
+from lwsctl.diagnosis.observed import Observed
+from lwsctl.diagnosis.patterns import READ, Told
+from lwsctl.diagnosis.ranks import is_placed, is_unscheduled
+from lwsctl.views.groups import Rank
+from lwsctl.views.health.verdict import Verdict
+
+BINDING: Final = re.compile(
+    r"unbound immediate PersistentVolumeClaims|didn't find available persistent volumes|persistent volumes? to bind"
+)
+
+
+HOLDERS_NAMED: Final = 4
+PATIENCE: Final = timedelta(minutes=2)
+"""The time that the creation of a volume, or a passing failure of a mount, may take."""
+
+
+PROVISIONING: Final = (
+    (
+        r"(?i)ResourceExhausted|quota|limit exceeded|LimitExceeded",
+        "the cloud quota is exceeded: increase it, delete unused volumes, or request less storage",
+    ),
+    (
+        r"(?i)access ?mode|MULTI_NODE",
+        "the StorageClass does not support the access mode: use a different class or different accessModes",
+    ),
+    (
+        r"(?i)PermissionDenied|Unauthorized|AccessDenied|403",
+        "the storage driver lacks a cloud permission: grant it the role in its documentation",
+    ),
+    (
+        r"(?i)InvalidArgument|invalid|unsupported",
+        "the storage driver rejects the size or a parameter: correct the claim or the parameters of its StorageClass",
+    ),
+)
+"""The next steps by the message of a storage driver that makes no volume."""
+
+
+@cause(
+    code="LWS-E044",
+    title="a volume claim is not bound",
+    meaning="A pod waits for a PersistentVolumeClaim without a bound volume.",
+    remedy="Create the StorageClass or the volume, or correct storageClassName and the size of the claim. If a cloud quota is exceeded, increase it.",
+)
+def claim_is_pending(observed: Observed) -> Finding | None:
+    """Find a claim without a bound volume, and the reason."""
+    waiting = [rank for rank in observed.at(is_unscheduled) if BINDING.search(rank.why[: ranks.QUOTED])]
+    if not waiting:
+        return None
+    rank = waiting[0]
+    name = next((claim for claim in claims(rank) if _is_pending(observed, claim)), next(iter(claims(rank)), "unknown"))
+    why, age = _why_pending(observed, name), observed.since(rank.created)
+    refusal = next((step for pattern, step in PROVISIONING if re.search(pattern, why)), "")
+    may_come = not (why.startswith("there is no") or refusal) and age is not None and age < PATIENCE
+    return Finding(
+        subject=ranks.subject(rank),
+        verdict=Verdict.PROGRESSING if may_come else None,
+        sentence=f"claim {name} of pod {rank.pod} is not bound{ranks.others(len(waiting))}{f': {why}' if why else ''}",
+        evidence=(f"{rank.pod}: {ranks.quote(rank.why)}",),
+        steps=(
+            refusal or f"make the StorageClass or a volume for claim {name}, or correct its class and size",
+            observed.kubectl(f"describe pvc {name}"),
+            f"{observed.plain_kubectl} get storageclasses,pv",
+        ),
+    )
+
+
+def claims(rank: Rank) -> list[str]:
+    """Return the claims of a rank's pod."""
+    return list(podclaims.by_volume(rank.object or {}).values())
+
+
+def _is_pending(observed: Observed, name: str) -> bool:
+    claim = observed.by_name(PERSISTENT_VOLUME_CLAIMS, name)
+    return claim is not None and meta.status(claim).get("phase") != "Bound"
+
+
+def _why_pending(observed: Observed, name: str) -> str:
+    """Return why a claim is not bound: its storage class is missing, or the message of its events."""
+    claim = observed.by_name(PERSISTENT_VOLUME_CLAIMS, name)
+    storage_class = str(meta.spec(claim or {}).get("storageClassName") or "")
+    if storage_class and observed.knows(STORAGE_CLASSES) and observed.by_name(STORAGE_CLASSES, storage_class) is None:
+        return f"there is no StorageClass {storage_class}"
+    warnings = observed.warnings.about(observed.view.namespace, "PersistentVolumeClaim", name)
+    if warnings:
+        return ranks.quote(max(warnings, key=lambda warning: warning.last).message)
+    if claim is not None and not storage_class:
+        return "it specifies no StorageClass, and no volume matches it"
+    return f"StorageClass {storage_class} has not created a volume" if storage_class else ""
+
+
+VOLUME_ELSEWHERE: Final = Cause(
+    code="LWS-E045",
+    title="the volume is on another node",
+    meaning="The volume of a claim can be used on certain nodes only, and these do not accept the pod.",
+    person=Person.ADMINISTRATOR,
+    remedy="Free the nodes that have the volume, or delete the claim if its data can be lost.",
+    find=Told(
+        is_unscheduled,
+        r"volume node affinity conflict|(?:max|exceed\w*) (?:node )?volume (?:count|limit)",
+        "the volumes of pod {pod} are bound to nodes that do not accept it{others}",
+        (
+            "{anywhere} nodes",
+            "free the nodes that have the volume, or delete the claim if its data can be lost",
+            "{kubectl} get pvc,pv -o wide",
+        ),
+    ),
+)
+NO_CLAIM: Final = Cause(
+    code="LWS-E046",
+    title="a volume claim does not exist",
+    meaning="The pod template names a PersistentVolumeClaim that the namespace does not have, or that is being deleted.",
+    remedy="Create the claim, or correct claimName.",
+    find=Told(
+        is_unscheduled,
+        r"persistentvolumeclaim \"(?P<claim>[^\"]+)\" (?P<state>not found|is being deleted|bound to non-existent)",
+        "claim {claim} of pod {pod} {state}{others}",
+        ("create claim {claim}, or correct claimName in {template}",),
+    ),
+)
+MOUNTS: Final = (
+    (
+        r"(?i)attachment limit|maximum number of (?:disks|volumes)|maximum count|attach(?:ed|ment)? .{0,40}exceed",
+        "node {node} has as many volumes as it can attach: use fewer volumes for each pod, or nodes that can attach more",
+    ),
+    (
+        r"driver name (?P<driver>\S+) not found in the list of registered CSI drivers",
+        "the storage driver does not run on node {node}: check its DaemonSet",
+    ),
+    (r"(?i)access denied by server|permission denied", "permit access from node {node} on the volume server"),
+    (
+        r"(?i)connection (?:refused|timed out)|no route to host",
+        "check that node {node} reaches the server of the volume",
+    ),
+)
+"""The next steps by the message of a failed attachment or mount."""
+
+PASSING: Final = re.compile(
+    r"failed to sync (?:configmap|secret) cache: timed out|no relationship found between node '[^']+' and this object"
+)
+"""Failures of a kubelet that reads objects of a new pod before it may, or when it is busy: it tries again at once."""
+
+CANNOT_MOUNT: Final = Told(
+    is_placed,
+    r"(?:MountVolume\.|AttachVolume\.|Unable to attach or mount|Multi-Attach|\bvolumes)(?s:.*?)"
+    r"(?P<absent>: (?:(?:secret|configmap) \S+ not found|hostPath.*))?$|(?:secret|configmap|references non-existent \w+).{0,80}not found$",
+    "a volume of pod {pod} cannot be mounted{others}{absent}",
+    ("{lws} describe {place}",),
+)
+
+
+@cause(
+    code="LWS-E064",
+    title="a volume cannot be mounted",
+    meaning="The kubelet cannot attach or mount a volume: a Secret or ConfigMap is missing, or the storage driver fails.",
+    remedy="Create the missing object, or check the storage driver.",
+)
+def cannot_mount(observed: Observed) -> Finding | None:
+    """Find a volume that cannot be mounted; the step creates its missing Secret or ConfigMap."""
+    finding = CANNOT_MOUNT(observed)
+    absent = re.search(r"((?:secret|configmap) \S+) not found$", finding.sentence) if finding else None
+    if not finding:
+        return None
+    rank = ranks.of_subject(observed, finding.subject)
+    age = observed.since(rank.created)
+    if PASSING.search(rank.why[:READ]) and age is not None and age < PATIENCE:
+        return None
+    if not absent:
+        steps = [step.format(node=rank.node) for pattern, step in MOUNTS if re.search(pattern, rank.why)]
+        return replace(finding, steps=(*steps[:1], *finding.steps))
+    step = f"create {absent[1]} in namespace {observed.view.namespace}, or correct the volume in {observed.template}"
+    return replace(finding, steps=(step,))
+
+
+ATTACHED: Final = re.compile(
+    r"Multi-Attach error for volume \"(?P<volume>[^\"]+)\"(?:.*used by pod\(s\) (?P<pods>.+))?"
+)
+
+
+@cause(
+    code="LWS-E116",
+    title="a volume is attached to another node",
+    meaning="The claim of a pod is ReadWriteOnce: one node at a time can attach its volume. Another pod uses it on another node, or the node "
+    "of an earlier pod has not released it.",
+    person=Person.AUTHOR,
+    remedy="Share a ReadWriteMany or ReadOnlyMany claim between the ranks, or use volumeClaimTemplates to create one claim per rank.",
+)
+def attached_elsewhere(observed: Observed) -> Finding | None:
+    """Find a volume that another node has attached, its claim, and the pods that use it there."""
+    waiting = [(rank, match) for rank in observed.at(is_placed) if (match := ATTACHED.search(rank.why[: ranks.QUOTED]))]
+    if not waiting:
+        return None
+    rank, match = waiting[0]
+    claim = _claim_of(observed, rank, match["volume"])
+    modes = ", ".join(
+        meta.spec(observed.by_name(PERSISTENT_VOLUME_CLAIMS, claim) or {}).get("accessModes") or ["ReadWriteOnce"]
+    )
+    holders = _holders(observed, claim, rank)
+    used = ", ".join(f"{other.pod} on node {other.node}" for other in holders[:HOLDERS_NAMED])
+    by = (
+        f"; {used} {'uses' if len(holders) == 1 else 'use'} it"
+        if used
+        else f"; {match['pods']} uses it"
+        if match["pods"]
+        else ""
+    )
+    share = f"let the ranks share a claim with accessModes ReadWriteMany or ReadOnlyMany, or give each its own: volumeClaimTemplates in place of claim {claim}"
+    release = f"wait until node of the earlier pod has released it, or find out why not: {observed.plain_kubectl} get volumeattachments"
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=f"claim {claim} of pod {rank.pod} is {modes}, and its volume is attached to another node{ranks.others(len(waiting))}{by}",
+        evidence=(f"{rank.pod}: {ranks.quote(rank.why)}",),
+        steps=(share if holders or match["pods"] else release, observed.kubectl(f"describe pvc {claim}")),
+    )
+
+
+def _claim_of(observed: Observed, rank: Rank, volume: str) -> str:
+    """Return the claim of a pod that is bound to a volume, else its first one."""
+    names = claims(rank)
+    bound = (
+        name
+        for name in names
+        if meta.spec(observed.by_name(PERSISTENT_VOLUME_CLAIMS, name) or {}).get("volumeName") == volume
+    )
+    return next(bound, next(iter(names), volume))
+
+
+def _holders(observed: Observed, claim: str, rank: Rank) -> list[Rank]:
+    """Return the other ranks that use a claim on other nodes."""
+    members = (other for group in observed.view.groups for other in group.ranks)
+    return [other for other in members if other.node and other.node != rank.node and claim in claims(other)]

@@ -1,0 +1,78 @@
+"""Groups that must leave nodes: the groups, their nodes, and why the manager would never move one. Pure."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final, TypeAlias
+
+from kuberuntime.objects import meta, placement
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.conditions import MOVE_IN_PROGRESS
+from leaderworkerset.api.leaderworkerset import decode
+from leaderworkerset.decisions.nodemaintenance import MOVES_OFF, TAINTS_OF_KUBERNETES, must_leave
+from leaderworkerset.decisions.rolloutsteps import read_rollout_budget
+from lwsctl.views.groups import Group, View
+
+Closed: TypeAlias = Mapping[str, tuple[JSONObject, ...]]
+"""The taints that close nodes, by node name."""
+
+NEVER: Final = "maxUnavailable is 0, and with random keys extra groups are only created by updates"
+HELD: Final = "maxUnavailable is 0, and extra groups are only created where no partition holds groups back"
+
+
+def is_moving(view: View) -> bool:
+    """Return whether groups must leave nodes, as the manager reports if maintenance is enabled."""
+    return meta.is_condition_true(view.object, MOVE_IN_PROGRESS.type)
+
+
+def closed(nodes: Mapping[str, JSONObject]) -> Closed:
+    """Return what may close nodes: cordons and all repelling taints, because the manager's key is not known here."""
+    taints_by_node = {name: tuple(_closing(meta.spec(node))) for name, node in nodes.items()}
+    return {name: taints for name, taints in taints_by_node.items() if taints}
+
+
+def _closing(spec: JSONObject) -> Iterator[JSONObject]:
+    if spec.get("unschedulable"):
+        yield placement.CORDONED
+    for taint in spec.get("taints") or []:
+        if taint.get("effect") in placement.REPELLING and not str(taint.get("key")).startswith(TAINTS_OF_KUBERNETES):
+            yield taint
+
+
+def nodes_of(group: Group, nodes: Closed) -> frozenset[str]:
+    """Return the nodes that a group must leave; exhausted and completed groups are not moved."""
+    if group.is_over:
+        return frozenset()
+    return frozenset(
+        rank.node
+        for rank in group.ranks
+        if rank.object is not None and rank.node in nodes and must_leave(rank.object, nodes[rank.node])
+    )
+
+
+def is_marked(group: Group) -> bool:
+    """Return whether somebody requested the move of a group, whatever its nodes."""
+    leader = group.leader.object if group.leader else None
+    return leader is not None and not meta.is_deleting(leader) and labels.MOVE_GROUP in meta.annotations(leader)
+
+
+def obstacle(lws: JSONObject) -> str:
+    """Return why no available group of a LeaderWorkerSet is ever moved.
+
+    Empty if groups are moved, or it is unreadable.
+    """
+    try:
+        limits = read_rollout_budget(decode(lws).spec)
+    except ValueError:
+        return ""
+    if limits.unavailable:
+        return ""
+    if groupname.is_hash_set(lws):
+        return NEVER
+    return HELD if limits.partition else ""
+
+
+def refusal(lws: JSONObject) -> str:
+    """Return why the groups of a LeaderWorkerSet stay on closed nodes forever; empty if no own field is the reason."""
+    if meta.annotations(lws).get(labels.MOVE_OFF_CLOSED_NODES) == MOVES_OFF:
+        return f"its annotation {labels.MOVE_OFF_CLOSED_NODES} is {MOVES_OFF}"
+    return obstacle(lws)

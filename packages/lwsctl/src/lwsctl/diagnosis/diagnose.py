@@ -1,0 +1,232 @@
+"""The diagnosis of a LeaderWorkerSet, a group or a rank: the first cause of the catalogue that matches. Pure."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final
+
+from msgspec.structs import replace
+
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS
+from kuberuntime.texts import edge
+from leaderworkerset.api.conditions import COMPLETE
+from leaderworkerset.api.groupname import GroupEnd
+from lwsctl.diagnosis import evictions, facts, memorylimits, ranks, storedvalues
+from lwsctl.diagnosis.catalogue import CATALOGUE, NO_CAUSE, NOT_READ, OF_SETS
+from lwsctl.diagnosis.causes import contention, starts
+from lwsctl.diagnosis.causes.rollouts import configuration
+from lwsctl.diagnosis.causes.unattended import own
+from lwsctl.diagnosis.facts import is_as_desired
+from lwsctl.diagnosis.finding import Cause, Diagnosis, Finding
+from lwsctl.diagnosis.observed import KUBECTL, Observed
+from lwsctl.views import outcome
+from lwsctl.views.disaggregation import SetView
+from lwsctl.views.groups import View
+from lwsctl.views.health.verdict import AS_DESIRED, CALM, NEEDS_USER, URGENCY, Verdict, judge
+from lwsctl.views.selection import Selection, narrow
+from lwsctl.views.wording import counted, duration, updated_groups
+
+SHORT: Final = timedelta(minutes=1)
+"""The duration of a start that is not worth a note."""
+
+
+def diagnose(observed: Observed, selection: Selection) -> Diagnosis:
+    """Return the root cause of the selection, and the stored values of a whole set that admission would reject.
+
+    If an object cannot be judged, the diagnosis is its error.
+    """
+    return edge.attempt(partial(_with_stored, observed, selection), partial(_unjudged, observed, selection))
+
+
+def _unjudged(observed: Observed, selection: Selection, error: str) -> Diagnosis:
+    return Diagnosis(
+        target=str(selection),
+        verdict=Verdict.UNKNOWN,
+        sentence=error,
+        code=NO_CAUSE.code,
+        title=NO_CAUSE.title,
+        steps=(observed.lws(f"describe {selection}"),),
+        namespace=observed.view.namespace,
+    )
+
+
+def _with_stored(observed: Observed, selection: Selection) -> Diagnosis:
+    diagnosis = _diagnose(observed, selection)
+    diagnosis = replace(diagnosis, evidence=(*diagnosis.evidence, *memorylimits.warnings(observed)))
+    if selection.group is not None or not (errors := storedvalues.errors(observed)):
+        return diagnosis
+    evidence = (*diagnosis.evidence, *(f"stored, but rejected at creation: {error}" for error in errors))
+    steps = (
+        *diagnosis.steps,
+        f"correct {errors[0].path} in the manifest, and apply it: updates do not fail until then",
+    )
+    return replace(diagnosis, evidence=evidence, steps=steps)
+
+
+def _diagnose(observed: Observed, selection: Selection) -> Diagnosis:
+    """Return the root cause of the selection; for a rank without a cause, the cause of its group."""
+    if observed.of_set is not None:
+        return _of_set(observed, observed.of_set)
+    view, now = observed.view, observed.now
+    if is_as_desired(view, selection, now) or facts.is_complete(view, selection, ends=observed.ends):
+        return _as_desired(observed, selection)
+    cut = replace(observed, view=narrow(view, Selection(selection.name, selection.group)))
+    if selection.rank is not None:
+        own_match = _first(replace(cut, rank=selection.rank))
+        if own_match is not None and own_match[0].verdict in NEEDS_USER:
+            return _by_cause(observed, selection, *own_match)
+    match = _first(cut) or _loading(cut)
+    if match is None and facts.verdict_of(view, selection, now) in AS_DESIRED:
+        return _as_desired(observed, selection)
+    return _by_cause(observed, selection, *match) if match else _unknown(cut, selection)
+
+
+def _of_set(observed: Observed, set_view: SetView) -> Diagnosis:
+    """Return the diagnosis of a DisaggregatedSet itself; its LeaderWorkerSets have their own diagnoses."""
+    selection = Selection(set_view.name)
+    if set_view.is_settled and not meta.is_deleting(set_view.object):
+        text = f"{', '.join(map(str, set_view.roles))} ready, all at the latest revision"
+        diagnosis = Diagnosis(
+            target=str(selection), verdict=Verdict.HEALTHY, sentence=text, namespace=set_view.namespace
+        )
+    else:
+        match = _first(observed, OF_SETS)
+        diagnosis = _by_cause(observed, selection, *match) if match else _unknown(observed, selection)
+    return replace(diagnosis, owner=set_view.name)
+
+
+def of_whole(whole: Diagnosis, parts: Sequence[Diagnosis]) -> list[Diagnosis]:
+    """Return the findings of a DisaggregatedSet: its own, unless a part explains the state better."""
+    is_ill = any(part.verdict not in AS_DESIRED for part in parts)
+    says_more = whole.verdict in NEEDS_USER or not parts
+    if says_more or (whole.verdict not in AS_DESIRED and not is_ill):
+        return [whole, *parts]
+    return list(parts)
+
+
+def worst(diagnoses: Iterable[Diagnosis]) -> Diagnosis:
+    """Return the most urgent diagnosis; the first one of several with the same verdict."""
+    return min(diagnoses, key=lambda diagnosis: URGENCY.index(diagnosis.verdict))
+
+
+def _first(observed: Observed, causes: Sequence[Cause] = CATALOGUE) -> tuple[Cause, Finding] | None:
+    for cause in causes:
+        finding = cause.find(observed)
+        if finding is not None:
+            return cause, finding
+    return None
+
+
+def _loading(observed: Observed) -> tuple[Cause, Finding] | None:
+    """Return the last resort: running ranks that were never ready may still load."""
+    finding = starts.loads(observed)
+    return (starts.is_starting, finding) if finding is not None else None
+
+
+def _by_cause(observed: Observed, selection: Selection, cause: Cause, finding: Finding) -> Diagnosis:
+    view = observed.view
+    known = facts.of_view(view, selection, ends=observed.ends, cause=finding.verdict or cause.verdict)
+    verdict = judge(known, observed.now)
+    context: tuple[str, ...] = ()
+    has_kubectl = bool(observed.commands.kubectl)
+    if view.is_updating and not cause.code.startswith("LWS-E08") and cause.verdict in NEEDS_USER:
+        context = (f"the rollout waits for it: {updated_groups(view.updated, view.desired, view.up_to_date)}",)
+    since, duration_text = _history(observed, selection, verdict)
+    return Diagnosis(
+        target=str(selection),
+        verdict=verdict,
+        duration=duration_text,
+        patience=cause.patience if verdict in CALM else None,
+        sentence=finding.sentence,
+        code=cause.code,
+        title=cause.title,
+        person=cause.person,
+        subject=finding.subject,
+        evidence=(*finding.evidence, *context),
+        steps=tuple(step for step in finding.steps if has_kubectl or KUBECTL not in step),
+        unread=_unread(observed),
+        log=finding.log,
+        recorded=finding.recorded,
+        statement=finding.statement,
+        namespace=view.namespace,
+        since=since,
+    )
+
+
+def _history(observed: Observed, selection: Selection, verdict: Verdict) -> tuple[datetime | None, str]:
+    """Return the time since when a verdict holds; for a start also its duration, and the duration of an earlier start."""
+    groups = [group for group in observed.view.groups if selection.group in (None, group.name)]
+    if verdict is Verdict.STARTING:
+        starts = [rank.startup for group in groups for rank in group.ranks if rank.startup is not None]
+        first = min(starts, key=lambda startup: startup.since, default=None)
+        if first is None or observed.now - first.since < SHORT:
+            return None if first is None else first.since, ""
+        last = f" (last time: {duration(first.last)})" if first.last is not None else ""
+        return first.since, f"for {duration(observed.now - first.since)}{last}"
+    crashes = [group.crashes for group in groups if group.crashes and not group.crashes.are_over(observed.now)]
+    return min((known.first for known in crashes), default=None), ""
+
+
+def _as_desired(observed: Observed, selection: Selection) -> Diagnosis:
+    """Return the diagnosis of a selection that is complete, or ready as the spec asks."""
+    view = observed.view
+    is_complete = facts.is_complete(view, selection, ends=observed.ends)
+    end = meta.find_condition(view.object, COMPLETE.type) or {} if view.is_complete else {}
+    since = timestamps.read(str(end.get("lastTransitionTime") or ""))
+    if selection.group is not None:
+        text = f"{selection} is {'complete' if is_complete else 'ready'}"
+    elif view.is_complete:
+        done = sum(group.end is GroupEnd.COMPLETE for group in view.groups)
+        text = f"{done} of {counted(view.desired, 'group')} complete{_took(view, since)}"
+    else:
+        text = outcome.count_of_ended(view) if is_complete else _ready_groups(view)
+    blocked = evictions.blocked(view, selection.group, observed.get(POD_DISRUPTION_BUDGETS))
+    return Diagnosis(
+        target=str(selection),
+        verdict=Verdict.COMPLETE if is_complete else Verdict.HEALTHY,
+        sentence="; ".join(filter(None, (text, blocked, contention.note(observed)))),
+        namespace=view.namespace,
+        since=since,
+    )
+
+
+def _took(view: View, end: datetime | None) -> str:
+    """Return how long a run to completion took, since the creation of its set."""
+    began = timestamps.read(view.created)
+    return f" after {duration(end - began)}" if began is not None and end is not None else ""
+
+
+def _ready_groups(view: View) -> str:
+    surplus = sum(group.index >= view.desired for group in view.groups)
+    text = f"{min(view.ready, view.desired)} of {counted(view.desired, 'group')} ready, all at the latest revision"
+    text += f"; {surplus} more {'is' if surplus == 1 else 'are'} being removed" if surplus else ""
+    partition = int(configuration(view).get("partition") or 0)
+    return text + (f" (partition {partition})" if partition else "")
+
+
+def _unknown(observed: Observed, selection: Selection) -> Diagnosis:
+    """Return a diagnosis with the observed facts only: no cause is known, or the evidence could not be read."""
+    unread = _unread(observed)
+    known = facts.of_view(observed.view, selection, ends=observed.ends)
+    verdict = judge(replace(known, is_read=not unread), observed.now)
+    cause = NOT_READ if verdict is Verdict.UNREAD else NO_CAUSE
+    text = f"the evidence could not be read: {', '.join(unread)}" if cause is NOT_READ else "no known cause explains it"
+    since, _ = _history(observed, selection, verdict)
+    return Diagnosis(
+        target=str(selection),
+        verdict=verdict,
+        sentence=text,
+        code=cause.code,
+        title=cause.title,
+        subject=own(observed),
+        evidence=ranks.states((rank for _, rank in observed.unready), 5),
+        steps=(observed.lws(f"describe {selection}"),),
+        unread=unread,
+        namespace=observed.view.namespace,
+        since=since,
+    )
+
+
+def _unread(observed: Observed) -> tuple[str, ...]:
+    return tuple(sorted(resource.group_resource for resource in observed.unread))

@@ -1,0 +1,119 @@
+"""Diagnoses as text for users and as documents for programs, for `lws explain` and other commands. Pure."""
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Final
+
+from kuberuntime.objects import timestamps
+from kuberuntime.objects.meta import JSONObject
+from lwsctl.diagnosis.diagnose import worst
+from lwsctl.diagnosis.finding import Diagnosis, Subject
+from lwsctl.views.health.verdict import AS_DESIRED, URGENCY, WORDS
+from lwsctl.views.wording import counted, listed
+
+VERSION: Final = "lws/v1"
+"""`apiVersion` of the document; it changes only when a field changes its meaning."""
+
+
+def headline(diagnosis: Diagnosis) -> str:
+    """Return a diagnosis in one line: target, verdict, code and sentence.
+
+    >>> from lwsctl.views.health.verdict import Verdict
+    >>> headline(Diagnosis(target="web", verdict=Verdict.STUCK, sentence="no node has enough cpu", code="LWS-E036"))
+    'web is stuck: LWS-E036: no node has enough cpu'
+    """
+    return f"{diagnosis.target} is {state(diagnosis)}: {f'{diagnosis.code}: ' if diagnosis.code else ''}{diagnosis.sentence}"
+
+
+def state(diagnosis: Diagnosis) -> str:
+    """Return the words of a verdict, with the duration of a start that takes long."""
+    return " ".join(filter(None, [WORDS[diagnosis.verdict], diagnosis.duration]))
+
+
+def lines(diagnosis: Diagnosis) -> list[str]:
+    """Return a diagnosis as text: the headline, the evidence, the next step, and the unreadable kinds."""
+    rows = [headline(diagnosis)]
+    rows += ["", "Evidence:", *(f"  {line}" for line in diagnosis.evidence)] if diagnosis.evidence else []
+    rows += ["", f"{diagnosis.next}:", *(f"  {step}" for step in diagnosis.steps)] if diagnosis.steps else []
+    rows += ["", f"Not read: {', '.join(diagnosis.unread)}"] if diagnosis.unread else []
+    return rows
+
+
+def document(diagnoses: Sequence[Diagnosis]) -> JSONObject:
+    """Return the document of diagnoses, whose field names are stable."""
+    return {"apiVersion": VERSION, "kind": "DiagnosisList", "items": [_item(diagnosis) for diagnosis in diagnoses]}
+
+
+def _item(diagnosis: Diagnosis) -> JSONObject:
+    return {
+        "target": diagnosis.target,
+        "namespace": diagnosis.namespace or None,
+        "disaggregatedSet": diagnosis.owner or None,
+        "verdict": str(diagnosis.verdict),
+        "since": timestamps.render(diagnosis.since) if diagnosis.since else None,
+        "code": diagnosis.code or None,
+        "title": diagnosis.title or None,
+        "subject": _subject(diagnosis.subject) if diagnosis.subject else None,
+        "sentence": diagnosis.sentence,
+        "evidence": list(diagnosis.evidence),
+        "nextSteps": list(diagnosis.steps),
+        "person": diagnosis.person,
+        "notRead": list(diagnosis.unread),
+    }
+
+
+def _subject(subject: Subject) -> JSONObject:
+    return {"kind": subject.kind, "name": subject.name, "group": subject.group, "rank": subject.rank}
+
+
+BLOCKS: Final = 10
+"""The number of diagnoses with evidence and next steps; each other one has a line."""
+
+NAMES: Final = 10
+"""The maximum number of healthy objects that are named."""
+
+
+def ordered(diagnoses: Iterable[Diagnosis]) -> list[Diagnosis]:
+    """Return diagnoses by urgency, with those of one DisaggregatedSet together."""
+    by_set = [list(group) for _, group in groupby(sorted(diagnoses, key=_set), _set)]
+    inner = [sorted(group, key=lambda diagnosis: URGENCY.index(diagnosis.verdict)) for group in by_set]
+    return [
+        diagnosis for group in sorted(inner, key=lambda group: URGENCY.index(group[0].verdict)) for diagnosis in group
+    ]
+
+
+def overview(diagnoses: Sequence[Diagnosis], *, with_namespace: bool = False) -> list[str]:
+    """Return the text of diagnoses in order: the first in full, then lines, and all healthy objects in one line."""
+    sets = [list(group) for _, group in groupby(diagnoses, _set)]
+    ill = [group for group in sets if worst(group).verdict not in AS_DESIRED]
+    fine = [group for group in sets if worst(group).verdict in AS_DESIRED]
+    paragraphs = [_block(group, with_namespace=with_namespace) for group in ill[:BLOCKS]]
+    if others := [worst(group) for group in ill[BLOCKS:]]:
+        other_lines = [f"  {_prefix(other, with_namespace=with_namespace)}{headline(other)}" for other in others]
+        paragraphs.append(["Others:", *other_lines])
+    if fine:
+        titles = listed([_title(group[0], with_namespace=with_namespace) for group in fine], NAMES)
+        paragraphs.append([f"{len(fine)} of {counted(len(sets), 'set')} healthy: {titles}"])
+    return [line for paragraph in paragraphs for line in ("", *paragraph)][1:]
+
+
+def _block(group: Sequence[Diagnosis], *, with_namespace: bool) -> list[str]:
+    diagnosis = worst(group)
+    first, *rest = lines(diagnosis)
+    parts = [f"  {headline(other)}" for other in group if other is not diagnosis]
+    below = ["", f"Other LeaderWorkerSets of {diagnosis.owner}:", *parts] if parts else []
+    return [_prefix(diagnosis, with_namespace=with_namespace) + first, *rest, *below]
+
+
+def _set(diagnosis: Diagnosis) -> tuple[str, str, str]:
+    return diagnosis.namespace, diagnosis.owner, "" if diagnosis.owner else diagnosis.target
+
+
+def _title(diagnosis: Diagnosis, *, with_namespace: bool) -> str:
+    name = diagnosis.owner or diagnosis.target
+    return f"{name} ({diagnosis.namespace})" if with_namespace else name
+
+
+def _prefix(diagnosis: Diagnosis, *, with_namespace: bool) -> str:
+    place = f"namespace {diagnosis.namespace}: " if with_namespace else ""
+    return f"{place}{diagnosis.owner}: " if diagnosis.owner and diagnosis.owner != diagnosis.target else place

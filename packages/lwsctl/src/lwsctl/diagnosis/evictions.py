@@ -1,0 +1,55 @@
+"""Reasons why evictions of a group wait: other groups are unavailable, and the limit is reached. Pure.
+
+The annotation of a LeaderWorkerSet sets the maximum number of unavailable groups. The setting of the manager is not
+known here: without the annotation, a group with a closed budget cannot be evicted now.
+"""
+
+from collections.abc import Iterable
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.groupname import GroupName, name_of
+from leaderworkerset.api.leaderworkerset import decode
+from leaderworkerset.decisions.nodemaintenance import OPEN_BUDGET, DisruptionSettings, disruption_limit
+from lwsctl.views.groups import View
+from lwsctl.views.wording import counted, listed
+
+NAMED = 5
+"""The maximum number of groups that are named."""
+
+
+def are_asked_for(view: View) -> bool:
+    """Return whether only the groups' budgets show the limit: there is no annotation, and groups are unavailable."""
+    has_own = labels.DISRUPTION_BUDGET in meta.annotations(view.object)
+    return not has_own and any(group.is_ready for group in view.groups) and bool(_away(view))
+
+
+def blocked(view: View, group: GroupName | None, budgets: Iterable[JSONObject] = ()) -> str:
+    """Return what prevents the eviction of a group (None: all ready groups), empty if nothing does."""
+    annotations, unready = meta.annotations(view.object), _away(view)
+    if labels.DISRUPTION_BUDGET not in annotations:
+        own = [budget for budget in budgets if group in (None, name_of(groupname.label(budget)))]
+        is_closed = own and all(meta.is_controlled(budget, view.object) and _is_closed(budget) for budget in own)
+        return f"its evictions wait: {_phrase(unready)}" if unready and is_closed else ""
+    try:
+        limit = disruption_limit(DisruptionSettings(), annotations, decode(view.object).spec)
+    except ValueError:
+        return ""
+    if limit == 0:
+        return f"it cannot be evicted: {labels.DISRUPTION_BUDGET} is {annotations[labels.DISRUPTION_BUDGET]}"
+    if limit is None or len(unready) < limit:
+        return ""
+    return f"its evictions wait: {_phrase(unready)}, and no more than {counted(limit, 'group')} may be"
+
+
+def _is_closed(budget: JSONObject) -> bool:
+    return meta.spec(budget).get("minAvailable") != OPEN_BUDGET
+
+
+def _away(view: View) -> list[str]:
+    return [f"{view.name}/{group.name}" for group in view.groups if not group.is_ready]
+
+
+def _phrase(names: list[str]) -> str:
+    return f"{listed(names, NAMED)} {'is' if len(names) == 1 else 'are'} away"

@@ -1,0 +1,163 @@
+"""Describes the end of a run, and gives advice about its exit code. Pure.
+
+The advice depends on the run and on the declarations in the template, not on the current pod of that name: that pod may
+be new, or not exist yet.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from kuberuntime.objects import meta, podstate
+from kuberuntime.objects.deaths import Death
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.decisions.failureevents import Obstacle
+from lwsctl.diagnosis import judging, ranks
+from lwsctl.diagnosis.observed import Observed
+from lwsctl.views.groups import Rank
+
+NO_MEMORY: Final = "OOMKilled"
+
+KILLED: Final = 137
+SIGNALS: Final[Mapping[int, str]] = {
+    129: "SIGHUP",
+    130: "SIGINT",
+    131: "SIGQUIT",
+    132: "SIGILL",
+    133: "SIGTRAP",
+    134: "SIGABRT",
+    135: "SIGBUS",
+    136: "SIGFPE",
+    KILLED: "SIGKILL",
+    139: "SIGSEGV",
+    141: "SIGPIPE",
+    143: "SIGTERM",
+}
+"""The signals that end a program, by its exit code: 128 plus the number of the signal."""
+
+BY_OTHERS: Final = frozenset({129, 130, 131, KILLED, 143})
+"""The exit codes of signals that other programs send; the other signals come from errors of the program itself."""
+
+OWN_FAULTS: Final[Mapping[int, str]] = {
+    132: "the executable uses an instruction that this CPU does not support: use a matching image",
+    134: "the program or one of its libraries aborted: check its last log lines",
+    135: "a memory access failed: often /dev/shm or a volume is full, or a mapped file was truncated",
+    136: "the program divided by zero, or an integer operation overflowed",
+    139: "the program or a native library accessed memory that it does not have; for Python, "
+    "PYTHONFAULTHANDLER=1 in the environment of the container prints where",
+}
+"""The meanings of the signals that come from a program's own errors."""
+
+NOT_EXECUTABLE: Final = 126
+NOT_FOUND: Final = 127
+LACKING: Final = frozenset({2, NOT_FOUND})
+"""Exit codes of interpreters and shells that do not find their file or program."""
+
+OF_THE_MACHINE: Final = "host://"
+"""The prefix of the imageID of a container that runs with the programs of this machine, without a mapping."""
+
+ON_PURPOSE: Final = "host"
+"""The image that explicitly means the programs of this machine."""
+
+
+def signal(end: JSONObject) -> str:
+    """Return the signal that ended a run; empty if none did, or its reason is more specific."""
+    return SIGNALS.get(end.get("exitCode") or 0, "") if end.get("reason") != NO_MEMORY else ""
+
+
+def described(end: JSONObject) -> str:
+    """Return the exit code of a run, with its reason and its signal.
+
+    >>> described({"exitCode": 139, "reason": "Error"}), described({"exitCode": 1})
+    ('exit code 139 (Error, killed by SIGSEGV)', 'exit code 1')
+    """
+    name = signal(end)
+    words = ", ".join(filter(None, (end.get("reason"), name and f"killed by {name}")))
+    return f"exit code {end.get('exitCode')}{f' ({words})' if words else ''}"
+
+
+def declared(observed: Observed, rank: Rank) -> list[JSONObject]:
+    """Return the containers of a rank, init containers first: from its pod, or without a pod from its template."""
+    spec = meta.spec(rank.object or {})
+    if not spec.get("containers"):
+        of_group = meta.spec(observed.view.object).get("leaderWorkerTemplate") or {}
+        leader = of_group.get("leaderTemplate") if rank.index == 0 else None
+        spec = meta.spec(leader or of_group.get("workerTemplate") or {})
+    return [*(spec.get("initContainers") or []), *(spec.get("containers") or [])]
+
+
+def advice(observed: Observed, rank: Rank, death: Death) -> Iterator[str]:
+    """Yield the meaning of an exit code: who sent the signal, or that a program or file is missing."""
+    code = death.end.get("exitCode") or 0
+    container: JSONObject = next(
+        (candidate for candidate in declared(observed, rank) if candidate.get("name") == death.container), {}
+    )
+    if name := signal(death.end):
+        yield _of_signal(observed, rank, container, code, name)
+    image = str(container.get("image") or "")
+    obstacle = next((candidate for candidate in Obstacle if candidate == code), None)
+    is_unmapped = _is_unmapped(observed, rank, death.container, image)
+    if code in LACKING and is_unmapped and image != ON_PURPOSE:
+        yield (
+            f"if it lacks a file or program: image {image} is not mapped, so it ran in the root file system of this machine; "
+            f"map it: --image {image}=DIR, or rehearse it: --stub={image}"
+        )
+    elif obstacle is not None and _is_rendezvous(container, death.end):
+        yield f"exit code {code} of the rendezvous means: {obstacle.words}; {obstacle.advice}"
+    elif code == NOT_FOUND and not is_unmapped:
+        yield f"exit code 127 means that an executable was not found: image {image} lacks it, or it is not on PATH there"
+    elif code == NOT_EXECUTABLE:
+        yield "exit code 126 means that a file is not executable: set its mode to 0755, and add an interpreter line"
+
+
+def log_steps(observed: Observed, rank: Rank, death: Death) -> Iterator[str]:
+    """Yield the command that shows the log of a run. If none of its lines is left, also yield what keeps those of the next run.
+
+    On a cluster of this machine, the log of a deleted pod is available from the next pod with its name. Elsewhere the
+    command follows the log of the next pod.
+    """
+    container = f" -c {death.container}" if len(declared(observed, rank)) > 1 else ""
+    keeps = not observed.commands.kubectl
+    is_earlier = death.is_over or (death.is_recorded and keeps)
+    which = " --previous" if is_earlier else " --follow" if death.is_recorded else ""
+    yield observed.lws(f"logs {observed.view.name}/{rank.place}{container}{which}")
+    if death.is_recorded and not keeps and not podstate.last_lines(death.end):
+        yield f"{judging.NO_LINES}{death.container}"
+
+
+def _of_signal(observed: Observed, rank: Rank, container: JSONObject, code: int, name: str) -> str:
+    if code in OWN_FAULTS:
+        return f"{name}: {OWN_FAULTS[code]}"
+    if code not in BY_OTHERS:
+        return f"{name} ended the program"
+    probes = [kind for kind in ("liveness", "startup") if container.get(f"{kind}Probe")]
+    events = observed.lws(f"events {observed.view.name}/{rank.place} --warnings")
+    node = f"node {rank.node}" if rank.node else "its node"
+    memory = f", or from the kernel if {node} was out of memory (dmesg there)" if code == KILLED else ""
+    probe_text = f", or from its {probes[0]} probe: {events}" if probes else "; no probe ends this container"
+    return f"{name} was sent by a user, or because the container was stopped{memory}{probe_text}"
+
+
+def _is_unmapped(observed: Observed, rank: Rank, container: str, image: str) -> bool:
+    """Return whether the container ran with the programs of this machine because its image is not mapped."""
+    if observed.commands.images is not None:
+        return not any(maps(name, image) for name in observed.commands.images)
+    status: JSONObject = next(
+        (candidate for candidate in ranks.statuses(rank) if candidate.get("name") == container), {}
+    )
+    return str(status.get("imageID")).startswith(OF_THE_MACHINE)
+
+
+def maps(name: str, image: str) -> bool:
+    """Return whether a mapping applies to an image, which may have a tag or a digest.
+
+    >>> maps("reg:5000/vllm", "reg:5000/vllm:v1"), maps("reg", "reg:5000/vllm"), maps("vllm", "vllm-openai")
+    (True, False, False)
+    """
+    rest = image.removeprefix(name)
+    return image == name or (rest != image and rest[0] in ":@" and "/" not in rest)
+
+
+def _is_rendezvous(container: JSONObject, end: JSONObject) -> bool:
+    """Return whether the rendezvous caused the exit code, according to the container's command or last message."""
+    words = [*(container.get("command") or []), *(container.get("args") or []), end.get("message")]
+    return any("rendezvous" in str(word) for word in words)

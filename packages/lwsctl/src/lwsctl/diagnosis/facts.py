@@ -1,0 +1,65 @@
+"""The facts of a view about which a verdict is made: complete, ready as the spec asks, failed recently. Pure."""
+
+from datetime import datetime
+
+from kuberuntime.objects import meta
+from leaderworkerset.api.groupname import GroupEnd
+from leaderworkerset.decisions.admissionchecks import unreadable_leaderworkerset
+from lwsctl.diagnosis import departures
+from lwsctl.diagnosis.causes import editedchildren, hangs
+from lwsctl.views import outcome
+from lwsctl.views.groups import View
+from lwsctl.views.health.verdict import AS_DESIRED, HealthFacts, Verdict, judge
+from lwsctl.views.selection import Selection
+
+
+def is_as_desired(view: View, selection: Selection, now: datetime) -> bool:
+    """Return whether there is nothing to explain: the selection is ready, has not failed recently, and stays."""
+    return verdict_of(view, selection, now) in AS_DESIRED and not departures.is_moving(view)
+
+
+def verdict_of(view: View, selection: Selection, now: datetime, *, ends: bool = False) -> Verdict:
+    """Return the verdict on a selection by its view alone, without a cause."""
+    return judge(of_view(view, selection, ends=ends), now)
+
+
+def of_view(view: View, selection: Selection, *, ends: bool = False, cause: Verdict | None = None) -> HealthFacts:
+    """Return the facts about a selection; with `ends`, ranks that exited with code 0 are complete."""
+    groups = [group for group in view.groups if selection.group in (None, group.name)]
+    return HealthFacts(
+        is_complete=is_complete(view, selection, ends=ends),
+        is_ready=_is_ready(view, selection),
+        crashes=tuple(group.crashes for group in groups if group.crashes is not None),
+        cause=cause,
+    )
+
+
+def is_complete(view: View, selection: Selection, *, ends: bool) -> bool:
+    """Return whether the selected ranks run to completion, and have completed."""
+    if meta.is_deleting(view.object) or unreadable_leaderworkerset(view.object):
+        return False
+    if selection.group is None:
+        return view.is_complete or (ends and outcome.all_done([view]))
+    groups = [group for group in view.groups if group.name == selection.group]
+    if any(group.end is GroupEnd.COMPLETE for group in groups):
+        return True
+    members = [(group, rank) for group in groups for rank in group.ranks if selection.rank in (None, rank.index)]
+    return ends and bool(members) and all(outcome.has_finished(*member) for member in members)
+
+
+def _is_ready(view: View, selection: Selection) -> bool:
+    """Return whether all selected ranks are ready, on the newest revision."""
+    if meta.is_deleting(view.object) or unreadable_leaderworkerset(view.object) or not _are_ready(view, selection):
+        return False
+    # only now: they compare every pod
+    hung = [group.name for group in hangs.hung_groups(view) if selection.group in (None, group.name)]
+    return not hung and not any(editedchildren.scaled_groups(view))
+
+
+def _are_ready(view: View, selection: Selection) -> bool:
+    """Return whether all selected ranks are ready; of a whole set also on the newest revision."""
+    if selection.group is None:
+        return view.is_ready and view.updated >= view.desired
+    groups = [group for group in view.groups if group.name == selection.group and not group.is_condemned]
+    members = [rank for group in groups for rank in group.ranks if selection.rank in (None, rank.index)]
+    return bool(members) and all(rank.is_ready for rank in members)

@@ -1,0 +1,72 @@
+"""The amounts of nodes, and the requests of their pods, in readable form. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, TypeAlias
+
+from kuberuntime.objects import meta, podstate, quantity
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.quantity import ZERO, Quantity
+from leaderworkerset.decisions.nodefit import Demand, add_demand, demand_of_pod
+from lwsctl.diagnosis.causes.scheduling import amount_text
+
+ByNode: TypeAlias = Mapping[str, Sequence[JSONObject]]
+"""The pods of each node."""
+
+FIRST: Final = ("cpu", "memory", "pods")
+SELDOM: Final = ("ephemeral-storage", "hugepages-", "attachable-volumes-")
+"""Resources that only the description of a node shows."""
+
+
+def by_node(pods: Iterable[JSONObject]) -> ByNode:
+    """Return the pods that occupy resources of each node, by the node's name."""
+    occupants: dict[str, list[JSONObject]] = {}
+    for pod in sorted(pods, key=meta.key):
+        node = meta.spec(pod).get("nodeName")
+        if node and not podstate.has_ended(pod):
+            occupants.setdefault(node, []).append(pod)
+    return occupants
+
+
+def status(node: JSONObject) -> str:
+    """Return the state of a node in kubectl's words."""
+    word = "Ready" if meta.is_condition_true(node, "Ready") else "NotReady"
+    return f"{word},SchedulingDisabled" if meta.spec(node).get("unschedulable") else word
+
+
+def names(nodes: Iterable[JSONObject]) -> list[str]:
+    """Return the names of the displayed resources: the usual ones, then accelerators and others by name."""
+    return [
+        *FIRST,
+        *sorted(
+            {
+                name
+                for node in nodes
+                for name in allocatable(node)
+                if (name not in FIRST and not name.startswith(SELDOM))
+            }
+        ),
+    ]
+
+
+def held(pods: Iterable[JSONObject]) -> Demand:
+    """Return the sum of the requests of pods."""
+    return add_demand(*map(asked, pods))
+
+
+def asked(pod: JSONObject) -> Demand:
+    """Return the requests of a pod, counted as one pod."""
+    return demand_of_pod(meta.spec(pod)) | {"pods": quantity.parse("1")}
+
+
+def allocatable(node: JSONObject) -> Mapping[str, Quantity]:
+    """Return the resources that pods may request on a node."""
+    return quantity.parse_list(meta.status(node).get("allocatable"))
+
+
+def share(name: str, has: Quantity, usage: Demand | None) -> str:
+    """Return the free and the total amount; only the total if the used amount is not known.
+
+    Pods can hold more than a node has: a device of theirs failed.
+    """
+    whole = amount_text(has, name)
+    return whole if usage is None else f"{amount_text(max(has - usage.get(name, ZERO), ZERO), name)} of {whole}"

@@ -1,0 +1,186 @@
+"""The input of a diagnosis: a view, and the related objects that the user may read. Pure."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Final
+
+from msgspec import Struct, field
+
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CORE_EVENTS, NODES, STATEFULSETS, Resource
+from kuberuntime.texts.masking import masked
+from leaderworkerset.api import runsettings
+from leaderworkerset.api.disaggregatedset import ROLE, SET_NAME
+from leaderworkerset.api.groupname import GroupName
+from lwsctl.views.disaggregation import SetView
+from lwsctl.views.events.scaleups import NODE_PATIENCE
+from lwsctl.views.events.warningevents import Warnings
+from lwsctl.views.groups import MISSING, Group, Rank, View
+from lwsctl.views.health import rankstarts
+from lwsctl.views.health.memory import Startup
+from lwsctl.views.outcome import has_finished
+
+SERVED_BY_KUEUE: Final = "kueue.x-k8s.io"
+RESOURCE_QUOTAS: Final = Resource("", "v1", "resourcequotas", "ResourceQuota")
+LIMIT_RANGES: Final = Resource("", "v1", "limitranges", "LimitRange")
+QUEUED_WORKLOADS: Final = Resource(SERVED_BY_KUEUE, "v1beta1", "workloads", "Workload")
+"""Kueue's Workloads in the version that every supported release serves."""
+
+
+REFUSED_POD: Final = re.compile(r'pods "(?P<pod>[^"]+)"')
+"""The name of the refused pod in the API server's message."""
+
+KUBECTL: Final = "kubectl"
+
+
+class Commands(Struct, frozen=True, kw_only=True):
+    """The words with which next steps call kubectl and lws, so that they address the same cluster.
+
+    On a cluster of this machine there is no kubectl, and the steps that call it are omitted. With `until_done`, the
+    command waits for the end of all ranks, so a rank that exited with code 0 is not an error. `images` are the images
+    that a cluster of this machine maps to directories; None if unknown. `node_patience` is the time for which a node
+    that an autoscaler adds counts as progress.
+    """
+
+    kubectl: str = KUBECTL
+    lws: str = "lws"
+    until_done: bool = False
+    images: tuple[str, ...] | None = None
+    node_patience: timedelta = NODE_PATIENCE
+
+
+class Observed(Struct, frozen=True, kw_only=True, dict=True):
+    """One LeaderWorkerSet at one time.
+
+    `objects` has the objects that were read, by kind. A kind that is absent was not needed, or is in `unread`: the user
+    may not read it, so nothing is known of it. A kind that the API server does not serve is present and empty.
+    `running` are the pods of all nodes, None if they are too many or unreadable.
+    """
+
+    view: View
+    now: datetime
+    rank: int | None = None
+    """The only selected rank, if there is one; the view has its whole group."""
+    objects: Mapping[Resource, Sequence[JSONObject]] = field(default_factory=dict)
+    unread: frozenset[Resource] = frozenset()
+    running: Sequence[JSONObject] | None = None
+    of_set: SetView | None = None
+    """The DisaggregatedSet, if one is selected: then the view has its name and object, and no groups."""
+    commands: Commands = field(default_factory=Commands)
+    leader_deployment: JSONObject | None = None
+    """The Deployment of leaders with random keys, if it was read."""
+    namesake: JSONObject | None = None
+    """The pod with the name of a rank that is missing without a known reason, if it was read."""
+
+    def get(self, resource: Resource) -> Sequence[JSONObject]:
+        """Return the objects of a kind that were read; empty if nothing is known of it."""
+        return self.objects.get(resource, ())
+
+    def knows(self, resource: Resource) -> bool:
+        """Return whether the kind was read: only then is an absent object missing."""
+        return resource in self.objects
+
+    def by_name(self, resource: Resource, name: str) -> JSONObject | None:
+        """Return the object of this name, None if it does not exist or is not known."""
+        return next((obj for obj in self.get(resource) if meta.name(obj) == name), None)
+
+    @cached_property
+    def ends(self) -> bool:
+        """Return whether ranks run to completion: the command waits for that, or the set specifies it."""
+        return self.commands.until_done or runsettings.read(meta.annotations(self.view.object)).completes
+
+    @cached_property
+    def unready(self) -> tuple[tuple[Group, Rank], ...]:
+        """Return every selected rank that is not ready, with its group, in order; last a refused leader.
+
+        Ranks that ran to completion are omitted.
+        """
+        groups = (*self.view.groups, *self._refused)
+        return tuple(
+            (group, rank)
+            for group in groups
+            for rank in group.ranks
+            if not rank.is_ready and self.rank in (None, rank.index) and not (self.ends and has_finished(group, rank))
+        )
+
+    @property
+    def _refused(self) -> Iterator[Group]:
+        """Yield a group without a key whose leader the API server refuses, as the leader Deployment reports."""
+        failure = meta.find_condition(self.leader_deployment or {}, "ReplicaFailure") or {}
+        if self.view.more and failure.get("status") == "True":
+            message = masked(str(failure.get("message") or ""))
+            match = REFUSED_POD.search(message)
+            pod = match["pod"] if match else self.view.name
+            yield Group(index=-1, ranks=(Rank(group="", index=0, pod=pod, state=MISSING, why=message),))
+
+    def at(self, stage: Callable[[Rank], bool]) -> Sequence[Rank]:
+        """Return the selected unready ranks at a stage; the result is cached by stage."""
+        if stage not in self._stages:
+            self._stages[stage] = tuple(rank for _, rank in self.unready if stage(rank))
+        return self._stages[stage]
+
+    @cached_property
+    def _stages(self) -> dict[Callable[[Rank], bool], Sequence[Rank]]:
+        return {}
+
+    def startup(self, rank: Rank) -> Startup | None:
+        """Return the start of a rank that was never ready; None if it is over its patience."""
+        return rankstarts.current(rank, self._longest_starts, self.now)
+
+    @cached_property
+    def _longest_starts(self) -> Mapping[bool, timedelta]:
+        return rankstarts.longest(rank for group in self.view.groups for rank in group.ranks)
+
+    @cached_property
+    def warnings(self) -> Warnings:
+        """Return the events by the object that they regard."""
+        return Warnings(self.get(CORE_EVENTS))
+
+    @cached_property
+    def nodes(self) -> Mapping[str, JSONObject]:
+        """Return the nodes by name."""
+        return {meta.name(node): node for node in self.get(NODES)}
+
+    @property
+    def leader_statefulset(self) -> JSONObject | None:
+        """Return the StatefulSet of the leaders."""
+        return self.by_name(STATEFULSETS, self.view.name)
+
+    @property
+    def template(self) -> str:
+        """Return the place of the pod template in sentences: edits of a generated LeaderWorkerSet would be lost."""
+        own = meta.labels(self.view.object)
+        if own.get(SET_NAME) and own.get(ROLE):
+            return f"the template of role {own[ROLE]} in DisaggregatedSet {own[SET_NAME]}"
+        return f"the template of {self.view.name}"
+
+    def kubectl(self, words: str) -> str:
+        """Return a call of kubectl in the namespace."""
+        return f"{self.plain_kubectl} -n {self.view.namespace} {words}"
+
+    @property
+    def plain_kubectl(self) -> str:
+        """Return the call of kubectl without a namespace."""
+        return self.commands.kubectl or KUBECTL
+
+    def lws(self, words: str) -> str:
+        """Return a call of lws in the namespace."""
+        return f"{self.commands.lws} -n {self.view.namespace} {words}"
+
+    def kept_log(self, group: GroupName) -> str:
+        """Return how to read the logs of a failed group whose pods a finalizer keeps.
+
+        A node of Kubernetes removes the log with the containers; a manager that records failures reads it before.
+        """
+        name = f"{self.view.name}/{group}"
+        if self.commands.kubectl:
+            return f"if failure recording is enabled, view the logs with: {self.lws(f'history {name}')}"
+        return self.lws(f"logs {name}")
+
+    def since(self, stamp: str | None) -> timedelta | None:
+        """Return the time since a timestamp of the API, None if there is none."""
+        moment = timestamps.read(stamp or "")
+        return None if moment is None else self.now - moment

@@ -1,0 +1,71 @@
+"""Causes that a message of the cluster proves: a stage, a pattern of the message, a sentence and steps. Pure.
+
+A message is the reason of a rank in the view (WHY), so that `lws get` and a diagnosis never differ. Sentences and steps
+can use named groups of the pattern, and `pod`, `place`, `name`, `namespace`, `node`, `others`, `kubectl` and `lws`.
+Each finding has a step without kubectl, unless the cause only occurs on Kubernetes.
+"""
+
+import re
+from itertools import islice
+from re import Match
+from typing import Final
+
+from msgspec import Struct
+
+from lwsctl.diagnosis import ranks
+from lwsctl.diagnosis.finding import Finding
+from lwsctl.diagnosis.observed import Observed
+from lwsctl.diagnosis.ranks import Stage
+from lwsctl.views.groups import Rank
+
+DISTINCT: Final = 500
+"""The maximum number of different messages to which a pattern is applied.
+
+Ranks with further messages are not counted.
+"""
+
+READ: Final = 4096
+"""The maximum characters of a message to which a pattern is applied."""
+
+
+class Told(Struct, frozen=True):
+    """Finds the first rank at a stage whose message matches."""
+
+    stage: Stage
+    pattern: str
+    sentence: str
+    steps: tuple[str, ...]
+
+    def __call__(self, observed: Observed) -> Finding | None:
+        """Search the ranks."""
+        pattern = re.compile(self.pattern)
+        members = observed.at(self.stage)
+        texts = islice(dict.fromkeys(rank.why for rank in members), DISTINCT)  # most are equal
+        matches = {why: pattern.search(why[:READ]) for why in texts}
+        hits = [(rank, match) for rank in members if (match := matches.get(rank.why))]
+        if not hits:
+            return None
+        rank, match = hits[0]
+        words = words_of(observed, rank, match) | {"others": ranks.others(len(hits))}
+        return Finding(
+            subject=ranks.subject(rank),
+            sentence=self.sentence.format(**words),
+            evidence=(f"{rank.pod}: {ranks.quote(rank.why)}",),
+            steps=tuple(step.format(**words) for step in self.steps),
+        )
+
+
+def words_of(observed: Observed, rank: Rank, match: Match[str] | None = None) -> dict[str, str]:
+    """Return the values that sentences and steps about a rank can use."""
+    captures = {name: " ".join((value or "").split()) for name, value in match.groupdict().items()} if match else {}
+    return captures | {
+        "pod": rank.pod,
+        "place": f"{observed.view.name}/{rank.place}",
+        "name": observed.view.name,
+        "template": observed.template,
+        "namespace": observed.view.namespace,
+        "node": rank.node,
+        "kubectl": observed.kubectl("").rstrip(),
+        "lws": observed.lws("").rstrip(),
+        "anywhere": observed.commands.lws,
+    }

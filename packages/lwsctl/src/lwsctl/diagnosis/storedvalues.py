@@ -1,0 +1,22 @@
+"""Stored values that admission would reject today: the cluster keeps them, and updates may do so. Pure.
+
+The scale subresource calls no webhook, and a cluster may have had none for a while (docs/adr/0029-stored-values.md).
+"""
+
+from kuberuntime.objects.field import FieldError
+from kuberuntime.objects.gotypes.mismatch import GoTypeError
+from leaderworkerset.api.leaderworkerset import DecodeError, decode
+from leaderworkerset.decisions.admissionchecks import stored_disaggregatedset_errors, stored_leaderworkerset_errors
+from lwsctl.diagnosis.observed import Observed
+
+
+def errors(observed: Observed) -> list[FieldError]:
+    """Return the errors with which the creation of the stored object would fail."""
+    try:
+        if observed.of_set is not None:
+            return stored_disaggregatedset_errors(observed.of_set.object)
+        return stored_leaderworkerset_errors(decode(observed.view.object))
+    except DecodeError as error:
+        return [error.error]
+    except GoTypeError:  # the controllers report it
+        return []

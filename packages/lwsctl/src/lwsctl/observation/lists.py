@@ -1,0 +1,104 @@
+"""Reads lists and nodes for views and diagnoses, each once; lists of whole clusters are limited."""
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from kuberuntime.client.client import PAGE, Client
+from kuberuntime.client.requests import Selection as Query
+from kuberuntime.clock import SystemClock
+from kuberuntime.errors import ForbiddenError
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CORE_EVENTS, NODES
+from leaderworkerset.api import labels
+from lwsctl.views.events.warningevents import Evidence, explained, wants_events
+from lwsctl.views.groups import View
+
+MOST: Final = 2000
+"""The maximum number of objects of a whole cluster that are read: nodes, and pods of all namespaces."""
+
+
+class TooManyError(Exception):
+    """A list is longer than the limit."""
+
+
+class Lister(Protocol):
+    """The source of lists and nodes; errors of the API server, and `TooManyError`, are raised."""
+
+    async def all(self, query: Query) -> Sequence[JSONObject]:
+        """Return all objects of a list."""
+
+    async def bounded(self, query: Query) -> Sequence[JSONObject]:
+        """Return a list of at most `MOST` objects."""
+
+    async def node(self, name: str) -> JSONObject | None:
+        """Return a node, None if it does not exist."""
+
+
+class Lists:
+    """Reads lists from the API server, each list once per instance."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._read: dict[Query, list[JSONObject]] = {}
+
+    async def all(self, query: Query) -> list[JSONObject]:
+        """Return all objects of a list."""
+        if query not in self._read:
+            listing = await self._client.list(
+                query.resource,
+                namespace=query.namespace,
+                label_selector=query.label_selector,
+                field_selector=query.field_selector,
+            )
+            self._read[query] = listing.items
+        return self._read[query]
+
+    async def bounded(self, query: Query) -> list[JSONObject]:
+        """Return a list of at most `MOST` objects."""
+        page = await self._client.list_page(query, limit=PAGE)
+        items = list(page.items)
+        while page.token:
+            if len(items) >= MOST:
+                raise TooManyError(query.resource.group_resource)
+            page = await self._client.list_page(query, limit=PAGE, token=page.token)
+            items += page.items
+        return items
+
+    async def node(self, name: str) -> JSONObject | None:
+        """Return a node, None if it does not exist."""
+        return await self._client.find(NODES, ObjectKey("", name))
+
+
+EVERY_START: Final = ("Scheduled", "Created", "Started", "SuccessfulCreate", "SuccessfulDelete")
+"""The reasons of events that every pod causes, which explain nothing and are most of all events."""
+
+TELLING: Final = ",".join(f"reason!={reason}" for reason in EVERY_START)
+
+
+def events_in(namespace: str) -> Query:
+    """Return the query for the events of a namespace (empty: of all) that may explain something."""
+    return Query(CORE_EVENTS, namespace, field_selector=TELLING)
+
+
+def records_of(namespace: str, name: str = "") -> Query:
+    """Return the query for records of recreations, of one LeaderWorkerSet or of all.
+
+    Records are revisions without the label of a revision.
+    """
+    whose = f"{labels.NAME}={name}" if name else labels.NAME
+    return Query(CONTROLLER_REVISIONS, namespace, label_selector=f"{whose},!{labels.TEMPLATE_REVISION_HASH}")
+
+
+async def with_evidence(lists: Lists, views: Sequence[View], namespace: str) -> list[View]:
+    """Return the views with the evidence; events are listed only if an object is not ready."""
+    events = await _permitted(lists, events_in(namespace)) if wants_events(views) else []
+    evidence = Evidence(events=events, records=await _permitted(lists, records_of(namespace)) if views else [])
+    return explained(views, evidence, SystemClock().now())
+
+
+async def _permitted(lists: Lists, query: Query) -> list[JSONObject]:
+    """List objects; return none if the user may not."""
+    try:
+        return await lists.all(query)
+    except ForbiddenError:
+        return []

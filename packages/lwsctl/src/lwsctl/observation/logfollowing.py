@@ -1,0 +1,278 @@
+"""Follows logs across restarts of containers and broken connections, also of pods that are created later.
+
+No line is passed on twice: lines are requested with their time, and a line that is not newer than the newest one of its
+pod is dropped. A broken stream is opened again while its container runs. A log that the node of an ended container has
+removed is reported, and not requested again.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final, Protocol, TypeAlias
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from kuberuntime import timeouts
+from kuberuntime.cache.informer import Informer
+from kuberuntime.client.client import Client
+from kuberuntime.errors import ConnectionFailedError, ForbiddenError, KubeError, NotFoundError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from lwsctl.observation.podlogs import LogError, LostLogError, PodLogOptions, Sink, read
+from lwsctl.views.podcontainers import container_status, has_log
+
+FIRST_PAUSE: Final = 0.1
+LONGEST_PAUSE: Final = 5.0
+"""The maximum seconds before a stream is opened again; the pause doubles after each attempt without a line."""
+
+
+Lost: TypeAlias = Callable[[JSONObject, LostLogError], None]
+"""Accepts a pod, and the error that its log is not available any more."""
+
+
+def refuse(_: JSONObject, error: LostLogError) -> None:
+    """Raise the error."""
+    raise error
+
+
+class Streams(Struct):
+    """The limit of concurrently followed logs (None: no limit); several followers share it.
+
+    `report_full` is called once, when a rank must wait for the end of another log, and `lost` for each log that is not
+    available any more.
+    """
+
+    most: int | None = None
+    report_full: Callable[[], None] = lambda: None
+    lost: Lost = refuse
+    _open: set[asyncio.Task[None]] = field(default_factory=set)
+    _was_full: bool = False
+
+    def has_room(self) -> bool:
+        """Return whether another stream may be opened."""
+        if self.most is None or len(self._open) < self.most:
+            return True
+        if not self._was_full:
+            self._was_full = True
+            self.report_full()
+        return False
+
+    def take(self, task: asyncio.Task[None]) -> None:
+        """Count a stream until its task is done."""
+        self._open.add(task)
+        task.add_done_callback(self._open.discard)
+
+    async def next_end(self) -> None:
+        """Wait until one of the open streams ends."""
+        await asyncio.wait(self._open, return_when=asyncio.FIRST_COMPLETED)
+
+
+class Newest(Struct):
+    """The time of the newest line of a pod, as written and in comparable form."""
+
+    stamp: bytes = b""
+    moment: bytes = b""
+
+
+class PodSource(Protocol):
+    """The source of pods: the informers of one set, or shared ones; `object` is None once the set is deleted."""
+
+    @property
+    def pods(self) -> Informer:
+        """Return the informer of the pods, which may also have other pods."""
+
+    @property
+    def object(self) -> JSONObject | None:
+        """Return the set."""
+
+
+class Changing(Protocol):
+    """A caller that repeats a check after every change, until it returns a value."""
+
+    async def until(self, check: Callable[[], bool | None]) -> bool:
+        """Return the first result of `check` that is not None."""
+
+
+def is_deleted(obj: JSONObject | None) -> bool:
+    """Return whether a set was deleted."""
+    return obj is None
+
+
+class LogFollower:
+    """Follows the logs of the selected pods of a set."""
+
+    def __init__(
+        self,
+        client: Client,
+        is_selected: Callable[[JSONObject], bool],
+        options: PodLogOptions,
+        sink: Sink,
+        streams: Streams | None = None,
+    ) -> None:
+        self._client = client
+        self._is_selected = is_selected
+        self._options = replace(options, follow=True)
+        self._later = replace(self._options, tail=None, since=None)
+        self._sink = sink
+        self._streams = streams or Streams()
+        self._first: set[str] = set()
+        self._seen: set[tuple[str, int]] = set()
+        self._newest: defaultdict[str, Newest] = defaultdict(Newest)
+        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._readers: dict[asyncio.Task[None], Callable[[], bool]] = {}
+        """The reader of a run, and whether it continues."""
+        self._changed = asyncio.Event()
+
+    async def run(
+        self, objects: Changing, informers: PodSource, is_over: Callable[[JSONObject | None], bool] = is_deleted
+    ) -> None:
+        """Follow until `is_over` returns true for the set and all logs have ended; for existing pods, from their current run on."""
+        for pod in informers.pods.store.list():
+            status = container_status(pod, self._options.container)
+            self._seen.add((meta.uid(pod), status.get("restartCount", 0) - 1))
+            self._first.add(meta.uid(pod))
+        async with asyncio.TaskGroup() as tasks:
+
+            def observe() -> bool | None:
+                self._changed.set()
+                self._changed = asyncio.Event()
+                self._begin_all(tasks, informers)
+                return True if is_over(informers.object) else None
+
+            await objects.until(observe)
+            while self._begin_all(tasks, informers) or self._readers:
+                await self._streams.next_end()
+
+    async def drained(self, timeout: float) -> None:
+        """Wait until the logs of ended runs are completely read, for at most `timeout` seconds."""
+        if ended_readers := [reader for reader, goes_on in self._readers.items() if not goes_on()]:
+            await asyncio.wait(ended_readers, timeout=timeout)
+
+    def _begin_all(self, tasks: asyncio.TaskGroup, informers: PodSource) -> bool:
+        """Open a stream for each new run; return whether a run has to wait for the end of another stream."""
+        pods = [*filter(self._is_selected, informers.pods.store.list())]
+        return not all(self._begin(tasks, informers, pod) for pod in pods)
+
+    def _begin(self, tasks: asyncio.TaskGroup, informers: PodSource, pod: JSONObject) -> bool:
+        """Open a stream if the pod has a new run; return False if there is no room for it."""
+        status = container_status(pod, self._options.container)
+        uid, number = meta.uid(pod), status.get("restartCount", 0)
+        if (uid, number) in self._seen or not has_log(status):
+            return True
+        if not self._streams.has_room():
+            return False
+        # A run that began and ended between two observed states of the pod left its log as that of the previous run.
+        was_missed = number > 0 and (uid, number - 1) not in self._seen and runs(status)
+        self._seen |= {(uid, number), (uid, number - 1)}
+
+        def current() -> JSONObject | None:
+            latest = informers.pods.store.get(meta.key(pod))
+            return latest if latest is not None and meta.uid(latest) == uid else None
+
+        task = tasks.create_task(self._copy(pod, number, current, after_previous=was_missed))
+        self._streams.take(task)
+        self._readers[task] = lambda: is_run(current(), number, self._options.container)
+        task.add_done_callback(self._readers.pop)
+        return True
+
+    async def _copy(
+        self, pod: JSONObject, number: int, current: Callable[[], JSONObject | None], *, after_previous: bool
+    ) -> None:
+        is_first = meta.uid(pod) in self._first
+        self._first.discard(meta.uid(pod))
+        async with self._turns[meta.uid(pod)]:
+            with suppress(NotFoundError):  # the pod was deleted, and its log with it
+                if after_previous:
+                    await self._copy_previous(pod)
+                failure = await self._copy_run(pod, self._options if is_first else self._later)
+                await self._copy_rest(pod, number, current, failure)
+
+    async def _copy_rest(
+        self, pod: JSONObject, number: int, current: Callable[[], JSONObject | None], failure: KubeError | None
+    ) -> None:
+        """Open the log again while its run continues, or if the stream broke before the end (`failure`)."""
+        pause = FIRST_PAUSE
+        while True:
+            before = self._newest[meta.uid(pod)].moment
+            if failure is None:
+                await self._run_ended(current, number, pause)
+            else:
+                await asyncio.sleep(pause)
+            now = current()
+            is_last = failure is None or isinstance(failure, LostLogError)
+            if now is None or (is_last and not is_run(now, number, self._options.container)):
+                self._report(pod, failure)
+                return
+            if container_status(now, self._options.container).get("restartCount", 0) > number:
+                await self._copy_previous(pod)  # the broken-off run has ended; the next run has a reader of its own
+                return
+            again = await self._copy_run(pod, self._later)
+            # A stream that reached its end was whole: the node may remove the log before the status shows the end.
+            failure = None if failure is None and isinstance(again, LostLogError) else again
+            is_progress = self._newest[meta.uid(pod)].moment > before
+            pause = FIRST_PAUSE if is_progress else min(pause * 2, LONGEST_PAUSE)
+
+    async def _run_ended(self, current: Callable[[], JSONObject | None], number: int, seconds: float) -> None:
+        """Wait until the pod reports the end of its run, which is shortly after the end of its log.
+
+        At most `seconds`.
+        """
+        with suppress(TimeoutError):
+            async with timeouts.within(seconds):
+                while is_run(current(), number, self._options.container):
+                    await self._changed.wait()
+
+    async def _copy_previous(self, pod: JSONObject) -> None:
+        self._report(pod, await self._copy_run(pod, replace(self._later, follow=False, previous=True)))
+
+    def _report(self, pod: JSONObject, failure: KubeError | None) -> None:
+        if isinstance(failure, LostLogError):
+            self._streams.lost(pod, failure)
+
+    async def _copy_run(self, pod: JSONObject, options: PodLogOptions) -> KubeError | None:
+        """Pass on the lines of a run that are newer than those before; return why its end was not reached.
+
+        The run may change during this. A log that is temporarily unreadable, because its pod is being deleted or
+        restarted, may be readable at the next attempt; a log that the user may not read is an error.
+        """
+        newest = self._newest[meta.uid(pod)]
+        bound = newest.moment
+        run_options = replace(options, timestamps=True, since_time=newest.stamp.decode("ascii", errors="replace"))
+        try:
+            async for line in read(self._client, pod, run_options):
+                stamp, _, text = line.partition(b" ")
+                moment = comparable(stamp)
+                if moment > bound:
+                    if moment > newest.moment:
+                        newest.stamp, newest.moment = stamp, moment
+                    self._sink(pod, line if options.timestamps else text)
+        except (ConnectionFailedError, LogError) as error:
+            if isinstance(error.__cause__, ForbiddenError):
+                raise
+            return error
+        return None
+
+
+def is_run(pod: JSONObject | None, number: int, container: str | None) -> bool:
+    """Return whether the container is still in this run."""
+    if pod is None:
+        return False
+    status = container_status(pod, container)
+    return status.get("restartCount", 0) == number and runs(status)
+
+
+def comparable(stamp: bytes) -> bytes:
+    """Return a time stamp with all nine digits of the fraction, so that its bytes compare like times.
+
+    >>> comparable(b"2026-01-01T00:00:00.5Z") < comparable(b"2026-01-01T00:00:00.51Z")
+    True
+    """
+    whole, _, fraction = stamp.rstrip(b"Z").partition(b".")
+    return whole + b"." + fraction.ljust(9, b"0")
+
+
+def runs(status: JSONObject) -> bool:
+    """Return whether the container runs."""
+    return "running" in (status.get("state") or {})

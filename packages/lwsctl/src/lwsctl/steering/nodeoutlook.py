@@ -1,0 +1,94 @@
+"""The effects of closing nodes: the moving groups, their order, number at once and duration, and the staying groups.
+
+Pure.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import timedelta
+from math import ceil
+from statistics import median_low
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import groupname, leaderworkerset
+from leaderworkerset.api.groupname import GroupName
+from leaderworkerset.decisions.nodemaintenance import choose_moves
+from leaderworkerset.decisions.rolloutsteps import read_rollout_budget
+from lwsctl.steering.foresight import startups
+from lwsctl.views.groups import Group, View
+from lwsctl.views.wording import counted, duration
+
+MIRROR: Final = "kubernetes.io/config.mirror"
+"""The annotation of pods that a kubelet runs from files; nothing else ends them."""
+
+
+class Leaving(Struct, frozen=True, kw_only=True):
+    """The groups of one LeaderWorkerSet (`NAMESPACE/NAME`) that leave nodes, in the order in which they move.
+
+    At most `at_once` move at a time; `extra` of them are replaced before they are deleted. `takes` is the duration for
+    all at the pace of earlier starts, None if that is not known. If `why_not` is not empty, none of them moves.
+    """
+
+    place: str
+    groups: tuple[GroupName, ...]
+    at_once: int
+    extra: int
+    takes: timedelta | None
+    why_not: str = ""
+
+
+def leaving(view: View, groups: Sequence[Group], why_not: str = "") -> Leaving:
+    """Return how these groups of a LeaderWorkerSet leave; raise ValueError for an unreadable rollout strategy."""
+    limits = read_rollout_budget(leaderworkerset.decode(view.object).spec)
+    extra = 0 if groupname.is_hash_set(view.object) else limits.surge
+    at_once = max(limits.unavailable + extra, 1)
+    available = {group.name for group in view.groups if group.is_ready}
+    ordered = [group.name for group in sorted(groups, key=_turn)]
+    starts = startups(view)
+    return Leaving(
+        place=f"{view.namespace}/{view.name}",
+        groups=tuple(choose_moves(ordered, available, least=0)),
+        at_once=at_once,
+        extra=extra,
+        takes=median_low(starts) * ceil(len(groups) / at_once) if starts else None,
+        why_not=why_not,
+    )
+
+
+def _turn(group: Group) -> tuple[int, str]:
+    """Return the sort key of a group's turn: the highest index first; with random keys the leader's name."""
+    return (0, group.ranks[0].pod) if group.key else (-group.index, "")
+
+
+def lines(sets: Iterable[Leaving]) -> Iterator[str]:
+    """Yield a line for each LeaderWorkerSet: the groups that would move, or why they would not."""
+    for leaving in sets:
+        many = f"{'group' if len(leaving.groups) == 1 else 'groups'} {', '.join(map(str, leaving.groups))}"
+        if leaving.why_not:
+            yield f"  {leaving.place}: {many} would stay: {leaving.why_not}"
+            continue
+        extra = f", {counted(leaving.extra, 'extra group')} first" if leaving.extra else ""
+        takes = f", about {duration(leaving.takes)}" if leaving.takes is not None else ""
+        yield f"  {leaving.place}: {many} would move, at most {leaving.at_once} at a time{extra}{takes}"
+
+
+def staying(pods: Iterable[JSONObject]) -> str:
+    """Return the pods that are not of groups, counted by what ends them; empty if there are none."""
+    kinds = [_kind(pod) for pod in pods]
+    others = kinds.count("")
+    words = [counted(others, "pod") + " of no group that moves (`kubectl drain` ends them)"] if others else []
+    words += [f"{counted(count, 'pod')} of {kind}" for kind in (DAEMONS, NODE) if (count := kinds.count(kind))]
+    return ", ".join(words)
+
+
+DAEMONS: Final = "DaemonSets"
+NODE: Final = "the node itself"
+
+
+def _kind(pod: JSONObject) -> str:
+    if MIRROR in meta.annotations(pod):
+        return NODE
+    return DAEMONS if (meta.controller_of(pod) or {}).get("kind") == "DaemonSet" else ""

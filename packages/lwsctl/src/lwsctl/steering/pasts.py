@@ -1,0 +1,34 @@
+"""The revisions of a LeaderWorkerSet with the groups of each, and their document for programs. Pure."""
+
+from collections.abc import Iterable, Sequence
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.decisions.revisioncontent import Entry, revision_content, revision_entries
+from lwsctl.views.document import VERSION
+from lwsctl.views.groups import View
+
+
+def entries(view: View, objects: Iterable[JSONObject]) -> list[Entry]:
+    """Return the revisions of a LeaderWorkerSet, the oldest first; the newest of several with one key."""
+    return revision_entries(view.object, objects, ((group.revision, group.name) for group in view.groups))
+
+
+def document(name: str, history: Sequence[Entry]) -> JSONObject:
+    """Return the document of the entries with stable field names, as `-o json` prints it."""
+    return {
+        "apiVersion": VERSION,
+        "kind": "RevisionList",
+        "leaderWorkerSet": name,
+        "items": [
+            {
+                "revision": entry.number,
+                "key": entry.key,
+                "created": entry.created,
+                "changeCause": entry.cause,
+                "groups": list(entry.groups),
+                "current": entry.is_current,
+                "spec": revision_content(entry),
+            }
+            for entry in history
+        ],
+    }

@@ -1,0 +1,102 @@
+"""The patches of `lws rollout`: to undo, pause, resume and restart the rollout of a LeaderWorkerSet.
+
+In: the LeaderWorkerSet, and further inputs of the verb. Out: a JSON patch or a merge patch, None for no change. Each
+contains the resource version that was read, so that it fails if the object has changed since then.
+"""
+
+from datetime import datetime
+from typing import Final
+
+from kuberuntime.objects import decimals, meta, timestamps
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.decisions.revisioncontent import COVERED_BY_REVISIONS, Entry, revision_content
+from leaderworkerset.decisions.rolloutsteps import rollout_position
+from lwsctl.views.groups import View
+
+RESTARTED_AT: Final = "kubectl.kubernetes.io/restartedAt"
+"""The annotation of pod templates by which `kubectl rollout restart` creates a new revision of the same program."""
+
+
+class PausedError(ValueError):
+    """The rollout is paused, so a change of the template would roll no group."""
+
+
+def is_paused(lws: JSONObject) -> bool:
+    """Return whether the rollout is paused."""
+    return labels.PAUSED_PARTITION in meta.annotations(lws)
+
+
+def restoring(lws: JSONObject, entry: Entry) -> list[JSONObject]:
+    """Return the JSON patch that restores the content of a revision, and the change cause recorded with it."""
+    saved = revision_content(entry)
+    fields = [
+        {"op": "add", "path": f"/spec/{name}", "value": saved[name]} for name in COVERED_BY_REVISIONS if name in saved
+    ]
+    annotations = {name: value for name, value in meta.annotations(lws).items() if name != labels.CHANGE_CAUSE}
+    annotations |= {labels.CHANGE_CAUSE: entry.cause} if entry.cause else {}
+    return [_unchanged(lws), *fields, {"op": "add", "path": "/metadata/annotations", "value": annotations}]
+
+
+def pausing(view: View, statefulset: JSONObject | None) -> JSONObject | None:
+    """Return the merge patch that holds back all groups without the current revision, and all later changes.
+
+    The partition is raised to the progress of the rollout: groups above it stay unchanged, those below keep the old
+    revision. The previous partition is recorded. Without a rollout all groups are held back.
+    """
+    lws = view.object
+    if is_paused(lws):
+        return None
+    before = partition(lws)
+    annotations = {labels.PAUSED_PARTITION: str(before)}
+    return _with_partition(lws, max(_lowest_partition(view, statefulset), before), annotations)
+
+
+def resuming(lws: JSONObject) -> JSONObject | None:
+    """Return the merge patch that restores the previous partition; 0 if the recorded one is not a number."""
+    if not is_paused(lws):
+        return None
+    remembered = decimals.natural(meta.annotations(lws)[labels.PAUSED_PARTITION])
+    return _with_partition(lws, remembered or 0, {labels.PAUSED_PARTITION: None})
+
+
+def restarting(lws: JSONObject, now: datetime) -> JSONObject:
+    """Return the merge patch that creates a new revision of the same program; raise `PausedError` while paused."""
+    if is_paused(lws):
+        raise PausedError(f"the rollout of {meta.name(lws)} is paused")
+    template = meta.spec(lws).get("leaderWorkerTemplate") or {}
+    stamp = {"metadata": {"annotations": {RESTARTED_AT: timestamps.render(now)}}}
+    names = ("leaderTemplate", "workerTemplate") if template.get("leaderTemplate") else ("workerTemplate",)
+    return _versioned(lws, {"spec": {"leaderWorkerTemplate": dict.fromkeys(names, stamp)}})
+
+
+def partition(lws: JSONObject) -> int:
+    """Return the partition of the rollout strategy."""
+    strategy = meta.spec(lws).get("rolloutStrategy") or {}
+    return int((strategy.get("rollingUpdateConfiguration") or {}).get("partition") or 0)
+
+
+def _lowest_partition(view: View, statefulset: JSONObject | None) -> int:
+    """Return the lowest partition that releases no further group."""
+    if statefulset is None or not view.is_updating:
+        return view.desired
+    key = groupname.revision(statefulset)
+    current = {group.index for group in view.groups if group.revision == key}
+    updated = view.desired
+    while updated - 1 in current:
+        updated -= 1
+    return max(updated, rollout_position(statefulset).partition) or view.desired
+
+
+def _with_partition(lws: JSONObject, value: int, annotations: JSONObject) -> JSONObject:
+    strategy = {"rollingUpdateConfiguration": {"partition": value}}
+    return _versioned(lws, {"metadata": {"annotations": annotations}, "spec": {"rolloutStrategy": strategy}})
+
+
+def _versioned(lws: JSONObject, change: JSONObject) -> JSONObject:
+    return change | {"metadata": {"resourceVersion": meta.resource_version(lws)} | meta.metadata(change)}
+
+
+def _unchanged(lws: JSONObject) -> JSONObject:
+    """Return the operation that makes the API server refuse the patch if the object has changed."""
+    return {"op": "replace", "path": "/metadata/resourceVersion", "value": meta.resource_version(lws)}

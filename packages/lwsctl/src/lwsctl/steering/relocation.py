@@ -1,0 +1,196 @@
+"""The nodes on which a group would fit if it left others, or the reason why it fits nowhere. Pure.
+
+The estimate is the optimistic one of the built-in gang gate (`core/gang/fit.py`), with exclusive topology, bound
+volumes and preemption. So "nowhere" is certain as long as no node is added, and the scheduler may choose other nodes.
+"""
+
+import itertools
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kuberuntime.objects import meta, placement, podclaims, podstate
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.placement import NodeTerm
+from kuberuntime.objects.selectors import Operator, Requirement
+from leaderworkerset.api import labels
+from leaderworkerset.decisions.nodefit import Amounts, Need, fit_obstacle, free_space, read_need, read_requests
+from lwsctl.views.groups import Group, View
+from lwsctl.views.wording import counted, listed
+
+NAMED_NODES: Final = 3
+"""The maximum number of nodes that are named for each reason, and as destinations."""
+
+TOO_FEW: Final = "the nodes with space are too few, or in taken domains"
+
+
+class ClusterFacts(Struct, frozen=True, kw_only=True):
+    """The nodes, the pods of all namespaces, and the volumes of bound claims."""
+
+    nodes: Sequence[JSONObject]
+    pods: Sequence[JSONObject]
+    volumes: Mapping[ObjectKey, JSONObject] = {}
+    """The PersistentVolumes by their claims."""
+
+
+class Relocation(Struct, frozen=True):
+    """The number of pods that fit on each node; if the group fits nowhere, the reason."""
+
+    pods: Mapping[str, int]
+    why_nowhere: str = ""
+    is_preempting: bool = False
+    """Whether it only fits in place of pods with a lower priority."""
+
+    def __str__(self) -> str:
+        """Return the destinations, or the reason.
+
+        >>> str(Relocation({"b": 1, "a": 2})), str(Relocation({}, "no other node exists"))
+        ('it fits on a (2 pods), b (1 pod)', 'it fits nowhere else (no other node exists)')
+        """
+        if self.why_nowhere:
+            return f"it fits nowhere else ({self.why_nowhere})"
+        nodes = [f"{name} ({counted(count, 'pod')})" for name, count in sorted(self.pods.items())]
+        preempting = " in place of pods with a lower priority" if self.is_preempting else ""
+        return f"it fits on {listed(nodes, NAMED_NODES)}{preempting}"
+
+
+def relocate(lws: JSONObject, group: Group, closed: Collection[str], cluster: ClusterFacts) -> Relocation:
+    """Return where a group fits without the closed nodes; its own pods are gone by then."""
+    nodes = [node for node in cluster.nodes if meta.name(node) not in closed]
+    own = {rank.uid for rank in group.ranks}
+    others = [pod for pod in cluster.pods if meta.uid(pod) not in own and _stays(pod)]
+    needs = Counter(_needs(lws, group, cluster))
+    key = meta.annotations(lws).get(labels.EXCLUSIVE_TOPOLOGY, "")
+    domains = untaken(key, nodes, _nodes_of_groups(others, meta.namespace(lws))) if key else [nodes]
+    least = _preempting(group)
+    used, used_by_rivals = usage(others), usage(pod for pod in others if _priority(pod) >= least)
+    for amounts, domain in itertools.product((used, used_by_rivals), domains):
+        if (pods := free_space(domain, amounts).distribute(needs)) is not None:
+            return Relocation(pods, is_preempting=amounts is not used)
+    if not nodes:
+        return Relocation({}, "no other node exists")
+    if not domains:
+        return Relocation({}, f"every other {key} domain already has a group")
+    return Relocation({}, blocking([node for domain in domains for node in domain], used_by_rivals, needs))
+
+
+def stranded(view: View, groups: Iterable[Group], closed: Collection[str], cluster: ClusterFacts) -> Iterator[str]:
+    """Yield a line for each group that fits on no open node, even if no other group moved."""
+    for group in groups:
+        if (outlook := relocate(view.object, group, closed, cluster)).why_nowhere:
+            yield f"  {view.namespace}/{view.name}: group {group.name} would wait, {outlook}"
+
+
+def untaken(key: str, nodes: Iterable[JSONObject], nodes_of_groups: AbstractSet[str]) -> list[Sequence[JSONObject]]:
+    """Return the nodes of each topology domain without a group."""
+    domains: dict[str, list[JSONObject]] = {}
+    for node in nodes:
+        if name := meta.labels(node).get(key, ""):
+            domains.setdefault(name, []).append(node)
+    return [part for part in domains.values() if not any(meta.name(node) in nodes_of_groups for node in part)]
+
+
+def blocking(nodes: Sequence[JSONObject], used: Mapping[str, Amounts], needs: Iterable[Need]) -> str:
+    """Return why pods fit on no node, by what the nodes lack for the first of them that fits on none.
+
+    If each fits somewhere, return the nodes that have no space for any, or that the others are too few.
+    """
+    reasons = {
+        need: {meta.name(node): fit_obstacle(node, used.get(meta.name(node), {}), need) for node in nodes}
+        for need in needs
+    }
+    hopeless = next((need for need, of_node in reasons.items() if all(of_node.values())), None)
+    regarded = [reasons[hopeless]] if hopeless is not None else list(reasons.values())
+    lacking: dict[str, list[str]] = {}
+    for name in regarded[0]:
+        if all(of_node[name] for of_node in regarded):
+            lacking.setdefault(regarded[0][name], []).append(name)
+    texts = (f"{reason}: {listed(names, NAMED_NODES)}" for reason, names in sorted(lacking.items()))
+    return "; ".join(texts) or TOO_FEW
+
+
+def usage(pods: Iterable[JSONObject]) -> dict[str, Amounts]:
+    """Return the sum of the requests on each node."""
+    sums: dict[str, Counter[str]] = {}
+    for pod in pods:
+        sums.setdefault(meta.spec(pod).get("nodeName") or "", Counter()).update(read_requests(pod))
+    return dict(sums)
+
+
+def _stays(pod: JSONObject) -> bool:
+    return bool(meta.spec(pod).get("nodeName")) and not podstate.has_ended(pod) and not meta.is_deleting(pod)
+
+
+def _nodes_of_groups(pods: Iterable[JSONObject], namespace: str) -> frozenset[str]:
+    """Return the nodes that groups of a namespace are on: their domains are taken."""
+    return frozenset(
+        str(meta.spec(pod).get("nodeName"))
+        for pod in pods
+        if meta.namespace(pod) == namespace and labels.GROUP_KEY in meta.labels(pod)
+    )
+
+
+def _priority(pod: JSONObject) -> int:
+    return int(meta.spec(pod).get("priority") or 0)
+
+
+def _preempting(group: Group) -> int:
+    """Return the priority below which pods are preempted by the group."""
+    pods = [rank.object for rank in group.ranks if rank.object is not None]
+    if any(meta.spec(pod).get("preemptionPolicy") == "Never" for pod in pods):
+        return -(2**31)
+    return min(map(_priority, pods))
+
+
+def _needs(lws: JSONObject, group: Group, cluster: ClusterFacts) -> Iterator[Need]:
+    """Yield the needs of each rank; a rank without a pod has the needs of the previous rank."""
+    need: Need | None = None
+    for rank in group.ranks:
+        if rank.object is not None:
+            need = _need(lws, rank.object, cluster, is_leader=rank.index == 0)
+        if need is not None:
+            yield need
+
+
+def _need(lws: JSONObject, pod: JSONObject, cluster: ClusterFacts, *, is_leader: bool) -> Need:
+    need = read_need(pod)
+    if not is_leader:
+        # Its nodeSelector has the domain of the leader, and a new leader has another one.
+        key = meta.annotations(lws).get(labels.EXCLUSIVE_TOPOLOGY, "")
+        need = replace(need, selector=tuple(label for label in need.selector if label.key != key))
+    for terms in _volume_terms(lws, pod, cluster.volumes, is_leader=is_leader):
+        nodes = (
+            node for node in cluster.nodes if any(term.matches(meta.name(node), meta.labels(node)) for term in terms)
+        )
+        near = Requirement("metadata.name", Operator.IN, tuple(map(meta.name, nodes)))
+        both = (replace(term, fields=(*term.fields, near)) for term in need.terms or (NodeTerm((), ()),))
+        need = replace(need, terms=tuple(both))
+    return need
+
+
+def _volume_terms(
+    lws: JSONObject, pod: JSONObject, volumes: Mapping[ObjectKey, JSONObject], *, is_leader: bool
+) -> Iterator[tuple[NodeTerm, ...]]:
+    """Yield the node terms of the volumes that a recreated pod gets again."""
+    template = meta.spec(lws).get("leaderWorkerTemplate") or {}
+    retention = template.get("persistentVolumeClaimRetentionPolicy") or {}
+    if not is_leader and retention.get("whenDeleted") == "Delete":
+        return
+    passing = podclaims.ephemeral(pod)
+    for volume, claim in podclaims.by_volume(pod).items():
+        bound = volumes.get(ObjectKey(meta.namespace(pod), claim))
+        required = (meta.spec(bound or {}).get("nodeAffinity") or {}).get("required")
+        if required and volume not in passing:
+            yield tuple(map(placement.read_node_term, required.get("nodeSelectorTerms") or []))
+
+
+def claims_of(group: Group) -> frozenset[ObjectKey]:
+    """Return the claims of a group's pods."""
+    pods = [rank.object for rank in group.ranks if rank.object is not None]
+    return frozenset(
+        ObjectKey(meta.namespace(pod), claim) for pod in pods for claim in podclaims.by_volume(pod).values()
+    )

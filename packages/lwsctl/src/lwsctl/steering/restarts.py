@@ -1,0 +1,75 @@
+"""The groups to restart now, so that no more groups than the budget are unavailable at once. Pure.
+
+In: the current groups, the UIDs of the pods to delete, the budget. Out: the groups to restart next. A restart is
+complete when another pod has the same name and every rank is ready.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from kuberuntime.objects import meta
+from leaderworkerset.api.groupname import GroupName
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.decisions.failureevents import is_failure_active, waits_for_start
+from lwsctl.views.groups import Group, Rank, View
+
+
+class Turn(Struct, frozen=True):
+    """The ranks to delete now, and the names of the groups that are not yet ready again."""
+
+    now: tuple[Rank, ...]
+    left: tuple[GroupName, ...]
+
+
+def pods_to_delete(view: View, names: Sequence[GroupName], rank: int | None = None) -> dict[GroupName, str]:
+    """Return, by group, the UID of the pod to delete: the leader's, or the named rank's.
+
+    Groups without that pod are omitted: it is being created.
+    """
+    uids: dict[GroupName, str] = {}
+    for group in view.groups:
+        member = _member(group, rank or 0)
+        if group.name in names and member is not None and member.object is not None:
+            uids[group.name] = member.uid
+    return uids
+
+
+def takes_group(lws: LeaderWorkerSet, group: Group) -> bool:
+    """Return whether the controller recreates the whole group if the pod of one rank is deleted (R-POD-3, R-POD-5)."""
+    if not is_failure_active(lws):
+        return False
+    pods = [rank.object for rank in group.ranks if rank.object is not None]
+    has_started = len(pods) == lws.size and all(meta.status(pod).get("phase") != "Pending" for pod in pods)
+    return has_started or not waits_for_start(lws)
+
+
+def turn(view: View, old: Mapping[GroupName, str], budget: int, *, rank: int | None = None) -> Turn:
+    """Return the next turn: all unready groups at once, ready ones within the budget.
+
+    Groups that have ended for good do not count against the budget: they do not restart by themselves.
+    """
+    groups = [group for group in view.groups if group.index < view.desired and not group.is_over]
+    unavailable = view.more + sum(not group.is_ready for group in groups)
+    ranks: list[Rank] = []
+    left: list[GroupName] = []
+    for group in sorted(view.groups, key=lambda group: group.index, reverse=True):
+        if group.name not in old:
+            if group.key and group.index < view.desired and not group.is_ready:
+                left.append(group.name)  # it may replace one that was restarted
+            continue
+        member = _member(group, rank or 0)
+        is_old = member is not None and member.uid == old[group.name]
+        if is_old or not group.is_ready:
+            left.append(group.name)
+        if member is None or not is_old or (member.object is not None and meta.is_deleting(member.object)):
+            continue
+        if group.is_ready and unavailable >= budget:
+            continue
+        unavailable += group.is_ready
+        ranks.append(member)
+    return Turn(tuple(ranks), tuple(sorted(left, key=str)))
+
+
+def _member(group: Group, rank: int) -> Rank | None:
+    return next((member for member in group.ranks if member.index == rank), None)

@@ -1,0 +1,83 @@
+"""Which groups are removed when a LeaderWorkerSet is scaled down, and which unready groups remain. Pure.
+
+A StatefulSet keeps the lowest indexes, so with indexes the highest groups are removed, whatever their state. With
+random keys, the ReplicaSet deletes unready leaders first, and a leader is ready when its workers are (N-HASH-6,
+N-HASH-25).
+"""
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from kuberuntime.objects import meta
+from leaderworkerset.api import groupname
+from leaderworkerset.api.groupname import GroupName
+from lwsctl.views.groups import Group, View
+from lwsctl.views.wording import counted, groups_named
+
+
+class ScaleDown(Struct, frozen=True, kw_only=True):
+    """The groups that are certainly removed, the unready ones among them, and the remaining unready groups.
+
+    `others` is the number of further ready groups that are removed. If it is negative, that many of `going` remain.
+    Kubernetes chooses which.
+    """
+
+    going: tuple[GroupName, ...]
+    broken: tuple[GroupName, ...]
+    staying: tuple[GroupName, ...] = ()
+    over: tuple[GroupName, ...] = ()
+    others: int = 0
+
+
+def foresee(view: View, replicas: int) -> ScaleDown:
+    """Return the removed groups if the set is scaled down to this number."""
+    live = [group for group in view.groups if not _is_ending(group)]
+    if groupname.is_hash_set(view.object):
+        broken = _names(group for group in live if not group.is_ready)
+        return ScaleDown(going=broken, broken=broken, others=max(len(live) - replicas, 0) - len(broken))
+    going = [group for group in live if group.index >= replicas]
+    staying = [group for group in live if group.index < replicas and not group.is_ready]
+    return ScaleDown(
+        going=_names(going),
+        broken=_names(group for group in going if not group.is_ready),
+        staying=_names(group for group in staying if not group.is_over),
+        over=_names(group for group in staying if group.is_over),
+    )
+
+
+def lines(name: str, scale_down: ScaleDown) -> Iterator[str]:
+    """Yield the removed and the remaining groups, as sentences."""
+    if scale_down.others < 0:
+        count = len(scale_down.going) + scale_down.others
+        yield f"{name}: {count} of {groups_named(scale_down.going)} {_go(count)}: not ready, and Kubernetes deletes such first"
+        return
+    ready = [group for group in scale_down.going if group not in scale_down.broken]
+    if scale_down.broken:
+        yield f"{name}: {groups_named(scale_down.broken)} {_go(len(scale_down.broken))}: not ready"
+    if ready:
+        yield f"{name}: {groups_named(ready)} {_go(len(ready))}, ready: groups with an index go from the highest"
+    if scale_down.others > 0:
+        yield f"{name}: {counted(scale_down.others, 'group')} that {_is(scale_down.others)} ready {_go(scale_down.others)}"
+    for stays, what in ((scale_down.staying, ""), (scale_down.over, ", and not recreated")):
+        if stays:
+            verb = "stay" if len(stays) > 1 else "stays"
+            yield f"{name}: {groups_named(stays)} {verb}, not ready{what}"
+
+
+def _is_ending(group: Group) -> bool:
+    """Return whether the group is already ending, or has no leader yet."""
+    leader = group.leader.object if group.leader else None
+    return leader is None or (meta.is_deleting(leader) and not group.is_over)
+
+
+def _names(groups: Sequence[Group] | Iterator[Group]) -> tuple[GroupName, ...]:
+    return tuple(group.name for group in groups)
+
+
+def _go(count: int) -> str:
+    return "goes" if count == 1 else "go"
+
+
+def _is(count: int) -> str:
+    return "is" if count == 1 else "are"

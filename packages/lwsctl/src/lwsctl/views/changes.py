@@ -1,0 +1,113 @@
+"""The changes between two views of LeaderWorkerSets: the output of `lws get --watch` without a terminal. Pure.
+
+Each subject has its own line: a LeaderWorkerSet, or a group. If one rank of a group changed, the line describes that
+rank; if several changed, the group. In a LeaderWorkerSet with many groups, groups with the same change share a line.
+"""
+
+from collections import defaultdict
+from collections.abc import Container, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+from msgspec import Struct
+
+from lwsctl.views import wording
+from lwsctl.views.folding import FEW_GROUPS, Fold, folds
+from lwsctl.views.groups import Group, Rank, View
+from lwsctl.views.reasons import summary
+
+GONE: Final = ": gone"
+
+
+class ViewSubject(Struct, frozen=True):
+    """The facts of a LeaderWorkerSet or a group, each by the name that it describes, and all of them in one line.
+
+    `group` is set if there are several groups.
+    """
+
+    name: str
+    owner: str
+    facts: Mapping[str, str]
+    whole: str
+    group: Group | None = None
+
+    @property
+    def pace(self) -> str:
+        """Return the name that is common to the subjects whose lines are paced together."""
+        return self.name if self.group is None else f"{self.owner} groups"
+
+
+def subjects(views: Sequence[View], now: datetime, *, with_namespace: bool = False) -> dict[str, ViewSubject]:
+    """Describe each LeaderWorkerSet and each of its groups, by name."""
+    view_subjects = (
+        subject for view in views for subject in _subjects(view, now, f"{view.namespace}/" if with_namespace else "")
+    )
+    return {subject.name: subject for subject in view_subjects}
+
+
+def lines(
+    previous: Mapping[str, ViewSubject], now: Mapping[str, ViewSubject], paused: Container[str] = ()
+) -> dict[str, str]:
+    """Return a line for every subject that changed since it was last shown, by name, except for paused paces."""
+    changed = {name: _line(previous.get(name), subject) for name, subject in now.items() if subject.pace not in paused}
+    gone = {name: f"{name}{GONE}" for name, before in previous.items() if name not in now and _is_missed(before, now)}
+    return {name: text for name, text in changed.items() if text} | {
+        name: text for name, text in gone.items() if previous[name].pace not in paused
+    }
+
+
+def shared(texts: Mapping[str, str], known_subjects: Mapping[str, ViewSubject], now: datetime) -> list[str]:
+    """Return the lines of subjects, in order; groups of a large LeaderWorkerSet with the same change share a line."""
+    shared_lines, by_owner = [], defaultdict[tuple[str, bool], list[Group]](list)
+    for name, text in texts.items():
+        if (group := known_subjects[name].group) is None:
+            shared_lines.append(text)
+        else:
+            by_owner[known_subjects[name].owner, text.endswith(GONE)].append(group)
+    for (owner, is_gone), groups in by_owner.items():
+        if is_gone:
+            names = Fold(tuple(sorted(groups, key=lambda group: group.index)), "", "").places
+            shared_lines.append(f"{owner} groups {names}{GONE}")
+        else:
+            shared_lines += [f"{owner} groups {fold.places}: {fold.text}" for fold in folds(groups, now)]
+    return shared_lines
+
+
+def _is_missed(before: ViewSubject, now: Mapping[str, ViewSubject]) -> bool:
+    """Return whether the removal of a subject is reported: groups of a deleted LeaderWorkerSet are not."""
+    return before.owner == before.name or before.owner in now
+
+
+def _line(before: ViewSubject | None, subject: ViewSubject) -> str:
+    previous_facts = before.facts if before else {}
+    changed = [name for name, text in subject.facts.items() if previous_facts.get(name) != text]
+    if not changed and previous_facts.keys() <= subject.facts.keys():
+        return ""
+    only = changed[0] if len(changed) == 1 and previous_facts.keys() <= subject.facts.keys() else subject.name
+    return f"{only}: {subject.facts[only]}" if only != subject.name else subject.whole
+
+
+def _subjects(view: View, now: datetime, prefix: str) -> Iterator[ViewSubject]:
+    name = f"{prefix}{view.name}"
+    numbers = f"READY {view.ready}, DESIRED {view.desired}, UP-TO-DATE {view.up_to_date}"
+    yield ViewSubject(name, name, {name: numbers}, f"{name}: {numbers}")
+    for group in view.groups:
+        own = f"{name} group {group.name}"
+        whole = f"{prefix}{summary(view, group, now)}"
+        is_one_of_many = len(view.groups) > FEW_GROUPS
+        yield ViewSubject(own, name, dict(_facts(group, name, own)), whole, group if is_one_of_many else None)
+
+
+def _facts(group: Group, name: str, own: str) -> Iterator[tuple[str, str]]:
+    for rank in group.ranks:
+        yield f"{name}/{rank.place}", describe(rank)
+    if group.recreations:
+        yield own, str(group.recreations)  # only compared: the line says how much time is left
+
+
+def describe(rank: Rank) -> str:
+    """Describe a rank like its table row, without its age."""
+    ready = ", ready" if rank.is_ready else ""
+    restarts = f", {wording.counted(rank.restarts, 'restart')}" if rank.restarts else ""
+    why = wording.reason(rank)
+    return f"{wording.state(rank)}{ready}{restarts}{f': {why}' if why else ''}"

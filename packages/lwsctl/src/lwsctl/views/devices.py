@@ -1,0 +1,64 @@
+"""The real GPUs of the containers of a pod on one machine, from an annotation of its kubelet. Pure."""
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final
+
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.texts.masking import masked
+from lwsctl.views.wording import duration
+
+DEVICES: Final = "localkube.internal/devices"
+"""Annotation of a pod: its devices by container, as JSON."""
+
+IDLE: Final = "localkube.internal/devices-idle-since"
+"""Annotation of a pod: its idle devices, each with the time since when, as JSON."""
+
+ACCELERATORS_HEALTHY: Final = "AcceleratorsHealthy"
+"""The condition of a node whose message names the failing devices."""
+
+
+def of_pod(pod: JSONObject | None) -> tuple[str, ...]:
+    """Return the devices of a pod, each once.
+
+    >>> of_pod({"metadata": {"annotations": {DEVICES: '{"a":["GPU-1"],"b":["GPU-1","GPU-2"]}'}}})
+    ('GPU-1', 'GPU-2')
+    """
+    try:
+        record = json.loads(meta.annotations(pod or {}).get(DEVICES) or "{}")
+    except ValueError:
+        return ()
+    if not isinstance(record, Mapping):
+        return ()
+    lists = [devices for devices in record.values() if isinstance(devices, list)]
+    return tuple(dict.fromkeys(str(device) for devices in lists for device in devices))
+
+
+def idle(pod: JSONObject | None, now: datetime) -> str:
+    """Return for how long the devices of a pod have been idle; empty if busy or unknown.
+
+    >>> from datetime import UTC
+    >>> note = {DEVICES: '{"a":["GPU-1","GPU-2"]}', IDLE: '{"GPU-1":"2026-01-01T00:00:00Z"}'}
+    >>> idle({"metadata": {"annotations": note}}, datetime(2026, 1, 1, 0, 5, tzinfo=UTC))
+    '1 of 2 GPUs idle for 5m'
+    """
+    try:
+        record = json.loads(meta.annotations(pod or {}).get(IDLE) or "{}")
+        since = [timestamps.parse(moment) for moment in record.values()]
+    except (ValueError, AttributeError, TypeError):
+        return ""
+    if not since:
+        return ""
+    own = max(len(of_pod(pod)), len(since))
+    which = f"{len(since)} of {own} GPUs" if len(since) < own else "GPU" if own == 1 else f"all {own} GPUs"
+    return f"{which} idle for {duration(now - max(since))}"
+
+
+def failing(node: JSONObject) -> str:
+    """Return which devices of a node fail, and why; empty if no failure is known."""
+    for condition in meta.status(node).get("conditions") or ():
+        if condition.get("type") == ACCELERATORS_HEALTHY and condition.get("status") == "False":
+            return masked(str(condition.get("message") or ""))
+    return ""

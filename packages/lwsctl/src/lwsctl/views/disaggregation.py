@@ -1,0 +1,136 @@
+"""The view of a DisaggregatedSet: its roles, and the LeaderWorkerSets that it owns. Pure.
+
+In: the object, and the views of LeaderWorkerSets. Out: frozen values that commands show next to LeaderWorkerSets.
+"""
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from leaderworkerset.api.disaggregatedset import REVISION, ROLE, SLICE, has_scaler
+from lwsctl.views.groups import View
+from lwsctl.views.wording import counted
+
+
+class PartView(Struct, frozen=True):
+    """One LeaderWorkerSet of a DisaggregatedSet: a role in one slice, of one revision."""
+
+    view: View
+
+    @property
+    def role(self) -> str:
+        """Return the name of the role."""
+        return meta.labels(self.view.object).get(ROLE, "")
+
+    @property
+    def slice(self) -> str:
+        """Return the number of the slice; objects from before slices existed are of slice 0."""
+        return meta.labels(self.view.object).get(SLICE) or "0"
+
+    @property
+    def revision(self) -> str:
+        """Return the revision of the set that it was created from."""
+        return meta.labels(self.view.object).get(REVISION, "")
+
+
+class RoleCount(Struct, frozen=True):
+    """The groups of one role, of all slices and revisions."""
+
+    name: str
+    ready: int
+    desired: int
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.ready}/{self.desired}"
+
+
+class SetView(Struct, frozen=True, kw_only=True):
+    """A DisaggregatedSet, its roles in the order of the spec, and its parts by slice, role and revision."""
+
+    name: str
+    namespace: str
+    created: str
+    roles: tuple[RoleCount, ...]
+    parts: tuple[PartView, ...]
+    updated: int
+    """Groups of the newest revision, by the status."""
+    object: JSONObject
+
+    @property
+    def key(self) -> ObjectKey:
+        """Return its namespace and name."""
+        return ObjectKey(self.namespace, self.name)
+
+    @property
+    def ready(self) -> int:
+        """Return the ready groups of all roles."""
+        return sum(role.ready for role in self.roles)
+
+    @property
+    def desired(self) -> int:
+        """Return the desired groups of all roles."""
+        return sum(role.desired for role in self.roles)
+
+    @property
+    def is_updating(self) -> bool:
+        """Return whether there are LeaderWorkerSets of several revisions."""
+        return len({part.revision for part in self.parts}) > 1
+
+    @property
+    def is_settled(self) -> bool:
+        """Return whether the status reports the newest spec, and no group of an older revision is left."""
+        observed = meta.is_observed(self.object)
+        return observed and meta.is_condition_true(self.object, "Available") and not self.is_updating
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether no rollout is in progress and every group of every role and slice is ready."""
+        return self.is_settled and all(part.view.is_ready for part in self.parts if part.view.desired)
+
+    @property
+    def rollout(self) -> str:
+        """Return the progress of the rollout."""
+        if self.is_updating:
+            return f"updated {self.updated} of {counted(self.desired, 'group')}"
+        return "complete" if self.is_settled else "progressing"
+
+
+Shown: TypeAlias = View | SetView
+"""The objects that a command shows, by name."""
+
+
+def set_view(obj: JSONObject, views: Iterable[View]) -> SetView:
+    """Build the view of a set from the LeaderWorkerSets that it controls."""
+    own = [PartView(view) for view in views if meta.is_controlled(view.object, obj)]
+    statuses = meta.status(obj).get("roleStatuses") or []
+    return SetView(
+        name=meta.name(obj),
+        namespace=meta.namespace(obj),
+        created=meta.metadata(obj).get("creationTimestamp", ""),
+        roles=tuple(_count(obj, role, own) for role in meta.spec(obj).get("roles") or []),
+        parts=tuple(sorted(own, key=lambda part: (part.slice.zfill(9), part.role, part.revision))),
+        updated=sum(int(status.get("updatedReplicas", 0)) for status in statuses),
+        object=obj,
+    )
+
+
+def _count(obj: JSONObject, role: JSONObject, parts: Iterable[PartView]) -> RoleCount:
+    """Count the groups of a role: the desired number is in the spec or, with a scaler, in the LeaderWorkerSets."""
+    own = [part.view for part in parts if part.role == role.get("name")]
+    if has_scaler(role):
+        desired = sum(view.desired for view in own)
+    else:
+        desired = int((role.get("spec") or {}).get("replicas", 1)) * int(meta.spec(obj).get("slices", 1))
+    return RoleCount(str(role.get("name")), sum(view.ready for view in own), desired)
+
+
+def leaderworkersets(views: Iterable[Shown]) -> list[View]:
+    """Return the LeaderWorkerSets that are shown, including those of DisaggregatedSets."""
+    return [
+        view
+        for view_or_set in views
+        for view in ([part.view for part in view_or_set.parts] if isinstance(view_or_set, SetView) else [view_or_set])
+    ]

@@ -1,0 +1,153 @@
+"""Views as documents: the stable JSON of `lws get -o view` and of other commands, for programs. Pure."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.progressnotes import Hang, Progress
+from lwsctl.views.disaggregation import SetView
+from lwsctl.views.groups import Group, View
+from lwsctl.views.health.memory import Recreations
+
+VERSION: Final = "lws/v1"
+"""`apiVersion` of the documents; it changes only when a field changes its meaning."""
+
+VIEWS: Final = "LeaderWorkerSetViewList"
+"""`kind` of the document of `lws get`."""
+
+OF_THE_SERVER: Final = frozenset(
+    {"creationTimestamp", "generation", "managedFields", "ownerReferences", "resourceVersion", "uid"}
+)
+"""Fields of the metadata that only an API server or a controller sets."""
+
+
+def document(views: Iterable[View], sets: Sequence[SetView] = (), *, managed_fields: bool = False) -> JSONObject:
+    """Return the views with stable field names, including the objects; `managedFields` only on request.
+
+    `disaggregatedSets` is present if there are some, `moreGroups` counts unlisted groups without a pod.
+    """
+    sets_field = (
+        {"disaggregatedSets": [_set_document(set_view, managed_fields=managed_fields) for set_view in sets]}
+        if sets
+        else {}
+    )
+    return {
+        "apiVersion": VERSION,
+        "kind": VIEWS,
+        "items": [
+            {
+                "leaderWorkerSet": view.object if managed_fields else without_managed_fields(view.object),
+                "ready": view.ready,
+                "desired": view.desired,
+                "upToDate": view.up_to_date,
+                "groups": [_group_document(group) for group in view.groups],
+                **({"moreGroups": view.more} if view.more else {}),
+            }
+            for view in views
+        ],
+        **sets_field,
+    }
+
+
+def shown_objects(listing: JSONObject) -> list[JSONObject]:
+    """Return the objects of a document of `lws get` as manifests, without fields that an API server or controller sets.
+
+    LeaderWorkerSets that a DisaggregatedSet owns are omitted: it creates them.
+    """
+    objects: list[object] = []
+    for part, field in (("disaggregatedSets", "disaggregatedSet"), ("items", "leaderWorkerSet")):
+        items = listing.get(part)
+        objects += [item.get(field) for item in (items if isinstance(items, list) else ()) if isinstance(item, dict)]
+    return [as_manifest(obj) for obj in objects if isinstance(obj, dict) and not meta.controller_of(obj)]
+
+
+def as_manifest(obj: JSONObject) -> JSONObject:
+    """Return an object that a server printed as a manifest, without its status and fields that only a server sets."""
+    metadata = {name: value for name, value in meta.metadata(obj).items() if name not in OF_THE_SERVER}
+    return {name: value for name, value in obj.items() if name != "status"} | {"metadata": metadata}
+
+
+def _set_document(view: SetView, *, managed_fields: bool) -> JSONObject:
+    return {
+        "disaggregatedSet": view.object if managed_fields else without_managed_fields(view.object),
+        "ready": view.is_ready,
+        "rollout": view.rollout,
+        "roles": [{"role": role.name, "ready": role.ready, "desired": role.desired} for role in view.roles],
+        "leaderWorkerSets": [
+            {
+                "name": part.view.name,
+                "role": part.role,
+                "slice": part.slice,
+                "revision": part.revision,
+                "ready": part.view.ready,
+                "desired": part.view.desired,
+            }
+            for part in view.parts
+        ],
+    }
+
+
+def without_managed_fields(obj: JSONObject) -> JSONObject:
+    """Return an object without `managedFields`, for users and scripts."""
+    if "managedFields" not in meta.metadata(obj):
+        return obj
+    metadata = {name: value for name, value in meta.metadata(obj).items() if name != "managedFields"}
+    return {**obj, "metadata": metadata}
+
+
+def _recreations(recreation: Recreations) -> JSONObject:
+    return {
+        "count": recreation.count,
+        "failedPod": recreation.failed_pod,
+        "due": recreation.due.isoformat(),
+        "waiting": recreation.is_waiting,
+        "exhausted": recreation.is_exhausted,
+        "failure": recreation.reason,
+    }
+
+
+def _progress(progress: Progress) -> JSONObject:
+    return {
+        "step": progress.step,
+        "total": progress.total,
+        "metrics": dict(progress.metrics),
+        "at": None if progress.at is None else progress.at.isoformat(),
+        "rate": progress.rate,
+    }
+
+
+def _hang(hang: Hang) -> JSONObject:
+    ranks = [
+        {"rank": rank.rank, "pod": rank.pod, "silentSince": rank.since.isoformat(), "waits": rank.waits}
+        for rank in hang.ranks
+    ]
+    return {"since": hang.since.isoformat(), "ranks": ranks}
+
+
+def _group_document(group: Group) -> JSONObject:
+    return {
+        "group": group.name,
+        "ready": group.is_ready,
+        "revision": group.revision,
+        "recreations": _recreations(group.recreations) if group.recreations else None,
+        **({"progress": _progress(group.progress)} if group.progress else {}),
+        **({"hang": _hang(group.hang)} if group.hang else {}),
+        **({"end": group.end.value} if group.end else {}),
+        "ranks": [
+            {
+                "rank": rank.index,
+                "pod": rank.pod,
+                "uid": rank.uid,
+                "state": rank.state,
+                "why": rank.why,
+                "ready": rank.is_ready,
+                "restarts": rank.restarts,
+                "node": rank.node,
+                "address": rank.address,
+                "created": rank.created,
+                "stub": rank.is_stub,
+            }
+            for rank in group.ranks
+        ],
+    }

@@ -1,0 +1,49 @@
+"""Episodes as text, for the command line and the dashboard. Pure."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from leaderworkerset.api.episode import ContainerEnd, Episode, RankEnd, RunEnd
+from lwsctl.views.wording import age, counted
+
+
+def sentence(episode: Episode, now: datetime) -> str:
+    """Return a summary of the failure in one sentence."""
+    several = sum(any(end.exit_code for own in rank.containers for end in own.ends) for rank in episode.ranks) > 1
+    unknown = ", which rank failed first is not known" if several else ""
+    first = unknown if episode.first_rank is None else f", rank {episode.first_rank} failed first"
+    failure = f": {episode.failure}" if episode.failure else ""
+    return f"group {episode.group} {episode.outcome.words} {age(episode.time, now)} ago{first} (pod {episode.failed_pod or '-'}{failure})"
+
+
+def circumstances(episode: Episode) -> Iterator[str]:
+    """Yield when it happened, how often in a row, under which revision with which changes, and what is not shown."""
+    yield f"Time: {episode.time}"
+    if episode.recreations:
+        yield f"Failures in a row: {episode.recreations}; not recreated before {episode.recreate_after}"
+    if episode.revision is not None:
+        yield f"Revision: {episode.revision.number} ({episode.revision.key}), made {episode.revision.created}"
+        if episode.revision.changes:
+            yield f"Changes from revision {episode.revision.before}:"
+            yield from (f"  {change}" for change in episode.revision.changes)
+    yield from (f"Note: {note}" for note in episode.notes)
+    if episode.masked:
+        yield f"Note: what looks like a secret is replaced by [masked], {counted(episode.masked, 'time')}"
+
+
+def ends(runs: Sequence[RunEnd]) -> str:
+    """Return how the runs of a container ended."""
+    return ", ".join(f"{end.exit_code} {end.reason}".rstrip() for end in runs) or "-"
+
+
+def logs(episode: Episode) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield the title and the lines of each log."""
+    for rank in episode.ranks:
+        for container in rank.containers:
+            for number, run in enumerate(container.logs, 1):
+                yield _title(rank, container, number, run), run
+
+
+def _title(rank: RankEnd, container: ContainerEnd, number: int, run: Sequence[str]) -> str:
+    which = f", run {number} of {len(container.logs)}" if len(container.logs) > 1 else ""
+    return f"Log of rank {rank.rank} ({rank.pod}, {container.name}{which}), the last {counted(len(run), 'line')}:"

@@ -1,0 +1,129 @@
+"""The events of a LeaderWorkerSet, of a group or of a rank, in the order in which they happened. Pure.
+
+In: the events (v1) of a namespace, the LeaderWorkerSet, its pods, and the names of the others there. Events outlive
+pods, so those of deleted pods are found by the name of the regarded object. `web-0-1` may be a rank of `web` or a
+leader of `web-0`: if the pod exists, its UID decides, otherwise the LeaderWorkerSet with the longer name gets the
+event.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Final
+
+from kuberuntime.objects import decimals, meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import groupname
+from leaderworkerset.api.disaggregatedset import KIND as SET_KIND
+from leaderworkerset.api.groupname import name_of, place_of
+from leaderworkerset.api.leaderworkerset import KIND
+from leaderworkerset.api.occurrences import Happening, Place, happening
+from lwsctl.views.selection import Selection
+
+NUMBER, KEY = r"\d+", r"[0-9a-f]{8}"
+RANK: Final = r"(?:-(?P<rank>\d+))?"
+GENERATED: Final = r"(?:-[a-z0-9]{1,10}){0,2}"
+"""The generated suffix in names of ReplicaSets, and of the leaders of groups with random keys."""
+
+
+class History:
+    """Selects and reads the events of one LeaderWorkerSet."""
+
+    def __init__(self, lws: JSONObject, pods: Collection[JSONObject] = (), others: Iterable[str] = ()) -> None:
+        self._name = meta.name(lws)
+        self._uids = {meta.uid(lws), *map(meta.uid, pods)}
+        self._others = [other for other in others if other.startswith(f"{self._name}-")]
+        self._places = {meta.name(pod): place_of(pod) for pod in pods}
+        self._is_keyed = groupname.is_hash_set(lws)
+        stem, group = re.escape(self._name), KEY if self._is_keyed else NUMBER
+        numbers = f"{stem}(?:-(?P<group>{group}))?{RANK}"
+        self._patterns = {kind: re.compile(numbers) for kind in ("Pod", "StatefulSet", "Service")}
+        self._patterns["PersistentVolumeClaim"] = re.compile(f"(?:.+-)?{numbers}")
+        self._foreign = re.compile(f"{stem}-(?P<group>{group})(?:-.+)?")
+        self._generated = re.compile(stem + GENERATED)
+
+    def read(self, events: Iterable[JSONObject], selection: Selection | None = None) -> list[Happening]:
+        """Return the events of the selection, the oldest first."""
+        occurrences = (self.happening(event) for event in events)
+        kept = [
+            occurrence
+            for occurrence in occurrences
+            if occurrence is not None and (selection is None or is_about(occurrence.place, selection))
+        ]
+        return sorted(kept, key=lambda occurrence: (occurrence.last, occurrence.ident))
+
+    def happening(self, event: JSONObject) -> Happening | None:
+        """Read one event; return None if it concerns another object."""
+        place = self._place(event)
+        return None if place is None else happening(event, place)
+
+    def _place(self, event: JSONObject) -> Place | None:
+        about = event.get("involvedObject") or {}
+        kind, name = str(about.get("kind") or ""), str(about.get("name") or "")
+        if kind == KIND:
+            related = event.get("related") or {}
+            own = name == self._name
+            return (self._numbers("Pod", str(related.get("name") or "")) or (None, None)) if own else None
+        if about.get("uid") not in self._uids and any(name == o or name.startswith(f"{o}-") for o in self._others):
+            return None
+        return self._numbers(kind, name)
+
+    def _numbers(self, kind: str, name: str) -> Place | None:
+        """Return the place of a name; a leader pod is rank 0 of its group."""
+        if kind == "Pod" and self._places.get(name):
+            return self._places[name]
+        match = self._patterns.get(kind, self._foreign).fullmatch(name)
+        if match is None:
+            return (None, None) if self._is_keyed and self._generated.fullmatch(name) else None
+        captures = match.groupdict(default="")
+        group, rank = name_of(captures.get("group", "")), decimals.natural(captures.get("rank", ""))
+        if kind == "Pod":
+            return None if group is None else (group, rank or 0)
+        return (group, rank)
+
+
+def of_set(obj: JSONObject, parts: Sequence[History], events: Iterable[JSONObject]) -> list[Happening]:
+    """Return the events of a DisaggregatedSet and of its LeaderWorkerSets, the oldest first.
+
+    The names of all its objects begin with its name and a dash: only events with such names are compared with the
+    parts.
+    """
+    name = meta.name(obj)
+    occurrences: list[Happening] = []
+    for event in events:
+        about = event.get("involvedObject") or {}
+        object_name = str(about.get("name") or "")
+        if about.get("kind") == SET_KIND and object_name == name:
+            occurrences.append(happening(event))
+        elif f"{name}-" in object_name:
+            occurrences += list(islice(filter(None, (part.happening(event) for part in parts)), 1))
+    return sorted(occurrences, key=lambda occurrence: (occurrence.last, occurrence.ident))
+
+
+def is_about(place: Place, selection: Selection) -> bool:
+    """Return whether an event at this place concerns the selection; events of a group concern each of its ranks."""
+    if selection.group is None:
+        return True
+    return place[0] == selection.group and (selection.rank is None or place[1] in (None, selection.rank))
+
+
+def since(occurrences: Iterable[Happening], length: timedelta, now: datetime) -> list[Happening]:
+    """Return the events within a length of time before now."""
+    return [occurrence for occurrence in occurrences if now - occurrence.last <= length]
+
+
+def document(occurrence: Happening) -> JSONObject:
+    """Return an event as a document with stable field names."""
+    group, rank = occurrence.place
+    return {
+        "last": occurrence.last.isoformat(),
+        "count": occurrence.count,
+        "type": "Warning" if occurrence.is_warning else "Normal",
+        "reason": occurrence.reason,
+        "object": occurrence.object,
+        "group": group,
+        "rank": rank,
+        "message": occurrence.message,
+        "reporter": occurrence.reporter,
+    }

@@ -1,0 +1,56 @@
+"""Images that the kubelet is pulling now, and how long the last pull of each took, from its events. Pure."""
+
+import re
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.objects import duration as durations
+from lwsctl.views.events.eventrecord import WarningEvent
+from lwsctl.views.wording import duration
+
+BEGUN: Final = re.compile(r'Pulling image "(?P<image>[^"]+)"')
+PULLED: Final = re.compile(r'Successfully pulled image "(?P<image>[^"]+)" in (?P<took>[0-9.a-zµ]+)')
+OVER: Final = re.compile(r'(?:Successfully pulled|Failed to pull|Back-off pulling) image "(?P<image>[^"]+)"')
+
+
+class Pull(Struct, frozen=True):
+    """An image that is being pulled, since when, and how long its last pull on any node took (None: not recorded)."""
+
+    image: str
+    since: datetime
+    last_took: timedelta | None = None
+
+
+def current(events: Iterable[WarningEvent]) -> Pull | None:
+    """Return the oldest pull of a pod that has not ended, from the events of this pod."""
+    begun: dict[str, datetime] = {}
+    over: dict[str, datetime] = {}
+    for event in events:
+        for pattern, times in ((BEGUN, begun), (OVER, over)):
+            if match := pattern.search(event.message):
+                times[match["image"]] = max(event.last, times.get(match["image"], event.last))
+    pulls = [Pull(image, since) for image, since in begun.items() if image not in over or over[image] < since]
+    return min(pulls, key=lambda pull: pull.since, default=None)
+
+
+def last_took(image: str, events: Iterable[WarningEvent]) -> timedelta | None:
+    """Return how long the last recorded pull of an image took on any node; None if none is recorded."""
+    newest = max(
+        (event for event in events if (match := PULLED.search(event.message)) and match["image"] == image),
+        key=lambda event: event.last,
+        default=None,
+    )
+    match = PULLED.search(newest.message) if newest else None
+    try:
+        return timedelta(seconds=float(durations.parse(match["took"]))) if match else None
+    except ValueError:
+        return None
+
+
+def text(pull: Pull, node: str, now: datetime) -> str:
+    """Return which image is being pulled, for how long, and how long its last pull took."""
+    before = f"; the last pull took {duration(pull.last_took)}" if pull.last_took is not None else ""
+    return f"pulling image {pull.image} to node {node} for {duration(now - pull.since)}{before}"

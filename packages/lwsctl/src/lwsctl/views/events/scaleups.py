@@ -1,0 +1,84 @@
+"""Nodes that an autoscaler adds for a pod, or refuses to add, from its events. Pure.
+
+In: the events about the pod, of any type. Autoscalers are recognized by reasons and messages, not by their names, since
+managed clusters rename them. Of several events the newest counts. Out: a `NodeRequest`, and its text for WHY.
+"""
+
+import re
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Final
+
+from msgspec import Struct
+
+from lwsctl.views.events.eventrecord import WarningEvent
+from lwsctl.views.wording import duration, listed
+
+NODE_PATIENCE: Final = timedelta(minutes=15)
+"""The time that a new node may take until pods run there, unless the command says otherwise."""
+
+ADDED: Final = frozenset({"TriggeredScaleUp", "Nominated"})
+REFUSED: Final = frozenset({"NotTriggerScaleUp", "FailedScaleUp", "FailedScheduling"})
+
+FAILED_SCHEDULING: Final = re.compile(r"Failed to schedule pod,\s*(?P<why>.*)")
+"""Karpenter's message; kube-scheduler has other messages with the same reason."""
+
+NOT_TRIGGERED: Final = re.compile(r"pod didn't trigger scale-up:?\s*(?P<why>.*)")
+SCALED: Final = re.compile(r"\{(?:\S*/)?(?P<group>[^\s/]+) (?P<old>\d+)->(?P<new>\d+) \(max: (?P<most>\d+)\)\}")
+NOMINATED: Final = re.compile(r"\b(?P<kind>nodeclaim|node|machine)/(?P<name>[^\s,]+)")
+KINDS: Final = {"nodeclaim": "NodeClaim", "node": "node", "machine": "Machine"}
+
+NAMED: Final = 3
+
+
+class NodeRequest(Struct, frozen=True, kw_only=True):
+    """An autoscaler's newest answer to a pod: the nodes that it adds, or why it adds none."""
+
+    component: str
+    what: str
+    last: datetime
+    is_refused: bool = False
+    claims: tuple[str, ...] = ()
+    """The names of the NodeClaims that Karpenter made for it."""
+
+
+def node_request(events: Iterable[WarningEvent]) -> NodeRequest | None:
+    """Return the newest answer of an autoscaler to a pod, from the events of this pod."""
+    answers = [answer for event in events if (answer := _answer(event)) is not None]
+    return max(answers, key=lambda answer: (answer.last, answer.is_refused), default=None)
+
+
+def _answer(event: WarningEvent) -> NodeRequest | None:
+    component = event.component or "the autoscaler"
+    if event.reason in ADDED:
+        claims = tuple(match["name"] for match in NOMINATED.finditer(event.message) if match["kind"] == "nodeclaim")
+        return NodeRequest(component=component, what=_nodes(event.message), last=event.last, claims=claims)
+    if event.reason not in REFUSED:
+        return None
+    pattern = FAILED_SCHEDULING if event.reason == "FailedScheduling" else NOT_TRIGGERED
+    match = pattern.search(event.message)
+    if match is None and event.reason == "FailedScheduling":
+        return None
+    why = (match["why"] if match else event.message) or "it knows no group of nodes for the pod"
+    return NodeRequest(component=component, what=why, last=event.last, is_refused=True)
+
+
+def _nodes(message: str) -> str:
+    """Return the nodes of a message: groups with their sizes, or the names of claims.
+
+    >>> _nodes("pod triggered scale-up: [{https://x/instanceGroups/gpu-a 0->2 (max: 8)}]")
+    'gpu-a 0 to 2 of at most 8'
+    >>> _nodes("Pod should schedule on: nodeclaim/gpu-x7k2p")
+    'NodeClaim gpu-x7k2p'
+    """
+    groups = [
+        f"{scaled['group']} {scaled['old']} to {scaled['new']} of at most {scaled['most']}"
+        for scaled in SCALED.finditer(message)
+    ]
+    names = [f"{KINDS[target['kind']]} {target['name']}" for target in NOMINATED.finditer(message)]
+    return listed(groups or names, NAMED) or message
+
+
+def added_text(request: NodeRequest, now: datetime) -> str:
+    """Return which nodes an autoscaler is adding, and since when."""
+    return f"{request.component} is adding nodes ({request.what}, {duration(now - request.last)} ago)"

@@ -1,0 +1,295 @@
+"""Events as reasons: if a pod does not explain its rank, the newest event that still applies does. Pure.
+
+In: the events (v1) of a namespace. A missing pod is explained by Warning events of its StatefulSet or of its
+LeaderWorkerSet, a pod that does not start by its own events. Outdated events are ignored: those of another pod of that
+name, those from before the leader, and those of a stage that the pod has passed. Normal events explain two waits: an
+autoscaler adds a node, and an image is being pulled.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kuberuntime.objects import deaths, foreigntext, meta, podstate, timestamps
+from kuberuntime.objects.deaths import REMEMBERED
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.texts import edge
+from kuberuntime.texts.masking import masked
+from leaderworkerset.api import kubeletkills, runsettings
+from leaderworkerset.api.kubeletkills import Kill
+from leaderworkerset.api.occurrences import last_seen
+from leaderworkerset.api.recreationrecord import RECORDED
+from lwsctl.views import recreations
+from lwsctl.views.events import pulls, scaleups
+from lwsctl.views.events.eventrecord import WarningEvent
+from lwsctl.views.groups import NOT_CREATED, Group, Rank, View
+from lwsctl.views.health import crashes, rankstarts
+
+LONGEST_SILENCE: Final = timedelta(minutes=20)
+"""The time after which a failure counts as over: the StatefulSet controller retries at least every 1000 seconds."""
+
+STARTING: Final = frozenset({"Pending", "ContainerCreating", "PodInitializing"})
+OF_SCHEDULING: Final = frozenset({"FailedScheduling", "FailedBinding"})
+OF_PROBES: Final = frozenset({"Unhealthy", "ProbeWarning"})
+EVICTED: Final = "Evicted"
+NODE_NOT_READY: Final = "NodeNotReady"
+OF_RUNS: Final = frozenset({"BackOff", "RecreateGroup"})
+"""Event reasons that the states of containers, or the record of recreations, explain better."""
+
+
+class Warnings:
+    """The events of one namespace or of all, by the regarded object; most causes need only the Warning events."""
+
+    def __init__(self, events: Iterable[JSONObject]) -> None:
+        self._by_object: dict[tuple[str, str, str], list[WarningEvent]] = {}
+        self._all: dict[tuple[str, str, str], list[WarningEvent]] = {}
+        for event in events:
+            edge.attempt(partial(self._add, event), str)  # the others are evidence nevertheless
+
+    def _add(self, event: JSONObject) -> None:
+        about, record = event.get("involvedObject") or {}, _read(event)
+        key = (about.get("namespace") or meta.namespace(event), record.kind, record.name)
+        self._all.setdefault(key, []).append(record)
+        if record.is_warning:
+            self._by_object.setdefault(key, []).append(record)
+
+    def about(self, namespace: str, kind: str, name: str) -> Sequence[WarningEvent]:
+        """Return the warnings about an object of that name, whatever its UID."""
+        return self._by_object.get((namespace, kind, name), ())
+
+    def of_any_type(self, namespace: str, kind: str, name: str) -> Sequence[WarningEvent]:
+        """Return the events of any type about an object of that name, whatever its UID."""
+        return self._all.get((namespace, kind, name), ())
+
+    def kills(self, namespace: str, pod: str) -> list[Kill]:
+        """Return the containers of pods of that name that a kubelet killed, the newest first."""
+        events = self.of_any_type(namespace, "Pod", pod)
+        candidates = (kubeletkills.of_event(event.uid, event.reason, event.message, event.last) for event in events)
+        return sorted(filter(None, candidates), key=lambda kill: kill.last, reverse=True)
+
+    def of_pod(self, namespace: str, rank: Rank) -> list[WarningEvent]:
+        """Return the events of any type about the present pod of a rank."""
+        return [event for event in self.of_any_type(namespace, "Pod", rank.pod) if event.uid == rank.uid]
+
+    def pull_of(self, namespace: str, rank: Rank) -> pulls.Pull | None:
+        """Return the pull that a rank waits for; None if no image is being pulled."""
+        if rank.is_ready or not rank.node or not _is_starting(rank):
+            return None
+        pull = pulls.current(self.of_pod(namespace, rank))
+        if pull is None:
+            return None
+        others = (event for events in self._all.values() for event in events)
+        return replace(pull, last_took=pulls.last_took(pull.image, others))
+
+
+def awaits_node(rank: Rank) -> bool:
+    """Return whether a pod waits for a node, so that an autoscaler may be adding one."""
+    return rank.object is not None and not rank.node and not meta.is_deleting(rank.object)
+
+
+def _is_starting(rank: Rank) -> bool:
+    return rank.state in STARTING or rank.state.startswith("Init:")
+
+
+def is_unexplained(rank: Rank) -> bool:
+    """Return whether events may explain a rank better than its pod does."""
+    if rank.is_ready or rank.state in {"Completed", "Terminating"}:
+        return False
+    if rank.object is None:
+        return rank.why == NOT_CREATED
+    unready = meta.find_condition(rank.object, "Ready") or {}
+    return rank.why in {"", masked(str(unready.get("message") or ""))}
+
+
+def explanation(view: View, group: Group, rank: Rank, warnings: Warnings, now: datetime) -> str:
+    """Return the message of the newest warning that explains why a rank is not ready; empty if there is none."""
+    if not is_unexplained(rank):
+        return ""
+    candidates = _of_missing(view, group, rank, warnings) if rank.object is None else _of_pod(view, rank, warnings)
+    current = [event for event in candidates if rank.object is not None or now - event.last < LONGEST_SILENCE]
+    newest = max(current, key=lambda event: event.last, default=None)
+    pull = warnings.pull_of(view.namespace, rank)
+    if pull is not None and (newest is None or newest.last <= pull.since):
+        return pulls.text(pull, rank.node, now)
+    return masked(newest.message) if newest else ""
+
+
+def _with_scale_up(view: View, rank: Rank, why: str, warnings: Warnings, now: datetime) -> str:
+    """Return the reason of a rank, first that an autoscaler is adding nodes for it, if it does so in time."""
+    request = scaleups.node_request(warnings.of_pod(view.namespace, rank)) if awaits_node(rank) else None
+    if request is None or request.is_refused or now - request.last >= scaleups.NODE_PATIENCE:
+        return why
+    return ": ".join(filter(None, [masked(scaleups.added_text(request, now)), why]))
+
+
+def _of_pod(view: View, rank: Rank, warnings: Warnings) -> list[WarningEvent]:
+    own = [
+        _with_node(event, rank) for event in warnings.about(view.namespace, "Pod", rank.pod) if event.uid == rank.uid
+    ]
+    if _is_starting(rank):
+        passed = OF_PROBES | OF_RUNS | (OF_SCHEDULING if rank.node else frozenset())
+        return [event for event in own if event.reason not in passed]
+    started = _started(rank)
+    return [event for event in own if event.reason in {*OF_PROBES, NODE_NOT_READY} and event.last >= started]
+
+
+def _with_node(event: WarningEvent, rank: Rank) -> WarningEvent:
+    """Return the event; with the name of the node if the node controller marked the pod as not ready."""
+    return replace(event, message=f"node {rank.node} is not ready") if event.reason == NODE_NOT_READY else event
+
+
+def _started(rank: Rank) -> datetime:
+    statuses = meta.status(rank.object or {}).get("containerStatuses") or []
+    running = [(status.get("state") or {}).get("running") or {} for status in statuses]
+    return max((timestamps.moment(state.get("startedAt")) for state in running), default=timestamps.BEGINNING)
+
+
+def _of_missing(view: View, group: Group, rank: Rank, warnings: Warnings) -> list[WarningEvent]:
+    """Return the warnings of the StatefulSet that creates the pod, first those about this pod.
+
+    Else those of the LeaderWorkerSet.
+    """
+    leader = group.leader
+    if rank.index and (leader is None or leader.object is None):
+        return []  # its StatefulSet is created after the leader
+    owner = leader.pod if rank.index and leader else view.name
+    since = timestamps.moment(leader.created if rank.index and leader else view.created)
+    siblings = group.ranks if rank.index else [other.leader for other in view.groups if other.leader]
+    newest = max((timestamps.moment(sibling.created) for sibling in siblings), default=timestamps.BEGINNING)
+    events = [event for event in warnings.about(view.namespace, "StatefulSet", owner) if event.last >= since]
+    own = [event for event in events if f"Pod {rank.pod} " in event.message]
+    if own:
+        return own
+    others = [event for event in events if event.last >= newest]
+    return others or [event for event in _of_set(view, rank, owner, warnings) if event.last >= max(since, newest)]
+
+
+def _of_set(view: View, rank: Rank, owner: str, warnings: Warnings) -> list[WarningEvent]:
+    """Return the warnings of the LeaderWorkerSet: for a worker about its leader, for a leader about no group."""
+    events = warnings.about(view.namespace, "LeaderWorkerSet", view.name)
+    related_pod = owner if rank.index else ""
+    uid = meta.metadata(view.object).get("uid", "")
+    return [
+        event for event in events if event.uid == uid and event.related == related_pod and event.reason not in OF_RUNS
+    ]
+
+
+def _read(event: JSONObject) -> WarningEvent:
+    about = event.get("involvedObject") or {}
+    related = event.get("related") or {}
+    return WarningEvent(
+        kind=about.get("kind", ""),
+        name=about.get("name", ""),
+        uid=about.get("uid", ""),
+        reason=event.get("reason", ""),
+        message=" ".join(foreigntext.clean(foreigntext.bounded(str(event.get("message") or ""))).split()),
+        last=last_seen(event),
+        related=related.get("name", "") if related.get("kind") == "Pod" else "",
+        component=event.get("reportingComponent") or (event.get("source") or {}).get("component") or "",
+        host=(event.get("source") or {}).get("host") or "",
+        is_warning=event.get("type") == "Warning",
+    )
+
+
+class Evidence(Struct, frozen=True, kw_only=True):
+    """Events (v1) and records of recreations, of one namespace or of all."""
+
+    events: Sequence[JSONObject] = ()
+    records: Sequence[JSONObject] = ()
+
+
+def wants_events(views: Iterable[View]) -> bool:
+    """Return whether the pod of an unready rank does not show the whole reason."""
+    ranks = (rank for view in views for group in view.groups for rank in group.ranks)
+    return any(is_unexplained(rank) or awaits_node(rank) for rank in ranks)
+
+
+def explained(views: Iterable[View], evidence: Evidence, now: datetime) -> list[View]:
+    """Return the views, with reasons and recreations from the evidence."""
+    warnings, records = Warnings(evidence.events), recreations.by_leader(evidence.records)
+    return [_explained(view, warnings, records, now) for view in views]
+
+
+def _unexplained(group: Group, error: str) -> Group:
+    """Return a group whose evidence cannot be shown: the error is the reason of its unready ranks without another one."""
+    ranks = (rank if rank.is_ready or rank.why else replace(rank, why=error) for rank in group.ranks)
+    return replace(group, ranks=tuple(ranks))
+
+
+Records: TypeAlias = Mapping[tuple[str, str], JSONObject]
+
+
+def _explained(view: View, warnings: Warnings, records: Records, now: datetime) -> View:
+    """Return a view with what it remembers of its groups, and with reasons."""
+    ends = runsettings.read(meta.annotations(view.object)).completes
+    last = edge.attempt(partial(_longest_starts, view), lambda _: {})
+
+    def explain(group: Group) -> Group:
+        evictions = _evictions(view, group, warnings, now)
+        record = recreations.of_leader(records, view, group)
+        known = _with_kill(view, _remembered(group, record, evictions, ends=ends), warnings)
+        return _group(view, known, warnings, last, now)
+
+    groups = (edge.attempt(partial(explain, group), partial(_unexplained, group)) for group in view.groups)
+    return replace(view, groups=tuple(groups))
+
+
+def _longest_starts(view: View) -> Mapping[bool, timedelta]:
+    """Return the longest starts of ready ranks, if another rank is not ready."""
+    ranks = [rank for group in view.groups for rank in group.ranks]
+    return {} if all(rank.is_ready for rank in ranks) else rankstarts.longest(ranks)
+
+
+def _remembered(group: Group, record: JSONObject | None, evictions: Sequence[datetime], *, ends: bool) -> Group:
+    leader = group.leader.object if group.leader else None
+    known = replace(group, recreations=recreations.read(record, leader) if record is not None else None)
+    return replace(known, crashes=crashes.of_group(known, ends=ends, evictions=evictions))
+
+
+def _with_kill(view: View, group: Group, warnings: Warnings) -> Group:
+    """Return a group whose recreation says why a kubelet killed the container of the failed pod, if it did."""
+    recreation = group.recreations
+    ended = RECORDED.fullmatch(recreation.failure) if recreation else None
+    if recreation is None or ended is None:
+        return group
+    kills = warnings.kills(view.namespace, recreation.failed_pod)
+    kill = kubeletkills.of_run(kills, recreation.failed_uid, ended["container"])
+    return replace(group, recreations=replace(recreation, killed=str(kill))) if kill else group
+
+
+def _evictions(view: View, group: Group, warnings: Warnings, now: datetime) -> list[datetime]:
+    """Return when kubelets evicted former pods of the group; nothing else remembers an evicted leader."""
+    events = (
+        (event, rank)
+        for rank in group.ranks
+        for event in warnings.about(view.namespace, "Pod", rank.pod)
+        if event.reason == EVICTED and event.uid != rank.uid and now - event.last < REMEMBERED
+    )
+    return sorted({event.uid: event.last for event, _ in events}.values())
+
+
+def _group(view: View, group: Group, warnings: Warnings, last: Mapping[bool, timedelta], now: datetime) -> Group:
+    """Return a group with the failed runs and reasons of its ranks, also while it is ready between two failures."""
+    if group.is_ready and (group.crashes is None or group.crashes.are_over(now)):
+        return group
+    are_ready = all(rank.is_ready for rank in group.ranks)
+    suspects = [rank for rank in group.ranks if rank.object and (are_ready or not rank.is_ready)]
+    runs = {rank.pod: tuple(deaths.of_pod(rank.object or {}, now)) for rank in suspects}
+    if group.recreations and not any(runs.values()) and (run := recreations.failed_run(view, group.recreations, now)):
+        runs |= {rank.pod: (run,) for rank in group.ranks if rank.index == group.recreations.failed_rank}
+    members = [
+        replace(rank, deaths=runs.get(rank.pod, ()), startup=rankstarts.current(rank, last, now))
+        for rank in group.ranks
+    ]
+    ranks = (replace(rank, why=_why(view, group, rank, warnings, now)) for rank in members)
+    return replace(group, ranks=tuple(ranks))
+
+
+def _why(view: View, group: Group, rank: Rank, warnings: Warnings, now: datetime) -> str:
+    if rank.deaths and rank.node and is_unexplained(rank):
+        return masked(f"{rank.deaths[0].container}: {podstate.death(rank.deaths[0].end)}; started again")
+    return _with_scale_up(view, rank, explanation(view, group, rank, warnings, now) or rank.why, warnings, now)

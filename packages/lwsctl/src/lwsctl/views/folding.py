@@ -1,0 +1,112 @@
+"""Equal groups as one row: unready groups first, healthy groups together. Pure.
+
+In: the groups of a view. Out: folds, each with the groups of one state, reason and revision. Hundreds of ready groups,
+or of groups with the same problem, take one row.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.objects.ordinals import ranges
+from lwsctl.views import recreations, wording
+from lwsctl.views.groups import Group
+from lwsctl.views.reasons import is_fine, others_than_ready, telling
+
+FEW_GROUPS: Final = 10
+"""The maximum number of groups of a LeaderWorkerSet that are shown by rank."""
+
+FEW_SETS: Final = 10
+"""The maximum number of LeaderWorkerSets that are shown with their groups, unless they were named."""
+
+READY: Final = "ready"
+"""The state of groups of which every rank is ready."""
+
+MOST_RANGES: Final = 6
+"""The maximum number of ranges of numbers in a text."""
+
+
+class Fold(Struct, frozen=True):
+    """Equal groups, by index, and the reason why they are not ready."""
+
+    groups: tuple[Group, ...]
+    state: str
+    why: str
+
+    @property
+    def is_fine(self) -> bool:
+        """Return whether the groups are ready."""
+        return all(is_fine(rank) for group in self.groups for rank in group.ranks)
+
+    @property
+    def places(self) -> str:
+        """Return the numbers of the groups as ranges, or the first few of their keys."""
+        keys = [group.key for group in self.groups if group.key]
+        if not keys:
+            return ranges([group.index for group in self.groups], MOST_RANGES)
+        return ",".join(keys[:MOST_RANGES]) + (f",… ({len(keys)})" if len(keys) > MOST_RANGES else "")
+
+    @property
+    def ready_ranks(self) -> int:
+        """Return how many ranks are ready."""
+        return sum(group.ready_ranks for group in self.groups)
+
+    @property
+    def ranks(self) -> int:
+        """Return how many ranks there are, with or without a pod."""
+        return sum(len(group.ranks) for group in self.groups)
+
+    @property
+    def restarts(self) -> int:
+        """Return the restarts of all ranks."""
+        return sum(rank.restarts for group in self.groups for rank in group.ranks)
+
+    @property
+    def revision(self) -> str:
+        """Return the common revision of the groups."""
+        return self.groups[0].revision
+
+    @property
+    def text(self) -> str:
+        """Return the ready ranks, the states of the others, and why they are not ready."""
+        others = "" if self.state == READY else f" ({self.state})"
+        text = f"{self.ready_ranks} of {wording.counted(self.ranks, 'rank')} ready{others}"
+        return f"{text}; {self.why}" if self.why else text
+
+    def age(self, now: datetime) -> str:
+        """Return the age of the leaders: of the youngest and the oldest if they differ."""
+        created = sorted(group.ranks[0].created for group in self.groups if group.ranks and group.ranks[0].created)
+        if not created:
+            return ""
+        youngest, oldest = wording.age(created[-1], now), wording.age(created[0], now)
+        return youngest if youngest == oldest else f"{youngest}-{oldest}"
+
+
+def folds(groups: Iterable[Group], now: datetime) -> list[Fold]:
+    """Return the groups by their common state: unready groups first, then the others, each by index."""
+    by_state: dict[tuple[str, ...], list[tuple[Group, str]]] = {}
+    for group in sorted(groups, key=lambda group: group.index):
+        why, common = _why(group, now)
+        key = ((others_than_ready(group) or READY), common, group.revision)
+        by_state.setdefault(key, []).append((group, why))
+    all_folds = [
+        Fold(tuple(group for group, _ in members), key[0], members[0][1])  # the first one represents all
+        for key, members in by_state.items()
+    ]
+    return sorted(all_folds, key=lambda fold: (fold.is_fine, fold.groups[0].index))
+
+
+def _why(group: Group, now: datetime) -> tuple[str, str]:
+    """Return why a group is not ready, and the same without the group's name, for comparison with other groups."""
+    recreated = None if recreations.is_over(group, now) else group.recreations
+    recreation_text = recreations.sentence(recreated, now) if recreated else ""
+    first = telling(group.ranks)
+    if first is None:
+        return recreation_text, recreation_text
+    leader = group.ranks[0].pod
+    pod = "" if first.pod in first.why else f"{first.pod}: "
+    return "; ".join(filter(None, [f"{pod}{first.why}", recreation_text])), "; ".join(
+        filter(None, [first.why.replace(leader, ""), recreation_text])
+    )

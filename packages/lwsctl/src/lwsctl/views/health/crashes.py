@@ -1,0 +1,138 @@
+"""The failures of a group in a row, from the statuses of its pods and from the record of its recreations. Pure.
+
+A group that crashes every two seconds is not healthy in the seconds between: every view of it carries these failures.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.objects import meta, podstate, timestamps
+from kuberuntime.objects.deaths import REMEMBERED, run_length
+from kuberuntime.objects.meta import JSONObject
+from lwsctl.views.groups import COMPLETED, Group, Rank, View
+from lwsctl.views.health.memory import Crashes, Recreations
+
+DISRUPTED: Final = re.compile(
+    r"deleted(: (EvictionByEvictionAPI|DeletionByTaintManager|DeletionByPodGC|PreemptionByScheduler|NodeLost|NodeShutdown"
+    r"|Terminated|Preempting|no manager ran)(: .*)?)?"
+)
+"""The recorded failures that another component caused: a user, a drain, the scheduler, a lost node."""
+
+EVICTED: Final = re.compile(r"deleted: Evicted\b")
+NOTICED: Final = timedelta(seconds=20)
+"""The time until a kubelet notices that a pod uses more than its limits: it looks every ten seconds, at sums that may be older."""
+
+
+class _Run(Struct, frozen=True):
+    """A run of a container that ended although it should continue; `lasted` is None if that is unknown."""
+
+    ended: datetime
+    lasted: timedelta | None
+    number: int
+
+
+def of_group(group: Group, *, ends: bool = False, evictions: Sequence[datetime] = ()) -> Crashes | None:
+    """Return the failures in a row of a group; None if it never failed. With `ends`, exit code 0 is not a failure.
+
+    `evictions` are the times, in order, when kubelets ended former pods of the group, of which no record remains.
+    """
+    if group.end is not None:
+        return None
+    record = group.recreations if group.recreations is not None and is_own(group.recreations) else None
+    suspects = [rank for rank in group.ranks if rank.object is not None and (rank.restarts or not rank.is_ready)]
+    runs = [run for rank in suspects for run in _failed_runs(rank.object or {}, ends=ends)]
+    if record is None and not runs and not evictions:
+        return None
+    times = [*evictions, *(run.ended for run in runs)] + ([record.due] if record else [])
+    lengths = [run.lasted for run in runs if run.lasted is not None]
+    lengths += [later - earlier for earlier, later in pairwise(evictions)]
+    lengths += [] if record is None else _recorded_lengths(record)
+    return Crashes(
+        count=max([len(evictions), *(run.number for run in runs)] + ([record.count] if record else [])),
+        first=min(times),
+        last=max(times),
+        longest_run=max(lengths, default=None),
+        stable_since=_stable_since(group),
+        is_ready=group.is_ready,
+        is_condemned=record is not None and group.is_condemned,
+    )
+
+
+def _recorded_lengths(record: Recreations) -> list[timedelta]:
+    """Return the longest recorded run; a kubelet that evicted a pod may notice later the next time."""
+    if EVICTED.match(record.failure):
+        return [(record.longest_run or timedelta()) + NOTICED]
+    return [] if record.longest_run is None else [record.longest_run]
+
+
+def is_calm(view: View, now: datetime) -> bool:
+    """Return whether all groups have run for so long that no failure is relevant: no record needs to be read."""
+    moments = (_stable_since(group) for group in view.groups if group.end is None)
+    return all(moment is not None and now - moment >= REMEMBERED for moment in moments)
+
+
+def is_failing(view: View, now: datetime) -> bool:
+    """Return whether a group failed, and has not been ready for long enough since."""
+    return any(group.crashes is not None and not group.crashes.are_over(now) for group in view.groups)
+
+
+def is_own(record: Recreations) -> bool:
+    """Return whether a group was recreated because of its own failure, and not because of a drain or a deletion."""
+    return DISRUPTED.fullmatch(record.failure) is None
+
+
+def ready_since(rank: Rank) -> datetime | None:
+    """Return since when a rank has been ready, None if it is not."""
+    if not rank.is_ready:
+        return None
+    ready = meta.find_condition(rank.object or {}, "Ready") or {}
+    return timestamps.read(str(ready.get("lastTransitionTime") or rank.created))
+
+
+def started_at(rank: Rank) -> list[datetime]:
+    """Return when the current runs of the containers of a rank started."""
+    statuses = meta.status(rank.object or {}).get("containerStatuses") or []
+    stamps = (((status.get("state") or {}).get("running") or {}).get("startedAt") for status in statuses)
+    return [moment for stamp in stamps if (moment := timestamps.read(str(stamp or ""))) is not None]
+
+
+def _failed_runs(pod: JSONObject, *, ends: bool) -> Iterator[_Run]:
+    """Yield the last failed runs of containers; an init container that has completed no longer matters."""
+    inits = meta.status(pod).get("initContainerStatuses") or []
+    for status in podstate.container_statuses(pod):
+        count, ended = int(status.get("restartCount") or 0), (status.get("state") or {}).get("terminated") or {}
+        if status in inits and ended and not ended.get("exitCode"):
+            continue
+        last = (status.get("lastState") or {}).get("terminated") or {}
+        # Restarts in place are configured: they delay the verdict healthy, and are not a crash loop.
+        count = min(count, 1) if last.get("reason") == podstate.ALL_RESTARTED else count
+        # Without a counted restart the last run did not fail: its node was restarted.
+        for end, number in ((last if count else {}, count), (ended if podstate.is_failure(ended) else {}, count + 1)):
+            is_success = ends and not end.get("exitCode")
+            if end and not is_success and not podstate.ended_on_request(pod, end):
+                yield from _run(pod, end, number)
+
+
+def _run(pod: JSONObject, end: JSONObject, number: int) -> Iterator[_Run]:
+    finished = timestamps.read(str(end.get("finishedAt") or meta.created(pod)))
+    if finished is not None:
+        yield _Run(finished, run_length(end), number)
+
+
+def _stable_since(group: Group) -> datetime | None:
+    """Return since when all ranks run, and are as ready as now; None if a container does not run."""
+    moments: list[datetime] = []
+    for rank in group.ranks:
+        if rank.state == COMPLETED:
+            continue
+        own = started_at(rank)
+        ready = ready_since(rank)
+        if ready is None and len(own) < len(meta.spec(rank.object or {}).get("containers") or [None]):
+            return None
+        moments += own if ready is None else [*own, ready]
+    return max(moments, default=None)

@@ -1,0 +1,79 @@
+"""Ranks that were never ready in their current run: since when they start, and how long that may take. Pure.
+
+In: a rank, and the other ranks of its LeaderWorkerSet. Out: its startup; None for a rank that was ready, or crashed.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Final
+
+from kuberuntime.objects import decimals, meta, timestamps
+from kuberuntime.objects.meta import JSONObject
+from lwsctl.views.groups import Rank
+from lwsctl.views.health.crashes import ready_since, started_at
+from lwsctl.views.health.memory import Startup
+
+WARM_UP: Final = timedelta(minutes=10)
+"""The time that a program may take to become ready, for example to load a large model, if nothing else is known."""
+
+LONGER: Final = 2
+"""A start may take this many times the longest start of another rank."""
+
+
+def was_ready(rank: Rank) -> bool:
+    """Return whether a rank that is not ready was ready in its current run.
+
+    The condition Ready is False from before the containers start, and changes again only when a ready rank fails.
+    """
+    ready = meta.find_condition(rank.object or {}, "Ready") or {}
+    changed = timestamps.read(str(ready.get("lastTransitionTime") or ""))
+    started = started_at(rank)
+    return changed is not None and bool(started) and ready.get("status") == "False" and changed > max(started)
+
+
+def longest(ranks: Iterable[Rank]) -> Mapping[bool, timedelta]:
+    """Return the longest start of ready leaders (True) and workers (False) that never failed.
+
+    A start lasts from the creation of a pod until it is ready.
+    """
+    starts: dict[bool, timedelta] = {}
+    for rank in ranks:
+        since, created = ready_since(rank), timestamps.read(rank.created)
+        if since is not None and created is not None and since > created and not rank.restarts:
+            is_leader = rank.index == 0
+            starts[is_leader] = max(starts.get(is_leader, since - created), since - created)
+    return starts
+
+
+def of_rank(rank: Rank, last: timedelta | None = None) -> Startup | None:
+    """Return the start of a rank that is not ready; None without a pod, or if it was ready in its current run."""
+    if rank.object is None or rank.is_ready or meta.is_deleting(rank.object) or was_ready(rank):
+        return None
+    created = timestamps.read(rank.created)
+    began = max(started_at(rank), default=created) if rank.restarts else created
+    if began is None:
+        return None
+    budget = max(map(_budget, meta.spec(rank.object).get("containers") or ()), default=timedelta())
+    delay = (max(started_at(rank), default=began) - began) + budget
+    known = (last or timedelta()) * LONGER
+    return Startup(since=began, patience=max(WARM_UP, delay, known), last=last)
+
+
+def current(rank: Rank, last: Mapping[bool, timedelta], now: datetime) -> Startup | None:
+    """Return the start of a rank; None if it is over its patience."""
+    startup = None if rank.is_ready else of_rank(rank, last.get(rank.index == 0))
+    return startup if startup is not None and startup.may_continue(now) else None
+
+
+def _budget(container: JSONObject) -> timedelta:
+    """Return the time that the probes of a container allow until it is ready."""
+    startup, readiness = container.get("startupProbe") or {}, container.get("readinessProbe") or {}
+    tries = _number(startup, "periodSeconds", 10) * _number(startup, "failureThreshold", 3) if startup else 0
+    delays = _number(startup, "initialDelaySeconds", 0) + _number(readiness, "initialDelaySeconds", 0)
+    return timedelta(seconds=tries + delays)
+
+
+def _number(probe: JSONObject, name: str, default: int) -> int:
+    """Return a field of a probe; at most a day, since anybody may write any number."""
+    value = decimals.natural(str(probe.get(name, default)))
+    return min(default if value is None else value, 86400)

@@ -1,0 +1,166 @@
+"""The outcome of a run: every rank has completed its work, or one fails repeatedly. Pure: views in, verdicts out."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from msgspec import Struct, field
+
+from kuberuntime.objects import meta, podstate
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.texts.masking import Mask
+from leaderworkerset.api import runsettings
+from leaderworkerset.api.conditions import COMPLETE, FAILED
+from leaderworkerset.api.groupname import GroupEnd
+from lwsctl.views import reasons, wording
+from lwsctl.views.groups import Group, Rank, View
+from lwsctl.views.wording import counted, groups_named, listed
+
+PLACES: Final = 8
+"""The maximum number of ranks of one state that are named."""
+
+
+def is_done(rank: Rank) -> bool:
+    """Return whether every container of the rank has exited with code 0."""
+    if rank.object is None:
+        return False
+    statuses = meta.status(rank.object).get("containerStatuses") or []
+    return bool(statuses) and all(0 in exit_codes(status) for status in statuses)
+
+
+def all_done(views: Iterable[View]) -> bool:
+    """Return whether every LeaderWorkerSet has completed its work: all ranks, or the leaders of a completing set."""
+    return all(_is_done(view) for view in views)
+
+
+def _is_done(view: View) -> bool:
+    if runsettings.read(meta.annotations(view.object)).completes:
+        return view.is_complete
+    whole = len(view.groups) >= view.desired
+    return whole and all(is_done(rank) for group in view.groups for rank in group.ranks)
+
+
+def is_over(lws: JSONObject | None) -> bool:
+    """Return whether a set was deleted (None), has run to completion or has reached its deadline, with its newest spec."""
+    if lws is None:
+        return True
+    ends = (COMPLETE.type, FAILED.type)
+    return meta.is_observed(lws) and any(meta.is_condition_true(lws, end) for end in ends)
+
+
+def has_finished(group: Group, rank: Rank) -> bool:
+    """Return whether a rank, or its whole group, has completed its work."""
+    return group.end is GroupEnd.COMPLETE or is_done(rank)
+
+
+def unfinished(view: View) -> list[tuple[Group, Rank]]:
+    """Return the ranks that have not completed their work, with their groups."""
+    return [(group, rank) for group in view.groups for rank in group.ranks if not has_finished(group, rank)]
+
+
+def count_of_ended(view: View) -> str:
+    """Return how many ranks exited with code 0, and the other ranks."""
+    total = sum(len(group.ranks) for group in view.groups)
+    text = f"{total - len(unfinished(view))} of {counted(total, 'rank')} exited with code 0"
+    return "; ".join(filter(None, [text, not_ended(view)]))
+
+
+def not_ended(view: View) -> str:
+    """Return the ranks that have not completed their work, by state, and the problem that explains them.
+
+    The result is empty if all have.
+    """
+    waiting = [rank for group, rank in unfinished(view) if group.end is None]
+    if not waiting:
+        return ""
+    by_state: dict[str, list[str]] = {}
+    for rank in waiting:
+        by_state.setdefault(wording.state(rank), []).append(rank.place)
+    states = "; ".join(f"{listed(places, PLACES)} ({state})" for state, places in by_state.items())
+    problem = reasons.telling(waiting)
+    return f"not ended: {states}" + (f"; {problem.pod}: {problem.why}" if problem else "")
+
+
+def exit_codes(status: JSONObject) -> set[int]:
+    """Return the exit codes in a container status: of the current and the previous run."""
+    ended = ((status.get(when) or {}).get("terminated") or {} for when in ("state", "lastState"))
+    return {end["exitCode"] for end in ended if "exitCode" in end}
+
+
+class Failures(Struct):
+    """Counts how often each rank failed. A rank that ended because of a recreation of its group did not fail."""
+
+    limit: int
+    counts: dict[str, int] = field(default_factory=dict)
+    seen: set[tuple[str, str]] = field(default_factory=set)
+
+    def verdict(self, views: Iterable[View]) -> str | None:
+        """Return why the run failed, None while it may continue."""
+        for view in views:
+            if late := [group.name for group in view.groups if group.end is GroupEnd.LATE]:
+                return f"{view.name}: {groups_named(late)} not complete at the deadline"
+            for rank in (rank for group in view.groups for rank in group.ranks):
+                if rank.object is None or meta.is_deleting(rank.object):
+                    continue
+                for ident, end in failed_ends(rank.object):
+                    if (meta.uid(rank.object), ident) in self.seen:
+                        continue
+                    self.seen.add((meta.uid(rank.object), ident))
+                    place = f"{view.name}/{rank.place}"
+                    self.counts[place] = self.counts.get(place, 0) + 1
+                    if self.counts[place] > self.limit:
+                        return f"{place} failed {counted(self.counts[place], 'time')}, last with {described(end)}"
+        return None
+
+
+def described(end: JSONObject) -> str:
+    r"""Return the exit code and reason of a container's end, and its last lines below, if there are some.
+
+    >>> described({"exitCode": 3, "reason": "Error", "message": "boom\n"})
+    'exit code 3 (Error):\n  boom'
+    >>> described({"exitCode": 137})
+    'exit code 137'
+    """
+    reason = f" ({end['reason']})" if end.get("reason") else ""
+    lines = "".join(f"\n  {line}" for line in Mask().lines(podstate.last_lines(end)))
+    return f"exit code {end['exitCode']}{reason}{':' if lines else ''}{lines}"
+
+
+class FailedContainer(Struct, frozen=True):
+    """A failed container; with `previous` its log is in the previous run."""
+
+    pod: JSONObject
+    container: str
+    previous: bool
+
+
+def silent_failure(view: View) -> FailedContainer | None:
+    """Return the first container that failed without a message, so that only its log explains the failure."""
+    return next((failed for failed, end in _failures(view) if not podstate.last_lines(end)), None)
+
+
+def failures(view: View) -> list[FailedContainer]:
+    """Return the failed containers of all unready ranks, by group and rank."""
+    by_container = {(meta.uid(failed.pod), failed.container): failed for failed, _ in reversed([*_failures(view)])}
+    return [*reversed(by_container.values())]  # of a container's two failures the newer one
+
+
+def _failures(view: View) -> Iterator[tuple[FailedContainer, JSONObject]]:
+    for rank in (rank for group in view.groups for rank in group.ranks):
+        if rank.object is None or rank.is_ready or meta.is_deleting(rank.object):
+            continue
+        for status in meta.status(rank.object).get("containerStatuses") or []:
+            for when in ("state", "lastState"):
+                end = (status.get(when) or {}).get("terminated") or {}
+                # Without a counted restart the last run did not fail: its node was restarted.
+                if podstate.is_failure(end) and (when == "state" or status.get("restartCount")):
+                    is_running = "running" in (status.get("state") or {})
+                    yield FailedContainer(rank.object, status["name"], when == "lastState" and is_running), end
+
+
+def failed_ends(pod: JSONObject) -> Iterator[tuple[str, JSONObject]]:
+    """Yield each failed end of a container with its identity."""
+    for status in meta.status(pod).get("containerStatuses") or []:
+        for when in ("lastState", "state"):
+            end = (status.get(when) or {}).get("terminated") or {}
+            if podstate.is_failure(end):
+                yield end.get("containerID") or f"{status['name']} {end.get('finishedAt')}", end

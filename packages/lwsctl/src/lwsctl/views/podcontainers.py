@@ -1,0 +1,108 @@
+"""The containers that a pod declares, and the default container of commands. Pure."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from kuberuntime.objects import meta, podstate
+from kuberuntime.objects.meta import JSONObject
+from lwsctl.views.admission import held_back
+from lwsctl.views.wording import counted
+
+DEFAULT: Final = "kubectl.kubernetes.io/default-container"
+"""The annotation that names the default container of `kubectl logs` and `exec`."""
+
+
+def containers(pod: JSONObject) -> list[str]:
+    """Return the names of the containers of a pod, init containers last."""
+    spec = meta.spec(pod)
+    return [str(item.get("name")) for item in (*(spec.get("containers") or []), *(spec.get("initContainers") or []))]
+
+
+def default_container(pod: JSONObject) -> str:
+    """Return the container that the pod's annotation names if it exists, otherwise the first.
+
+    >>> default_container({"spec": {"containers": [{"name": "main"}, {"name": "proxy"}]}})
+    'main'
+    """
+    names = containers(pod)
+    default = meta.annotations(pod).get(DEFAULT)
+    return default if default in names else names[0]
+
+
+def note_of_choice(pods: Sequence[JSONObject]) -> str:
+    """Return a note if a pod has several containers and does not name a default; otherwise an empty text.
+
+    >>> note_of_choice([{"spec": {"containers": [{"name": "main"}, {"name": "proxy"}]}}])
+    'note: this is container main; there are main, proxy (-c chooses)'
+    """
+    for pod in pods:
+        names = containers(pod)
+        if len(names) > 1 and meta.annotations(pod).get(DEFAULT) not in names:
+            return f"note: this is container {names[0]}; there are {', '.join(names)} (-c chooses)"
+    return ""
+
+
+def container_status(pod: JSONObject, container: str | None) -> JSONObject:
+    """Return the status of a container (None: the default one), empty before it exists."""
+    name = container or default_container(pod)
+    return next((entry for entry in podstate.container_statuses(pod) if entry.get("name") == name), {})
+
+
+def has_log(status: JSONObject) -> bool:
+    """Return whether the container has started: it runs, has ended, or waits for its restart."""
+    states = (status.get("state") or {}, status.get("lastState") or {})
+    return any("running" in state or "terminated" in state for state in states)
+
+
+def unlogged(pod: JSONObject, container: str | None) -> str:
+    """Return why a container (None: the default one) has no log yet; empty if it has one, or is unknown.
+
+    >>> unlogged({"spec": {"containers": [{"name": "main"}]}, "status": {"phase": "Pending"}}, None)
+    'no log yet (Pending): it has no node yet'
+    """
+    if container not in {None, *containers(pod)} or has_log(container_status(pod, container)):
+        return ""
+    why = " ".join((held_back(pod) or _reason(pod)).split())
+    return f"no log yet ({podstate.state(pod)}){f': {why}' if why else ''}{_before(pod, container)}"
+
+
+def waiting(pods: Sequence[JSONObject], container: str | None) -> tuple[str, str] | None:
+    """Return the state of the first pod without a log, and a sentence about pods in the same state.
+
+    None if each has one.
+    """
+    unlogged_pods = [(pod, why) for pod in pods if (why := unlogged(pod, container))]
+    if not unlogged_pods:
+        return None
+    return podstate.state(unlogged_pods[0][0]), summed((meta.name(pod), why) for pod, why in unlogged_pods)[0]
+
+
+def summed(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    """Return a sentence for each reason, with its pods, from pairs of pod and reason, in their order.
+
+    >>> summed([("web-0", "no log yet (Pending)"), ("web-1", "no log yet (Pending)"), ("web-2", "no log yet (Unknown)")])
+    ['web-0 and 1 more pod have no log yet (Pending)', 'web-2 has no log yet (Unknown)']
+    """
+    pods: dict[str, list[str]] = {}
+    for name, why in pairs:
+        pods.setdefault(why, []).append(name)
+    return [
+        f"{names[0]} has {why}"
+        if len(names) == 1
+        else f"{names[0]} and {counted(len(names) - 1, 'more pod')} have {why}"
+        for why, names in pods.items()
+    ]
+
+
+def _reason(pod: JSONObject) -> str:
+    """Return what the pod waits for, except that its containers are not ready."""
+    why = podstate.why(pod)
+    if why and why != str((meta.find_condition(pod, "Ready") or {}).get("message") or ""):
+        return why
+    return "" if meta.spec(pod).get("nodeName") else "it has no node yet"
+
+
+def _before(pod: JSONObject, container: str | None) -> str:
+    inits = [str(init_container.get("name")) for init_container in meta.spec(pod).get("initContainers") or []]
+    logged = [name for name in inits if name != container and has_log(container_status(pod, name))]
+    return f"; its init container has one: -c {logged[-1]}" if logged else ""

@@ -1,0 +1,25 @@
+"""Additional columns of a table of ranks, with one cell for each pod. Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct, field
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import ObjectKey
+from lwsctl.views.groups import Rank
+
+
+class RankColumns(Struct, frozen=True):
+    """The titles of columns, and the cells of each pod below them."""
+
+    titles: Sequence[str] = ()
+    cells: Mapping[ObjectKey, Sequence[str]] = field(default_factory=dict)
+
+    def of(self, rank: Rank) -> Sequence[str]:
+        """Return the cells of a rank: `-` if nothing is known of its pod."""
+        lacking = ["-"] * len(self.titles)
+        return lacking if rank.object is None else self.cells.get(meta.key(rank.object), lacking)
+
+
+NO_COLUMNS: Final = RankColumns()

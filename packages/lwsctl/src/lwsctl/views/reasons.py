@@ -1,0 +1,117 @@
+"""The reason why a group or a LeaderWorkerSet is not ready, in one sentence. Pure."""
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final
+
+from kuberuntime.objects import deaths, podstate
+from leaderworkerset.api.policytypes import AWAITS_LEADER
+from lwsctl.views import recreations, wording
+from lwsctl.views.groups import MISSING, NOT_CREATED, Group, Rank, View
+
+PASSING: Final = frozenset({MISSING, "Pending", "ContainerCreating", "PodInitializing", "Running", "Completed"})
+"""The states of every normal start and end. Any other state is a problem, and so is Pending with a reason."""
+
+UNREADY: Final = "containers with "
+"""The beginning of the kubelet's message that containers are not ready (yet), which is not a reason."""
+
+
+def is_fine(rank: Rank) -> bool:
+    """Return whether a rank is ready, or has completed its work."""
+    return rank.is_ready or rank.state == "Completed"
+
+
+def is_problem(rank: Rank) -> bool:
+    """Return whether a rank has a reason that does not occur in every start."""
+    if rank.is_ready or rank.why in {"", NOT_CREATED, podstate.ENDING}:
+        return False
+    if rank.state == MISSING:
+        return rank.why != AWAITS_LEADER
+    return rank.state not in PASSING or not rank.why.startswith(UNREADY)
+
+
+def telling(ranks: Iterable[Rank]) -> Rank | None:
+    """Return the rank whose problem explains the others: the rank that is stuck at the earliest stage.
+
+    A rank without a pod or a node explains a rank that does not start. A rank that does not start explains a crash, and
+    a crash explains an unready rank. Of several crashed ranks, it is the rank in the diagnosis.
+    """
+    problems = [rank for rank in ranks if is_problem(rank)]
+    crashes = deaths.in_order(run for rank in problems for run in rank.deaths)
+    return min(problems, key=lambda rank: (_stage(rank), bool(crashes) and rank.pod != crashes[0].pod), default=None)
+
+
+def _stage(rank: Rank) -> int:
+    if rank.deaths:
+        return 3
+    if rank.node:
+        return 4 if rank.state == "Running" else 2
+    return 0 if rank.object is None else 1
+
+
+def first_problem(group: Group) -> str:
+    """Return the rank whose problem explains the others, and its reason; empty if there is none."""
+    problem = telling(group.ranks)
+    return f"{problem.pod}: {problem.why}" if problem else ""
+
+
+def others_than_ready(group: Group) -> str:
+    """Count the unready ranks by their state: `2 Pending, 1 completed`."""
+    others = Counter(wording.state(rank) for rank in group.ranks if not rank.is_ready)
+    return ", ".join(f"{count} {state}" for state, count in sorted(others.items()))
+
+
+def summary(view: View, group: Group, now: datetime) -> str:
+    """Describe a group in one line: its ready ranks, the states of the others, and its recreations."""
+    ranks, others = wording.counted(len(group.ranks), "rank"), others_than_ready(group)
+    if group.ranks and all(rank.state == "Completed" for rank in group.ranks):
+        text = f"{ranks} completed"
+    else:
+        text = f"{group.ready_ranks} of {ranks} ready" + (f" ({others})" if others else "")
+    text = f"{view.name} group {group.name}: {text}"
+    recreation_text = recreations.sentence(group.recreations, now) if group.recreations else ""
+    return "; ".join(filter(None, [text, first_problem(group), recreation_text]))
+
+
+def first_waiting(view: View) -> tuple[Rank, int] | None:
+    """Return the most informative rank, and the number of other unready ranks; None if all are ready."""
+    waiting = [rank for group in view.groups for rank in group.ranks if not rank.is_ready]
+    if not waiting:
+        return None
+    with_reason = (rank for rank in waiting if rank.why and rank.state != MISSING)
+    first = telling(waiting) or next(with_reason, waiting[0])
+    return first, len(waiting) - 1
+
+
+def is_settled(view: View) -> bool:
+    """Return whether a LeaderWorkerSet is ready, with all groups of its newest revision."""
+    return view.is_ready and not view.is_updating
+
+
+def reasons(view: View) -> str:
+    """Return the most informative rank, its reason, and the number of other unready ranks, after a semicolon."""
+    text = brief(view)
+    return f"; {text}" if text else ""
+
+
+def brief(view: View) -> str:
+    """Return the text of `reasons` without the part after the semicolon; empty if every rank is ready."""
+    first_and_count = first_waiting(view)
+    if first_and_count is None:
+        return ""
+    first, count = first_and_count
+    others = f" (and {wording.counted(count, 'more rank')})" if count else ""
+    why = wording.reason(first)
+    return f"{first.pod} is {wording.state(first)}{': ' + why if why else ''}{others}"
+
+
+def behind(view: View) -> str:
+    """Return a note if the numbers of a status differ from the pods, which change first; otherwise an empty text."""
+    ready = sum(group.is_ready for group in view.groups)
+    revisions = sorted(Counter(group.revision for group in view.groups if group.revision).values())
+    facts = [f"{wording.counted(ready, 'group')} {'is' if ready == 1 else 'are'} ready"] if ready != view.ready else []
+    is_counted = view.up_to_date in (*revisions, sum(revisions)) or not (view.up_to_date or view.is_updating)
+    if len(revisions) > 1 and not is_counted:
+        facts.append(f"{' and '.join(map(str, revisions))} groups have the same revision")
+    return f"the status of {view.name} is behind its pods: of these {', and '.join(facts)}" if facts else ""

@@ -1,0 +1,103 @@
+"""Words for users: counts with their noun, durations, and the state of a rank. Pure."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from kuberuntime.objects import ordinals
+from leaderworkerset.api.groupname import GroupName
+from lwsctl.views.groups import MISSING, NOT_CREATED, Rank
+
+PLAIN_STATES: Final = {MISSING: NOT_CREATED, "Completed": "completed"}
+"""States that `kubectl get pods` does not print, or that look like errors although they are normal."""
+
+STEPS: Final = (  # below so many seconds: this unit, followed by this smaller one
+    (120, "s", ""),
+    (600, "m", "s"),
+    (3 * 3600, "m", ""),
+    (8 * 3600, "h", "m"),
+    (48 * 3600, "h", ""),
+    (8 * 86400, "d", "h"),
+    (730 * 86400, "d", ""),
+    (float("inf"), "y", "d"),
+)
+UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "y": 365 * 86400}
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    >>> counted(1, "more rank"), counted(0, "group")
+    ('1 more rank', '0 groups')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def updated_groups(updated: int, desired: int, with_surge: int) -> str:
+    """Return how many desired groups are updated; `status.updatedReplicas` (`with_surge`) also counts surge groups.
+
+    >>> updated_groups(2, 3, 2), updated_groups(2, 3, 3)
+    ('2 of 3 groups updated', '2 of 3 groups and 1 surge group updated')
+    """
+    surge = f" and {counted(with_surge - updated, 'surge group')}" if with_surge > updated else ""
+    return f"{updated} of {counted(desired, 'group')}{surge} updated"
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """Return the first names, and the number of further ones.
+
+    >>> listed(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def places(names: Sequence[GroupName]) -> str:
+    """Return the names of groups: numbers as ranges, keys one by one.
+
+    >>> places([0, 1, 2, 5]), places(["95e88034", "0b1c2d3e"])
+    ('0-2,5', '95e88034,0b1c2d3e')
+    """
+    numbers = [name for name in names if isinstance(name, int)]
+    return ",".join(filter(None, [ordinals.ranges(numbers), *(name for name in names if isinstance(name, str))]))
+
+
+def groups_named(names: Sequence[GroupName]) -> str:
+    """Return groups for a sentence.
+
+    >>> groups_named([1]), groups_named([0, 1])
+    ('group 1', 'groups 0-1')
+    """
+    return f"group{'s' if len(names) > 1 else ''} {places(names)}"
+
+
+def state(rank: Rank) -> str:
+    """Return the state of a rank for people, with a mark if its program is simulated."""
+    word = PLAIN_STATES.get(rank.state, rank.state)
+    return f"{word} (stub)" if rank.is_stub else word
+
+
+def reason(rank: Rank) -> str:
+    """Return why a rank is not ready; empty if its state already shows it."""
+    return "" if rank.why == NOT_CREATED else rank.why
+
+
+def age(created: str, now: datetime) -> str:
+    """Return the time since an RFC 3339 time, rounded like in kubectl.
+
+    >>> from datetime import UTC
+    >>> age("2026-01-01T00:00:00Z", datetime(2026, 1, 1, 0, 3, 20, tzinfo=UTC))
+    '3m20s'
+    """
+    if not created:
+        return ""
+    return duration(now - datetime.fromisoformat(created))
+
+
+def duration(length: timedelta) -> str:
+    """Return a duration in at most two units: 5s, 3m20s, 15m, 4h10m, 30h, 3d, 2y100d."""
+    seconds = max(int(length.total_seconds()), 0)
+    unit, smaller = next((unit, smaller) for below, unit, smaller in STEPS if seconds < below)
+    count, rest = divmod(seconds, UNITS[unit])
+    remainder = rest // UNITS[smaller] if smaller else 0
+    return f"{count}{unit}" + (f"{remainder}{smaller}" if remainder else "")

@@ -1,0 +1,9 @@
+"""Write the texts of all causes below packages/lwsctl/tests/golden/explain: `python -m tests.explanations`; read the difference."""
+
+from tests.explanations.golden import FOLDER, texts
+
+FOLDER.mkdir(parents=True, exist_ok=True)
+for path in FOLDER.glob("*.txt"):
+    path.unlink()
+for code, text in texts().items():
+    (FOLDER / f"{code}.txt").write_text(text)

@@ -1,0 +1,86 @@
+"""The number of requests to the API server of both clusters when a command explains a stuck set."""
+
+from contextlib import AbstractAsyncContextManager
+
+import pytest
+from msgspec.structs import replace
+from tests.integration.clusters.objects import lws
+from tests.integration.clusters.space import Space
+from tests.integration.lwsctl.explanations import asking, named, template, unschedulable, warned
+from tests.integration.lwsctl.test_commands import session_of
+
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
+from lwsctl.cli.cluster.target import Session
+from lwsctl.cli.commands import get
+from lwsctl.cli.sets import shown
+from lwsctl.cli.sets.diagnoses import explain
+from lwsctl.cli.targets import parse
+
+MOST_OF_GET = 6
+"""The maximum number of requests of `lws get` for one stuck set, including the cause."""
+
+MOST_OF_EXPLAIN = 6
+"""The maximum number of requests of `lws explain` for one stuck set whose pods exist."""
+
+
+class Counting:
+    """A transport that records its requests."""
+
+    def __init__(self, carrier: Transport) -> None:
+        self._carrier = carrier
+        self.asked: list[str] = []
+
+    async def request(self, request: Request) -> Response:
+        self.asked.append(request.path)
+        return await self._carrier.request(request)
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
+        self.asked.append(request.path)
+        return self._carrier.stream(request)
+
+    async def close(self) -> None:
+        await self._carrier.close()
+
+
+def counted(space: Space) -> tuple[Session, Counting]:
+    """Return a session of a command, and the counter of its requests."""
+    transport = Counting(space.client._transport)
+    return replace(session_of(space), client=Client(transport)), transport
+
+
+@pytest.mark.parametrize("names", [(), ("web",)], ids=["all", "named"])
+async def test_get_names_the_cause_within_its_request_limit(
+    space: Space, names: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    await space.create(lws(replicas=1, size=2, template=asking(cpu="1000")))
+    await space.until(unschedulable("Insufficient", 2))
+    await named(space, "LWS-E036")
+    session, transport = counted(space)
+    wanted = shown.GetRequest(tuple(map(parse, names)), None, everywhere=False, selector="", managed_fields=False)
+    await get.say_causes(session, await shown.observe(session, wanted), wanted)
+    assert "web is stuck: LWS-E036" in capsys.readouterr().err
+    assert len(transport.asked) <= MOST_OF_GET, transport.asked
+
+
+async def test_explain_names_the_cause_within_its_request_limit(space: Space) -> None:
+    await space.create(lws(replicas=1, size=2, template=asking(cpu="1000")))
+    await space.until(unschedulable("Insufficient", 2))
+    await named(space, "LWS-E036")
+    session, transport = counted(space)
+    (told,) = await explain(session, parse("web"))
+    assert told.code == "LWS-E036"
+    assert len(transport.asked) <= MOST_OF_EXPLAIN, transport.asked
+
+
+async def test_get_names_a_rejected_pod_within_its_request_limit(
+    space: Space, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await space.create(lws(replicas=1, size=2, template=template(priorityClassName="urgent")))
+    await space.until(warned("urgent"))
+    await named(space, "LWS-E026")
+    session, transport = counted(space)
+    wanted = shown.GetRequest((parse("web"),), None, everywhere=False, selector="", managed_fields=False)
+    await get.say_causes(session, await shown.observe(session, wanted), wanted)
+    assert "web is stuck: LWS-E026" in capsys.readouterr().err
+    assert len(transport.asked) <= MOST_OF_GET, transport.asked

@@ -1,0 +1,50 @@
+"""`lws top` and the usage in `lws get -o wide` on both clusters, and without a metrics API."""
+
+from datetime import UTC, datetime
+
+import pytest
+from testkit.clusters.kubernetes import KubernetesCluster
+from tests.integration.clusters.objects import lws
+from tests.integration.clusters.space import Space
+from tests.integration.lws.conftest import Running
+from tests.integration.lws.metricsapi import serving
+from tests.integration.lwsctl.test_commands import session_of
+
+from kuberuntime.objects import meta
+from lwsctl.cli.commands.get import usage_of
+from lwsctl.cli.commands.inspect import top
+from lwsctl.cli.errors import CommandError
+from lwsctl.cli.sets.shown import GetRequest, observe, read
+from lwsctl.views.rankcolumns import NO_COLUMNS, RankColumns
+from lwsctl.views.selection import Selection
+
+pytestmark = pytest.mark.slow
+
+WANTED = GetRequest((Selection("web"),), None, everywhere=False, selector="", managed_fields=False)
+
+
+async def test_top_shows_the_usage_of_each_rank(space: Space, running: Running) -> None:
+    session = session_of(space)
+
+    async def lines() -> list[str]:
+        _, views = await read(session, WANTED)
+        return top.table(await top.measured(session, WANTED, views), datetime.now(UTC))
+
+    async def usage() -> RankColumns:
+        return await usage_of(await observe(session, WANTED), space.namespace)
+
+    await space.bring_up(lws(replicas=1, size=2))
+    if not isinstance(running.cluster, KubernetesCluster):
+        shown = await lines()
+        assert [line.split()[0] for line in shown] == ["RANK", "web/0/0", "web/0/1", "2"]
+        assert "-" not in shown[1].split()
+        assert (await usage()).titles == ["CPU", "memory"]
+        return
+    with pytest.raises(CommandError, match=r"no metrics of pods \(metrics.k8s.io\): install metrics-server"):
+        await lines()
+    assert await usage() == NO_COLUMNS
+    async with serving(space.client) as api:
+        api.load = lambda pod: 1250 if meta.name(pod) == "web-0" else 10
+        shown = await lines()
+        assert sorted(map(list, (await usage()).cells.values())) == [["0.01", "1Mi"], ["1.25", "1Mi"]]
+    assert [line.split()[-2:] for line in shown[1:]] == [["1.25", "1Mi"], ["0.01", "1Mi"], ["1.26", "2Mi"]]

@@ -1,0 +1,29 @@
+"""The script of verbs on both clusters; containers are played there, so steps that reach into them are left out."""
+
+import asyncio
+import io
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import pytest
+from tests.integration.clusters.space import Space
+from tests.verbs import Step, script
+
+from lwsctl.cli import app
+
+pytestmark = pytest.mark.slow
+
+
+async def test_verbs_of_the_script_have_their_effects(space: Space, tmp_path: Path) -> None:
+    for step in script(tmp_path):
+        if not step.needs_kubelet:
+            step.check(*await asyncio.to_thread(typed, space, step))
+
+
+def typed(space: Space, step: Step) -> tuple[int, str]:
+    """Run one step next to the managers of the test, in its own event loop; return its exit code and output."""
+    where = ["--kubeconfig", str(space.cluster.kubeconfig), "--namespace", space.namespace]
+    printed = io.StringIO()
+    with redirect_stdout(printed), redirect_stderr(printed):
+        code = app.run([*where, *step.words])
+    return code, printed.getvalue()

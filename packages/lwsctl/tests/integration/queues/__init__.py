@@ -1,0 +1,1 @@
+"""Commands for LeaderWorkerSets that wait for a queue of Kueue."""

@@ -1,0 +1,179 @@
+"""The work for a text of a tenant or a program is linear in its length, whatever it repeats; no reader recurses into it.
+
+Hostile texts repeat a piece. Patterns run in C, where lines do not count: their time is limited, to a hundredth of what the
+square would take.
+"""
+
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+from testkit import work
+from tests import builders
+
+import kuberuntime.objects
+import kuberuntime.texts
+import leaderworkerset
+import lwsctl
+from kuberuntime.objects import errorchains, errorlines, foreigntext, podstate
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.texts import masking
+from kuberuntime.texts.masking import Mask, masked
+from leaderworkerset.api import progressnotes
+from leaderworkerset.api.occurrences import happening
+from leaderworkerset.api.recreationrecord import RECORDED
+from leaderworkerset.core.restarts import failure
+from lwsctl.cli.reading import fieldplaces, unrendered
+from lwsctl.diagnosis import ranks
+from lwsctl.diagnosis.patterns import Told
+from lwsctl.views import jsonpath
+from lwsctl.views.groups import rank_of
+
+LENGTH = 32 * 1024
+LIMIT = 1.0
+"""Seconds of processor time for one text: ten times what the slowest reader takes."""
+
+SECRETS = (
+    "jwtid=", "tokenid: ", "token=", "password= ", 'password="', 'token=\\"', "--token ", "--a-token-", "name: token\n", "://", "://a:b",
+    "eyJ-", "eyJaaaaaaaaa.", "-----BEGIN PRIVATE KEY-----", "-----BEGIN CERTIFICATE-----", "LS0tLS1CRUdJTi", "curl ", "<token ",
+    "authorization: ", "passphrase=", "machine x login ", "Aa1" * 20 + "\n", ";a:", "hf_aaaaaaaaaaaaaaaaaaaa ", '{"name":"token","value":"',
+    "token | ", "| ", '["--token",', "wandb login ", "API key ",
+)  # fmt: skip
+CONTROLS = ("\x1b[31m", "\x1b]", "\x1b[", "\x1b", "\r", "\u202e", "\n", "\t", "a\rb\n", "\ud800")
+WORDS = (
+    "error ",
+    "mean ",
+    "expected ",
+    "no ",
+    "must ",
+    "a.",
+    "x=",
+    "::lws progress step=1 ",
+    "(",
+    "[",
+    '"',
+    "{",
+    ": ",
+    "- ",
+    "1",
+    "a-",
+)
+PIECES = (*SECRETS, *CONTROLS, *WORDS)
+
+
+def pod(message: str) -> JSONObject:
+    """Return a leader pod whose container ended with this message."""
+    leader = builders.leader_pod(builders.leaderworkerset_object(), 0)
+    ended = {"exitCode": 1, "reason": "Error", "message": message}
+    status = {"name": "c", "restartCount": 1, "state": {"terminated": ended}, "lastState": {"terminated": ended}}
+    return leader | {"status": {"phase": "Failed", "containerStatuses": [status]}}
+
+
+def deep(text: str) -> str:
+    """Return a JSONPath template of the text on a deep value."""
+    value: Any = {"a": text}
+    for _ in range(len(text) // 16):
+        value = {"a": value}
+    return jsonpath.fill(jsonpath.parse("{..b}"), value)
+
+
+READERS: dict[str, Callable[[str], object]] = {
+    "clean": foreigntext.clean,
+    "mask": lambda text: Mask().text(text),
+    "mask with known values": lambda text: Mask(["jwtid=jwtid", "secret"]).text(text),
+    "masked message": masked.__wrapped__,
+    "quote": ranks.quote,
+    "error line": lambda text: errorlines.telling(text.split("\n")),
+    "rank": lambda text: rank_of(pod(text)),
+    "death": lambda text: podstate.death({"exitCode": 1, "message": text}),
+    "failure": lambda text: failure.describe(pod(text)),
+    "event": lambda text: happening({"message": text, "reason": text, "involvedObject": {"kind": text, "name": text}}),
+    "progress line": lambda text: progressnotes.of_line(f"{progressnotes.MARK}{text}"),
+    "progress annotation": progressnotes.of_annotation,
+    "hang": progressnotes.hang_of,
+    "lines of a log": lambda text: errorlines.excerpt([text[at : at + 200] for at in range(0, len(text), 200)], 5),
+    "hang with further fields": lambda text: progressnotes.hang_of(f'{{"x":{text[: progressnotes.LONGEST_HANG - 10]}'),
+    "fields of a message": lambda text: fieldplaces.located(f"spec[0].{text}", {"spec": [{}]}, lambda _: 1),
+    "template actions of an object": lambda text: unrendered.in_object({"a": text, "b": f"{{{{{text}"}),
+    "record": RECORDED.fullmatch,
+    "JSONPath": jsonpath.parse,
+    "JSONPath on a deep value": deep,
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", READERS)
+def test_hostile_text_is_read_in_linear_time(name: str) -> None:
+    reader = READERS[name]
+    grown = []
+    for piece in PIECES:
+        once, twice = (piece * (size // len(piece)) for size in (LENGTH // 8, LENGTH // 4))
+        few, many = (work.lines(partial(tolerant, reader, text)) for text in (once, twice))
+        long = piece * (LENGTH // len(piece))
+        if many > 2.2 * few + 200 or not work.ends_within(LIMIT, partial(reader, long)):
+            grown.append((piece, few, many))
+    assert not grown
+
+
+def tolerant(reader: Callable[[str], object], text: str) -> None:
+    """Read a text that may be refused."""
+    try:
+        reader(text)
+    except ValueError:
+        return
+
+
+OTHERS = (
+    "lwsctl.cli.applying",
+    "lwsctl.cli.doctor",
+    "lwsctl.cli.commands.inspect.cp",
+    "kuberuntime.objects.duration",
+)
+"""Modules whose patterns read manifests and words of the user who runs the command; `test_parsers.py` has durations."""
+
+SHORTER = {
+    "kuberuntime.texts.masking.BEFORE": masking.LONGEST_NAME,
+    "kuberuntime.objects.errorchains": errorchains.READ,
+    "kuberuntime.objects.errorlines": errorchains.READ,
+}
+"""Patterns that read only so many characters of a text."""
+
+
+def test_patterns_are_found() -> None:
+    names = {name for name, _ in patterns()}
+    assert len(names) > 35
+    assert "kuberuntime.texts.masking.BEFORE" in names
+
+
+@pytest.mark.slow
+def test_every_pattern_reads_hostile_text_in_time() -> None:
+    slow = []
+    for name, pattern in patterns():
+        words = re.findall(r"[A-Za-z_]{3,}|://|--?", pattern.pattern)[:12]
+        own = [f"{word}{end}" for word in words for end in ("", " ", "=")]
+        length = next((most for begin, most in SHORTER.items() if name.startswith(begin)), foreigntext.LONGEST)
+        for piece in dict.fromkeys([*own, "a", " ", "a ", "1", ".", "-", '"', "'", "\\"]):
+            text = piece * (length // len(piece)) + "!"
+            if not work.ends_within(LIMIT / 2, partial(list, pattern.finditer(text))):
+                slow.append((name, piece))
+    assert not slow
+
+
+def patterns() -> Iterator[tuple[str, "re.Pattern[str]"]]:
+    """Yield the patterns that search the texts of tenants, by module and name."""
+    for package in (kuberuntime.objects, kuberuntime.texts, leaderworkerset, lwsctl):
+        for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not info.name.endswith("__main__") and not info.name.startswith(OTHERS):
+                module = importlib.import_module(info.name)
+                source = inspect.getsource(module)
+                for name, value in vars(module).items():
+                    if isinstance(find := getattr(value, "find", value), Told):
+                        yield f"told {info.name}.{name}", re.compile(find.pattern)
+                    is_text = isinstance(value, re.Pattern) and isinstance(value.pattern, str)
+                    if is_text and re.search(rf"\b{name}\.(?:search|sub|find|split)", source):
+                        yield f"{info.name}.{name}", value

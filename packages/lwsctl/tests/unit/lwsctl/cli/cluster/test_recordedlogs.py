@@ -1,0 +1,61 @@
+"""The recorded last lines that are shown if a rank has no log at the moment."""
+
+import pytest
+
+from leaderworkerset.api.episode import ContainerEnd, Episode, Outcome, RankEnd, RunEnd
+from lwsctl.cli.cluster.recordedlogs import RankRequest, newest
+from lwsctl.views.selection import Selection
+
+
+def container(name: str, *lines: str, code: int = 0) -> ContainerEnd:
+    """Return a container with one run."""
+    return ContainerEnd(name=name, ends=(RunEnd(exit_code=code),), logs=(lines,) if lines else ())
+
+
+def episode(number: int, *ranks: RankEnd, group: str = "0") -> Episode:
+    """Return an episode of web."""
+    time = f"2026-11-25T09:00:{number:02}Z"
+    return Episode(
+        namespace="prod", lws="web", group=group, outcome=Outcome.FAILED, time=time, number=number, ranks=ranks
+    )
+
+
+FETCH = container("fetch", "downloading", "403 Forbidden", code=22)
+EPISODES = [
+    episode(1, RankEnd(rank=0, pod="web-0", containers=(container("main", "old", code=1),))),
+    episode(2, RankEnd(rank=0, pod="web-0", containers=(container("main", "waits"), FETCH))),
+    episode(3, RankEnd(rank=0, pod="web-0", containers=(container("main"),))),
+    episode(4, RankEnd(rank=1, pod="web-1-1", containers=(container("main", "other"),)), group="1"),
+]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "shown"),
+    [
+        (RankRequest(Selection("web")), {"0/0": ["downloading", "403 Forbidden"], "1/1": ["other"]}),
+        (RankRequest(Selection("web", 0, 0), container="main"), {"0/0": ["waits"]}),
+        (RankRequest(Selection("web"), groups=frozenset({1})), {"1/1": ["other"]}),
+        (RankRequest(Selection("web"), ranks=frozenset({7})), {}),
+    ],
+    ids=["of the failed container", "of a named container", "of a group", "of a rank without lines"],
+)
+def test_newest_recorded_lines_of_each_rank_are_returned(wanted: RankRequest, shown: dict[str, list[str]]) -> None:
+    assert {one.place: list(one.lines) for one in newest(EPISODES, wanted)} == shown
+
+
+def test_recorded_lines_have_a_note_about_their_failure() -> None:
+    (log,) = newest(EPISODES, RankRequest(Selection("web", 0, 0)))
+    assert log.note("lws --local") == (
+        "note: recorded last log lines of web-0, of 2026-11-25T09:00:02Z; "
+        "`lws --local -n prod history web/0#2` shows all of that failure"
+    )
+
+
+def test_a_program_that_printed_nothing_has_an_empty_log() -> None:
+    silent = episode(5, RankEnd(rank=2, pod="web-2", containers=(container("main", code=137),)))
+    (log,) = newest([silent], RankRequest(Selection("web", 0, 2)))
+    assert log.lines == ()
+    assert log.note("lws --local") == (
+        "note: web-2 printed nothing before the failure of 2026-11-25T09:00:05Z; "
+        "`lws --local -n prod history web/0#5` shows it"
+    )

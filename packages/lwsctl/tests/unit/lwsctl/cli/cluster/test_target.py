@@ -1,0 +1,137 @@
+"""Hints call commands so that they address the cluster at hand."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import msgspec
+import pytest
+from testkit.fakes import ScriptedTransport, failure
+from testkit.virtualtime import run
+
+from kuberuntime.client.client import Client
+from kuberuntime.errors import NotFoundError
+from lwsctl.cli import targets
+from lwsctl.cli.applying.applier import describe
+from lwsctl.cli.cluster import places
+from lwsctl.cli.cluster.target import Session, Target
+from lwsctl.cli.commands.local.run import command as run_command
+from lwsctl.cli.errors import CommandError, UsageError
+from lwsctl.cli.reading.manifests import Document
+
+KUBECONFIG = msgspec.json.encode(
+    {
+        "clusters": [{"name": "one", "cluster": {"server": "http://127.0.0.1:1"}}],
+        "contexts": [{"name": "main", "context": {"cluster": "one"}}],
+        "current-context": "main",
+    }
+)
+
+
+def spoken(target: Target) -> tuple[str, str]:
+    """Return how the session of a target calls lws and kubectl."""
+
+    async def scenario() -> tuple[str, str]:
+        async with target.session() as session:
+            return session.lws, session.kubectl
+
+    return run(scenario())
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LWS_STATE_HOME", str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize("by_variable", [True, False])
+def test_stopped_cluster_is_an_immediate_error(home: Path, monkeypatch: pytest.MonkeyPatch, by_variable: bool) -> None:
+    place = places.place("gpus")
+    if by_variable:
+        monkeypatch.setenv("KUBECONFIG", str(place.kubeconfig))
+    with place.held(), subprocess.Popen(["sleep", "600"]) as cluster:
+        try:
+            place.lock.write_text(f"{cluster.pid}\n")
+            place.kubeconfig.write_bytes(KUBECONFIG)
+            target = Target() if by_variable else Target(local="gpus")
+            assert "lws" in spoken(target)[0]
+            cluster.send_signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, cluster.pid, os.WSTOPPED)
+            told = (
+                f"cluster gpus stands still: process {cluster.pid} is stopped; `kill -CONT {cluster.pid}` continues it"
+            )
+            with pytest.raises(CommandError, match=told):
+                spoken(target)
+        finally:
+            cluster.kill()
+
+
+@pytest.mark.parametrize(("name", "words"), [("gpus", "--local=gpus"), (places.DEFAULT, "--local")])
+def test_hint_addresses_a_local_cluster(home: Path, name: str, words: str) -> None:
+    place = places.place(name)
+    with place.held():
+        place.kubeconfig.write_bytes(KUBECONFIG)
+        assert spoken(Target(local=name)) == (f"lws {words}", "")
+
+
+def test_hint_repeats_the_given_options(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    path.write_bytes(KUBECONFIG)
+    options = f"--kubeconfig={path} --context=main"
+    assert spoken(Target(kubeconfig=str(path), context_name="main")) == (f"lws {options}", f"kubectl {options}")
+
+
+def test_hint_adds_nothing_for_the_default_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "config"
+    path.write_bytes(KUBECONFIG)
+    monkeypatch.setenv("KUBECONFIG", str(path))
+    assert spoken(Target()) == ("lws", "kubectl")
+
+
+def test_hint_starts_a_stopped_cluster_by_name(home: Path) -> None:
+    with pytest.raises(CommandError, match=r"start it with `lws up gpus`$"):
+        spoken(Target(local="gpus"))
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        ((), "or start a local cluster: `lws up`"),
+        ((places.DEFAULT,), "or address the cluster of this machine: --local"),
+        ((places.DEFAULT, "gpus"), "or address a cluster of this machine: --local, --local=gpus"),
+    ],
+)
+def test_error_without_a_kubeconfig_lists_local_clusters(
+    home: Path, monkeypatch: pytest.MonkeyPatch, names: Sequence[str], said: str
+) -> None:
+    monkeypatch.setenv("HOME", str(home / "nobody"))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    with ExitStack() as running:
+        for name in names:
+            running.enter_context(places.place(name).held())
+        with pytest.raises(CommandError, match=rf"give --kubeconfig; {said}$"):
+            spoken(Target())
+
+
+def test_missing_definition_hint_installs_on_the_same_cluster() -> None:
+    client = Client(ScriptedTransport(failure(404, "NotFound")))
+
+    session = Session(client, "default", lambda *_: pytest.fail("no channels"), lws="lws --local=gpus")
+    with pytest.raises(CommandError, match="`lws --local=gpus install` installs"):
+        run(targets.find(session, "web"))
+
+
+def test_missing_namespace_hint_creates_it_on_the_same_cluster() -> None:
+    document = Document("pod.yaml", 1, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}})
+    error = NotFoundError({"message": "no", "details": {"kind": "namespaces", "name": "team"}})
+    told = describe(document, error, "kubectl --context=main")
+    assert "; make it with `kubectl --context=main create namespace team`, or add --create-namespace" in told
+    assert describe(document, error, "").endswith("no; add --create-namespace to this command")
+
+
+def test_run_hint_names_commands_for_the_given_cluster() -> None:
+    with pytest.raises(UsageError, match=r"lws apply --local=gpus, lws wait --local=gpus, lws logs --local=gpus$"):
+        run_command.main(["-f", "web.yaml"], obj=Target(local="gpus"), standalone_mode=False)

@@ -1,0 +1,68 @@
+"""The clusters of a user: their list, and the ones that `lws down --all` stops."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lwsctl.cli import app
+from lwsctl.cli.cluster import places
+from lwsctl.cli.commands.local import down
+from lwsctl.cli.local import keptoptions
+from lwsctl.cli.local.clusteroptions import ClusterOptions
+
+
+@pytest.fixture(autouse=True)
+def state_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LWS_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state"
+
+
+def stopped(name: str, nodes: int = 1) -> None:
+    place = places.place(name)
+    with place.held():
+        keptoptions.save(place, ClusterOptions(nodes=nodes))
+
+
+def test_stopped_clusters_are_listed(state_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stopped("one", nodes=3)
+    (state_home / "documents").mkdir()
+    with places.ephemeral().held():
+        pass
+    assert app.run(["clusters"]) == 0
+    header, first, second = capsys.readouterr().out.splitlines()
+    assert header.split() == ["NAME", "STATE", "SINCE", "NODES", "PODS", "DIRECTORY"]
+    assert first.split() == ["one", "stopped", "-", "3", "-", str(state_home / "one")]
+    assert "left over" in second
+
+
+def test_unresponsive_cluster_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    with places.place("one").held():
+        assert app.run(["clusters", "-o", "json"]) == 0
+    (item,) = json.loads(capsys.readouterr().out)["items"]
+    assert (item["name"], item["state"], item["nodes"], item["pods"]) == ("one", "not answering", None, None)
+
+
+def test_empty_cluster_list_suggests_lws_up(capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.run(["clusters"]) == 0
+    assert "Start one with `lws up`" in capsys.readouterr().err
+
+
+def test_down_all_includes_stopped_clusters_only_with_delete() -> None:
+    stopped("one")
+    run = places.ephemeral()
+    with run.held(), places.place("two").held():
+        assert [place.name for place in down.clusters(deletes=False)] == ["two"]
+        assert [place.name for place in down.clusters(deletes=True)] == ["one", "two"]
+
+
+def test_unknown_cluster_name_gets_the_existing_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    stopped("training")
+    assert app.run(["down", "trainin"]) == 0
+    assert app.run(["down", "--local=training", "--delete"]) == 0
+    assert app.run(["down", "--all"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        'Cluster trainin does not exist (there: training), did you mean "training"?',
+        "Cluster training deleted.",
+        "No cluster runs.",
+    ]

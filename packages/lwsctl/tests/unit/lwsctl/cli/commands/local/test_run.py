@@ -1,0 +1,49 @@
+"""The end of `lws run`: all sets are deleted at once, within a time limit."""
+
+import asyncio
+
+import pytest
+from testkit.fakes import ScriptedTransport, answer
+from testkit.virtualtime import run
+
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request, Response
+from kuberuntime.objects.meta import ObjectKey
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from localkube import workloads
+from lwsctl.cli.commands.local.run import LAST_WORDS, Parts, last_words
+from lwsctl.cli.views.live import display
+from lwsctl.observation.following import following
+
+KEYS = tuple((LEADERWORKERSETS, ObjectKey("default", f"web-{index}")) for index in range(24))
+
+
+class SlowTransport(ScriptedTransport):
+    """Answers each request after a delay."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(*(answer(200, {}) for _ in KEYS))
+        self._seconds = seconds
+
+    async def request(self, request: Request) -> Response:
+        response = await super().request(request)
+        await asyncio.sleep(self._seconds)
+        return response
+
+
+@pytest.mark.parametrize(("seconds", "taken"), [(2.0, 2.0), (60.0, LAST_WORDS)])
+def test_stop_deletes_all_sets_at_once_within_a_limit(seconds: float, taken: float) -> None:
+    async def scenario() -> float:
+        transport = SlowTransport(seconds)
+        began = asyncio.get_running_loop().time()
+        async with following() as objects:
+            await last_words(objects, Parts(Client(transport), KEYS, [], display([])))
+        assert len(transport.requests) == len(KEYS)
+        return asyncio.get_running_loop().time() - began
+
+    assert run(scenario()) == pytest.approx(taken, abs=0.5)
+
+
+def test_ranks_are_killed_when_their_last_words_are_over() -> None:
+    """The cluster gives no time beyond what the note on Ctrl-C says, so a run ends within five seconds."""
+    assert workloads.GRACE_AT_END.total_seconds() <= LAST_WORDS <= 3

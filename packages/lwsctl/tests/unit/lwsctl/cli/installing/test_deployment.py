@@ -1,0 +1,61 @@
+"""The missing replicas of a Deployment, in words."""
+
+from typing import Any
+
+import pytest
+
+from lwsctl.cli.commands.install import missing_for_rollout
+
+
+def deployment(*, replicas: int = 2, seen: int = 3, **status: Any) -> dict[str, Any]:
+    return {
+        "metadata": {"name": "manager", "generation": 3},
+        "spec": {"replicas": replicas},
+        "status": {"observedGeneration": seen} | status,
+    }
+
+
+def pod(name: str, **status: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name}, "status": status}
+
+
+WAITING = {"name": "manager", "state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}}
+
+
+@pytest.mark.parametrize(
+    ("status", "missing"),
+    [
+        ({"seen": 2, "replicas": 2}, "its controller has not observed the latest spec"),
+        ({}, "0 of 2 new replicas available"),
+        ({"updatedReplicas": 2, "availableReplicas": 1}, "1 of 2 new replicas available"),
+        ({"updatedReplicas": 1, "availableReplicas": 2}, "1 of 2 new replicas available"),
+    ],
+)
+def test_missing_replicas_are_counted(status: dict[str, Any], missing: str) -> None:
+    given = {name: value for name, value in status.items() if name != "replicas"}
+    assert missing_for_rollout(deployment(**given), []) == missing
+
+
+def test_finished_rollout_lacks_nothing() -> None:
+    done = {"status": {"observedGeneration": 3, "replicas": 2, "updatedReplicas": 2, "availableReplicas": 2}}
+    assert missing_for_rollout(deployment() | done, []) == ""
+
+
+def test_rollout_waits_for_old_replicas() -> None:
+    rolling = {"status": {"observedGeneration": 3, "replicas": 3, "updatedReplicas": 2, "availableReplicas": 3}}
+    assert missing_for_rollout(deployment() | rolling, []) == "1 old replicas still run"
+
+
+def test_pod_that_cannot_start_gives_the_reason() -> None:
+    pods = [pod("manager-b", phase="Pending", containerStatuses=[WAITING])]
+    assert missing_for_rollout(deployment(), pods) == (
+        "0 of 2 new replicas available; manager-b is ImagePullBackOff: manager: no such image"
+    )
+
+
+def test_rejected_pods_are_reported_first() -> None:
+    """Pod Security and quotas reject pods, so no pod could show the reason."""
+    refused = {"type": "ReplicaFailure", "status": "True", "message": 'pods "m-1" is forbidden: violates PodSecurity'}
+    assert missing_for_rollout(deployment(conditions=[refused]), []) == (
+        '0 of 2 new replicas available; pods "m-1" is forbidden: violates PodSecurity'
+    )

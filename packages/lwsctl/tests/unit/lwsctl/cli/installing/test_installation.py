@@ -1,0 +1,54 @@
+"""Objects of an installation are applied, and applied again if the API server was overloaded."""
+
+import pytest
+from testkit.fakes import ScriptedTransport, answer, failure
+
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Response
+from kuberuntime.errors import ConnectionFailedError
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import SERVICES
+from lwsctl.cli.errors import CommandError
+from lwsctl.cli.installing.installation import PAUSES, Installer
+
+SERVICE: JSONObject = {"metadata": {"name": "lws-webhook-service", "namespace": "lws-system"}}
+ABSENT = failure(404, "NotFound", "absent")
+
+
+def installer(*script: Response | Exception) -> tuple[Installer, list[str]]:
+    lines: list[str] = []
+    return Installer(Client(ScriptedTransport(*script)), "lws-system", lines.append), lines
+
+
+@pytest.mark.parametrize(
+    "obstacle",
+    [
+        failure(504, "Timeout", "request did not complete"),
+        failure(503, "ServiceUnavailable", "apiserver is shutting down"),
+        failure(429, "TooManyRequests", "too many requests"),
+        ConnectionFailedError("refused"),
+    ],
+    ids=["504", "503", "429", "no answer"],
+)
+async def test_install_applies_again_after_a_transient_answer(obstacle: Response | Exception) -> None:
+    installing, lines = installer(ABSENT, obstacle, ABSENT, answer(201, SERVICE))
+    await installing.apply([(SERVICES, SERVICE)])
+    assert [line.partition(":")[0] for line in lines] == [
+        "service/lws-webhook-service",
+        "service/lws-webhook-service created",
+    ]
+
+
+async def test_install_gives_up_after_some_attempts() -> None:
+    overloaded = failure(504, "Timeout", "request did not complete")
+    installing, lines = installer(*[overloaded] * (len(PAUSES) + 1))
+    with pytest.raises(CommandError, match="request did not complete\nfix it and install again"):
+        await installing.apply([(SERVICES, SERVICE)])
+    assert len(lines) == len(PAUSES)
+
+
+async def test_install_does_not_repeat_a_rejected_request() -> None:
+    installing, lines = installer(ABSENT, failure(403, "Forbidden", "quota"))
+    with pytest.raises(CommandError, match="quota"):
+        await installing.apply([(SERVICES, SERVICE)])
+    assert lines == []

@@ -1,0 +1,87 @@
+"""Services whose selector matches no pod of the same manifests."""
+
+from typing import Any
+
+import pytest
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from lwsctl.cli.reading.manifests import Document
+from lwsctl.cli.reading.serviceselectors import unselected
+
+WARNED = (
+    "warning: web.yaml:1: service/web: spec.selector {} matches no pod of these manifests: correct it, "
+    "or add these labels to leaderTemplate or workerTemplate"
+)
+
+
+def documents(*objects: JSONObject) -> list[Document]:
+    return [Document("web.yaml", 1, obj) for obj in objects]
+
+
+def service(namespace: str = "", **selector: str) -> JSONObject:
+    return {"kind": "Service", "metadata": {"name": "web", "namespace": namespace}, "spec": {"selector": selector}}
+
+
+def pods(**own: str) -> JSONObject:
+    return {"metadata": {"labels": own}}
+
+
+def lws(namespace: str = "", **templates: Any) -> JSONObject:
+    return {
+        "kind": "LeaderWorkerSet",
+        "metadata": {"name": "vllm", "namespace": namespace},
+        "spec": {"leaderWorkerTemplate": {"workerTemplate": {}} | templates},
+    }
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        {"app": "vllm"},
+        {"role": "leader", labels.NAME: "vllm"},
+        {labels.NAME: "vllm", labels.WORKER_INDEX: "0"},
+        {"app": "vllm", "apps.kubernetes.io/pod-index": "0"},
+    ],
+    ids=str,
+)
+def test_matching_selector_has_no_warning(selector: dict[str, str]) -> None:
+    given = lws(leaderTemplate=pods(role="leader"), workerTemplate=pods(app="vllm"))
+    assert list(unselected(documents(service(**selector), given))) == []
+
+
+@pytest.mark.parametrize(
+    ("selector", "words"),
+    [
+        ({"app": "vlm"}, "app=vlm"),
+        ({"app": "vllm", "role": "leader"}, "app=vllm,role=leader"),
+        ({labels.NAME: "web"}, f"{labels.NAME}=web"),
+    ],
+    ids=str,
+)
+def test_selector_that_matches_no_rank_is_named(selector: dict[str, str], words: str) -> None:
+    given = lws(leaderTemplate=pods(role="leader"), workerTemplate=pods(app="vllm"))
+    assert list(unselected(documents(service(**selector), given))) == [WARNED.format(words)]
+
+
+@pytest.mark.parametrize(("where", "warned"), [("prod", 0), ("", 0), ("test", 1)])
+def test_pods_of_another_namespace_are_not_selected(where: str, warned: int) -> None:
+    given = lws("prod", workerTemplate=pods(app="vllm"))
+    assert len(list(unselected(documents(service(where, app="vllm"), given)))) == warned
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        [],
+        [lws(), {"kind": "Deployment", "metadata": {"name": "router"}}],
+        [lws(), {"kind": "DisaggregatedSet", "metadata": {"name": "split"}}],
+    ],
+    ids=["no LeaderWorkerSet", "a Deployment", "a DisaggregatedSet"],
+)
+def test_selector_has_no_warning_when_other_pods_may_match(others: list[JSONObject]) -> None:
+    assert list(unselected(documents(service(app="router"), *others))) == []
+
+
+def test_service_without_a_selector_has_no_warning() -> None:
+    assert list(unselected(documents({"kind": "Service", "metadata": {"name": "web"}, "spec": {}}, lws()))) == []

@@ -1,0 +1,142 @@
+"""The description of a LeaderWorkerSet, a group and a rank, line by line."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.builders import leaderworkerset_object
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.api.occurrences import Happening
+from lwsctl.cli.views import description, happenings
+from lwsctl.cli.views.description import RECENT, Described
+from lwsctl.views import groups
+from lwsctl.views.outcome import failures
+from lwsctl.views.selection import Selection, narrow
+
+NOW = datetime(2026, 1, 1, 0, 10, tzinfo=UTC)
+GOLDEN = Path(__file__).parent / "golden"
+
+OBJECT = leaderworkerset_object(
+    replicas=2,
+    metadata={
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+        "labels": {"team": "search"},
+        "annotations": {labels.EXCLUSIVE_TOPOLOGY: "rack"},
+    },
+    template={"subGroupPolicy": {"subGroupSize": 2}},
+    status={
+        "readyReplicas": 1,
+        "updatedReplicas": 2,
+        "conditions": [
+            {
+                "type": "Available",
+                "status": "False",
+                "lastTransitionTime": "2026-01-01T00:05:00Z",
+                "reason": "GroupsAreProgressing",
+                "message": "1 of 2",
+            }
+        ],
+    },
+)
+
+
+def pod(group: int, rank: int, state: JSONObject, **status: Any) -> JSONObject:
+    """Return a pod with one container in this state."""
+    name = f"web-{group}-{rank}" if rank else f"web-{group}"
+    own = {
+        labels.NAME: "web",
+        labels.GROUP_INDEX: str(group),
+        labels.WORKER_INDEX: str(rank),
+        labels.TEMPLATE_REVISION_HASH: "5f6d",
+    }
+    ready = "True" if "running" in state else "False"
+    return {
+        "metadata": {"name": name, "uid": f"of-{name}", "labels": own, "creationTimestamp": "2026-01-01T00:08:00Z"},
+        "spec": {
+            "nodeName": "node-1",
+            "containers": [{"name": "main", "image": "app:1", "resources": {"limits": {"cpu": "2"}}}],
+        },
+        "status": {
+            "phase": "Running",
+            "podIP": "10.0.0.7",
+            "conditions": [{"type": "Ready", "status": ready, "lastTransitionTime": "2026-01-01T00:09:00Z"}],
+            "containerStatuses": [{"name": "main", "restartCount": 1, "state": state, **status}],
+        },
+    }
+
+
+RUNS = {"running": {"startedAt": "2026-01-01T00:09:00Z"}}
+FAILED = {"terminated": {"exitCode": 3, "reason": "Error"}}
+WAITS = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s"}}
+VIEW = groups.view(OBJECT, [pod(0, 0, RUNS), pod(0, 1, RUNS), pod(1, 0, FAILED), pod(1, 1, WAITS, lastState=FAILED)])
+EVENT = Happening(
+    ident="a",
+    last=NOW - timedelta(seconds=90),
+    count=2,
+    is_warning=True,
+    reason="BackOff",
+    object="pod/web-1-1",
+    message="back-off 10s",
+    place=(1, 1),
+    reporter="kubelet",
+    stored={},
+)
+
+
+def described(chosen: Selection, *events: Happening, logs: tuple[str, ...] = ()) -> list[str]:
+    shown = Described(selection=chosen, view=narrow(VIEW, chosen), events=events, logs=logs)
+    return description.lines(shown, NOW)
+
+
+@pytest.mark.parametrize(
+    "chosen", [Selection("web"), Selection("web", 1), Selection("web", 1, 1)], ids=["set", "group", "rank"]
+)
+def test_description_equals_the_recorded_text(chosen: Selection, request: pytest.FixtureRequest) -> None:
+    quoted = "the last lines of web-1-1, container main:\n  boom"
+    path = GOLDEN / f"describe-{request.node.callspec.id}.txt"
+    text = "\n".join(described(chosen, EVENT, logs=(quoted,))) + "\n"
+    if not path.exists():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        pytest.fail(f"{path.name} was not there and is written: read it, and commit it")
+    assert text == path.read_text()
+
+
+def test_description_reports_missing_permission_for_events() -> None:
+    chosen = Selection("web")
+    shown = Described(selection=chosen, view=narrow(VIEW, chosen), events=None, lws="lws --local -n prod")
+    assert description.lines(shown, NOW)[-1] == "Events:         not known, you may not list events"
+
+
+def test_earlier_events_are_counted() -> None:
+    lines = described(Selection("web"), *[EVENT] * (RECENT + 2))
+    assert "  … and 2 earlier events: lws events web" in lines
+    assert described(Selection("web"))[-1] == "Events:         none"
+
+
+def test_event_is_a_line_with_its_time() -> None:
+    assert happenings.line(EVENT) == "2026-01-01T00:08:30Z Warning BackOff pod/web-1-1 (x2): back-off 10s"
+
+
+def test_failed_containers_belong_to_unready_ranks() -> None:
+    assert [(failed.pod["metadata"]["name"], failed.previous) for failed in failures(VIEW)] == [
+        ("web-1", False),
+        ("web-1-1", False),
+    ]
+
+
+def test_init_sidecar_and_ephemeral_containers_are_described() -> None:
+    obj = pod(0, 1, RUNS)
+    init = [{"name": "load"}, {"name": "proxy", "restartPolicy": "Always"}]
+    obj["spec"] |= {"initContainers": init, "ephemeralContainers": [{"name": "debug-1"}]}
+    obj["status"]["initContainerStatuses"] = [{"name": "load", "restartCount": 4, "state": FAILED}]
+    chosen = Selection("web", 0, 1)
+    view = groups.view(OBJECT, [pod(0, 0, RUNS), obj])
+    lines = description.lines(Described(selection=chosen, view=narrow(view, chosen), events=()), NOW)
+    kinds = {"Init:", "Sidecar:", "Container:", "Ephemeral:"}
+    rows = [line.split() for line in lines if line.split()[:1] and line.split()[0] in kinds]
+    assert rows == [["Init:", "load"], ["Sidecar:", "proxy"], ["Container:", "main"], ["Ephemeral:", "debug-1"]]
+    assert "  restarts:     4" in lines

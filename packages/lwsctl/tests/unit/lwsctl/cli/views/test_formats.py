@@ -1,0 +1,95 @@
+"""JSONPath templates and custom columns print the recorded output of kubectl, and reject other dialects."""
+
+import click
+import pytest
+
+from kuberuntime.objects.meta import JSONObject
+from lwsctl.cli.errors import CommandError
+from lwsctl.cli.views.formats import OutputFormat, filled
+
+WEB: JSONObject = {
+    "kind": "LeaderWorkerSet",
+    "metadata": {"name": "web", "labels": {"b/c.d": "dotted", "app": "x"}, "generation": 12},
+    "spec": {"parts": ["f1", "f2", "f3"]},
+    "status": {
+        "conditions": [
+            {"type": "Ready", "status": "True", "seen": True, "code": 1},
+            {"type": "Done", "status": "False", "code": 2},
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        ("{.metadata.name}", "web"),
+        ("x{.kind}y {.metadata.generation}", "xLeaderWorkerSety 12"),
+        ("{.metadata.labels}", '{"app":"x","b/c.d":"dotted"}'),
+        (r"{.metadata.labels.b/c\.d}", "dotted"),
+        (r"{.metadata.labels['b/c\.d']}", "dotted"),
+        ("{.metadata['name','generation']}", "web 12"),
+        ("{.spec.parts}", '["f1","f2","f3"]'),
+        ("{.spec.parts[*]}", "f1 f2 f3"),
+        ("{.spec.parts[-1]}{.spec.parts[0:2]}", "f3f1 f2"),
+        ("{.spec.parts[::2]}|{.spec.parts[0,2]}|{.spec.parts[1:1]}", "f1 f3|f1 f3|"),
+        ("{.none.x}{.metadata.none}{.metadata.name.x}", ""),
+        ("{..type}", "Ready Done"),
+        ("{.status.conditions[*].code}", "1 2"),
+        ('{.status.conditions[?(@.type=="Ready")].status}', "True"),
+        ('{.status.conditions[?(@.type != "Ready")].code}', "2"),
+        ("{.status.conditions[?(@.seen)].type}{.status.conditions[?(@.seen==true)].type}", "ReadyReady"),
+        ("{.status.conditions[?(@.code>1)].type}{.status.conditions[?(@.none==1)].type}", "Done"),
+        ('{.spec.parts[?(@=="f2")]}', "f2"),
+        (r'{range .status.conditions[*]}{.type}{"\t"}{@.code}{";\n"}{end}', "Ready\t1;\nDone\t2;\n"),
+        ("{range .spec.parts[*]}{$}{','}{end}", "f1,f2,f3,"),
+    ],
+)  # fmt: skip
+def test_template_prints_the_same_as_kubectl(template: str, text: str) -> None:
+    assert filled(f"jsonpath={template}", [WEB], is_one=True) == text
+
+
+def test_several_objects_are_a_list_or_a_table() -> None:
+    other = {"kind": "LeaderWorkerSet", "metadata": {"name": "b"}}
+    assert filled("jsonpath={.items[*].metadata.name} {.kind}", [WEB, other], is_one=False) == "web b List"
+    table = filled(
+        "custom-columns=NAME:.metadata.name,PARTS:spec.parts[*],G:{.metadata.generation}", [WEB, other], is_one=False
+    )
+    assert table == "NAME   PARTS      G\nweb    f1,f2,f3   12\nb      <none>     <none>\n"
+
+
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        ("jsonpath=.metadata.name", r"no expression in braces: write \{\.metadata\.name\}"),
+        ("jsonpath={.a", "unclosed"),
+        ("jsonpath={end}", "without {range}"),
+        ("jsonpath={range .a[*]}x", "without {end}"),
+        ("jsonpath={metadata.name}", "'metadata.name' is not understood"),
+        ("jsonpath={len .a}", "'len .a' is not understood"),
+        ("jsonpath={.a[x]}", r"\[x\] is not understood"),
+        ("jsonpath={.a[]}", "write \\[\\*\\] for all"),
+        ('jsonpath={.a[?(@.b=="c" && @.d)]}', "write one comparison"),
+        ("jsonpath={.a[?(@.b==c)]}", "'c' is neither a path, a number, nor a text"),
+        ("custom-columns=NAME", "write NAME:PATH"),
+        ("custom-columns=A:.a,", "write NAME:PATH"),
+        ("go-template={{.a}}", "is not one of 'wide', 'jsonpath=TEMPLATE'"),
+    ],
+)  # fmt: skip
+def test_invalid_template_is_a_usage_error(form: str, message: str) -> None:
+    with pytest.raises(click.BadParameter, match=message):
+        OutputFormat("wide").convert(form, None, None)
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ("{.spec.parts[7]}", "array index out of bounds: the list has 3"),
+        ("{.spec.parts[0:9]}", "array index out of bounds"),
+        ("{.metadata[0]}", "is not a list"),
+        ('{.status.conditions[?(@.code=="1")]}', "compares 1 with '1'"),
+    ],
+)
+def test_template_that_does_not_match_is_an_error_as_in_kubectl(template: str, message: str) -> None:
+    with pytest.raises(CommandError, match=message):
+        filled(f"jsonpath={template}", [WEB], is_one=True)

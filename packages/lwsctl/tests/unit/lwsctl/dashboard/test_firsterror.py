@@ -1,0 +1,61 @@
+"""The first error of several ranks."""
+
+import pytest
+from tests.dashboardhouse import open_house
+from tests.unit.lwsctl.dashboard.test_pages import web
+
+from lwsctl.dashboard import firsterror
+from lwsctl.dashboard.logstream import RankChoice
+
+
+def test_first_error_is_the_earliest_of_all_ranks() -> None:
+    logs = {
+        "0/0": [b"2026-01-01T00:00:03.5Z lost connection to rank 1", b"2026-01-01T00:00:04Z stopping"],
+        "0/1": [b"2026-01-01T00:00:00Z step 1", b"2026-01-01T00:00:03.25Z RuntimeError: CUDA error"],
+        "0/2": [b"2026-01-01T00:00:01Z loaded shard 3"],
+    }
+    first = firsterror.first_of(logs)
+    assert first == firsterror.FirstError("0/1", "2026-01-01T00:00:03.25Z", "RuntimeError: CUDA error", 3)
+
+
+def test_error_of_a_peer_follows_the_error_of_a_rank() -> None:
+    """The rank that failed itself printed its error after a long traceback; its peers noticed the end of it before."""
+    logs = {
+        "0/0": [b"2026-01-01T00:00:03Z torch.distributed.DistBackendError: Connection closed by peer"],
+        "0/1": [b"2026-01-01T00:00:04Z \x1b[31mKeyError: 'shard'\x1b[0m"],
+    }
+    first = firsterror.first_of(logs)
+    assert first is not None
+    assert (first.rank, first.text) == ("0/1", "KeyError: 'shard'")
+
+
+def test_lines_without_an_error_have_no_first_error() -> None:
+    assert firsterror.first_of({"0/0": [b"2026-01-01T00:00:01Z loaded shard 3"], "0/1": []}) is None
+
+
+def test_search_covers_groups_with_a_problem_or_named_ranks() -> None:
+    view = web(ready=False)
+    assert {rank.place for rank in firsterror.searched(view, RankChoice(frozenset({"1/1"})))} == {"1/1"}
+    assert len(firsterror.searched(web(), RankChoice())) == 4
+
+
+@pytest.mark.slow
+async def test_panel_quotes_the_first_error_of_its_group() -> None:
+    async with open_house() as house:
+        await house.put_set("web", replicas=1, size=3, ready=0)
+        await house.crash("web-0-2")
+        await house.shows(web_0="Pending", web_0_2="CrashLoopBackOff")
+        house.transport.logs = {
+            "web-0": b"2026-01-01T00:00:05Z lost connection to rank 2\n",
+            "web-0-2": b"2026-01-01T00:00:04Z RuntimeError: password=hunter2hunter2 <b>\n",
+        }
+        async with house.browser() as session:
+            pane = await house.text(session, "pane/default/web/0/0")
+            assert "<mark>RuntimeError: password=[masked] &lt;b&gt;</mark>" in pane
+            assert 'href="sets/default/web?rank=0/2"' in pane
+            page = await house.text(session, "sets/default/web")
+            assert 'data-failed="0/2"' in page, "the rank that explains the others is selected"
+            first = await house.text(session, "first-error/default/web")
+            assert '"rank": "0/2"' in first
+            assert '"rank": "0/0"' in await house.text(session, "first-error/default/web?rank=0/0")
+            await house.text(session, "first-error/default/none", status=404)

@@ -1,0 +1,119 @@
+"""The shared model recovers after the API server was unavailable, or the machine slept."""
+
+import asyncio
+
+import pytest
+from msgspec.structs import replace
+from tests.dashboardhouse import NAMESPACE, House, api_server
+from tests.integration.clusters import objects
+
+from kuberuntime.cache.watching import TIMEOUT
+from kuberuntime.client.client import Client
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from lwsctl.dashboard.address import Address, PageKind
+from lwsctl.dashboard.hub import Hub
+from lwsctl.dashboard.livemodel import AGAIN, PATIENCE, LiveModel, live
+from lwsctl.dashboard.webserver import Dashboard
+from lwsctl.diagnosis.observed import Commands
+from lwsctl.views.groups import View
+
+pytestmark = pytest.mark.virtual_time
+
+
+def lws(name: str) -> JSONObject:
+    return objects.lws(name) | {"metadata": {"name": name, "namespace": NAMESPACE}}
+
+
+@pytest.mark.parametrize("minutes", [1, 30])
+async def test_the_picture_is_current_after_an_outage(minutes: int) -> None:
+    """The connections of the watches ended silently, and their back-off is long after an outage of minutes."""
+    async with api_server() as transport:
+        client = Client(transport)
+        model = LiveModel(client, "", Commands())
+        async with live(model), asyncio.timeout(minutes * 60 + TIMEOUT / 4):
+            transport.is_down = True
+            async with model.looking():
+                await model.until(lambda: model.picture.trouble or None)
+            assert "the API server does not answer" in model.picture.trouble
+            await asyncio.sleep(minutes * 60)
+            transport.is_down = False
+            await client.create(LEADERWORKERSETS, lws("later"))
+            await model.until(lambda: (model.picture.views and not model.picture.trouble) or None)
+
+
+async def test_patience_grows_until_a_slow_server_answers() -> None:
+    """A diagnosis that needs longer than the first limit is finished by a later one."""
+    async with api_server() as transport:
+        model = LiveModel(Client(transport), "", Commands())
+        async with live(model), model.looking(), asyncio.timeout(600):
+            transport.seconds = 1.5 * PATIENCE
+            await model.until(lambda: model.picture.trouble or None)
+            assert f"no answer within {PATIENCE:g} s" in model.picture.trouble
+            await model.until(lambda: model.picture.trouble == "" or None)
+
+
+async def test_without_visitors_nothing_is_read() -> None:
+    async with api_server() as transport:
+        model = LiveModel(Client(transport), "", Commands())
+        async with live(model):
+            transport.is_down = True
+            await asyncio.sleep(AGAIN * 3)
+            assert model.picture.trouble == ""
+
+
+async def test_a_change_is_diagnosed_as_soon_as_it_is_shown() -> None:
+    async with api_server() as transport:
+        client = Client(transport)
+        model = LiveModel(client, "", Commands())
+        house = House(client, model, Dashboard(model, Hub(model)), None, transport)
+        await house.put_set("web", replicas=2, size=2)
+        async with live(model), model.looking():
+            await asyncio.sleep(AGAIN * 1.7)  # no diagnosis is due
+            await house.crash("web-1")
+            await asyncio.sleep(1)
+            (diagnosis,) = model.picture.diagnoses.values()
+            assert diagnosis.code == "LWS-E071"
+
+
+class BrokenSets:
+    """Stands for the followed sets, and cannot show them."""
+
+    def views(self) -> list[View]:
+        raise RecursionError("maximum recursion depth exceeded")
+
+
+async def test_failed_picture_is_marked_as_out_of_date() -> None:
+    async with api_server() as transport:
+        client = Client(transport)
+        model = LiveModel(client, "", Commands())
+        await client.create(LEADERWORKERSETS, lws("web"))
+        async with live(model), model.looking():
+            hub, address = Hub(model), Address(kind=PageKind.NOW)
+            good, everything = model.picture, model.everything
+            model.everything = BrokenSets()  # type: ignore[assignment]  # any error of a view
+            model.paint()
+            assert model.picture.views == good.views
+            assert model.picture.answered == good.now
+            shown = str((await hub.channel(address)).shown)
+            assert "the state cannot be shown, so this is out of date: RecursionError" in shown
+            assert f"{good.now:%H:%M:%S}" in shown
+            model.everything = everything
+            model.paint()
+            assert model.picture.trouble == ""
+
+
+async def test_failed_page_is_marked_as_out_of_date() -> None:
+    async with api_server() as transport:
+        client = Client(transport)
+        model = LiveModel(client, "", Commands())
+        await client.create(LEADERWORKERSETS, lws("web"))
+        async with live(model), model.looking():
+            hub, address = Hub(model), Address(kind=PageKind.NOW)
+            before = (await hub.channel(address)).shown
+            model.picture = replace(model.picture, views=[7])
+            after = (await hub.channel(address)).shown
+            assert after["progressing"] == before["progressing"] != []
+            assert "this page cannot be shown, so it is out of date: AttributeError" in after["trouble"][0].html
+            model.paint()
+            assert (await hub.channel(address)).shown["trouble"] == []

@@ -1,0 +1,108 @@
+"""The rollout page: its course over time, and the content of the last change."""
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from tests import builders
+from tests.unit.lwsctl.dashboard.test_pages import html, picture, rendered
+
+from kuberuntime.objects import timestamps
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS
+from leaderworkerset.api import labels
+from lwsctl.dashboard.address import PageKind
+from lwsctl.dashboard.pages import revisionpicture
+from lwsctl.views.groups import view
+
+
+def at(seconds: int) -> str:
+    return timestamps.render(builders.NOW + timedelta(seconds=seconds))
+
+
+def leader(lws: JSONObject, index: int, *, key: str, created: int, ready: int | None) -> JSONObject:
+    pod = builders.leader_pod(lws, index, key=key, ready=ready is not None)
+    pod["metadata"]["creationTimestamp"] = at(created)
+    for condition in pod["status"].get("conditions", []):
+        if condition["type"] == "Ready" and ready is not None:
+            condition["lastTransitionTime"] = at(ready)
+    return pod
+
+
+def test_course_counts_groups_of_the_newest_revision() -> None:
+    lws = builders.leaderworkerset_object(replicas=4, size=1)
+    pods = [
+        leader(lws, 0, key="old", created=-900, ready=-800),
+        leader(lws, 1, key="new", created=60, ready=None),
+        leader(lws, 2, key="new", created=30, ready=50),
+        leader(lws, 3, key="new", created=0, ready=20),
+    ]
+    course = revisionpicture.course(view(lws, pods), "new")
+    assert course is not None
+    assert [(moment - builders.NOW).seconds for moment in course.started] == [0, 30, 60]
+    assert [(moment - builders.NOW).seconds for moment in course.ready] == [20, 50]
+    drawing = revisionpicture.picture(course)
+    assert 'class="begun" d="M0 100V75H28V50H57V25H60V100Z"' in drawing
+    assert 'class="done" d="M0 100H19V75H48V50H60V100Z"' in drawing
+    assert "of 4 groups 3 got the newest revision and 2 are ready" in drawing
+    assert revisionpicture.course(view(lws, pods), "none") is None
+
+
+def test_course_of_a_thousand_groups_stays_small() -> None:
+    lws = builders.leaderworkerset_object(replicas=1000, size=1)
+    pods = [leader(lws, index, key="new", created=index, ready=index + 5) for index in range(1000)]
+    course = revisionpicture.course(view(lws, pods), "new")
+    assert course is not None
+    assert len(revisionpicture.picture(course)) < 2000
+
+
+@pytest.mark.parametrize("groups", [1, 2, 3, 6, 7, 40])
+@pytest.mark.parametrize("apart", [0, 1, 30])
+def test_finished_course_ends_with_all_groups(groups: int, apart: int) -> None:
+    lws = builders.leaderworkerset_object(replicas=groups, size=1)
+    pods = [leader(lws, at, key="new", created=at * apart, ready=at * apart + 3) for at in range(groups)]
+    del pods[-1]["status"]["conditions"][0]["lastTransitionTime"]
+    course = revisionpicture.course(view(lws, pods), "new")
+    assert course is not None
+    drawing = revisionpicture.picture(course)
+    assert f"{groups} are ready" in drawing
+    for name in ("begun", "done"):
+        path = drawing.partition(f'class="{name}" d="')[2].partition('"')[0]
+        assert re.search(r"H(\d+)V0H60V100Z$|^M0 100V0H60V100Z$", path), path
+
+
+@pytest.mark.parametrize("paused", [False, True])
+def test_rollout_page_offers_what_applies(paused: bool) -> None:
+    marks: dict[str, Any] = {"annotations": {labels.PAUSED_PARTITION: "0"}} if paused else {}
+    lws = builders.leaderworkerset_object(metadata=marks)
+    found = picture(view(lws, []))
+    old = builders.leaderworkerset_object(image="app:0")
+    revisions = [builders.revision(old, number=1), builders.revision(lws, number=2)]
+    for kind, expected in (
+        (PageKind.SET, "scale resume" if paused else "scale restart pause"),
+        (PageKind.ROLLOUT, "scale resume" if paused else "scale restart pause undo"),
+    ):
+        assert f'data-actions="{expected}"' in html(
+            rendered(found, kind, facts={CONTROLLER_REVISIONS: revisions}), "head"
+        )
+    assert "undo" not in html(rendered(found, PageKind.ROLLOUT, facts={}), "head").partition("data-actions")[2][:60]
+
+
+def test_last_change_omits_values_of_variables() -> None:
+    old, new = (builders.leaderworkerset_object(image=image) for image in ("app:1", "app:2"))
+    for lws, value in ((old, "one"), (new, "two")):
+        worker = lws["spec"]["leaderWorkerTemplate"]["workerTemplate"]
+        worker["spec"]["containers"][0]["env"] = [{"name": "TOKEN", "value": value}]
+    revisions = [builders.revision(old, number=1), builders.revision(new, number=2)]
+    found = picture(view(new, []))
+    shown = html(rendered(found, PageKind.ROLLOUT, facts={CONTROLLER_REVISIONS: revisions}), "change")
+    assert "Revision 1 → 2" in shown
+    title = html(rendered(found, PageKind.ROLLOUT, facts={CONTROLLER_REVISIONS: revisions}), "progress")
+    assert "<h2>Revision 1 → 2: app:1 → app:2</h2>" in title
+    assert ".image: app:1 -&gt; app:2" in shown
+    assert ".env[TOKEN].value: changed" in shown
+    assert "two" not in shown
+    alone = html(rendered(found, PageKind.ROLLOUT, facts={CONTROLLER_REVISIONS: revisions[1:]}), "change")
+    assert "There is no earlier revision." in alone
+    assert "could not be read" in html(rendered(found, PageKind.ROLLOUT), "change")

@@ -1,0 +1,60 @@
+"""One module judges: no other one spells a verdict, or compares with one, except to show it or to choose a text."""
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+
+from testkit.repository import ROOT
+
+from lwsctl.views.health.verdict import Verdict
+
+SOURCES = ROOT / "packages/lwsctl/src/lwsctl"
+ASKING = ("views", "diagnosis", "observation", "client", "cli", "dashboard")
+
+JUDGE = "views/health/verdict.py"
+CAUSES = "diagnosis/causes/"
+"""Causes declare whether they need a user."""
+
+COMPARES = {"diagnosis/diagnose.py": 2, "dashboard/picture.py": 1, "dashboard/pages/totals.py": 1}
+"""The comparisons that choose a text, or count complete sets; the numbers only fall."""
+
+SPELLS = {
+    "views/disaggregation.py": {"progressing"},  # the rollout of a DisaggregatedSet
+    "dashboard/picture.py": {"starting"},  # the cell of a rank
+    "dashboard/pages/rolloutpage.py": {"starting"},  # a step of a rollout
+    "dashboard/pages/totals.py": {"healthy"},  # a word of a tile
+    "cli/doctor/findings.py": {"healthy"},  # a field of the doctor's document
+}
+"""Other uses of the same words."""
+
+
+def trees() -> Iterator[tuple[str, ast.Module]]:
+    """Yield the modules that ask a cluster, without the causes."""
+    for path in (path for folder in ASKING for path in (SOURCES / folder).rglob("*.py")):
+        name = str(path.relative_to(SOURCES))
+        if name != JUDGE and not name.startswith(CAUSES):
+            yield name, ast.parse(path.read_text())
+
+
+def is_verdict(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "Verdict"
+
+
+def test_verdicts_are_compared_in_few_places() -> None:
+    compares = Counter(
+        name
+        for name, tree in trees()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Compare) and any(map(is_verdict, (node.left, *node.comparators)))
+    )
+    assert dict(compares) == COMPARES, "ask lwsctl.views.health.verdict, or lower the number"
+
+
+def test_verdicts_are_spelled_by_one_module() -> None:
+    words = {verdict.value for verdict in Verdict} - {"unknown", "complete"}
+    spelled: dict[str, set[str]] = {}
+    for name, tree in trees():
+        constants = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+        if found := {word for word in words if word in constants}:
+            spelled[name] = found
+    assert spelled == SPELLS

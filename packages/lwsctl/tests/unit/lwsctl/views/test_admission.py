@@ -1,0 +1,68 @@
+"""The reason why a pod waits before it is bound."""
+
+from typing import Any
+
+import pytest
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from lwsctl.views import groups
+from lwsctl.views.admission import held_back
+
+GATED = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated", "message": "Scheduling is blocked"}
+
+
+def pod(*gates: str, queue: str = "", **spec: Any) -> JSONObject:
+    """Return a pod of a group of four with these gates."""
+    return {
+        "metadata": {
+            "name": "web-0",
+            "labels": {labels.GROUP_INDEX: "0", labels.WORKER_INDEX: "0"}
+            | ({labels.QUEUE_NAME: queue} if queue else {}),
+            "annotations": {labels.SIZE: "4"},
+        },
+        "spec": {"schedulingGates": [{"name": gate} for gate in gates]} | spec,
+        "status": {"phase": "Pending", "conditions": [GATED] if gates else []},
+    }
+
+
+@pytest.mark.parametrize(
+    ("held", "words"),
+    [
+        (pod(), ""),
+        (pod("kueue.x-k8s.io/admission", queue="team"), "waits for quota of queue team (Kueue)"),
+        (pod("kueue.x-k8s.io/admission"), "waits for quota (Kueue)"),
+        (pod("kueue.x-k8s.io/topology", queue="team"), "waits for Kueue to choose its node"),
+        (pod(labels.GANG_GATE), "waits until all 4 pods of its group fit on the nodes"),
+        (pod("example.com/a"), "waits for the scheduling gate example.com/a"),
+        (
+            pod(schedulingGroup={"podGroupName": "web-0-a"}),
+            "waits for PodGroup web-0-a: all pods of the group are bound together, or none",
+        ),
+        (pod(schedulingGroup={"podGroupName": "web-0-a"}, nodeName="n"), ""),
+    ],
+    ids=["nothing", "quota", "quota of nobody", "topology", "room", "somebody", "native", "native and bound"],
+)
+def test_pending_pod_names_what_it_waits_for(held: JSONObject, words: str) -> None:
+    assert held_back(held) == words
+
+
+def test_quota_is_reported_first() -> None:
+    held = pod(labels.GANG_GATE, "kueue.x-k8s.io/topology", "kueue.x-k8s.io/admission", queue="team")
+
+    assert held_back(held) == "waits for quota of queue team (Kueue)"
+
+
+def test_scheduler_message_replaces_the_group_reason() -> None:
+    """The condition of the pod says more: how many nodes there are, and why each of them is refused."""
+    tried = pod(schedulingGroup={"podGroupName": "g"})
+    tried["status"]["conditions"] = [{"type": "PodScheduled", "status": "False", "message": "0/4 nodes are available"}]
+
+    assert held_back(tried) == ""
+    assert groups.rank_of(tried).why == "0/4 nodes are available"
+
+
+def test_gated_rank_shows_state_and_reason() -> None:
+    rank = groups.rank_of(pod("kueue.x-k8s.io/admission", queue="team"))
+
+    assert (rank.state, rank.why) == ("SchedulingGated", "waits for quota of queue team (Kueue)")

@@ -1,0 +1,24 @@
+"""The text of recorded episodes."""
+
+from datetime import UTC, datetime
+
+from leaderworkerset.api.episode import ContainerEnd, Episode, Outcome, RankEnd, RunEnd
+from lwsctl.views.episodewording import sentence
+
+
+def test_sentence_names_no_first_rank_if_it_is_unknown() -> None:
+    ends = (RunEnd(exit_code=1),)
+    ranks = tuple(RankEnd(rank=number, pod="", containers=(ContainerEnd(name="app", ends=ends),)) for number in (0, 1))
+    episode = Episode(
+        namespace="default",
+        lws="web",
+        group="0",
+        outcome=Outcome.FAILED,
+        time="2026-01-01T00:00:00Z",
+        failed_pod="web-0-1",
+        failure="app: exit code 3",
+        ranks=ranks,
+    )
+    assert sentence(episode, datetime(2026, 1, 1, 0, 1, tzinfo=UTC)) == (
+        "group 0 failed 60s ago, which rank failed first is not known (pod web-0-1: app: exit code 3)"
+    )

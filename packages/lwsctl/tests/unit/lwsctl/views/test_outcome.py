@@ -1,0 +1,71 @@
+"""A run is done when every rank has exited with code 0, and fails when one fails too often."""
+
+from typing import Any
+
+from lwsctl.views.groups import Group, Rank, View
+from lwsctl.views.outcome import Failures, all_done, is_done
+
+
+def ended(code: int, ident: str = "c1") -> dict[str, Any]:
+    return {"terminated": {"exitCode": code, "containerID": ident}}
+
+
+def rank(index: int, *statuses: dict[str, Any], uid: str = "u", **metadata: Any) -> Rank:
+    pod = {"metadata": {"uid": uid, **metadata}, "status": {"containerStatuses": list(statuses)}}
+    return Rank(group=0, index=index, pod=f"web-0-{index}", state="", object=pod)
+
+
+def view(*ranks: Rank, desired: int = 1) -> View:
+    return View(
+        name="web",
+        namespace="default",
+        ready=0,
+        desired=desired,
+        up_to_date=0,
+        created="",
+        groups=(Group(index=0, ranks=ranks),),
+        object={},
+    )
+
+
+def test_rank_is_done_when_all_its_containers_exited_with_0() -> None:
+    assert is_done(rank(0, {"state": ended(0)}))
+    assert is_done(rank(0, {"state": {"running": {}}, "lastState": ended(0)}))
+    assert not is_done(rank(0, {"state": ended(0)}, {"state": {"running": {}}}))
+    assert not is_done(rank(0, {"state": ended(1)}))
+    assert not is_done(rank(0))
+    assert not is_done(Rank(group=0, index=0, pod="web-0", state="Missing"))
+
+
+def test_run_is_done_when_every_rank_of_every_group_is_done() -> None:
+    done, busy = rank(0, {"state": ended(0)}), rank(1, {"state": {"running": {}}})
+    assert all_done([view(done)])
+    assert not all_done([view(done, busy)])
+    assert not all_done([view(done, desired=2)])
+    assert not all_done([view(done), view(busy)])
+
+
+def test_repeated_report_of_one_end_counts_once() -> None:
+    failures = Failures(limit=1)
+    shown = view(rank(0, {"name": "main", "state": ended(3)}))
+    assert failures.verdict([shown]) is None
+    assert failures.verdict([shown]) is None
+    again = view(rank(0, {"name": "main", "state": ended(3, "c2")}, uid="v"))
+    assert failures.verdict([again]) == "web/0/0 failed 2 times, last with exit code 3"
+
+
+def test_failed_run_reports_reason_and_masked_last_lines() -> None:
+    end = {"terminated": {"exitCode": 3, "reason": "Error", "message": "token=a1b2c3d4\nboom\n"}}
+    told = Failures(limit=0).verdict([view(rank(0, {"name": "main", "lastState": end}))])
+    assert told == "web/0/0 failed 1 time, last with exit code 3 (Error):\n  token=[masked]\n  boom"
+
+
+def test_end_without_a_container_id_is_identified_by_its_time() -> None:
+    failures = Failures(limit=0)
+    end = {"terminated": {"exitCode": 1, "finishedAt": "2026-01-01T00:00:00Z"}}
+    assert failures.verdict([view(rank(0, {"name": "main", "lastState": end}))]) is not None
+
+
+def test_rank_that_ended_with_its_group_did_not_fail() -> None:
+    deleted = rank(0, {"name": "main", "state": ended(143)}, deletionTimestamp="2026-01-01T00:00:00Z")
+    assert Failures(limit=0).verdict([view(deleted)]) is None

@@ -1,0 +1,99 @@
+"""The reason why a container has no log: its pod has no node, or it never ran. Pods share a reason."""
+
+from typing import Any
+
+import pytest
+
+from lwsctl.views.podcontainers import DEFAULT, containers, default_container, note_of_choice, summed, unlogged, waiting
+
+NO_ROOM = "0/2 nodes are available: 2 Insufficient cpu."
+NO_SECRET = {"reason": "CreateContainerConfigError", "message": 'secret "a" not found'}
+
+
+def pod(name: str = "web-0", *, node: str = "n", init: bool = False, **status: Any) -> dict[str, Any]:
+    spec: dict[str, Any] = {"containers": [{"name": "main"}, {"name": "side"}], "nodeName": node}
+    inits = {"initContainers": [{"name": "load"}]} if init else {}
+    return {"metadata": {"name": name}, "spec": spec | inits, "status": {"phase": "Pending"} | status}
+
+
+def condition(kind: str, message: str) -> dict[str, str]:
+    return {"type": kind, "status": "False", "message": message}
+
+
+def status(name: str = "main", *, last: dict[str, Any] | None = None, **state: Any) -> dict[str, Any]:
+    return {"name": name, "state": state} | ({"lastState": last} if last else {})
+
+
+UNPLACED = pod(node="", conditions=[condition("PodScheduled", NO_ROOM)])
+MAKING = pod(
+    conditions=[condition("Ready", "containers with unready status: [main]")],
+    containerStatuses=[status(waiting={"reason": "ContainerCreating"})],
+)
+LOADING = pod(
+    init=True,
+    initContainerStatuses=[status("load", running={})],
+    containerStatuses=[status(waiting={"reason": "PodInitializing"})],
+)
+
+
+@pytest.mark.parametrize(
+    ("of", "reason"),
+    [
+        (UNPLACED, f"no log yet (Pending): {NO_ROOM}"),
+        (pod(node=""), "no log yet (Pending): it has no node yet"),
+        (pod(), "no log yet (Pending)"),
+        (MAKING, "no log yet (ContainerCreating)"),
+        (
+            pod(containerStatuses=[status(waiting=NO_SECRET)]),
+            'no log yet (CreateContainerConfigError): main: secret "a" not found',
+        ),
+        (LOADING, "no log yet (Init:0/1); its init container has one: -c load"),
+    ],
+)
+def test_container_that_never_ran_has_a_reason(of: dict[str, Any], reason: str) -> None:
+    assert unlogged(of, None) == reason
+    assert unlogged(of, "main") == reason
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        status(running={}),
+        status(terminated={"exitCode": 1}),
+        status(waiting={"reason": "CrashLoopBackOff"}, last={"terminated": {"exitCode": 1}}),
+    ],
+)
+def test_container_that_ran_has_a_log(told: dict[str, Any]) -> None:
+    assert unlogged(pod(containerStatuses=[told]), None) == ""
+
+
+def test_each_container_has_its_own_reason() -> None:
+    assert unlogged(LOADING, "load") == ""
+    assert unlogged(LOADING, "side").startswith("no log yet (Init:0/1)")
+
+
+def test_unknown_container_is_left_to_the_server() -> None:
+    assert unlogged(UNPLACED, "another") == ""
+    assert containers(LOADING) == ["main", "side", "load"]
+
+
+@pytest.mark.parametrize(
+    ("named", "meant", "is_said"), [(None, "main", True), ("side", "side", False), ("gone", "main", True)]
+)
+def test_annotation_of_a_pod_names_its_default_container(named: str | None, meant: str, *, is_said: bool) -> None:
+    of = pod()
+    of["metadata"]["annotations"] = {DEFAULT: named} if named else {}
+    assert default_container(of) == meant
+    assert bool(note_of_choice([of])) == is_said
+
+
+def test_pods_with_the_same_reason_share_a_sentence() -> None:
+    names = [("web-0", "a"), ("web-0-1", "b"), ("web-1", "a"), ("web-2", "a")]
+    assert summed(names) == ["web-0 and 2 more pods have a", "web-0-1 has b"]
+
+
+def test_reason_of_the_first_pod_without_a_log_is_reported() -> None:
+    runs = pod("web-1", containerStatuses=[status(running={})])
+    assert waiting([runs], None) is None
+    state, text = waiting([runs, UNPLACED, MAKING], None) or ("", "")
+    assert (state, text) == ("Pending", f"web-0 has no log yet (Pending): {NO_ROOM}")
