@@ -244,6 +244,29 @@ def test_recorded_failure_is_a_probe_only_if_it_killed_that_pod(uid: str, code: 
     assert found.code == cause
 
 
+@pytest.mark.parametrize(
+    ("reason", "message", "code", "has_events", "cause"),
+    [
+        ("Killing", KILLED, 0, False, "LWS-E072"),
+        ("Killing", KILLED, 143, False, "LWS-E072"),
+        ("Killing", KILLED, 3, False, "LWS-E071"),
+        ("Killing", KILLED, 0, True, "LWS-E075"),
+        ("FailedPostStartHook", "PostStartHook failed", 0, False, "LWS-E115"),
+        ("FailedPostStartHook", "PostStartHook failed", 0, True, "LWS-E075"),
+    ],
+)
+def test_kill_is_likely_while_the_kubelet_writes_no_events(
+    reason: str, message: str, code: int, has_events: bool, cause: str
+) -> None:
+    """A former pod was killed, and the present one ended in the way of a program that is asked to."""
+    events = [event("Pod", "web-0", reason, message, uid="former", seconds=60)]
+    events += [event("Pod", "web-0", "Pulled", "the image is present", seconds=9)] if has_events else []
+    run = ended(code, 20, reason="Completed") | {"startedAt": ago(40)}
+    status = container(restarts=1, last=run, waiting={"reason": "CrashLoopBackOff"})
+    leader = placed(status={"containerStatuses": [status]})
+    assert told(observed([leader, ready(0, 1)], {CORE_EVENTS: events})).code == cause
+
+
 def test_refused_liveness_probe_is_compared_with_the_ports() -> None:
     message = "Liveness probe failed: http://10.88.1.10:8080/: Connection refused"
     events = [("Unhealthy", f"{message}; the pod listens on no port"), ("Killing", KILLED)]

@@ -2,6 +2,7 @@
 
 from leaderworkerset.api.kubeletkills import HOOK_FAILED, Kill
 from lwsctl.diagnosis import ranks
+from lwsctl.diagnosis.causes.kubelets.lateevents import likely_kills
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.ranks import is_placed_or_recorded
@@ -48,4 +49,4 @@ def _kill(observed: Observed, group: Group, rank: Rank) -> Kill | None:
     run = next((run for run in rank.deaths if run.is_recorded), None)
     pod, uid = (run.pod, group.recreations.failed_uid) if run and group.recreations else (rank.pod, rank.uid)
     own = (kill for kill in observed.warnings.kills(observed.view.namespace, pod) if uid and kill.uid == uid)
-    return next((kill for kill in own if not kill.is_by_probe), None)
+    return next((kill for kill in (*own, *likely_kills(observed, group, rank)) if not kill.is_by_probe), None)

@@ -17,6 +17,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import kubeletkills
 from leaderworkerset.api.kubeletkills import Kill
 from lwsctl.diagnosis import ranks
+from lwsctl.diagnosis.causes.kubelets.lateevents import likely_kills
 from lwsctl.diagnosis.causes.starts import warming
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
@@ -62,13 +63,11 @@ def _unstarted(observed: Observed) -> Finding | None:
 
 def _kill(observed: Observed, group: Group, rank: Rank) -> Kill | None:
     """Return the kill by a probe that explains the recorded failure of a group, or a container of the present pod."""
-    recorded = _recorded(observed, group, rank)
-    if recorded is not None or not is_placed(rank):
+    if recorded := _recorded(observed, group, rank):
         return recorded
-    by_probes = (kill for kill in observed.warnings.kills(observed.view.namespace, rank.pod) if kill.is_by_probe)
-    return next(
-        (kill for kill in by_probes if _is_of_present_pod(rank, kill) or _fails_again(observed, rank, kill)), None
-    )
+    kills = observed.warnings.kills(observed.view.namespace, rank.pod) if is_placed(rank) else []
+    own = [kill for kill in kills if _is_of_present_pod(rank, kill) or _fails_again(observed, rank, kill)]
+    return next((kill for kill in (*own, *likely_kills(observed, group, rank)) if kill.is_by_probe), None)
 
 
 def _recorded(observed: Observed, group: Group, rank: Rank) -> Kill | None:
