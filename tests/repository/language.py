@@ -5,10 +5,13 @@ Texts come from Markdown pages, docstrings, messages, help screens, and names of
 """
 
 import ast
+import io
 import re
+import subprocess
 import sys
+import tokenize
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -28,6 +31,8 @@ LEFT_OUT: Final = re.compile(
     r"CONTRIBUTING|reference/contract|docs/adr/|CHANGELOG|changelog\.d/0000|/golden/|/vectors/"
 )
 """The page with the word list, numbered rules, decisions of their time, and the log of releases."""
+GATE: Final = "6fdcc821c"
+"""The commit after which subjects of commits are read."""
 FOLDERS_OF_CODE: Final = ("packages/*/src/**/*.py", "docs/*.py", "deploy/**/*.py", "bench/**/*.py")
 FOLDERS_OF_TESTS: Final = ("tests/**/*.py", "packages/*/tests/**/*.py")
 FOLDERS_OF_PAGES: Final = ("*.md", "docs/**/*.md", "packages/*/README.md", "examples/**/README.md", "changelog.d/*.md")
@@ -113,6 +118,59 @@ def names_of_tests(path: Path) -> Iterator[str]:
     yield from re.findall(r"^ *(?:async )?def (test_\w+)\(", path.read_text(), re.MULTILINE)
 
 
+def comments(path: Path) -> Iterator[str]:
+    """Yield the comments of a module."""
+    for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.string.lstrip("# ")
+
+
+def names(path: Path) -> Iterator[str]:
+    """Yield the words in the names of a module, its classes and their attributes, as `pod status` of `PodStatus`."""
+    found = [path.stem]
+    for node in ast.walk(_tree(path)):
+        match node:
+            case ast.ClassDef(name=name, body=body):
+                found += [
+                    name,
+                    *(
+                        child.target.id
+                        for child in body
+                        if isinstance(child, ast.AnnAssign) and isinstance(child.target, ast.Name)
+                    ),
+                ]
+    for name in found:
+        yield " ".join(re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name))
+
+
+def subjects() -> Iterator[str]:
+    """Yield the subjects of commits after the gate; none without the history."""
+    log = ["git", "log", "--no-merges", "--format=%s", f"{GATE}..HEAD"]
+    yield from subprocess.run(log, cwd=repository.ROOT, capture_output=True, text=True, check=False).stdout.splitlines()
+
+
+def terms(place: str, text: str) -> Iterator[Hit]:
+    """Yield the words of a text for which the Kubernetes documentation has a standard term.
+
+    >>> [hit.instead for hit in terms("a.py", "The Processor is quiet.")]
+    ['CPU', 'idle']
+    """
+    any_term, each = _standard()
+    for sentence in sentences(text) if any_term.search(text) else ():
+        yield from (Hit(place, sentence, term) for pattern, term in each for _ in pattern.finditer(sentence))
+
+
+def two_colons(place: str, text: str) -> Iterator[Hit]:
+    """Yield the sentences of the shape `X: Y: Z`.
+
+    >>> [hit.sentence for hit in two_colons("a.py", "It fails: one thing: two. Run it: now.")]
+    ['It fails: one thing: two.']
+    """
+    for sentence in sentences(text):
+        if len(re.findall(r"\w: \w", sentence)) > 1:
+            yield Hit(place, sentence, "a sentence with a verb")
+
+
 def names_of_values(path: Path) -> Iterator[str]:
     """Yield the names of the parameters and locals of functions."""
     functions = (node for node in ast.walk(_tree(path)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
@@ -190,6 +248,11 @@ def hits(area: str) -> list[Hit]:
                 for text in names_of_values(path)
                 if text in participles
             ]
+        case "two colons":
+            pages = ((name, block) for name, block, is_prose in _blocks() if is_prose)
+            return [hit for name, text in (*pages, *_in_code(docstrings)) for hit in two_colons(name, text)]
+        case _ if area.startswith("standard terms: "):
+            return [hit for name, text in _texts(area.partition(": ")[2]) for hit in terms(name, text)]
     raise LookupError(area)
 
 
@@ -201,6 +264,38 @@ def permitted() -> dict[str, int]:
 def _blocks() -> Iterator[tuple[str, str, bool]]:
     for name, path in paths(FOLDERS_OF_PAGES):
         yield from ((name, text, is_prose) for text, is_prose in blocks(path.read_text()))
+
+
+def _texts(sort: str) -> Iterator[tuple[str, str]]:
+    """Yield the texts of a sort with their places."""
+    match sort:
+        case "pages":
+            yield from ((name, block) for name, block, _ in _blocks())
+        case "help":
+            yield from help_texts()
+        case "commits":
+            yield from (("git log", subject) for subject in subjects())
+        case "tests":
+            for name, path in paths(FOLDERS_OF_TESTS):
+                yield from ((name, test.replace("_", " ")) for test in names_of_tests(path))
+        case _:
+            yield from _in_code(
+                {"messages": messages, "docstrings": docstrings, "comments": comments, "names": names}[sort]
+            )
+
+
+def _in_code(read: Callable[[Path], Iterator[str]]) -> Iterator[tuple[str, str]]:
+    for name, path in paths(FOLDERS_OF_CODE):
+        yield from ((name, text) for text in read(path))
+
+
+@cache
+def _standard() -> tuple[re.Pattern[str], tuple[tuple[re.Pattern[str], str], ...]]:
+    """Return one pattern for all standard terms, and each with its term: whole words in any case."""
+    words = {f"\\b(?:{word})\\b": str(term) for word, term in data()["standard"].items()}
+    return re.compile("|".join(words), re.IGNORECASE), tuple(
+        (re.compile(word, re.IGNORECASE), term) for word, term in words.items()
+    )
 
 
 @cache
