@@ -50,7 +50,7 @@ def test_focus_and_selection_are_kept_over_thirty_seconds(visiting: Visiting) ->
             await start(visit.house)
             await visit.go("sets/default/web")
             await visit.page.locator("#pane .first, #pane h3").first.wait_for()
-            await visit.page.locator(".cause button.copy").first.focus()
+            await visit.page.locator("button.copy").first.focus()
             focused = "document.activeElement.className + document.activeElement.tagName"
             before = await visit.page.evaluate(focused)
             await visit.page.evaluate(SELECT)
@@ -81,7 +81,7 @@ def test_plain_tables_are_tables(visiting: Visiting) -> None:
     async def scenario() -> None:
         async with visiting() as visit:
             await start(visit.house)
-            for path in ("?as=table", "sets/default/web?as=table", "topology", "sets/default/web/rollout"):
+            for path in ("?as=table", "sets/default/web?as=table", "topology?as=table", "sets/default/web/rollout"):
                 await visit.go(path)
                 shown = await visit.page.evaluate(
                     "[...document.querySelectorAll('table.plain tbody')].map((one) => getComputedStyle(one).display)"

@@ -1,8 +1,9 @@
 """The elements of several pages: the cell of a rank, meters of groups, causes, times, links. Pure."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
+from itertools import groupby
 from typing import Final
 
 from kuberuntime.objects import meta, timestamps
@@ -14,6 +15,7 @@ from lwsctl.dashboard.picture import CellState, Picture, ToldSet, ToldWhole, of_
 from lwsctl.dashboard.pieces import Piece, Rendering
 from lwsctl.diagnosis.document import headline, state
 from lwsctl.diagnosis.finding import Diagnosis
+from lwsctl.diagnosis.judging import INDENT
 from lwsctl.views import changes, reasons
 from lwsctl.views.groups import Rank, View
 from lwsctl.views.health.verdict import AS_DESIRED, CALM, Verdict
@@ -147,13 +149,22 @@ def cause(diagnosis: Diagnosis) -> Safe:
         tag("p", sentence(diagnosis.sentence, diagnosis.target)),
         tag(
             "div",
-            _listed("Evidence", map(sentence, diagnosis.evidence)),
+            _listed("Evidence", _evidence(diagnosis.evidence)),
             _listed(diagnosis.next, map(command, diagnosis.steps)),
             class_="halves",
         ),
         tag("p", f"Not read, so nothing is known of it: {', '.join(diagnosis.unread)}") if diagnosis.unread else None,
         class_=f"why {diagnosis.verdict.value}",
     )
+
+
+def _evidence(lines: Iterable[str]) -> Iterator[Safe]:
+    """Yield lines of evidence; quoted lines of a log are one block below the line that introduces them."""
+    for is_quoted, group in groupby(lines, lambda line: line.startswith(INDENT)):
+        if is_quoted:
+            yield tag("pre", "\n".join(line.removeprefix(INDENT) for line in group), tabindex=0)
+        else:
+            yield from (joined(sentence(line)) for line in group)
 
 
 def cause_piece(key: str, diagnosis: Diagnosis) -> Piece:

@@ -145,6 +145,13 @@ def test_steps_with_commands_have_a_copy_button() -> None:
     assert "Ask who owns &lt;node&gt;" in html
 
 
+def test_quoted_lines_of_evidence_are_one_block() -> None:
+    quoting = replace(STUCK, evidence=("web-0 failed", "the last lines of web-0:", "  step 1", "  <error>"))
+    shown = html(rendered(picture(web(ready=False), diagnoses={KEY: quoting}), PageKind.SET), "cause")
+    assert "<li>web-0 failed</li><li>The last lines of web-0:</li>" in shown
+    assert '<li><pre tabindex="0">step 1\n&lt;error&gt;</pre></li>' in shown
+
+
 def test_totals_count_accelerators_of_all_desired_groups() -> None:
     ready = web(groups=2, size=4)
     container = {"name": "main", "image": "a", "resources": {"limits": {"nvidia.com/gpu": 8, "rdma/hca": 1}}}
