@@ -8,6 +8,7 @@ processes can print into one log, so each prefix is a stream of its own.
 | `The above exception was the direct cause …`, `During handling of …` | the exception above, back to the start of the chain |
 | the summary of torchrun names a rank | the last error of that rank |
 | an error that follows from the end of another process | the last exception of the other processes |
+| a few errors in consecutive lines, no exceptions | the first one: functions report to their callers |
 | `Exception ignored in`, errors while Python exits | ignored |
 """
 
@@ -71,6 +72,12 @@ OWN: Final = re.compile(r"(?i)(?:CUDA|HIP) error|out of memory|illegal memory ac
 RANK: Final = re.compile(r"^\s+rank\s+: ([0-9]{1,6}) \(local_rank: ([0-9]{1,6})\)")
 """The rank that failed first, in the summary of torchrun."""
 
+RECORD: Final = re.compile(r"^.{0,60}[0-9]{2}:[0-9]{2}:[0-9]{2}|^\W?[A-Z]{1,8}\b[:\] ]|:\s*$")
+"""The beginning of a record of a logger (a time or a level), or the end of a title."""
+
+LONGEST_BLOCK: Final = 5
+"""The maximum lines of one report of an error; more of them are different errors."""
+
 CLASS: Final = re.compile(r"^[A-Za-z_][\w.]{0,200}(?:\(\w{1,80}\))?(?::\s|$)")
 """The line of an exception, after its traceback."""
 
@@ -91,12 +98,16 @@ class Chain(NamedTuple):
 
 
 class _Error(NamedTuple):
-    """A line that names an error: its stream, the first error of its chain, and what kind that is."""
+    """A line that names an error: its stream, the first error of its chain, and what kind that is.
+
+    A whole one is an exception, an error of a peer, a record of a logger, or the title of the next line.
+    """
 
     stream: str
     first: int
     is_exception: bool
     is_of_peer: bool
+    is_whole: bool
 
 
 class _State(Enum):
@@ -117,11 +128,13 @@ class _Kind(Enum):
 class _Stream(Struct):
     """The state of one process: the first error of its last chain, and the cause of its next exception.
 
-    An error on the line above a traceback announces it, and is dropped.
+    An error on the line above a traceback announces it, and is dropped. `raised` is the first error of the exception below the
+    last traceback, whose message may have more lines.
     """
 
     state: _State = _State.OUTSIDE
     root: int | None = None
+    raised: int | None = None
     cause: int | None = None
     is_announced: bool = False
 
@@ -175,8 +188,11 @@ def follow(lines: Sequence[str], errors: Sequence[bool], hints: Sequence[bool]) 
             continue
         last = index if is_exception and not text.rstrip().endswith(":") else last
         stream.root, stream.cause = (index if stream.cause is None else stream.cause), None
+        stream.raised = stream.root if kind is _Kind.EXCEPTION else stream.raised
         if is_named:
-            own_errors.append(_Error(name, stream.root, is_exception, is_of_peer(lines[stream.root])))
+            peer = is_of_peer(lines[stream.root])
+            is_whole = is_exception or peer or RECORD.search(text) is not None
+            own_errors.append(_Error(name, stream.root, is_exception, peer, is_whole))
             stream.is_announced = not is_exception
     if not own_errors:
         return None
@@ -189,15 +205,27 @@ def _chosen(errors: Sequence[_Error], failed_streams: frozenset[str]) -> _Error:
     own = [error for error in errors if error.stream in failed_streams]
     error = (own or errors)[-1]
     if not error.is_of_peer:
-        return error
+        return error if error.is_exception else _first_of_block(own or errors)
     return next((other for other in reversed(errors) if other.is_exception and not other.is_of_peer), error)
+
+
+def _first_of_block(errors: Sequence[_Error]) -> _Error:
+    """Return the first of the last errors in consecutive lines; the last one if they are many, or if one is an exception."""
+    block = [errors[-1]]
+    for error in reversed(errors[:-1]):
+        if error.stream != block[-1].stream or error.first != block[-1].first - 1:
+            break
+        block.append(error)
+    is_report = len(block) <= LONGEST_BLOCK and not any(error.is_whole for error in block)
+    return block[-1] if is_report else block[0]
 
 
 def _read(stream: _Stream, text: str) -> _Kind:
     """Advance the state of a stream by one line."""
     is_open = stream.state in (_State.IN_TRACEBACK, _State.IN_IGNORED)
     if MARKER.search(text):
-        stream.state, stream.cause = _State.OUTSIDE, stream.root
+        stream.state, stream.cause = _State.OUTSIDE, stream.root if stream.raised is None else stream.raised
+        stream.raised = None
         return _Kind.SKIPPED
     if IGNORED.search(text):
         stream.state = _State.ANNOUNCED

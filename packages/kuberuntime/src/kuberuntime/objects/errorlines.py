@@ -67,7 +67,7 @@ WORDS: Final = (
     r"killed|crashed|died|deadlock(?:ed)?|hung|stuck|unresponsive",
     r"invalid|illegal|malformed|corrupt(?:ed|ion)?|mismatch(?:ed)?|unrecognized|unrecognised|unexpected|unsupported",
     r"unreachable|unavailable|undefined|unbound|unresolved|uncaught|unhandled|inconsistent|insufficient",
-    r"missing|must (?:be|not)|expected\b.*\b(?:got|but)",
+    r"missing|(?:\w+-)?incompatible|must (?:be|not)|expected\b.*\b(?:got|but)",
     r"unknown (?:option|flag|command|argument|parameter|host|error|key|field|user|type|shorthand|name|device|model|architecture)",
     r"timed out|time-?out (?:waiting|after|of|exceeded|expired)|deadline[_ ]exceeded|exceed(?:s|ed|ing)",
     r"reset by peer|broken pipe|connection (?:closed|lost|abort)|name or service not known|name resolution",
@@ -97,7 +97,7 @@ NEGATED: Final = re.compile(
 """Words of errors that say there are none, that name a feature, or a figure of a training."""
 
 CONSEQUENCE: Final = re.compile(
-    r"(?i)see (?:the )?(?:root cause|above|logs?)|root cause|exited (?:with|on)|exit(?:ed)? (?:code|status)|exitcode|ChildFailedError"
+    r"(?i)see (?:the )?(?:root cause|above|logs?)|root cause|exit(?:s|ed) (?:with|on)|exit(?:s|ed)? (?:code|status)|exitcode|exiting (?:due to|because|after)|ChildFailedError"
     r"|shutting down|stopping|terminat(?:ed|ing)\b(?! with exception)|cleaning up|core dumped|^\W*(?:aborted|killed)\b|sending (?:signal|process)"
     r"|primary job|mpirun (?:has )?(?:detected|noticed)|process that caused|MPI_ABORT was invoked|non-?zero|for more information"
     r"|to enable traceback|RUST_BACKTRACE|^make(?:\[\d+\])?: |npm ERR! (?:a complete|code|errno)|srun: error: |slurmstepd: error: \*"
