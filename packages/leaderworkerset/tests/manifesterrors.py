@@ -109,6 +109,15 @@ WARNED: Final[list[tuple[str, Any, str]]] = [
     (f"{POD}.tolerations", [{"operator": "Exist"}], "tolerations[0].operator: Unsupported value"),
     (f"{POD}.dnsPolicy", "None", "dnsConfig: Required value"),
     (f"{POD}.nodeSelector", {"a b": "c"}, "nodeSelector"),
+    (f"{POD}.runtimeClassName", "nvidia GPU", "runtimeClassName: Invalid value"),
+    (f"{MAIN}.resources.limits.memory", "512m", "resources.limits[memory]: Invalid value"),
+    (f"{MAIN}.resources.limits", {"nvidia.com/gpu": "0.5"}, "resources.limits[nvidia.com/gpu]: Invalid value"),
+    (f"{MAIN}.env.0", {"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.nam"}}}, "fieldRef.fieldPath"),
+    (
+        "metadata.annotations",
+        {"leaderworkerset.x-k8s.io/exclusive-topology": "rack"},
+        "did you mean leaderworkerset.sigs",
+    ),
     (f"{LWT}.workerTemplate.metadata.labels", {"app": "a b"}, "labels"),
     (
         f"{LWT}.workerTemplate.metadata.labels",
@@ -119,6 +128,9 @@ WARNED: Final[list[tuple[str, Any, str]]] = [
 
 
 NAMED: Final = {
+    "resources.limits[nvidia.com/gpu]: Invalid value": f"{MAIN}.resources.limits.nvidia:com/gpu",
+    "fieldRef.fieldPath": f"{MAIN}.env.0.valueFrom.fieldRef.fieldPath",
+    "did you mean leaderworkerset.sigs": "metadata.annotations.leaderworkerset:x-k8s:io/exclusive-topology",
     f"{LWT}.subGroupPolicy": f"{LWT}.subGroupPolicy.subGroupSize",
     f"{ROLLING}.maxUnavailable: Invalid value": f"{ROLLING}.maxUnavailable",
     "spec.networkConfig.subdomainPolicy: Invalid value": "spec.networkConfig.subdomainPolicy",
@@ -126,7 +138,7 @@ NAMED: Final = {
     "tolerations[0].operator: Unsupported value": f"{POD}.tolerations.0.operator",
     "dnsConfig: Required value": f"{POD}.dnsConfig",
 }
-"""The field that a message names, if that is not the changed one."""
+"""The field that a message names, if that is not the changed one; a colon in a path is a dot of a name."""
 
 
 def changed(path: str, value: Any) -> JSONObject:
@@ -165,7 +177,7 @@ def line_in(text: str, path: str) -> int:
             line = node.start_mark.line + 1
             continue
         pairs = node.value if isinstance(node, yaml.MappingNode) else []
-        match = next(((key, value) for key, value in pairs if key.value == name), None)
+        match = next(((key, value) for key, value in pairs if key.value == name.replace(":", ".")), None)
         if match is None:
             return line
         line, node = match[0].start_mark.line + 1, match[1]

@@ -26,6 +26,7 @@ NAME_RULES: dict[str, objectmeta.NameRule] = {
     "serviceAccountName": names.dns_1123_subdomain,
     "nodeName": names.dns_1123_subdomain,
     "priorityClassName": names.dns_1123_subdomain,
+    "runtimeClassName": names.dns_1123_subdomain,
 }
 
 CHANGEABLE = (

@@ -23,10 +23,20 @@ def warnings(lws: LeaderWorkerSet) -> Iterator[str]:
     """Yield a warning for each annotation with our prefix that cannot be read, or that nothing reads."""
     for name, text in lws.annotations.items():
         if not name.startswith(labels.PREFIX):
+            if meant := _meant(name):
+                yield f"metadata.annotations.{name}: {NO_EFFECT}: did you mean {meant}?"
             continue
         check = CHECKS.get(name, _anything if name in KNOWN else _nothing)
         if why := check(lws, text):
             yield f"metadata.annotations.{name}: {why}"
+
+
+def _meant(name: str) -> str:
+    """Return the annotation that a name with another prefix, or without one, stands for; empty if it stands for none."""
+    prefix, _, own = name.rpartition("/")
+    meant = labels.PREFIX + own
+    is_ours = prefix in ("", "lws") or "leaderworkerset" in prefix
+    return meant if is_ours and (meant in KNOWN or meant in CHECKS) else ""
 
 
 def _counts(lws: LeaderWorkerSet, _text: str) -> str:

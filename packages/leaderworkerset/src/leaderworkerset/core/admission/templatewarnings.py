@@ -5,9 +5,10 @@ that a kubelet refuses.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Final
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, quantity
 from kuberuntime.objects.field import FieldError, Kind, invalid
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.podrules import imagenames
@@ -44,7 +45,7 @@ def _refused(path: str, pod: JSONObject, claims: Sequence[str]) -> Iterator[str]
 
 
 def _of_kubelet(path: str, pod: JSONObject) -> Iterator[FieldError]:
-    """Yield the errors that appear only on a node: names of images, and ports of probes."""
+    """Yield the errors that appear only on a node: names of images, ports of probes, and fractions of bytes."""
     spec = pod.get("spec") or {}
     for field in ("initContainers", "containers"):
         for index, container in enumerate(spec.get(field) or ()):
@@ -53,6 +54,18 @@ def _of_kubelet(path: str, pod: JSONObject) -> Iterator[FieldError]:
             if isinstance(image, str) and image and image.strip() == image and not imagenames.is_reference(image):
                 yield invalid(f"{place}.image", image, "must be a reference such as registry.example.com/org/name:tag")
             yield from _undeclared_ports(place, container)
+            yield from _fractions(place, container.get("resources") or {})
+
+
+def _fractions(place: str, resources: JSONObject) -> Iterator[FieldError]:
+    """Yield the amounts of memory and disk that are a fraction of a byte: `512m` in place of `512Mi`."""
+    for kind in ("limits", "requests"):
+        for name in ("memory", "ephemeral-storage"):
+            amount = str((resources.get(kind) or {}).get(name) or 0)
+            with suppress(quantity.QuantityError):
+                if quantity.parse(amount).nanos % quantity.NANOS:
+                    text = "must be whole bytes: m is a thousandth, Mi a mebibyte"
+                    yield invalid(f"{place}.resources.{kind}[{name}]", amount, text)
 
 
 def _undeclared_ports(place: str, container: JSONObject) -> Iterator[FieldError]:

@@ -1,6 +1,7 @@
 """Applies documents by server-side apply, after all of them were checked; also checks them without a server."""
 
 import asyncio
+import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -10,7 +11,8 @@ from kuberuntime import timeouts
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import only
 from kuberuntime.errors import AlreadyExistsError, APIError, ConflictError, NotFoundError
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, names
+from kuberuntime.objects.field import render
 from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, PERSISTENT_VOLUME_CLAIMS
 from kuberuntime.texts.masking import masked
@@ -34,6 +36,9 @@ MANAGER = "lws-cli"
 DEFAULT_NAMESPACE = "default"
 """The assumed namespace of objects without one while no kubeconfig is read."""
 
+
+WHOLE_PATCH: Final = re.compile(r'^\s*"" is invalid: patch: Invalid value: "\{(?:[^"\\]|\\.)*\}": ')
+"""The beginning of an error of an API server that quotes the whole object, and does not name it."""
 
 MOST_CLAIMS: Final = 10
 """The maximum number of claims that are read from the cluster."""
@@ -187,14 +192,19 @@ def describe(document: Document, error: Exception, kubectl: str, creator: str = 
 
     `creator` is the command that creates a missing namespace, empty for this one.
     """
-    advice = ""
+    text, advice = WHOLE_PATCH.sub("", str(error)), ""
     if isinstance(error, ConflictError) and "Apply failed with" in str(error):
         advice = "; use --force-conflicts to take ownership of the fields"
     if isinstance(error, NotFoundError) and error.details.get("kind") == "namespaces":
         name = error.details.get("name")
         by_hand = f"make it with `{kubectl} create namespace {name}`, or " if kubectl else ""
         advice = f"; {by_hand}{f'use `{creator}`' if creator else 'add --create-namespace to this command'}"
-    return document.message(f"{error}{advice}")
+        if names.dns_1123_label(str(name)):
+            text, advice = (
+                f"metadata.namespace: Invalid value: {render(name)}: {names.dns_1123_label(str(name))[0]}",
+                "",
+            )
+    return document.message(f"{text}{advice}")
 
 
 def brings_kind(documents: Sequence[Document], candidate: Document) -> bool:

@@ -6,6 +6,7 @@ the line of its first field.
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Final
 
 from kuberuntime.manifests.fieldlines import Path
@@ -21,8 +22,12 @@ DUPLICATE: Final = re.compile(r": duplicate entries for key \[([^\[\]]*)\]")
 NO_MAPPING: Final = re.compile(r": (associative list with keys may not have|.+ has no keys$)")
 """Messages about an element of a list that name only the list."""
 
+UNKNOWN: Final = re.compile(r'field "[^"]*$')
+"""The beginning of a quoted field, as strict decoding names unknown ones; other quoted texts are values."""
+
 COMMON: Final = ("apiVersion", "kind", "metadata", "spec", "status")
 OF_METADATA: Final = ("labels", "annotations")
+LONGEST_PATH: Final = 300
 LONGEST: Final = 1 << 16
 """The maximum characters of a message that are searched for fields."""
 
@@ -40,7 +45,8 @@ def located(message: str, obj: JSONObject, line_of: Callable[[Path], int | None]
     for end, path in _fields(searched, obj):
         line = line_of((*path, *_element(searched[end:], _at(path, obj))))
         first = first or line
-        if line is not None and line != first:
+        is_field = message[end : end + 1] == ":" or UNKNOWN.search(message[max(0, end - LONGEST_PATH) : end])
+        if line is not None and line != first and is_field:  # not a part of a value
             parts.append(f"{message[start:end]} (line {line})")
             start = end
     return "".join([*parts, message[start:]]), first
@@ -85,13 +91,22 @@ def _at(path: Path, obj: JSONObject) -> JSON:
 
 
 def _path(base: Path, steps: str, obj: JSONObject) -> Path:
-    path, node = base, _at(base, obj)
-    for name, element in STEP.findall(steps)[:MAX_DEPTH]:
-        key = name or _key(element, node)
+    path, node, done = base, _at(base, obj), 0
+    for match in islice(STEP.finditer(steps), MAX_DEPTH):
+        if match.start() < done:
+            continue  # a part of the name before
+        key: str | int = match[1] or _key(match[2], node)
         if isinstance(node, dict) and key not in node and key in OF_METADATA:  # as `template.labels` of a StatefulSet
             path, node = (*path, "metadata"), _child(node, "metadata")
+        if isinstance(node, dict) and key not in node and (dotted := _dotted(steps[match.start() + 1 :], node)):
+            key, done = dotted, match.start() + 1 + len(dotted)
         path, node = (*path, key), _child(node, key)
     return path
+
+
+def _dotted(rest: str, node: JSONObject) -> str:
+    """Return the longest field with dots in its name that a text begins with; empty if there is none."""
+    return max((name for name in node if "." in name and f"{rest}.".startswith(f"{name}.")), key=len, default="")
 
 
 def _key(element: str, node: JSON) -> str | int:
@@ -105,10 +120,14 @@ def _key(element: str, node: JSON) -> str | int:
 
 
 def _same(element: str, items: list[JSON]) -> list[bool]:
-    """Return which elements have the keys of a text such as `name="a"`; none have the keys of an empty text."""
+    """Return which elements have the keys of a text such as `port=80,protocol="TCP"`; others than the first may have defaults."""
     identity = {key: value.strip('"') for key, value in ELEMENT_KEY.findall(element)}
+    first = next(iter(identity), "")
     return [
-        bool(identity) and isinstance(item, dict) and all(str(item.get(key)) == identity[key] for key in identity)
+        bool(identity)
+        and isinstance(item, dict)
+        and str(item.get(first)) == identity[first]
+        and all(key not in item or str(item[key]) == text for key, text in identity.items())
         for item in items
     ]
 

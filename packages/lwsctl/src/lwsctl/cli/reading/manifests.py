@@ -8,6 +8,7 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from http.client import HTTPException, HTTPMessage
+from itertools import islice
 from pathlib import Path
 from typing import IO, Final
 from urllib.error import HTTPError, URLError
@@ -201,7 +202,15 @@ def _documents(text: str | bytes, source: str) -> Iterator[Document]:
         characters = text.decode(errors="replace") if isinstance(text, bytes) else text
         if action := unrendered.in_text(characters, error.line):
             raise ManifestError(f"{source}:{action[0]}: {action[1]}: {unrendered.REMEDY}") from error
-        raise ManifestError(f"{source}:{error.line}: not valid YAML: {error.problem}") from error
+        is_tab = "\t" in _indentation(characters, error.line)
+        remedy = ": a tab cannot indent, use spaces" if is_tab else ""
+        raise ManifestError(f"{source}:{error.line}: not valid YAML: {error.problem}{remedy}") from error
+
+
+def _indentation(text: str, line: int) -> str:
+    """Return the white space at the beginning of a line."""
+    words = next(islice(text.splitlines(), line - 1, None), "")
+    return words[: len(words) - len(words.lstrip())]
 
 
 def _json_of(text: str | bytes, error: YamlError) -> JSON:

@@ -40,6 +40,7 @@ HEAD = "web.yaml:{}: leaderworkerset/web: "
         (f'.{POD}.containers[name="b"].ports[containerPort=80,protocol="TCP"].x: field not declared in schema', 19),
         (f"{POD}.containers[7].image: Required value", 14),
         (f"{POD}.nodeSelector: Required value", 13),
+        ("metadata.annotations.leaderworkerset.sigs.k8s.io/exclusive-topology: has no effect", 6),
         ("metadata.annotations[leaderworkerset.sigs.k8s.io/exclusive-topology]: Invalid value", 6),
         ('metadata.annotations["leaderworkerset.sigs.k8s.io/exclusive-topology"]: Invalid value', 6),
         ("cannot unmarshal number into Go struct field ObjectMeta.metadata.annotations of type map", 5),
@@ -65,6 +66,7 @@ spec:
     - {containerPort: 80, protocol: TCP}
     - {protocol: TCP}
     - 8000
+    - {containerPort: 80}
   - image: x
   - name: a
 """
@@ -73,8 +75,10 @@ spec:
 @pytest.mark.parametrize(
     ("message", "line"),
     [
-        ('.spec.containers: associative list with keys has an element that omits key field "name"', 11),
-        ('.spec.containers: duplicate entries for key [name="a"]', 12),
+        ('.spec.containers: associative list with keys has an element that omits key field "name"', 12),
+        ('.spec.containers: duplicate entries for key [name="a"]', 13),
+        ('.spec.containers[name="a"].ports: duplicate entries for key [containerPort=80,protocol="TCP"]', 11),
+        ('spec.containers[0].image: Invalid value: "metadata.name": unknown', 6),
         (
             '.spec.containers[name="a"].ports: associative list with keys has an element that omits key field "containerPort"',
             9,
@@ -97,6 +101,14 @@ def test_message_about_several_fields_has_each_line() -> None:
         HEAD.format(8)
         + "is invalid: [spec.replicas: -1, spec.leaderWorkerTemplate.size (line 10): 0, spec.replicas: x]"
     )
+
+
+def test_unknown_fields_have_lines_and_values_have_none() -> None:
+    (document,) = manifests.parse(TEXT, "web.yaml")
+    unknown = 'unknown field "spec.replica", unknown field "spec.leaderWorkerTemplate.size"'
+    assert document.message(unknown) == HEAD.format(7) + f'{unknown[:-1]} (line 10)"'
+    value = 'spec.replicas: Invalid value: "metadata.nam": label not supported: metadata.nam'
+    assert document.message(value) == HEAD.format(8) + value
 
 
 def test_field_of_a_role_follows_the_path_of_the_role() -> None:
