@@ -21,7 +21,7 @@ from lwsctl.dashboard.pieces import Piece, Rendering, region
 from lwsctl.diagnosis.document import headline
 from lwsctl.diagnosis.finding import Diagnosis
 from lwsctl.views.groups import View
-from lwsctl.views.health.verdict import AS_DESIRED, URGENCY, WORDS, Verdict
+from lwsctl.views.health.verdict import AS_DESIRED, URGENCY, WORDS, ready_or_complete
 from lwsctl.views.wording import counted
 
 Item: TypeAlias = ToldSet | ToldWhole
@@ -234,7 +234,7 @@ def _line(picture: Picture, item: Item, words: str | None = None) -> Piece:
     state = cells.part(
         f"{key}/state", "span", cells.verdict(diagnosis), " ", cells.since(picture, item), class_="state"
     )
-    ready = view.desired if diagnosis.verdict is Verdict.COMPLETE else view.ready
+    ready = ready_or_complete(diagnosis.verdict, view.ready, view.desired)
     numbers = f" {ready:,}/{view.desired:,}"
     groups = cells.part(f"{key}/groups", "span", cells.meter(views), numbers, class_="groups", title=_groups(views))
     gpus = totals.accelerators(views).wanted

@@ -6,7 +6,7 @@ from lwsctl.dashboard.pages import cells, totals
 from lwsctl.dashboard.picture import Picture, ToldSet, ToldWhole
 from lwsctl.dashboard.pieces import Piece, Rendering, region
 from lwsctl.views.groups import View
-from lwsctl.views.health.verdict import Verdict
+from lwsctl.views.health.verdict import ready_or_complete
 from lwsctl.views.wording import counted, listed
 
 MOST_REVISIONS = 3
@@ -22,7 +22,7 @@ def piece(picture: Picture, item: ToldSet | ToldWhole, **attributes: Attribute) 
     """Return the name, and the state as a part that changes alone; `attributes` are facts for scripts."""
     view = item.view
     views = [view] if isinstance(view, View) else [part.view for part in view.parts]
-    ready = view.desired if item.told.verdict is Verdict.COMPLETE else view.ready
+    ready = ready_or_complete(item.told.verdict, view.ready, view.desired)
     words = f"{ready} of {counted(view.desired, 'group')} {'complete' if ready > view.ready else 'ready'}"
     updated = f", {view.up_to_date} updated" if isinstance(view, View) and view.is_updating else ""
     state = cells.part(

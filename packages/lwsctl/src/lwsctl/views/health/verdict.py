@@ -52,6 +52,11 @@ CALM: Final = frozenset({Verdict.PROGRESSING, Verdict.STARTING})
 AS_DESIRED: Final = frozenset({Verdict.HEALTHY, Verdict.COMPLETE})
 
 
+def ready_or_complete(verdict: Verdict, ready: int, desired: int) -> int:
+    """Return how many groups are ready; all groups of a complete set have reached their end."""
+    return desired if verdict is Verdict.COMPLETE else ready
+
+
 class HealthFacts(Struct, frozen=True, kw_only=True):
     """The facts about a selection.
 

@@ -135,13 +135,13 @@ def test_wait_for_completion_reports_what_is_missing() -> None:
 
 
 def test_set_page_has_a_bar_for_each_group_with_progress() -> None:
-    def head(found: View) -> str:
+    def facts(found: View) -> str:
         picture = Picture(namespace="default", now=NOW, views=(found,))
         address = Address(kind=PageKind.SET, key=ObjectKey("default", "web"))
-        return str(setpage.PAGE.render(picture, address, PageFacts())["head"][0].html)
+        return "".join(str(piece.html) for piece in setpage.PAGE.render(picture, address, PageFacts())["facts"])
 
-    said = head(shown(PROGRESS=progressnotes.render(SAID)))
+    said = facts(shown(PROGRESS=progressnotes.render(SAID)))
     assert "step 120 of 480 (25 %)" in said
-    assert 'value="25"' in said
-    assert SILENT in head(shown(HANG=progressnotes.render_hang(HANG)))
-    assert 'class="advance"' not in head(shown())
+    assert 'width="25"' in said
+    assert SILENT in facts(shown(HANG=progressnotes.render_hang(HANG)))
+    assert 'class="advance"' not in facts(shown())
