@@ -82,6 +82,7 @@ def test_equal_failures_are_one_row_and_count_once(visiting: Visiting) -> None:
     async def scenario() -> None:
         async with visiting() as visit:
             await visit.house.put_set("web", replicas=1, size=1)
+            await visit.house.shows(web_0="Running")
             moment = timestamps.render(visit.house.model.clock.now() - timedelta(minutes=5))
             records = [
                 replace(
@@ -140,7 +141,9 @@ def test_complete_sets_are_a_number_of_their_own(visiting: Visiting) -> None:
         async with visiting() as visit:
             await fleet.furnish(visit.house, 10)
             await visit.go("?state=complete")
-            (line,) = await visit.page.locator(".line").all()
+            line = visit.page.locator(".line")
+            await line.first.wait_for()  # a set moves to another part at most every ten seconds
+            assert await line.count() == 1
             words = await line.inner_text()
             assert "Complete" in words
             assert " 2/2" in words

@@ -80,6 +80,7 @@ def standalone(
             below,
             id="main",
         ),
+        class_="saved",
     )
     head = tag(
         "head",
