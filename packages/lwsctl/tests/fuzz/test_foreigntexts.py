@@ -5,6 +5,7 @@ A seed is a cluster in memory: a set whose pods, events, logs and annotations ha
 """
 
 import asyncio
+import gc
 import time
 import unicodedata
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
@@ -307,6 +308,8 @@ def seeded(scenario: Callable[[Random, Path], Coroutine[Any, Any, None]], usual:
             asyncio.run(scenario(Random(seed), directory))
         except Exception as error:
             raise AssertionError(f"seed {seed} (again: SEEDS={seed}-{seed + 1})") from error
+        gc.collect()
+        gc.freeze()  # a collection among the objects of hundreds of clusters would count as work of a page
 
 
 @pytest.mark.slow
