@@ -19,6 +19,7 @@ PAGES = {
     "docs/how-to/meet.md": "rendezvous: rank 1 met leader after",
     "docs/how-to/rehearse.md": "There are no faults.",
     "docs/how-to/frameworks.md": "2 ranks in 1 group are ready",
+    "docs/how-to/recipes.md": "3 ranks in 1 group are ready",
     "docs/how-to/disaggregated-sets.md": "disaggregated is ready",
     "docs/how-to/roll-out-and-back.md": "web group 1 restarted",
     "docs/how-to/why-does-a-group-not-start.md": "crashing is crashing: LWS-E071: ",
