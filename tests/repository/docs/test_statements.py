@@ -161,7 +161,7 @@ def test_client_page_lists_every_field() -> None:
 
 
 def test_documented_request_limits_equal_the_api_server() -> None:
-    limits = {row[0]: row[1] for row in rows("docs/explanation/security.md", "## Limits")}
+    limits = {row[0]: row[1] for row in rows("docs/explanation/security-limits.md", "## Limits")}
     assert (
         limits["body of a request to the embedded API server"] == f"{BODY_LIMIT / MEBIBYTE:g} MiB in {BODY_SECONDS:g} s"
     )

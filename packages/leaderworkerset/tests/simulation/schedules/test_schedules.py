@@ -76,7 +76,7 @@ def test_every_planted_bug_is_found() -> None:
 
 
 def test_reference_names_every_planted_bug() -> None:
-    page = Path("docs/reference/simulation-results.md").read_text()
+    page = Path("docs/reference/simulation.md").read_text()
     assert [name for name in planted.BUGS if f"| `{name}` |" not in page] == []
 
 
