@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from bench.phases import Bench
+from testkit.clusters.kubernetes import HUNG
 from tests.integration.clusters import objects
 
 from kuberuntime.errors import NotFoundError
@@ -156,6 +157,9 @@ async def _preempt(bench: Bench, node: str, pods: Sequence[JSONObject]) -> None:
 
 async def _lose(bench: Bench, node: str, pods: Sequence[JSONObject]) -> None:
     """Delete the pods without grace, as the garbage collector of pods does after their node."""
+    for pod in pods:  # kwok deletes by name, and after a forced deletion it would be the successor
+        hung: JSONObject = {"metadata": {"annotations": {HUNG: "true"}}}
+        await bench.space.client.patch(PODS, meta.key(pod), hung, kind="merge")
     await _delete_explained(bench, node, pods, "DeletionByPodGC", grace_period=0)
 
 
