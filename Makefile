@@ -9,6 +9,7 @@ STAMP := $(VENV)/.installed
 EXAMPLES := $(VENV)/.examples
 BROWSER := $(VENV)/.browser
 DOCS := $(VENV)/.docs
+# In this order, one by one: an older leaderworkerset removes its script lws, before lwsctl installs it.
 PACKAGES := packages/kuberuntime packages/localkube packages/leaderworkerset packages/lwsctl
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 VERSION := import platform; print(platform.python_version())
@@ -39,7 +40,7 @@ $(RUNS): requirements/local.lock requirements/build.lock $(PACKAGES:=/pyproject.
 	@echo "Installing what running needs into $(VENV), from a package index; that takes a minute or so …"
 	@$(PYTHON) -m venv $(VENV)
 	@$(PIP) --require-hashes -r requirements/local.lock -r requirements/build.lock
-	@$(PIP) --no-deps --no-build-isolation $(foreach package,$(PACKAGES),--editable $(package))
+	@for package in $(PACKAGES); do $(PIP) --no-deps --no-build-isolation --editable $$package || exit 1; done
 	@touch $@
 
 $(TESTS): requirements/test.lock packages/testkit/pyproject.toml $(RUNS)
