@@ -60,7 +60,11 @@ def build(
 def conditions(
     before: Sequence[Condition], outcome: ConditionPair, generation: int, now: datetime
 ) -> tuple[Condition, ...]:
-    """Set one condition of the pair to True and, if it exists, the other one to False (R-DS-94)."""
+    """Set one condition of the pair to True and, if it exists, the other one to False (R-DS-94).
+
+    LeaderWorkerSets have other rules (R-STAT-12): a condition that becomes False keeps its reason, and a new generation
+    counts as a transition.
+    """
     moment = timestamps.render(now)
     condition = Condition(
         type=outcome.type,
