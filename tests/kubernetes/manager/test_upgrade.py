@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 Objects = Sequence[tuple[Resource, JSONObject]]
 
 SETS = ("web", "keyed")
-OLD_PROGRAM = ("-Bu", "-m", "lwsctl.cli", "manager")
+OLD_PROGRAM = ("-Bu", "-m", "leaderworkerset.cli", "manager")
 
 
 @pytest.fixture(scope="module")

@@ -102,7 +102,7 @@ def test_release_name_renames_only_renamable_objects() -> None:
 
 def test_the_dashboard_is_an_option_of_the_chart() -> None:
     """With the value the objects of kustomize are added, and nothing else changes; the account has no permission to write."""
-    words = ("--set=dashboard.enable=true,image.manager.repository=example.com/lws,image.manager.tag=v7",)
+    words = ("--set=dashboard.enable=true,dashboard.image.repository=example.com/lws,dashboard.image.tag=v7",)
     found, before = render(*words), render(words[0].replace("true", "false", 1))
     objects = [obj for _, obj in dashboarddeployment.build_dashboard("lws-system", "example.com/lws:v7")]
     added = {(obj["kind"], meta.name(obj)): plain(obj) for obj in objects}
