@@ -1,4 +1,4 @@
-"""The pages of the site about the public Python interfaces of the three packages, from the docstrings.
+"""The pages of the site about the public Python interfaces of the packages, from the docstrings.
 
 The sources are read, not imported. The pages are generated with the site, and are not stored.
 """
