@@ -48,6 +48,17 @@ print(leaderworkerset.__file__)
 print(*[name for name in sys.modules if name.split(".")[0] == "localkube"])
 """
 
+IMPORT_IMAGE = """
+import importlib, pkgutil, sys
+sys.modules.update(dict.fromkeys(("click", "rich", "lwsctl", "localkube")))
+import kuberuntime, leaderworkerset
+for package in (kuberuntime, leaderworkerset):
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+print("all")
+"""
+
 BUILD = """
 import sys
 from pathlib import Path
@@ -140,6 +151,14 @@ def test_modules_are_importable_without_localkube(manager_only: Installation, sh
     assert result.stdout.splitlines() == [str(manager_only.directory / "leaderworkerset/__init__.py"), ""], (
         result.stderr
     )
+
+
+def test_wheels_of_the_image_need_no_other(
+    wheels: dict[str, Path], tmp_path_factory: pytest.TempPathFactory, shell: Shell
+) -> None:
+    image = Installation(tmp_path_factory.mktemp("image"), [wheels[name] for name in OF_THE_IMAGE])
+    result = image.run(shell, "-c", IMPORT_IMAGE)
+    assert result.stdout == "all\n", result.stderr
 
 
 @pytest.mark.parametrize("command", [["run", "-f", "lws.yaml"], ["up"], ["up", "--detach"]], ids=" ".join)
