@@ -20,7 +20,7 @@ from kuberuntime.objects import errorlines, foreigntext, meta
 from kuberuntime.objects.errorlines import Strength
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.api import labels
-from leaderworkerset.api.groupname import place_of
+from leaderworkerset.api.groupname import GroupName, place_of
 from lwsctl.dashboard.livemodel import LiveModel
 from lwsctl.observation.logfollowing import LogFollower, Streams
 from lwsctl.observation.podlogs import PodLogOptions
@@ -59,9 +59,11 @@ class RankChoice(msgspec.Struct, frozen=True):
         >>> [rank.place for rank in ranks if RankChoice(frozenset({"1/*"})).covers(rank)]
         ['1/0', '1/1']
         """
-        group, index = str(rank.group), str(rank.index)
-        if FAILED in self.choices and (rank.restarts or reasons.is_problem(rank)):
-            return True
+        has_failed = FAILED in self.choices and bool(rank.restarts or reasons.is_problem(rank))
+        return has_failed or self.names(rank.group, rank.index)
+
+    def names(self, group: GroupName, index: int) -> bool:
+        """Return whether a place is chosen, whatever its state."""
         return not self.choices.isdisjoint({f"{group}/{index}", f"{group}/*", f"*/{index}", "*/*"})
 
 
@@ -83,9 +85,10 @@ class LogRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     def covers(self, pod: JSONObject) -> bool:
         """Return whether a pod is chosen."""
-        if place_of(pod) is None or meta.namespace(pod) != self.key.namespace:
+        place, own = place_of(pod), ObjectKey(meta.namespace(pod), meta.labels(pod).get(labels.NAME, ""))
+        if place is None or own != self.key:
             return False
-        return meta.labels(pod).get(labels.NAME) == self.key.name and self.ranks.covers(rank_of(pod))
+        return self.ranks.names(*place) or (FAILED in self.ranks.choices and self.ranks.covers(rank_of(pod)))
 
 
 class SharedPods(msgspec.Struct, frozen=True):

@@ -4,8 +4,10 @@ import asyncio
 
 import msgspec
 import pytest
+from tests import builders
 
-from lwsctl.dashboard.logstream import LineQueue
+from kuberuntime.objects.meta import ObjectKey
+from lwsctl.dashboard.logstream import LineQueue, LogRequest, parse
 
 
 @pytest.mark.parametrize(
@@ -16,3 +18,32 @@ def test_line_is_marked_when_it_names_an_error(text: str, *, is_error: bool) -> 
     lines.line({}, f"2026-01-01T00:00:00Z {text}".encode())
     sent = msgspec.json.decode(asyncio.run(lines.take(1)))
     assert (sent["text"], sent.get("error", False)) == (text, is_error)
+
+
+@pytest.mark.parametrize(
+    ("texts", "places"),
+    [
+        (["1/1"], ["1/1"]),
+        (["1/*"], ["1/0", "1/1"]),
+        (["*/0"], ["0/0", "1/0"]),
+        (["failed"], ["0/1"]),
+        (["1/0", "failed"], ["0/1", "1/0"]),
+        (["*/*"], ["0/0", "0/1", "1/0", "1/1"]),
+    ],
+)
+def test_ranks_of_logs_are_chosen_by_patterns(texts: list[str], places: list[str]) -> None:
+    lws = builders.leaderworkerset_object(replicas=2, size=2)
+    leaders = [builders.leader_pod(lws, index, ready=True) for index in range(2)]
+    workers = [builders.worker_pod(leader, 1, ready=True) for leader in leaders]
+    waiting = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off"}}
+    workers[0]["status"] = {"phase": "Running", "containerStatuses": [{"name": "main", "state": waiting}]}
+    ranks = parse(texts)
+    assert ranks is not None
+    request = LogRequest(key=ObjectKey("default", "web"), ranks=ranks)
+    pods = {"0/0": leaders[0], "0/1": workers[0], "1/0": leaders[1], "1/1": workers[1]}
+    assert [place for place, pod in pods.items() if request.covers(pod)] == places
+
+
+@pytest.mark.parametrize("text", ["x", "0", "1/", "/1", "0/1/2", "fail", "1/-1", "..", "*"])
+def test_other_words_choose_no_ranks(text: str) -> None:
+    assert parse([text]) is None
