@@ -335,7 +335,7 @@ def test_action_shows_its_command_and_dry_run_first(visiting: Visiting) -> None:
 
 def test_five_hundred_groups_are_shown_and_follow_changes(visiting: Visiting) -> None:
     async def scenario() -> None:
-        async with visiting() as visit:
+        async with visiting(seconds=300) as visit:
             await visit.house.put_set("large", replicas=500, size=8)
             await visit.house.shows(large_499_7="Running")
             await visit.go("sets/default/large")

@@ -99,6 +99,7 @@ def test_server_that_starts_for_a_minute_is_never_red(visiting: Visiting) -> Non
             await visit.house.client.create(LEADERWORKERSETS, own)
             probe = {"exec": {"command": ["true"]}, "periodSeconds": 5, "failureThreshold": 30}
             await visit.house.put_pod("web", 0, 0, is_ready=False, startupProbe=probe, readinessProbe=probe)
+            await visit.house.shows(web_0="Pending")
             running = {"running": {"startedAt": timestamps.render(visit.house.model.clock.now())}}
             await write(visit.house, "web-0", container(0, running, is_ready=False), is_ready=False)
             await visit.go("sets/default/web")

@@ -20,6 +20,8 @@ def test_three_hundred_sets_are_few_screens_and_bytes(visiting: Visiting) -> Non
     async def scenario() -> None:
         async with visiting(actions=True) as visit:
             await fleet.furnish(visit.house, SETS)
+            rolling = sum(own.state == "rollout" for own in fleet.made(SETS))
+            await visit.page.locator(f"a.progressing strong:text-is('{rolling}')").wait_for()
             for (width, height), screens in SCREENS.items():
                 await visit.page.set_viewport_size({"width": width, "height": height})
                 await visit.go()

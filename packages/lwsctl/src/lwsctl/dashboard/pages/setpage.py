@@ -44,7 +44,11 @@ READ_EVERY: Final = 10.0
 
 def frame(address: Address, rendering: Rendering) -> Safe:
     """Return the page with its regions."""
-    parts = [sethead.frame(address, rendering), region("div", "facts", rendering), region("div", "cause", rendering)]
+    parts = [
+        sethead.frame(address, rendering),
+        region("div", "facts", rendering),
+        region("div", "cause", rendering, class_="steady"),
+    ]
     if address.form is PageForm.TABLE:
         return joined(parts, ranktable.frame(address.key.name, rendering))
     ways = [
