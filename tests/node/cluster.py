@@ -48,7 +48,12 @@ class Cluster:
     @property
     def kubeconfig(self) -> Path:
         """Return the kubeconfig of the administrator."""
-        return self.directory / "pki" / "admin.kubeconfig"
+        return self.pki / "admin.kubeconfig"
+
+    @property
+    def pki(self) -> Path:
+        """Return the directory with keys, certificates and kubeconfigs."""
+        return self.directory / "pki"
 
     @property
     def api(self) -> Api:
@@ -188,7 +193,7 @@ def start(running: Cluster, authority: Authority, archives: list[Path]) -> None:
         containers = [
             pool.submit(start_containers, machine, running.node_assets, archives) for machine in running.machines
         ]
-        controlplane.start(running.machines[0], running.assets, authority)
+        controlplane.start(running.machines[0], running.assets, authority.directory)
         for one in containers:
             one.result()
     for machine in running.machines:

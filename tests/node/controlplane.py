@@ -2,13 +2,13 @@
 
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from tests.controlplane.process import START_SECONDS, StartError, write_service_account_key
 from tests.node.machine import Machine, environment
-from tests.node.pki import Authority
+from tests.node.pki import BUNDLE, Authority
 
 SERVICES: Final = "10.96.0.0/16"
 API_SERVICE: Final = "10.96.0.1"
@@ -24,6 +24,15 @@ CLIENTS: Final = {
 }
 """Key files, with the user and groups of each."""
 
+AGGREGATOR: Final = "front-proxy"
+"""The user with which the API server calls other API servers, such as the one of metrics."""
+
+Flags: TypeAlias = Mapping[str, Sequence[str]]
+"""Further flags of programs, by their names."""
+
+NONE: Final[Flags] = {}
+SERVER: Final = "kube-apiserver"
+
 NODE_GRACE: Final = "12s"
 """The time after which the controller manager marks a silent node as unknown."""
 
@@ -34,6 +43,7 @@ def issue(authority: Authority, nodes: Sequence[Machine]) -> None:
     server = f"https://{host}:{PORT}"
     authority.issue("kube-apiserver", "kube-apiserver", hosts=[*API_NAMES, host, API_SERVICE, "127.0.0.1"])
     authority.issue("apiserver-kubelet", "apiserver-kubelet", ["system:masters"])
+    authority.issue(AGGREGATOR, AGGREGATOR)
     for name, (user, groups) in CLIENTS.items():
         authority.issue(name, user, groups)
         authority.kubeconfig(name, server)
@@ -43,20 +53,31 @@ def issue(authority: Authority, nodes: Sequence[Machine]) -> None:
     write_service_account_key(authority.directory)
 
 
-def start(machine: Machine, assets: Path, authority: Authority) -> None:
+def start(machine: Machine, assets: Path, pki: Path) -> None:
     """Start the control plane, and wait until the API server is ready."""
     directory = machine.directory
     etcd = ["--data-dir", str(directory / "etcd"), f"--listen-client-urls={ETCD}", f"--advertise-client-urls={ETCD}"]
     machine.start("etcd", [str(assets / "etcd"), *etcd, "--unsafe-no-fsync", "--log-level=warn"])
-    machine.start("kube-apiserver", [str(assets / "kube-apiserver"), *api_server_flags(machine, authority)])
-    await_ready(machine, assets, authority)
-    for name, flags in controllers(authority).items():
-        machine.start(name, [str(assets / name), *client_flags(name, authority), *flags])
+    serve(machine, assets, pki)
 
 
-def api_server_flags(machine: Machine, authority: Authority) -> list[str]:
+def restart(machine: Machine, assets: Path, pki: Path, further: Flags = NONE) -> None:
+    """Start all programs but etcd again, with further flags, and wait until the API server is ready."""
+    for name in (SERVER, *controllers(pki)):
+        machine.kill(name)
+    serve(machine, assets, pki, further)
+
+
+def serve(machine: Machine, assets: Path, pki: Path, further: Flags = NONE) -> None:
+    """Start the API server, wait until it is ready, and start the controllers."""
+    machine.start(SERVER, [str(assets / SERVER), *api_server_flags(machine, pki), *further.get(SERVER, ())])
+    await_ready(machine, assets, pki)
+    for name, flags in controllers(pki).items():
+        machine.start(name, [str(assets / name), *client_flags(name, pki), *flags, *further.get(name, ())])
+
+
+def api_server_flags(machine: Machine, pki: Path) -> list[str]:
     """Return the flags of the API server."""
-    pki = authority.directory
     return [
         f"--etcd-servers={ETCD}",
         f"--secure-port={PORT}",
@@ -65,12 +86,20 @@ def api_server_flags(machine: Machine, authority: Authority) -> list[str]:
         f"--cert-dir={pki}",
         f"--tls-cert-file={pki / 'kube-apiserver.crt'}",
         f"--tls-private-key-file={pki / 'kube-apiserver.key'}",
-        f"--client-ca-file={authority.bundle}",
+        f"--client-ca-file={pki / BUNDLE}",
         f"--kubelet-client-certificate={pki / 'apiserver-kubelet.crt'}",
         f"--kubelet-client-key={pki / 'apiserver-kubelet.key'}",
-        f"--kubelet-certificate-authority={authority.bundle}",
+        f"--kubelet-certificate-authority={pki / BUNDLE}",
         "--kubelet-preferred-address-types=InternalIP",
+        f"--proxy-client-cert-file={pki / AGGREGATOR}.crt",
+        f"--proxy-client-key-file={pki / AGGREGATOR}.key",
+        f"--requestheader-client-ca-file={pki / BUNDLE}",
+        f"--requestheader-allowed-names={AGGREGATOR}",
+        "--requestheader-username-headers=X-Remote-User",
+        "--requestheader-group-headers=X-Remote-Group",
+        "--requestheader-extra-headers-prefix=X-Remote-Extra-",
         "--authorization-mode=Node,RBAC",
+        "--permit-port-sharing",  # a killed API server may hold the port for a moment
         "--enable-admission-plugins=NodeRestriction",
         f"--service-cluster-ip-range={SERVICES}",
         f"--service-account-issuer={ISSUER}",
@@ -79,9 +108,9 @@ def api_server_flags(machine: Machine, authority: Authority) -> list[str]:
     ]
 
 
-def client_flags(name: str, authority: Authority) -> list[str]:
+def client_flags(name: str, pki: Path) -> list[str]:
     """Return the flags by which a controller finds the API server."""
-    kubeconfig = authority.directory / f"{name}.kubeconfig"
+    kubeconfig = pki / f"{name}.kubeconfig"
     return [
         f"--kubeconfig={kubeconfig}",
         f"--authentication-kubeconfig={kubeconfig}",
@@ -92,23 +121,26 @@ def client_flags(name: str, authority: Authority) -> list[str]:
     ]
 
 
-def controllers(authority: Authority) -> dict[str, list[str]]:
+def controllers(pki: Path) -> dict[str, list[str]]:
     """Return the programs next to the API server, with their own flags."""
     return {
         "kube-controller-manager": [
-            f"--root-ca-file={authority.bundle}",
-            f"--service-account-private-key-file={authority.directory / 'service-account.key'}",
+            f"--root-ca-file={pki / BUNDLE}",
+            f"--service-account-private-key-file={pki / 'service-account.key'}",
             "--use-service-account-credentials",
             f"--node-monitor-grace-period={NODE_GRACE}",
             "--node-monitor-period=2s",
+            "--horizontal-pod-autoscaler-sync-period=5s",
+            "--horizontal-pod-autoscaler-cpu-initialization-period=1s",
+            "--horizontal-pod-autoscaler-initial-readiness-delay=1s",
         ],
         "kube-scheduler": [],
     }
 
 
-def await_ready(machine: Machine, assets: Path, authority: Authority) -> None:
+def await_ready(machine: Machine, assets: Path, pki: Path) -> None:
     """Wait until the API server reports that it is ready."""
-    kubectl = [str(assets / "kubectl"), f"--kubeconfig={authority.directory / 'admin.kubeconfig'}"]
+    kubectl = [str(assets / "kubectl"), f"--kubeconfig={pki / 'admin.kubeconfig'}"]
     deadline = time.monotonic() + START_SECONDS
     while True:
         done = subprocess.run(

@@ -7,12 +7,16 @@ from pathlib import Path
 from typing import Final
 
 from tests.controlplane.process import START_SECONDS, StartError
+from tests.node import registry
 from tests.node.controlplane import SERVICES
 from tests.node.machine import PODS, Machine
 
 NAME_SERVER: Final = SERVICES.replace("0.0/16", "0.10")
 PAUSE: Final = "localhost/pause:1"
 SOCKET: Final = "/run/containerd/containerd.sock"
+PROCESSES: Final = 300
+"""The maximum processes and threads of a pod."""
+
 PLUGINS: Final = "/usr/lib/cni"
 RUNC: Final = "/usr/sbin/runc"
 CONTAINERD: Final = """version = 3
@@ -28,6 +32,8 @@ disabled_plugins = [
 address = "{socket}"
 [plugins.'io.containerd.cri.v1.images'.pinned_images]
 sandbox = "{pause}"
+[plugins.'io.containerd.cri.v1.images'.registry]
+config_path = "{registries}"
 [plugins.'io.containerd.cri.v1.runtime']
 disable_apparmor = true
 # Without CAP_SYS_RESOURCE no process may get a lower score than the daemon has.
@@ -54,6 +60,7 @@ def start_containerd(machine: Machine, assets: Path) -> None:
             pause=PAUSE,
             plugins=PLUGINS,
             network=machine.directory / "network",
+            registries=registries(machine),
             runc=RUNC,
         )
     )
@@ -72,16 +79,24 @@ def start_containerd(machine: Machine, assets: Path) -> None:
             return
 
 
+def registries(machine: Machine) -> Path:
+    """Write that the registry of the machine is reached without TLS; return the folder."""
+    folder = machine.directory / "registries"
+    (folder / registry.ADDRESS).mkdir(parents=True, exist_ok=True)
+    (folder / registry.ADDRESS / "hosts.toml").write_text(f'server = "http://{registry.ADDRESS}"\n')
+    return folder
+
+
 def load(machine: Machine, assets: Path, archives: Iterable[Path]) -> None:
     """Load the images of some archives into containerd."""
     for archive in archives:
         machine.run(str(assets / "ctr"), "--namespace=k8s.io", "images", "import", str(archive))
 
 
-def start_kubelet(machine: Machine, assets: Path, pki: Path) -> None:
-    """Start the kubelet; it registers the node."""
+def start_kubelet(machine: Machine, assets: Path, pki: Path, **changed: object) -> None:
+    """Start the kubelet; it registers the node. Some settings may be changed."""
     settings = machine.directory / "kubelet.json"
-    settings.write_text(json.dumps(kubelet_settings(machine, pki)))
+    settings.write_text(json.dumps({**kubelet_settings(machine, pki), **changed}))
     machine.start(
         "kubelet",
         [
@@ -138,6 +153,7 @@ def kubelet_settings(machine: Machine, pki: Path) -> dict[str, object]:
         "imageGCHighThresholdPercent": 100,
         "evictionHard": {"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
         "maxPods": 250,
+        "podPidsLimit": PROCESSES,
         "nodeStatusUpdateFrequency": "4s",
         "nodeLeaseDurationSeconds": 8,
     }

@@ -103,7 +103,7 @@ def archives(assets: Path, say: Say) -> list[Path]:
     ]
     with build.exclusive(cache(), say):
         if not all(path.exists() for path in wanted):
-            say("making images (once; a minute)")
+            say("making images (once; a few minutes)")
             make_small(wanted[:3])
             make_coredns(wanted[3], assets / "coredns")
             make_product(wanted[4], say)
@@ -234,7 +234,7 @@ def make_base(store: Store, say: Say) -> str:
     """Build an image of Debian's Python, unless it exists; return its name with its digest."""
     name = f"{BASE}-{digest_of([], BASE_PACKAGES)}"
     if not store.run("images", "--filter", f"reference={name}", "--format", "{{.Digest}}"):
-        say("making a base of Debian packages (once; a minute)")
+        say("making a base of Debian packages (once; a few minutes)")
         with tempfile.TemporaryDirectory(dir=cache()) as folder:
             root = Path(folder) / "root"
             command = ["debootstrap", "--variant=minbase", f"--include={','.join(BASE_PACKAGES)}", release(), str(root)]

@@ -14,6 +14,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+BUNDLE: Final = "ca.crt"
+"""The file with the certificate of the authority, in its directory."""
+
 VALID: Final = dt.timedelta(days=2)
 
 
@@ -28,7 +31,7 @@ class Authority:
     @property
     def bundle(self) -> Path:
         """Return the file with its certificate."""
-        return self.directory / "ca.crt"
+        return self.directory / BUNDLE
 
     def issue(self, name: str, user: str, groups: Sequence[str] = (), hosts: Sequence[str] = ()) -> None:
         """Write the key and the certificate of a user, who is also a server if it has hosts."""

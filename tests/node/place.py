@@ -18,7 +18,10 @@ from tests.node.objects import PREFIX
 from kuberuntime.objects.meta import JSONObject
 
 SECONDS: Final = 180.0
-"""The maximum wait of a scenario: the machine may be loaded."""
+"""The time without any change of sets and pods after which a scenario no longer waits: the machine may be loaded."""
+
+LONGEST: Final = 5 * SECONDS
+"""The maximum wait, as a crash loop changes pods for ever."""
 
 LWS: Final = [sys.executable, "-m", "lwsctl.cli"]
 T = TypeVar("T")
@@ -107,13 +110,21 @@ class Place:
         return {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in self.pods(name) if not is_ending(pod)}
 
     def until(self, wanted: Callable[[], T], what: str, seconds: float = SECONDS) -> T:
-        """Poll until a condition is true; return its value."""
-        deadline = time.monotonic() + seconds
+        """Poll until a condition is true, as long as sets or pods of the namespace change; return its value."""
+        began, state = time.monotonic(), self.state()
+        deadline = began + seconds
         while not (found := wanted()):
             if time.monotonic() > deadline:
-                raise AssertionError(f"not within {seconds} s: {what}\n{self.report()}")
+                previous, state = state, self.state()
+                if state == previous or deadline > began + LONGEST:
+                    raise AssertionError(f"not within {time.monotonic() - began:.0f} s: {what}\n{self.report()}")
+                deadline = time.monotonic() + seconds
             time.sleep(0.25)
         return found
+
+    def state(self) -> list[str]:
+        """Return the versions of all sets and pods of the namespace."""
+        return [one["metadata"]["resourceVersion"] for kind in ("LeaderWorkerSet", "Pod") for one in self.items(kind)]
 
     def ready(self, obj: JSONObject, pods: int) -> list[JSONObject]:
         """Apply a LeaderWorkerSet, wait until so many pods are ready and its status reports it, and return the pods."""

@@ -51,6 +51,14 @@ def assets(say: Say) -> Path:
     return target
 
 
+def metrics_server(say: Say) -> Path:
+    """Return the program that serves the usage of pods, which few tests need; it is built when one runs."""
+    module = Module("metrics-server", {"sigs.k8s.io/metrics-server/cmd/metrics-server": "metrics-server"}, root=HERE)
+    target = build.cache() / f"metrics-server-{build.content((module,))}"
+    build.make((module,), target, say)
+    return target / "metrics-server"
+
+
 def say(text: str) -> None:
     """Report progress."""
     sys.stderr.write(f"{text}\n")

@@ -4,9 +4,11 @@ import json
 
 import pytest
 from tests.node import product
-from tests.node.cluster import NODES
+from tests.node.cluster import NODES, Cluster
 from tests.node.objects import leaderworkerset, pod
 from tests.node.place import Place
+from tests.node.situations import sampling
+from tests.node.situations.failing import FAILING
 
 from leaderworkerset.api.metadata import MANAGER
 
@@ -35,6 +37,12 @@ def test_explain_names_a_taint(place: Place) -> None:
     place.apply(leaderworkerset("web", pod()))
     diagnosis(place, "LWS-E039", "team")
     assert place.ended("wait", "web", "--fail-fast", "--timeout=60s").returncode == 1
+
+
+@pytest.mark.long
+def test_causes_of_crashes_are_true_at_every_moment(nodes: Cluster) -> None:
+    """Crashing programs load the nodes for minutes, and loaded kubelets write their events late, so they run alone."""
+    sampling.check(nodes, FAILING)
 
 
 @pytest.mark.long

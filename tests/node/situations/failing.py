@@ -53,6 +53,15 @@ FAILING: Final[Mapping[str, Situation]] = {
         ("liveness",),
         CRASHING,
     ),
+    "liveness-port": Situation(
+        main(
+            WAIT,
+            livenessProbe={"httpGet": {"port": 8080, "path": "/"}, "periodSeconds": 2, "failureThreshold": 3},
+        ),
+        codes(72, 80, 81),
+        ("liveness",),
+        CRASHING,
+    ),
     "crash-after-probes": Situation(
         main(
             of_rank_1('sleep 5; touch /tmp/up; sleep 3; echo "Error: no such model: llama" >&2; exit 3').replace(
@@ -78,6 +87,20 @@ FAILING: Final[Mapping[str, Situation]] = {
         (),
         frozenset({"starting"}),
         gives_up=False,
+    ),
+    "readiness-port": Situation(
+        main(WAIT, readinessProbe={"tcpSocket": {"port": 8080}, "periodSeconds": 2}),
+        codes(91, 73),
+        (),
+        frozenset({"starting"}),
+        gives_up=False,
+    ),
+    "pid-limit": Situation(
+        main(of_rank_1("sleep 2; while :; do sleep 1000 & done")),
+        CRASH,
+        ("exit code 2",),
+        CRASHING,
+        printed="can't fork",
     ),
     "ends-well": Situation(main(of_rank_1("sleep 3; echo finished; exit 0")), codes(75, 80, 81), ("code 0",), CRASHING),
     "init-fails": Situation(
@@ -109,7 +132,7 @@ FAILING: Final[Mapping[str, Situation]] = {
         codes(54, 80, 81),
         ("ephemeral", "10Mi"),
         CRASHING,
-        before=STARTING | CRASH,
+        before=STARTING | CRASH | codes(92),
     ),
     "no-program": Situation(
         pod({**container(), "command": ["/no/such/program"]}), NOT_STARTED, ("/no/such/program",), CRASHING | {"stuck"}

@@ -31,6 +31,22 @@ def policy(name: str, message: str) -> tuple[JSONObject, ...]:
     )
 
 
+def webhook(name: str) -> tuple[JSONObject]:
+    """Return a webhook without a server, for the pods of namespaces with a label of its name."""
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
+    called = {
+        "name": f"{name}.example.com",
+        "clientConfig": {"service": {"namespace": "default", "name": "absent"}},
+        "rules": [rule],
+        "namespaceSelector": {"matchLabels": {name: "true"}},
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    kind = "ValidatingWebhookConfiguration"
+    api = "admissionregistration.k8s.io/v1"
+    return ({"apiVersion": api, "kind": kind, "metadata": {"name": name}, "webhooks": [called]},)
+
+
 APART: Final = {
     "podAntiAffinity": {
         "requiredDuringSchedulingIgnoredDuringExecution": [
@@ -87,6 +103,13 @@ PLACED: Final[Mapping[str, Situation]] = {
         ("no team may run this",),
         objects=policy("situation-admission-policy", "no team may run this"),
         labels=MappingProxyType({"situation-admission-policy": "true"}),
+    ),
+    "webhook-without-server": Situation(
+        main(),
+        codes(8),
+        ("situation-webhook.example.com",),
+        objects=webhook("situation-webhook"),
+        labels=MappingProxyType({"situation-webhook": "true"}),
     ),
     "pod-security": Situation(
         main(),

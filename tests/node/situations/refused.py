@@ -1,8 +1,10 @@
 """Containers and volumes that a kubelet cannot make, and images that it cannot pull."""
 
+import json
 from collections.abc import Mapping
 from typing import Final
 
+from tests.node import registry
 from tests.node.objects import container, pod
 from tests.node.situations.situation import Situation, codes, main
 
@@ -13,6 +15,16 @@ SETTINGS: Final[JSONObject] = {
     "kind": "ConfigMap",
     "metadata": {"name": "settings"},
     "data": {"a": "b"},
+}
+
+
+PRIVATE: Final = f"{registry.ADDRESS}/private/model:1"
+WRONG_LOGIN: Final[JSONObject] = {
+    "apiVersion": "v1",
+    "kind": "Secret",
+    "metadata": {"name": "login"},
+    "type": "kubernetes.io/dockerconfigjson",
+    "stringData": {".dockerconfigjson": json.dumps({"auths": {registry.ADDRESS: {"username": "a", "password": "b"}}})},
 }
 
 
@@ -44,6 +56,9 @@ REFUSED: Final[Mapping[str, Situation]] = {
     ),
     "no-config-map-volume": Situation(mounting({"configMap": {"name": "absent"}}), codes(64), ("absent",)),
     "no-secret-volume": Situation(mounting({"secret": {"secretName": "absent"}}), codes(64), ("absent",)),
+    "sub-path": Situation(
+        mounting({"configMap": {"name": "settings"}}, subPath="a/b"), codes(114), ("kept",), objects=(SETTINGS,)
+    ),
     "no-directory": Situation(
         mounting({"hostPath": {"path": "/no/such/models", "type": "Directory"}}), codes(64), ("/no/such/models",)
     ),
@@ -71,6 +86,20 @@ REFUSED: Final[Mapping[str, Situation]] = {
     ),
     "image-of-unknown-host": Situation(
         main(image="registry.invalid/absent:1", imagePullPolicy="Always"), codes(59), ("registry.invalid",)
+    ),
+    "image-absent": Situation(
+        main(image=f"{registry.ADDRESS}/absent:1", imagePullPolicy="Always"), codes(60), (f"{registry.ADDRESS}/absent",)
+    ),
+    "image-denied": Situation(main(image=PRIVATE, imagePullPolicy="Always"), codes(61), (PRIVATE,)),
+    "no-pull-secret": Situation(
+        pod(container(image=PRIVATE), imagePullSecrets=[{"name": "absent"}]), codes(61), ("pull secret absent",)
+    ),
+    "wrong-pull-secret": Situation(
+        pod(container(image=PRIVATE), imagePullSecrets=[{"name": "login"}]),
+        codes(61),
+        (PRIVATE,),
+        objects=(WRONG_LOGIN,),
+        never=("does not exist",),
     ),
     "image-name": Situation(main(image="Upper/CASE:1"), codes(62), ("Upper/CASE:1",)),
     "runtime-handler": Situation(

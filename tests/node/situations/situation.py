@@ -63,9 +63,6 @@ class Situation:
     keeps_running: bool = False
     """Whether its pods run, so that it is available all the time."""
 
-    known: str = ""
-    """The reason why its diagnosis is still wrong; it must be wrong then."""
-
     gives_up: bool = True
     """Whether `lws wait --fail-fast` gives up."""
 
