@@ -14,7 +14,7 @@ from lwsctl.views.groups import Rank
 from lwsctl.views.health.verdict import Verdict
 from lwsctl.views.wording import duration
 
-OVERDUE: Final = timedelta(seconds=10)
+OVERDUE: Final = timedelta(seconds=30)
 """The time after its grace period for which a pod may still exist."""
 
 SLOW: Final = timedelta(seconds=10)

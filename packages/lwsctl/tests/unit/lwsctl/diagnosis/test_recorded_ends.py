@@ -165,6 +165,12 @@ def test_slow_end_names_grace_period_and_end() -> None:
     assert told(observed([placed(metadata=quick), ready(0, 1)])).code != "LWS-E121"
 
 
+@pytest.mark.parametrize(("late", "is_stuck"), [(20, False), (31, True)])
+def test_loaded_node_may_end_a_pod_later(late: float, is_stuck: bool) -> None:
+    ending = placed(metadata={"deletionTimestamp": ago(late), "deletionGracePeriodSeconds": 2})
+    assert (told(observed([ending, ready(0, 1)])).code == "LWS-E053") is is_stuck
+
+
 def test_amounts_of_storage_have_units() -> None:
     told_by = {
         "type": "PodScheduled",
