@@ -83,20 +83,19 @@ def line(rollout: RolloutProgress) -> str:
 
     >>> line(RolloutProgress(name="web", done=1, updated=2, ready=3, wanted=4, held=0, is_complete=False, is_paused=False,
     ...     left=timedelta(seconds=90), why=""))
-    'web: 1 of 4 groups updated and ready, 1 starting; 3 ready in all; about 90s left'
+    'web: 1/4 groups updated, 1 starting; about 90s left'
     """
-    parts = [f"{rollout.done} of {counted(rollout.wanted, 'group')} updated and ready"]
+    parts = [f"{rollout.done}/{counted(rollout.wanted, 'group')} updated"]
     if starting := rollout.updated - rollout.done:
         parts[0] += f", {starting} starting"
-    parts.append(f"{rollout.ready} ready in all")
     if rollout.held:
         parts.append(f"the partition holds {counted(rollout.held, 'group')}")
     if rollout.passed:
         parts.append(
-            f"no restart left: {groups_named(rollout.passed)}, passed over and outside maxUnavailable until replaced"
+            f"exhausted: {groups_named(rollout.passed)}, to be replaced without counting towards maxUnavailable"
         )
     if rollout.exhausted:
-        parts.append(f"no restart left: {groups_named(rollout.exhausted)}; to recover it: lws recover {rollout.name}")
+        parts.append(f"exhausted: {groups_named(rollout.exhausted)}; to recover: lws recover {rollout.name}")
     if rollout.is_paused:
         parts.append("paused")
     elif rollout.left is not None and rollout.left >= SHORTEST:
@@ -109,16 +108,16 @@ def brief_line(rollout: RolloutProgress) -> str:
 
     >>> brief_line(RolloutProgress(name="web", done=1, updated=2, ready=3, wanted=4, held=0, is_complete=False, is_paused=False,
     ...     left=timedelta(seconds=90), why="web-1 is Pending: no node"))
-    'web: 1 of 4; about 90s left; web-1 is Pending: no node; 1 starting; 3 ready in all'
+    'web: 1/4 groups updated; about 90s left; web-1 is Pending: no node; 1 starting'
     """
-    parts = [f"{rollout.done} of {rollout.wanted}"]
+    parts = [f"{rollout.done}/{counted(rollout.wanted, 'group')} updated"]
     if rollout.is_paused:
         parts.append("paused")
     elif rollout.left is not None and rollout.left >= SHORTEST:
         parts.append(f"about {duration(rollout.left)} left")
     parts += [rollout.why] if rollout.why else []
     parts += [f"{starting} starting"] if (starting := rollout.updated - rollout.done) else []
-    return f"{rollout.name}: {'; '.join(parts)}; {rollout.ready} ready in all"
+    return f"{rollout.name}: {'; '.join(parts)}"
 
 
 def document(rollout: RolloutProgress) -> JSONObject:

@@ -257,7 +257,7 @@ async def test_commands_explain_and_recover_an_exhausted_group(space: Space, cod
         await recover(session, Selection("web", 1))
     assert await Restart(session, RestartRequest("web", (1,))).run(60) == "web group 1 restarted"
     status = await RolloutFollower(session, space.key("web"), 60).once()
-    assert "no restart left: group 0; to recover it: lws recover web" in status
+    assert "exhausted: group 0; to recover: lws recover web" in status
 
     assert await recover(session, Selection("web", None), is_trial=True) == "web group 0 recovered (dry run)"
     assert_exhausted(space.state, "web-0", "web-0-1")

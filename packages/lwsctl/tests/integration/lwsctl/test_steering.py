@@ -199,13 +199,13 @@ def _assert_held(state: State, partition: int) -> None:
 
 async def test_rollout_status_names_the_reason_when_it_stalls(space: Space) -> None:
     await space.create(lws(replicas=2, size=1, gated=True))
-    stuck = r"no group changed for 3 s: web: 0 of 2 groups updated and ready, .*web-.*\nweb is stuck: LWS-E074: .*\n`lws -n .* explain web`"
+    stuck = r"no group changed for 3 s: web: 0/2 groups updated.*\nweb is stuck: LWS-E074: .*\n`lws -n .* explain web`"
     with pytest.raises(StuckError, match=stuck):
         await follower(space, STUCK).follow(60)
-    late = r"not done after 1 s: web: 0 of 2 groups updated and ready.*\nweb is stuck: LWS-E074: "
+    late = r"not done after 1 s: web: 0/2 groups updated.*\nweb is stuck: LWS-E074: "
     with pytest.raises(TimedOutError, match=late):
         await follower(space).follow(1)
-    assert (await follower(space).once()).startswith("web: 0 of 2 groups updated and ready")
+    assert (await follower(space).once()).startswith("web: 0/2 groups updated")
     assert (await follower(space).document())["complete"] is False
 
 
@@ -222,7 +222,7 @@ async def test_rollout_status_names_the_cause_once(space: Space, capsys: pytest.
     ]
     with pytest.raises(StuckError, match=f"LWS-E026: {MISSING_CLASS}"):
         await follower(space, STUCK).follow(60)
-    assert "0 of 1 group updated and ready" in capsys.readouterr().err
+    assert "0/1 group updated" in capsys.readouterr().err
 
 
 async def test_restart_keeps_the_budget_of_unavailable_groups(space: Space) -> None:

@@ -308,7 +308,7 @@ def test_a_rollout_shows_done_and_remaining_steps() -> None:
     shown = rendered(found, PageKind.ROLLOUT, facts={STATEFULSETS: [statefulset]})
     steps = [piece.html.partition("<td>")[2].partition("<")[0] for piece in shown["rows"]]
     assert steps == ["○ to come", "○ to come", "◐ starting"]
-    assert "0 of 3 groups updated and ready, 1 starting" in html(shown, "progress")
+    assert "0/3 groups updated, 1 starting" in html(shown, "progress")
     assert [piece.key for piece in shown["steps"]]
 
 

@@ -47,9 +47,9 @@ def test_exhausted_groups_are_skipped_or_need_recovery() -> None:
     """A rollout does not wait for groups of an older revision; a user resumes those of the newest (N-RB-8, N-AT-21)."""
     found = measured("old!", "old", "new!", "new")
     assert pace.line(found) == (
-        "web: 1 of 4 groups updated and ready, 1 starting; 2 ready in all;"
-        " no restart left: group 0, passed over and outside maxUnavailable until replaced;"
-        " no restart left: group 2; to recover it: lws recover web; about 6m left"
+        "web: 1/4 groups updated, 1 starting;"
+        " exhausted: group 0, to be replaced without counting towards maxUnavailable;"
+        " exhausted: group 2; to recover: lws recover web; about 6m left"
     )
     assert pace.document(found)["exhaustedGroups"] == [0, 2]
 
@@ -58,9 +58,7 @@ def test_remaining_time_follows_from_the_pace() -> None:
     found = measured("old", "old", "starting", "new")
     assert (found.done, found.updated, found.ready, found.wanted) == (1, 2, 3, 4)
     assert found.left == timedelta(minutes=6)
-    assert pace.line(found) == (
-        "web: 1 of 4 groups updated and ready, 1 starting; 3 ready in all; about 6m0s left"
-    ).replace("6m0s", "6m")
+    assert pace.line(found) == ("web: 1/4 groups updated, 1 starting; about 6m0s left").replace("6m0s", "6m")
     assert pace.bar(found) == "[#####=====----------]"
 
 
@@ -94,7 +92,7 @@ def test_bar_is_full_when_everything_is_held() -> None:
 
 def test_paused_rollout_has_no_remaining_time() -> None:
     found = measured("old", "new", annotations={labels.PAUSED_PARTITION: "0"})
-    assert pace.line(found) == "web: 1 of 2 groups updated and ready; 2 ready in all; paused"
+    assert pace.line(found) == "web: 1/2 groups updated; paused"
 
 
 def test_nothing_is_updated_without_a_statefulset() -> None:

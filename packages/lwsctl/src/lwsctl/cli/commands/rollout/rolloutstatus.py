@@ -122,6 +122,9 @@ class RolloutWait(ABC):
     line: str
     """The progress, for the error of a wait that times out."""
 
+    why = ""
+    """The reason on a line of its own, which an error has only without a cause."""
+
     _informers: OneSet
     _leaders: Sequence[Informer] = ()
     """The StatefulSet and the Deployment of the leaders, if their revision is compared."""
@@ -152,7 +155,7 @@ class RolloutWait(ABC):
     async def _reason(self) -> str:
         """Return the last lines of a failed rank, and the cause, each on separate lines."""
         texts = await silent_lines(self._session.client, self.views(), 1)
-        return "".join(f"\n{text}" for text in texts) + await self._causes.conclude()
+        return "".join(f"\n{text}" for text in texts) + (await self._causes.conclude() or self.why)
 
     def _stuck(self) -> End:
         return End(f"no group changed for {self._deadline.seconds:g} s: {self.line}", is_done=False, is_stuck=True)
@@ -217,7 +220,7 @@ class RolloutFollower(RolloutWait):
         """Return the end, None while the rollout continues."""
         progress = self._measure()
         progress = replace(progress, left=None) if self._causes.is_stuck else progress
-        self.line = pace.line(progress) + (f"; {progress.why}" if progress.why else "")
+        self.line, self.why = pace.line(progress), f"\n  {progress.why}" if progress.why else ""
         failed = missing.for_lasting(
             present(self._informers), self._clock.now(), self._ready_for, kept_back=progress.held
         )
@@ -233,7 +236,7 @@ class RolloutFollower(RolloutWait):
         if self._deadline.is_over(progress.standing):
             return self._stuck()
         self._progress.show(
-            f"{pace.bar(progress)} {pace.brief_line(progress)}" if self._progress.rewrites else self.line
+            f"{pace.bar(progress)} {pace.brief_line(progress)}" if self._progress.rewrites else self.line + self.why
         )
         return None
 
