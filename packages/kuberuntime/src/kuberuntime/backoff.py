@@ -4,7 +4,7 @@ from msgspec import Struct
 
 
 class Backoff(Struct, frozen=True):
-    """Waits `base` seconds after the first failure and doubles from there, up to `limit`.
+    """A delay of `base` seconds after the first failure, which doubles with each further failure up to `limit`.
 
     >>> backoff = Backoff(base=0.005, limit=1000.0)
     >>> [backoff.delay(failures) for failures in (0, 1, 2, 3, 50)]
@@ -15,7 +15,7 @@ class Backoff(Struct, frozen=True):
     limit: float
 
     def delay(self, failures: int, jitter: float = 1.0) -> float:
-        """Return seconds to wait; `jitter` in 0..1 shortens the wait to as little as half of it."""
+        """Return the seconds to wait. `jitter` (0 to 1) shortens the wait by up to half."""
         if failures <= 0:
             return 0.0
         exponent = min(failures - 1, 64)  # 2 ** 64 is above every limit, and floats stay finite

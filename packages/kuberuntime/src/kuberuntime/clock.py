@@ -1,11 +1,11 @@
-"""The clock seam: the event loop's wall time and monotonic time, so that a virtual loop controls both."""
+"""The clock interface. A virtual event loop can control both wall time and monotonic time."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
 
 SMALLEST_JUMP: Final = timedelta(seconds=1)
-"""The smallest jump: smaller differences are ordinary corrections of the clock, and affect no deadline."""
+"""The minimum jump. Smaller differences are normal clock corrections, which do not affect deadlines."""
 
 
 class Clock(Protocol):
@@ -21,7 +21,7 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """Wall time of the machine, monotonic time of the running event loop."""
+    """The wall time of the machine, and the monotonic time of the running event loop."""
 
     def now(self) -> datetime:
         """Return wall time, UTC."""
@@ -33,14 +33,14 @@ class SystemClock:
 
 
 class ClockJumps:
-    """Detects that the wall clock was set, by its difference from the monotonic clock."""
+    """Detects that the wall clock was set, by comparing it with the monotonic clock."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._began = self._read()
 
     def take(self) -> timedelta:
-        """Return by how much the clock was set since the last returned jump; negative if it was set back."""
+        """Return by how much the clock was set since the last jump. The value is negative if it was set back."""
         jump = self._read() - self._began
         if abs(jump) < SMALLEST_JUMP:
             return timedelta()

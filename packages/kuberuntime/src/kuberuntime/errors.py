@@ -1,4 +1,4 @@
-"""The errors of requests to an API server, and of reading how to reach one.
+"""Errors of API requests, and of the configuration to connect to an API server.
 
 ```
 KubeError                      the root; its text is one sentence for users
@@ -21,7 +21,7 @@ KubeError                      the root; its text is one sentence for users
     └── ServerTimeoutError     504, or reason ServerTimeout
 ```
 
-The reason of the Status decides, then its code; an unknown pair is a plain `APIError`.
+The reason of the Status determines the class, then its code. An unknown pair is an `APIError`.
 """
 
 from typing import Final
@@ -29,31 +29,31 @@ from typing import Final
 from kuberuntime.objects.meta import JSONObject
 
 EXCERPT: Final = 200
-"""The maximum bytes of a quoted response that is not a Status: a proxy's error page can be long."""
+"""The maximum bytes of a quoted response without a Status, because error pages of proxies can be long."""
 
 
 class KubeError(Exception):
-    """The root of this package's errors."""
+    """The base class of this package's errors."""
 
 
 class ConfigError(KubeError):
-    """A configuration that is unusable; the text names the file, the entry and what to do."""
+    """The configuration is unusable. The text names the file, the entry and the fix."""
 
 
 class NotConfiguredError(ConfigError):
-    """There is no configuration at all: no kubeconfig, and no service account."""
+    """There is neither a kubeconfig nor a service account."""
 
 
 class UnusableNameError(KubeError):
-    """An object name or namespace that no URL can carry."""
+    """An object name or namespace cannot be part of a URL."""
 
 
 class ConnectionFailedError(KubeError):
-    """The server did not respond; the text names its address."""
+    """The server did not respond. The text names its address."""
 
 
 class APIError(KubeError):
-    """The server refused the request; `status` is the complete Status object of the response."""
+    """The server rejected the request. `status` is the complete Status object of the response."""
 
     def __init__(self, status: JSONObject) -> None:
         self.status = status
@@ -79,7 +79,7 @@ class ForbiddenError(APIError):
 
 
 class NotFoundError(APIError):
-    """404: no such object or kind."""
+    """404: the object or kind does not exist."""
 
 
 class AlreadyExistsError(APIError):
@@ -99,7 +99,7 @@ class InvalidError(APIError):
 
 
 class TooManyRequestsError(APIError):
-    """429: the server asks to slow down."""
+    """429: the server limits the request rate."""
 
 
 class InternalError(APIError):
@@ -147,7 +147,7 @@ BY_CODE: Final[dict[int, type[APIError]]] = {
 
 
 def from_status(status: JSONObject) -> APIError:
-    """Build the error of a Status object.
+    """Convert a Status object to an exception.
 
     >>> type(from_status({"kind": "Status", "code": 409, "reason": "AlreadyExists"})).__name__
     'AlreadyExistsError'
@@ -157,7 +157,7 @@ def from_status(status: JSONObject) -> APIError:
 
 
 def from_response(code: int, body: bytes) -> APIError:
-    """Build the error of a response, even if it is not a Status (from a proxy)."""
+    """Convert an error response to an exception, even if it is not a Status (from a proxy)."""
     import msgspec  # importing this module is cheap
 
     try:
@@ -171,7 +171,7 @@ def from_response(code: int, body: bytes) -> APIError:
 
 
 def leaves(error: Exception) -> list[Exception]:
-    """Return the errors of a group and of its nested groups."""
+    """Return the errors in an exception group and its nested groups."""
     if isinstance(error, ExceptionGroup):
         return [leaf for exception in error.exceptions for leaf in leaves(exception)]
     return [error]

@@ -1,4 +1,4 @@
-"""Access to one API server, as read from a kubeconfig or from the service account of a pod."""
+"""The settings to connect to an API server, read from a kubeconfig or from a pod's service account."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,9 +10,9 @@ from kuberuntime.access.credentials import CredentialSource, read_file
 
 
 class TLS(Struct, frozen=True):
-    """How to verify the server: with `authority` (PEM; empty: the system's roots), under `server_name` if given.
+    """How to verify the server: with the CA `authority` (PEM; if empty, the system's CAs), and as `server_name` if set.
 
-    `file` is the file of the authority: a cluster may replace it while this process runs.
+    `file` is the CA file, because a cluster may replace it while this process runs.
     """
 
     authority: bytes = b""
@@ -22,7 +22,7 @@ class TLS(Struct, frozen=True):
     file: Path | None = None
 
     def reread(self) -> "TLS":
-        """Return the value with the file's current authority; the same value if it is unchanged."""
+        """Return these settings with the current CA of the file. If the CA is unchanged, return the same object."""
         try:
             content = read_file(self.file) if self.file is not None else b""
         except OSError:
@@ -32,7 +32,7 @@ class TLS(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Address, credentials, TLS and proxy of one server, and the namespace to work in."""
+    """The address, credentials, TLS settings and proxy of a server, and the default namespace."""
 
     server: str
     credentials: CredentialSource
@@ -42,4 +42,4 @@ class Access:
     context: str = ""
     cluster: str = ""
     user: str = ""
-    """The entries of the kubeconfig, by name."""
+    """The names of the kubeconfig entries."""

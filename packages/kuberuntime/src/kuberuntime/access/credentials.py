@@ -1,8 +1,9 @@
 """Credentials for an API server, and the sources that keep them current.
 
 In: the user entry of a kubeconfig (`kubeconfig.py`). Out: `Credentials`, which the transport gets before every request.
-After a 401 it calls `renew`, and sends the request once more if the credentials have changed. Those of programs are in
-`execcredentials.py`. No asyncio is imported here: completion of names reads stored credentials without it.
+After a 401 response, it calls `renew`, and repeats the request once if the credentials have changed. Credentials of
+exec plugins are in `execcredentials.py`. This module does not import asyncio, because shell completion reads stored
+credentials without it.
 """
 
 import errno
@@ -15,10 +16,10 @@ import msgspec
 from kuberuntime.errors import ConfigError
 
 REREAD: Final = 60.0
-"""Seconds after which files are read again: the kubelet renews a pod's token, and tools renew certificates."""
+"""Seconds after which files are read again, because the kubelet renews tokens and tools renew certificates."""
 
 LARGEST_FILE: Final = 16 * 2**20
-"""The maximum bytes of a kubeconfig, or of a file that it names."""
+"""The maximum size of a kubeconfig, or of a file that it names, in bytes."""
 
 InteractiveMode: TypeAlias = Literal["Never", "IfAvailable", "Always"]
 
@@ -33,7 +34,7 @@ class Credentials:
 
 
 def read_file(path: Path) -> bytes:
-    """Return the content of a small file; raise `OSError` if it cannot be read or is too large."""
+    """Return the content of a small file. Raise `OSError` if the file is unreadable or too large."""
     if "\0" in str(path):
         raise OSError(errno.EINVAL, "there is a null character in the name", str(path))
     with path.open("rb") as file:
@@ -44,7 +45,7 @@ def read_file(path: Path) -> bytes:
 
 
 def checked_token(token: str, entry: str) -> str:
-    """Return a bearer token; raise `ConfigError` if it is invalid in an HTTP header."""
+    """Return a bearer token. Raise `ConfigError` if an HTTP header cannot contain it."""
     unfit = next((place for place, character in enumerate(token) if not "!" <= character <= "~"), None)
     if unfit is None:
         return token
@@ -58,17 +59,17 @@ class CredentialSource(Protocol):
     """A source of current credentials."""
 
     async def get(self) -> Credentials:
-        """Return the credentials for the next request; raise `ConfigError` if there are none."""
+        """Return the credentials for the next request. Raise `ConfigError` if there are none."""
         ...
 
     async def renew(self, refused: Credentials) -> bool:
-        """Renew credentials that the server refused; return whether `get` now returns different ones."""
+        """Renew credentials that the server rejected. Return whether `get` now returns different credentials."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """One secret of a kubeconfig: inline or in a file. `entry` names it in messages."""
+    """A secret of a kubeconfig, either inline or in a file. Messages refer to it as `entry`."""
 
     entry: str
     value: bytes = field(default=b"", repr=False)
@@ -85,7 +86,7 @@ class Material:
 
 
 class StoredCredentials:
-    """Credentials of a kubeconfig; those in files are read again every minute and after a 401."""
+    """Credentials of a kubeconfig. Credential files are read again every minute and after a 401 response."""
 
     def __init__(self, *, token: Material, certificate: Material, key: Material) -> None:
         self._token = token
@@ -97,11 +98,11 @@ class StoredCredentials:
 
     @property
     def current(self) -> Credentials:
-        """Return the credentials that were read last."""
+        """Return the last credentials that were read."""
         return self._current
 
     async def get(self) -> Credentials:
-        """Return the credentials; files were read within the last minute."""
+        """Return the credentials. Credential files are read again if the last read was more than a minute ago."""
         if self._has_files:
             import asyncio
 
@@ -123,7 +124,7 @@ class StoredCredentials:
 
 
 class Concealed(msgspec.Struct, frozen=True):
-    """A struct whose values are secrets: its text only shows which fields are set."""
+    """A struct whose values are secrets. Its text shows only which fields are set."""
 
     def __repr__(self) -> str:
         fields = [name for name in self.__struct_fields__ if getattr(self, name)]

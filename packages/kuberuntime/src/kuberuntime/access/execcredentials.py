@@ -1,4 +1,4 @@
-"""Credentials that a program prints: `users[].user.exec` of a kubeconfig."""
+"""Credentials that an exec plugin prints (`users[].user.exec` in a kubeconfig)."""
 
 import asyncio
 import os
@@ -20,12 +20,12 @@ LEEWAY: Final = timedelta(seconds=10)
 """How long before its expiry a credential counts as expired, to allow for the duration of a request."""
 
 EXEC_TIMEOUT: Final = 300.0
-"""Seconds an exec plugin may take; the user may have to log in."""
+"""The timeout of an exec plugin in seconds. The user may have to log in."""
 
 EXEC_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 
 LARGEST_OUTPUT: Final = 1 * 2**20
-"""Bytes that an exec plugin may print; the largest certificates take some KiB."""
+"""The maximum output of an exec plugin in bytes. The largest certificates have a few KiB."""
 
 
 class _ExecStatus(Concealed, frozen=True, rename="camel"):
@@ -44,7 +44,7 @@ class _ExecCredential(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ExecCredentials:
-    """Credentials that a program prints (`aws`, `gke-gcloud-auth-plugin`, ...), kept until they expire."""
+    """Credentials that an exec plugin prints (`aws`, `gke-gcloud-auth-plugin`, ...), cached until they expire."""
 
     def __init__(
         self, config: ExecConfig, *, entry: str, directory: Path, cluster: JSONObject, clock: Clock | None = None
@@ -64,7 +64,7 @@ class ExecCredentials:
         self._expires: datetime | None = None
 
     async def get(self) -> Credentials:
-        """Return the credentials that the plugin printed last; run it again if they have expired."""
+        """Return the last credentials of the plugin. If they have expired, run the plugin again."""
         async with self._lock:
             if self._current is None or (self._expires is not None and self._clock.now() >= self._expires - LEEWAY):
                 self._current = None
@@ -72,7 +72,7 @@ class ExecCredentials:
             return self._current
 
     async def renew(self, refused: Credentials) -> bool:
-        """Run the plugin again, unless another task has done so meanwhile."""
+        """Run the plugin again, unless a different task has already done so."""
         if self._current == refused:
             self._current = None
         return await self.get() != refused
@@ -115,7 +115,7 @@ class ExecCredentials:
         return output
 
     async def _read(self, process: asyncio.subprocess.Process) -> bytes:
-        """Read the whole output of the plugin; terminate the plugin if it prints too much."""
+        """Read the whole output of the plugin. Terminate the plugin if its output is too long."""
         output = bytearray()
         while process.stdout is not None and (piece := await process.stdout.read(LARGEST_OUTPUT)):
             output += piece

@@ -1,9 +1,9 @@
 """Kubeconfig: find the files, merge them, choose a context, and return an `Access`.
 
-In: the environment, `--kubeconfig`, `--context`. Out: an `Access` or a `ConfigError` that names file, entry and what to
-do. The rules are kubectl's: a named file must exist, and missing files in KUBECONFIG are skipped. The first file with
-an entry wins. Relative paths start at the file that contains them. Without any file the service account of a pod is
-used (`incluster.py`).
+In: the environment, `--kubeconfig`, `--context`. Out: an `Access`, or a `ConfigError` that names the file, the entry
+and the fix. The rules are kubectl's: the file of `--kubeconfig` must exist, and missing files in KUBECONFIG are
+skipped. If several files have an entry, the first file takes precedence. Paths are relative to the file that contains
+them. If there is no file, the service account of the pod is used (`incluster.py`).
 """
 
 import base64
@@ -36,15 +36,15 @@ EXEC_CLUSTER_FIELDS: Final = (
     "proxy-url",
     "disable-compression",
 )
-"""The fields of a cluster entry that an exec plugin gets if it requests cluster information."""
+"""The fields of a cluster entry that an exec plugin receives if it requests cluster information."""
 
 
 EXEC_EXTENSION: Final = "client.authentication.k8s.io/exec"
-"""The extension of a cluster entry whose content an exec plugin gets as `spec.cluster.config`."""
+"""The extension of a cluster entry whose content an exec plugin receives as `spec.cluster.config`."""
 
 
 class Extension(msgspec.Struct, frozen=True):
-    """A named piece of JSON that other programs read."""
+    """A named extension in JSON, which other tools read."""
 
     name: str
     extension: JSON = None
@@ -121,14 +121,14 @@ T = TypeVar("T")
 
 
 class Entry(msgspec.Struct, Generic[T], frozen=True):
-    """A value of a kubeconfig, and its place in the files."""
+    """A value of a kubeconfig, with the file and the entry that contain it."""
 
     value: T
     file: Path
     path: str
 
     def field(self, name: str) -> str:
-        """Return the place of one of its fields, for messages."""
+        """Return the location of a field in this entry, for messages."""
         return f"{self.file}: {self.path}.{name}"
 
     def resolve(self, path: str) -> Path:
@@ -137,7 +137,7 @@ class Entry(msgspec.Struct, Generic[T], frozen=True):
 
 
 class KubeConfig(msgspec.Struct, frozen=True):
-    """All files merged."""
+    """The merged kubeconfig files."""
 
     files: tuple[Path, ...]
     clusters: Mapping[str, Entry[Cluster]]
@@ -158,7 +158,7 @@ def load(environment: Mapping[str, str], *, kubeconfig: str = "", context: str =
 
 
 def find(environment: Mapping[str, str], kubeconfig: str = "") -> tuple[Path, ...]:
-    """Return the files to read."""
+    """Return the kubeconfig files to read."""
     if kubeconfig:
         path = _expanded(kubeconfig)
         if not _exists(path):
@@ -187,7 +187,7 @@ def _exists(path: Path) -> bool:
 
 
 def read(files: Sequence[Path]) -> KubeConfig:
-    """Read and merge files; the first file with an entry takes precedence."""
+    """Read and merge files. If several files have an entry, the first one takes precedence."""
     contents = [(path.absolute(), parse(path)) for path in files]
     return KubeConfig(
         files=tuple(path for path, _ in contents),
@@ -211,7 +211,7 @@ def read(files: Sequence[Path]) -> KubeConfig:
 
 
 def parse(path: Path) -> _File:
-    """Read one file, strictly: a value of the wrong type is an error, an unknown field is not."""
+    """Read one file. A value with the wrong type is an error, but an unknown field is not."""
     try:
         document = yamltext.load(read_file(path))
     except OSError as error:
@@ -227,7 +227,7 @@ def parse(path: Path) -> _File:
 
 
 def resolve(config: KubeConfig, context: str = "") -> Access:
-    """Return the access of a context (empty: the current one), to its cluster as its user."""
+    """Return the access to the cluster of a context as its user. If `context` is empty, use the current context."""
     name = context or config.current_context
     if not name:
         raise _no_context(config)
@@ -274,7 +274,7 @@ def _places(config: KubeConfig) -> str:
 
 
 def _check_server(cluster: Entry[Cluster], user: Entry[User] | None) -> None:
-    """Raise `ConfigError` for a URL that is unusable, or that would transmit a token unencrypted."""
+    """Raise `ConfigError` if the URL is invalid, or if a token would be sent unencrypted."""
     value, entry = cluster.value, cluster.field("server")
     parts = urls.check_server(value.server, entry)
     stays_here = urls.is_loopback(parts.hostname or "") and not value.proxy_url
@@ -338,7 +338,7 @@ REFUSED: Final[tuple[tuple[Callable[[User], bool], str, str], ...]] = (
     (lambda user: bool(user.impersonated_groups), "as-groups", NO_IMPERSONATION),
     (lambda user: bool(user.impersonated_extra), "as-user-extra", NO_IMPERSONATION),
 )
-"""Refused fields of a user entry, and alternatives; without them, requests would have another user's identity."""
+"""Unsupported fields of a user entry, with alternatives. To ignore them would send requests as a different user."""
 
 
 def _token(user: Entry[User]) -> Material:
@@ -348,7 +348,7 @@ def _token(user: Entry[User]) -> Material:
 
 
 def _material(entry: Entry[T], field: str, path: str, data: str) -> Material:
-    """Return a secret in PEM, given inline or in a file."""
+    """Return a PEM secret, specified inline or as a file."""
     if not data:
         return Material(entry.field(field), file=entry.resolve(path) if path else None)
     try:
@@ -366,7 +366,7 @@ def _exec_cluster(cluster: Entry[Cluster], tls: TLS) -> JSONObject:
 
 
 def _without_nulls(value: JSON) -> JSON:
-    """Remove null members, which mean the same as absent ones, except in the extensions of other programs."""
+    """Remove null members, which are equivalent to absent members, except in the extensions of other tools."""
     if isinstance(value, dict):
         return {
             name: member if name == "extension" else _without_nulls(member)

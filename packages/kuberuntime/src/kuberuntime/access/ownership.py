@@ -1,7 +1,7 @@
-"""Checks that only this user can write files that give access, or that name programs and processes.
+"""Checks that only this user can write files that contain credentials or commands.
 
-In: a path. Out: nothing, or an `OwnershipError`. The directories are checked from the root downwards, with the links on
-the way, so nobody else can replace what was checked.
+In: a path. Out: nothing, or an `OwnershipError`. The directories and symbolic links are checked from the root
+downwards, so that no other user can replace a path that was already checked.
 """
 
 import os
@@ -14,17 +14,17 @@ from kuberuntime.errors import ConfigError
 ROOT: Final = 0
 OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 LINKS_LIMIT: Final = 40
-"""The maximum links on the way to a file, as in Linux."""
+"""The maximum number of symbolic links in a path, as in Linux."""
 
 
 class OwnershipError(ConfigError):
-    """A file or directory that another user owns or can replace; the text names it and says what to do."""
+    """A different user owns or can replace a file or directory. The text names it and the fix."""
 
 
 def require_own(path: Path) -> None:
-    """Raise unless this user owns the path, and only this user and root can replace it or a directory above.
+    """Raise an error unless this user owns the path, and only this user and root can replace it or a parent directory.
 
-    Raise `OSError` if it does not exist.
+    Raise `OSError` if the path does not exist.
     """
     place = _walk(path)
     _require_owner(path, path.lstat())
@@ -32,7 +32,7 @@ def require_own(path: Path) -> None:
 
 
 def require_private(directory: Path) -> None:
-    """Raise unless the directory and all its entries are this user's own, and nobody else may write to it."""
+    """Raise an error unless this user owns the directory and all its entries, and no other user may write to it."""
     require_own(directory)
     _require_closed(directory, directory.stat(), allows_sticky=False)
     for entry in directory.iterdir():
@@ -40,7 +40,7 @@ def require_private(directory: Path) -> None:
 
 
 def _walk(path: Path) -> Path:
-    """Check the directories above a path, and return it without links."""
+    """Check the parent directories of a path, and return the path without symbolic links."""
     place, pending, links = Path("/"), list(path.absolute().parts[1:]), 0
     while pending:
         part = pending.pop(0)
@@ -65,9 +65,9 @@ def _walk(path: Path) -> Path:
 
 
 def _require_above(place: Path, status: os.stat_result) -> None:
-    """Raise an error if another user owns a directory or link above.
+    """Raise an error if a different user owns a parent directory or a symbolic link.
 
-    Root accepts it, as in a container whose home is mounted.
+    Root accepts other owners, for example in a container whose home directory is mounted.
     """
     if os.geteuid() != ROOT and status.st_uid not in (ROOT, os.geteuid()):
         raise OwnershipError(
@@ -86,7 +86,7 @@ def _require_owner(path: Path, status: os.stat_result) -> None:
 def _require_closed(place: Path, status: os.stat_result, *, allows_sticky: bool) -> None:
     """Raise an error if other users may write to a directory.
 
-    In a sticky directory, they cannot replace files of others.
+    In a sticky directory, users cannot replace files of other users.
     """
     if allows_sticky and status.st_mode & stat.S_ISVTX:
         return

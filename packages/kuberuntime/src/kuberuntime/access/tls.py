@@ -33,7 +33,7 @@ def _trusting(tls: TLS) -> ssl.SSLContext:
 
 
 def _show(context: ssl.SSLContext, credentials: Credentials) -> None:
-    """Load certificate and key; Python's ssl takes them from a file only, which lives for this call (mode 0600)."""
+    """Load certificate and key through a temporary file (mode 0600), because Python's ssl reads files only."""
     descriptor, path = tempfile.mkstemp(suffix=".pem")
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -1,4 +1,4 @@
-"""URLs of servers and proxies: validation, display without passwords, and the choice of the proxy."""
+"""URLs of servers and proxies: validates them, hides passwords, and selects the proxy."""
 
 import ipaddress
 import re
@@ -11,7 +11,7 @@ USER_INFORMATION = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)?.*@", re.DOTALL)
 
 
 def check_server(url: str, entry: str) -> SplitResult:
-    """Return the parts of an API server's URL; raise `ConfigError` if it is unusable."""
+    """Return the parts of an API server's URL. Raise `ConfigError` if the URL is invalid."""
     advice = "must be a URL like https://host:6443"
     parts = split(url, entry, advice)
     if parts.scheme not in {"https", "http"} or parts.query or parts.fragment:
@@ -25,7 +25,7 @@ def check_server(url: str, entry: str) -> SplitResult:
 
 
 def split(url: str, entry: str, advice: str) -> SplitResult:
-    """Return the parts of a URL with a host, written in ASCII; raise `ConfigError` for other URLs."""
+    """Return the parts of a URL. Raise `ConfigError` if the URL has no host or is not ASCII."""
     try:
         parts = urlsplit(url)
         is_usable = bool(parts.hostname) and parts.port != 0 and url.isascii() and url.isprintable() and " " not in url
@@ -52,7 +52,7 @@ def is_loopback(host: str) -> bool:
 
 
 def address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Return the IP address in a host, None for a host name."""
+    """Return the IP address, or None if the host is a name."""
     try:
         return ipaddress.ip_address(host)
     except ValueError:
@@ -65,7 +65,7 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def choose(server: str, configured: str, environment: Mapping[str, str]) -> str:
-    """Return the URL of the proxy, empty for none. The proxy of the environment is never used for this machine itself.
+    """Return the URL of the proxy, or an empty string. Proxies from the environment do not apply to this machine.
 
     >>> choose("https://10.0.0.1:6443", "", {"HTTPS_PROXY": "http://proxy:3128"})
     'http://proxy:3128'
@@ -92,10 +92,10 @@ def _from_environment(server: str, environment: Mapping[str, str]) -> str:
 
 
 def _is_excluded(server: SplitResult, excluded: str) -> bool:
-    """Return whether NO_PROXY names the host, with the rules of Go's programs.
+    """Return whether NO_PROXY contains the host, with the same rules as Go.
 
-    An entry is `*`, an address, a network (10.0.0.0/8) or a domain. `example` is the host and all below it, `.example`
-    and `*.example` are only those below. Addresses and domains may have a port.
+    An entry is `*`, an address, a network (10.0.0.0/8) or a domain. `example` matches the host and its subdomains.
+    `.example` and `*.example` match only the subdomains. Addresses and domains may have a port.
     """
     entries = [entry.strip().lower() for entry in excluded.split(",") if entry.strip()]
     return "*" in entries or any(_names(entry, server) for entry in entries)

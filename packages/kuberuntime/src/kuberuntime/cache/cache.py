@@ -1,8 +1,8 @@
-"""The cache of one kind: all objects of a selection in memory, with indexes; one writer, any number of readers.
+"""The cache of one kind: the selected objects in memory, with indexes. It has one writer and any number of readers.
 
-In: the outputs of the watch (`watch.py`). Out: a `Change` per object, created after the store holds the new state. A
-new listing is collected separately and replaces the old contents at once. Objects that disappeared while the watch was
-interrupted become deletions; unchanged objects produce no change.
+In: the outputs of the watch (`watch.py`). Out: a `Change` per object, created after the store contains the new state. A
+new listing is collected separately, and then replaces the previous contents in one step. Objects that disappeared while
+the watch was interrupted are reported as deleted. Unchanged objects are not reported.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,18 +15,18 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 
 Indexer: TypeAlias = Callable[[JSONObject], Iterable[str]]
-"""Returns the values under which an object is found in one index."""
+"""Returns the values under which an index lists an object."""
 
 
 class Change(Struct, frozen=True):
-    """A change of one object: `old` is None for an addition; `new` is None for a deletion, `old` its last state."""
+    """A change of one object. `old` is None for an addition, and `new` is None for a deletion."""
 
     old: JSONObject | None
     new: JSONObject | None
 
     @property
     def object(self) -> JSONObject:
-        """Return the newest state: `new`, or `old` after a deletion."""
+        """Return the latest state: `new`, or `old` after a deletion."""
         obj = self.new if self.new is not None else self.old
         if obj is None:
             raise ValueError("a change has an old or a new object")
@@ -34,7 +34,7 @@ class Change(Struct, frozen=True):
 
 
 class _Contents(Struct):
-    """The contents of a store: objects by key, and for each index the objects by value and key."""
+    """The contents of a store: objects by key, and the objects of each index by value and key."""
 
     indexers: Mapping[str, Indexer]
     objects: dict[ObjectKey, JSONObject] = field(default_factory=dict)
@@ -61,13 +61,13 @@ class _Contents(Struct):
 
 
 class Store:
-    """The read side of the cache. The objects it returns are shared: never modify them."""
+    """The read side of the cache. The returned objects are shared and must not be modified."""
 
     def __init__(self, indexers: Mapping[str, Indexer]) -> None:
         self._contents = _Contents(indexers)
 
     def get(self, key: ObjectKey) -> JSONObject | None:
-        """Return the object with this key, if there is one."""
+        """Return the object with this key, or None if it does not exist."""
         return self._contents.objects.get(key)
 
     def list(self) -> Sequence[JSONObject]:
@@ -129,7 +129,7 @@ class Writer(Store):
 
 
 def differences(old: JSONObject | None, new: JSONObject) -> list[Change]:
-    """Return the changes between two states under one name: none, one, or a deletion and an addition."""
+    """Return the changes between two states of the same key: none, one, or a deletion and an addition."""
     if old is None:
         return [Change(None, new)]
     if meta.uid(old) != meta.uid(new):

@@ -1,8 +1,8 @@
-"""Decodes watch lines and list pages object by object, so that memory holds only the kept fields of each.
+"""Decodes watch lines and list pages one object at a time, and keeps only the required fields in memory.
 
-In: bytes of a response, and the functions that decode one object and reduce it. Out: inputs of the watch (`watch.py`). A
-page is decoded item by item: 500 whole pods take twenty times the memory of their kept fields, and a process hardly
-returns such memory to the system.
+In: bytes of a response, and the functions that decode one object and reduce it. Out: inputs of the watch (`watch.py`).
+A page is decoded item by item, because 500 whole pods need twenty times the memory of their kept fields, and processes
+rarely return memory to the system.
 """
 
 import re
@@ -21,16 +21,16 @@ from kuberuntime.objects.meta import JSONObject, ResourceVersion
 from kuberuntime.objects.resources import Resource
 
 Reduce: TypeAlias = Callable[[JSONObject], JSONObject]
-"""Returns the kept part of a newly decoded object, which it may modify."""
+"""Returns the part of a newly decoded object to keep. It may modify the object."""
 
 Report: TypeAlias = Callable[[JSONObject, Exception], None]
-"""Is notified of an object that is ignored; only its `metadata` is known."""
+"""Receives an ignored object. Only its `metadata` is known."""
 
 OBJECTS: Final = {"ADDED", "MODIFIED", "DELETED"}
-"""The types of events that contain an object of the watched kind."""
+"""The event types that contain an object of the watched kind."""
 
 _HEAD: Final = re.compile(rb'\{"type":"(?:ADDED|MODIFIED|DELETED)","object":(?=\{)')
-"""The beginning of an event with an object, as API servers write it."""
+"""The start of an event with an object, as API servers encode it."""
 
 _TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"|[][{},:]', re.DOTALL)
 
@@ -46,7 +46,7 @@ class _ListMeta(msgspec.Struct):
 
 
 class _List(msgspec.Struct):
-    """One page of a list; the items are decoded one at a time."""
+    """One page of a list. Its items are decoded one at a time."""
 
     metadata: _ListMeta | None = None
     items: list[msgspec.Raw] | None = None
@@ -59,8 +59,8 @@ _decode_list = msgspec.json.Decoder(_List).decode
 class Decoder:
     """Decodes the list pages and watch lines of one resource.
 
-    An object that cannot be decoded or reduced is reported by what can be read of its metadata, and left out: a user
-    who may store one object must not be able to stop the watch of all others.
+    An object that cannot be decoded or reduced is skipped and reported with the readable part of its metadata.
+    Otherwise a user who may store one object could stop the watch of all objects.
     """
 
     def __init__(self, resource: Resource, decode: Decode, reduce: Reduce, report: Report) -> None:
@@ -139,7 +139,7 @@ def _members(text: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _decode_page(body: bytes) -> _List:
-    """Split a page into its items; msgspec cannot skip an item that it cannot decode."""
+    """Split a page into its items, because msgspec cannot skip an item that it cannot decode."""
     try:
         return _decode_list(body)
     except msgspec.ValidationError:
@@ -151,9 +151,9 @@ def _decode_page(body: bytes) -> _List:
 
 
 def _identified(text: bytes) -> JSONObject:
-    """Return an object with the decodable members of its metadata; raise ValueError if it has no name.
+    """Return an object with the decodable members of its metadata. Raise ValueError if the object has no name.
 
-    Metadata comes before all parts whose depth users choose, so the rest of the object is not even split.
+    Metadata precedes all fields whose depth users control, so the rest of the object is not split.
     """
     metadata = {}
     for name, value in _members(next((value for name, value in _members(text) if name == b'"metadata"'), b"{}")):

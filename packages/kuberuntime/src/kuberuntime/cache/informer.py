@@ -1,8 +1,8 @@
-"""The informer: a shared, current copy of the objects of a selection, and a notification of every change.
+"""The informer: keeps a shared, current copy of the selected objects, and notifies subscribers of changes.
 
-It connects the watch (`watching.py`) to the cache (`cache.py`): outputs of the watch go into the store first, then to
-the subscribers, then to the observers of its version (`barrier.py`). An object that cannot be decoded or projected, or
-that an index or a subscriber fails on, is ignored: it is logged and counted, and counts as absent for all.
+It connects the watch (`watching.py`) to the cache (`cache.py`): outputs of the watch are stored first, then passed to
+the subscribers, then to the observers of its version (`barrier.py`). If an object cannot be decoded or projected, or if
+an index or a subscriber fails on it, the object is ignored. It is logged and counted, and treated as absent.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ __all__ = ["Change", "Informer", "Store"]
 Subscriber: TypeAlias = Callable[[Change], None]
 
 MOST_NAMED: Final = 1000
-"""The maximum number of ignored objects that are named in the log, and to observers; further ones are only counted."""
+"""The maximum number of ignored objects that are logged and reported to observers. Further ones are counted."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -36,11 +36,11 @@ NO_INDEXES: Final[Mapping[str, Indexer]] = MappingProxyType({})
 
 
 class Informer:
-    """Keeps the objects of one kind, all of them or a selection, in `store`.
+    """Keeps all or selected objects of a kind in `store`.
 
-    `keep` returns the projection of an object: only the fields it declares are kept. Without `keep`, objects are kept
-    whole except `metadata.managedFields`, which takes as much memory as the rest of a pod. An `optional` kind need not
-    be served: the store stays empty until it is; with `served` it is requested again only while that event is set.
+    `keep` returns the projection of an object, which declares the fields to keep. Without `keep`, all fields are kept
+    except `metadata.managedFields`, which needs as much memory as the rest of a pod. If an `optional` kind is not
+    served, the store is empty. If `served` is set, the kind is requested again only while that event is set.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Informer:
         self.resource = selection.resource
         self.version = ResourceVersion("")
         self.ignored = 0
-        """How often an object was ignored, for metrics."""
+        """The number of times that an object was ignored, for metrics."""
         self._keep = keep
         self._indexers = tuple(indexes.values())
         self._writer = Writer(indexes)
@@ -78,12 +78,12 @@ class Informer:
 
     @property
     def is_served(self) -> bool:
-        """Return whether the API server served the kind when it was last read."""
+        """Return whether the API server served the kind at the last request."""
         return bool(self.version)
 
     @property
     def last_received(self) -> float | None:
-        """Return the time of the event loop when the API server last sent anything about this kind, None before."""
+        """Return the event loop time when the API server last sent data of this kind, or None if it has not."""
         return self._watcher.last_received
 
     @property
@@ -97,34 +97,34 @@ class Informer:
         return bool(self._on_listed)
 
     def subscribe(self, callback: Subscriber) -> None:
-        """Call back on every change from now on, and at once for each known object, as an addition."""
+        """Call back for each known object, as an addition, and then for every change."""
         self._subscribers.append(callback)
         for obj in self.store.list():
             self._publish(Change(None, obj), (callback,))
 
     def on_ignored(self, callback: Callable[[JSONObject], None]) -> None:
-        """Call back once for each ignored object; possibly, only its metadata is known."""
+        """Call back once for each ignored object. Sometimes only its metadata is known."""
         self._on_ignored.append(callback)
 
     def on_progress(self, callback: Callable[[], None]) -> None:
-        """Call back after each batch of outputs, once subscribers were notified of the changes up to `version`."""
+        """Call back after each batch of outputs, when subscribers have received all changes up to `version`."""
         self._observers.append(callback)
 
     def relist(self, then: Callable[[], None]) -> None:
-        """Read everything again and call back once a listing that began after this call is in the store."""
+        """List all objects again, and call back when a list that started after this call is in the store."""
         self._on_listed.append(then)
         self._watcher.relist()
 
     async def run(self, *, gives_up: bool = False) -> None:
-        """Follow the objects until cancelled; with `gives_up`, raise the error if the user may not watch them."""
+        """Watch the objects until cancelled. If `gives_up` is set, raise an error if the user may not watch them."""
         await self._watcher.run(gives_up=gives_up)
 
     async def wait_synced(self) -> None:
-        """Wait until the store has been filled once."""
+        """Wait until the store contains a complete list."""
         await self._synced.wait()
 
     def _reduce(self, obj: JSONObject) -> JSONObject:
-        """Return the kept fields of a newly decoded object, which may be modified; raise if it cannot be indexed."""
+        """Reduce a newly decoded object to its kept fields. Raise an error if it cannot be indexed."""
         if self._keep is not None:
             obj = SHARED.shared(obj, self.store.get(meta.key(obj)))
         else:
@@ -142,7 +142,7 @@ class Informer:
             observer()
 
     def _publish(self, change: Change, subscribers: Sequence[Subscriber]) -> None:
-        """Notify subscribers; if one fails, the object is absent from now on."""
+        """Notify subscribers. If one of them fails, the object is treated as absent."""
         failure: Exception | None = None
         for callback in subscribers:
             try:
@@ -156,7 +156,7 @@ class Informer:
                     self._publish(gone, self._subscribers)
 
     def _ignore(self, obj: JSONObject, error: Exception) -> None:
-        """Count an object that is ignored, and name it once."""
+        """Count an ignored object, and log it once."""
         self.ignored += 1
         key = meta.key(obj)
         if key in self._reported_keys or len(self._reported_keys) >= MOST_NAMED:

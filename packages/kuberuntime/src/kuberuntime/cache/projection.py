@@ -1,8 +1,8 @@
 """Projections: the fields of an object that a cache keeps, declared as paths.
 
-In: an object as it came from the wire. Out: a new object with the declared fields and the fields that caches, barriers
-and events need of every object (`IDENTITY`); all other fields are skipped while it is decoded. A value whose type does
-not fit its path (null, a string instead of a list) is kept unchanged, so that readers get what the server sent.
+In: an object from the API server. Out: a new object with the declared fields and the fields that caches, barriers and
+events always need (`IDENTITY`). All other fields are skipped during decoding. If the type of a value does not match its
+path (null, a string instead of a list), the value is kept unchanged, so that readers get the original value.
 
 Paths are written as in `fieldPath`: `spec.nodeName`, `metadata.annotations['example.com/a']`, and `[]` for the items of
 a list: `status.conditions[].type`. A path includes everything below it.
@@ -18,24 +18,24 @@ import msgspec
 from kuberuntime.objects.meta import JSON, JSONObject
 
 SHORT_KEY: Final = 32
-"""Characters of the longest key that msgspec itself shares."""
+"""The maximum length of a key that msgspec itself shares, in characters."""
 
 MOST_STRINGS: Final = 2048
 MOST_PARTS: Final = 512
-"""Values per generation."""
+"""The maximum number of values in a generation."""
 
 DEPTH: Final = 32
 """Levels of nesting down to which strings are shared; pod templates have about 12."""
 
 LONGEST_STRING: Final = 256
 LONGEST_PART: Final = 1024
-"""Characters of the longest string that is shared, and bytes of the longest part as JSON. Longer ones hardly repeat."""
+"""The maximum characters of a shared string, and bytes of a shared part as JSON. Longer values rarely repeat."""
 
 LARGE: Final = 64 * 1024
-"""Bytes of a part from which on it stays unchanged: the event loop waits until its strings are shared."""
+"""The size in bytes from which a part stays unchanged, because sharing its strings blocks the event loop."""
 
 PARTS: Final = range(DEPTH - 4, DEPTH - 1)
-"""The levels whose objects and lists are shared. An object, its metadata, spec and status have values of their own."""
+"""The levels whose objects and lists are shared. An object, its metadata, spec and status are never shared."""
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -46,7 +46,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 class Generations(Generic[K, V]):
-    """Remembers recent values by a key, at most two generations: a value that is used again moves to the new one."""
+    """A cache of recent values in two generations. A value that is used again moves to the new generation."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -54,12 +54,12 @@ class Generations(Generic[K, V]):
         self._old: dict[K, V] = {}
 
     def get(self, key: K) -> V | None:
-        """Return the value that is remembered for this key but not young; it is young from now on."""
+        """Return the value for this key if it is in the old generation, and move it to the new generation."""
         value = self._old.get(key)
         return None if value is None else self.put(key, value)
 
     def put(self, key: K, value: V) -> V:
-        """Remember a value, and return it."""
+        """Add a value to the new generation, and return it."""
         if len(self.young) >= self._most:
             self._old, self.young = self.young, {}
         self.young[key] = value
@@ -70,10 +70,10 @@ class Generations(Generic[K, V]):
 
 
 class Values:
-    """Returns for each string, object or list a recent equal one, if any, so that each is stored once.
+    """Replaces strings, objects and lists by recent equal values, so that each value is stored once.
 
-    `sys.intern` is not suitable: in some versions of Python (3.12) interned strings are never freed, while new UIDs and
-    names keep coming.
+    `sys.intern` is not suitable, because some Python versions (3.12) never free interned strings, and new UIDs and
+    names are added constantly.
 
     >>> values = Values()
     >>> one, other = (values.shared({"status": {"conditions": [{"type": "Ready"}]}}) for _ in range(2))
@@ -93,9 +93,9 @@ class Values:
         return self._strings.get(text) or self._strings.put(text, text)
 
     def shared(self, value: JSON, last: JSON = None, levels: int = DEPTH) -> JSON:
-        """Return an equal value whose parts, strings and long keys are shared; below `levels` it stays unchanged.
+        """Return an equal value whose parts, strings and long keys are shared. Parts below `levels` stay unchanged.
 
-        Parts that are equal in `last`, an earlier version of the value, are those of `last`.
+        Parts that are equal in `last`, an earlier version of the value, are taken from `last`.
         """
         if isinstance(value, str):
             return self.share(value)
@@ -132,14 +132,14 @@ class Values:
 
 
 SHARED: Final = Values()
-"""The shared strings of all caches of this process; labels, names and UIDs occur in objects of several kinds."""
+"""The strings that all caches of this process share. Labels, names and UIDs occur in objects of several kinds."""
 
 
 Step: TypeAlias = str
 Path: TypeAlias = tuple[Step, ...]
 
 ITEMS: Final = "[]"
-"""The step from a list to its items."""
+"""The path step from a list to its items."""
 
 IDENTITY: Final = (
     "apiVersion",
@@ -152,7 +152,7 @@ IDENTITY: Final = (
     "metadata.deletionTimestamp",
     "metadata.ownerReferences",
 )
-"""The fields that the runtime reads of every object: keys, preconditions, references, owners, whether it is being deleted."""
+"""The fields of every object that the runtime reads: keys, preconditions, references, owners, deletion."""
 
 _STEP: Final = re.compile(r"\.?([A-Za-z0-9_]+)|(\[\])|\['([^']+)'\]")
 
@@ -179,7 +179,7 @@ class Projection:
         return fields
 
     def decode(self, content: bytes | msgspec.Raw) -> JSONObject:
-        """Decode the kept fields of an object; raise `msgspec.DecodeError` if it cannot be decoded.
+        """Decode the kept fields of an object. Raise `msgspec.DecodeError` if the object cannot be decoded.
 
         >>> Projection("spec.nodeName").decode(b'{"kind": "Pod", "spec": {"nodeName": "n", "hostname": "h"}}')
         {'kind': 'Pod', 'spec': {'nodeName': 'n'}}
@@ -195,16 +195,16 @@ class Projection:
         return msgspec.json.Decoder(_shape(self._tree))
 
     def __or__(self, other: "Projection") -> "Projection":
-        """Return the projection that keeps the fields of both."""
+        """Return a projection that keeps the fields of both projections."""
         return Projection(*self.paths, *other.paths)
 
     def covers(self, path: Path) -> bool:
-        """Return whether a value at this path, with all that is below it, is kept."""
+        """Return whether the value at this path is kept completely."""
         return any(path[: len(prefix)] == prefix for prefix in self.paths)
 
 
 Keep: TypeAlias = Callable[[JSONObject], Projection]
-"""Returns the projection for an object, of which only the fields of `IDENTITY` are known."""
+"""Returns the projection for an object. Only the fields in `IDENTITY` of the object are known."""
 
 Decode: TypeAlias = Callable[[bytes | msgspec.Raw], JSONObject]
 
@@ -213,13 +213,13 @@ decode: Final[Decode] = msgspec.json.Decoder(JSONObject).decode
 
 
 def decoding(keep: Keep) -> Decode:
-    """Return the function that decodes the kept fields of an object."""
+    """Return a function that decodes the kept fields of an object."""
     identity = Projection()
     return lambda content: keep(identity.decode(content)).decode(content)
 
 
 def either(first: Keep | None, second: Keep | None) -> Keep | None:
-    """Return a `Keep` of the fields that at least one of two readers needs; None keeps whole objects."""
+    """Return a `Keep` for the fields that at least one of two readers needs. None keeps whole objects."""
     if first is second or first is None or second is None:
         return first if first is second else None
     united = cache(Projection.__or__)
@@ -255,7 +255,7 @@ def _tree(paths: Iterable[Path]) -> _Tree:
 
 
 def _shape(tree: _Tree | None) -> Any:
-    """Return the type of the kept fields; msgspec skips all others."""
+    """Return the type that contains only the kept fields, so that msgspec skips all others."""
     if tree is None:
         return Any
     if ITEMS in tree:

@@ -1,7 +1,7 @@
-"""List and watch as a state machine: which request comes next, and what a response means.
+"""List and watch as a state machine that selects the next request and interprets the response.
 
-`step` makes every decision about following the objects of one kind; this module does no I/O. The driver (`watching.py`)
-reads the state, sends the request of its phase, and passes the response to `step`:
+`step` makes all decisions about the watch of one kind. This module performs no I/O. The driver (`watching.py`) reads
+the state, sends the request of the phase, and passes the response to `step`:
 
 ```
             Page(token)                 Page                  Opened
@@ -13,9 +13,10 @@ reads the state, sends the request of its phase, and passes the response to `ste
         streaming lists, where the server serves them
 ```
 
-Outputs report changes to a collector (`cache.py`), as in kube-rs. A listing is `Started`, any number of `Found` and
-`Dropped`, then `Completed`; only then may it replace the previous contents. Single changes are `Applied`, `Deleted` and
-`Hidden`. `Completed` and `Progressed` carry the resourceVersion up to which everything has been seen.
+Outputs report changes to a collector (`cache.py`), as in kube-rs. A list consists of `Started`, any number of `Found`
+and `Dropped`, then `Completed`, and replaces the previous contents only when it is complete. Single changes are
+`Applied`, `Deleted` and `Hidden`. `Completed` and `Progressed` contain the resourceVersion up to which all changes have
+been observed.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,13 +33,13 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ResourceVersion
 
 BACKOFF: Final = Backoff(base=0.2, limit=30.0)
-"""The delay of retries. It begins with 0.2 s: an API server on the same machine restarts in less than a second."""
+"""The delay of retries. It starts with 0.2 s, because a local API server restarts in less than a second."""
 
 LASTED: Final = 5.0
-"""Seconds: if a watch lasted this long, its end is not a failure."""
+"""The minimum duration of a watch, in seconds, whose end does not count as a failure."""
 
 EMPTY_STREAMS: Final = 3
-"""The number of streams in a row that end at once, without an event, before everything is read again."""
+"""The number of consecutive streams that may end immediately without an event before all objects are listed again."""
 
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 """The annotation of the bookmark after which a streaming list is complete."""
@@ -47,37 +48,37 @@ INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 NO_VERSION: Final = ResourceVersion("")
 
 UNUSABLE: Final = "UNUSABLE"
-"""The type of an event about an object that could not be decoded or reduced; only its metadata is known."""
+"""The event type for an object that could not be decoded or reduced. Only its metadata is known."""
 
 
 class Phase(StrEnum):
     """The next action of the driver."""
 
     EMPTY = "empty"
-    """Request the first page, or open a streaming list."""
+    """Request the first page or a streaming list."""
     PAGING = "paging"
     """Request the page after `token`."""
     INITIAL = "initial"
-    """Read the objects of a streaming list."""
+    """Receive the objects of a streaming list."""
     LISTED = "listed"
     """Open a watch from `version`."""
     WATCHING = "watching"
-    """Read changes."""
+    """Receive changes."""
 
 
 ABSENT_FAILURES: Final = 5
-"""The maximum of counted failures while a kind is not served: its definition may be created at any time."""
+"""The maximum number of counted failures while a kind is not served. Its CRD may be created at any time."""
 
 
 class State(Struct, frozen=True):
     """The state between two inputs.
 
-    `failures` counts failures in a row, which determine the wait before the next request. `streaming` is False once the
-    server refused a streaming list. `limit` is the page size, 0 (no pages) after a page token expired. An `optional`
-    kind need not be served: until it is, there are no objects of it, and it is `absent`. `empty` counts the streams in
-    a row that ended at once without an event. The open stream has `spoken` once it carried a change or a bookmark; the
-    server `speaks` once any stream did. A watch is `silent` from the end of a stream that should have carried something
-    until the server answers again.
+    `failures` counts consecutive failures, which determine the wait before the next request. `streaming` is False after
+    the server rejected a streaming list. `limit` is the page size, or 0 (no pages) after a page token expired. While an
+    `optional` kind is not served, it is `absent` and has no objects. `empty` counts consecutive streams that ended
+    immediately without an event. `spoken` is set when the open stream has sent a change or a bookmark, and `speaks`
+    when any stream has. A watch is `silent` if a stream ended without an expected event, until the server responds
+    again.
     """
 
     phase: Phase = Phase.EMPTY
@@ -94,12 +95,12 @@ class State(Struct, frozen=True):
     silent: bool = False
 
     def wait(self, jitter: float) -> float:
-        """Return the seconds to wait before the request of this phase; `jitter` is in 0..1."""
+        """Return the seconds to wait before the request of this phase. `jitter` is between 0 and 1."""
         return BACKOFF.delay(max(self.failures, self.empty), jitter)
 
 
 class Refused(Struct, frozen=True):
-    """Input: the request of this phase failed: there was no response, or an error."""
+    """Input: the request of this phase failed with an error or without a response."""
 
     error: KubeError
 
@@ -122,34 +123,34 @@ class Ended(Struct, frozen=True):
 
 
 class Silent(Struct, frozen=True):
-    """Input: the open stream was closed because it carried neither an event nor a bookmark for too long."""
+    """Input: the open stream was closed because it sent neither an event nor a bookmark for too long."""
 
 
 class Relist(Struct, frozen=True):
-    """Input: read all objects again."""
+    """Input: list all objects again."""
 
 
 Input: TypeAlias = Page | Refused | Opened | StreamEvent | Ended | Silent | Relist
 
 
 class Started(Struct, frozen=True):
-    """Output: a complete listing begins; discard an unfinished one."""
+    """Output: a complete list starts. Discard the previous list if it is incomplete."""
 
 
 class Found(Struct, frozen=True):
-    """Output: these objects belong to the listing."""
+    """Output: these objects belong to the list."""
 
     objects: Sequence[JSONObject]
 
 
 class Dropped(Struct, frozen=True):
-    """Output: this object no longer belongs to the unfinished listing."""
+    """Output: this object no longer belongs to the incomplete list."""
 
     object: JSONObject
 
 
 class Completed(Struct, frozen=True):
-    """Output: the listing is complete as of `version`."""
+    """Output: the list is complete as of `version`."""
 
     version: ResourceVersion
 
@@ -161,13 +162,13 @@ class Applied(Struct, frozen=True):
 
 
 class Deleted(Struct, frozen=True):
-    """Output: an object is gone; this was its last state."""
+    """Output: an object was deleted. This is its last state."""
 
     object: JSONObject
 
 
 class Hidden(Struct, frozen=True):
-    """Output: an object exists, but counts as absent, because it is unusable."""
+    """Output: an object exists but is treated as absent, because it is unusable."""
 
     object: JSONObject
 
@@ -200,7 +201,7 @@ def step(state: State, happened: Input) -> Transition:
 
 
 def are_silent(states: Iterable[State]) -> bool:
-    """Return whether all watches that once carried changes or bookmarks are silent."""
+    """Return whether all watches that have ever sent changes or bookmarks are silent."""
     speaking = [state for state in states if state.speaks]
     return bool(speaking) and all(state.silent for state in speaking)
 
@@ -222,10 +223,10 @@ def _restart(state: State, *, failures: int) -> State:
 
 
 def _silent(state: State) -> State:
-    """Read everything again if the server should have sent something; otherwise open the watch again.
+    """List all objects again if the server should have sent data. Otherwise, open the watch again.
 
-    A server sends bookmarks about a kind only after its first change since the server's start. So silence means
-    nothing before that, and later that the connection is broken or a proxy withholds data: events may be lost.
+    A server sends bookmarks for a kind only after the first change since the server started. Before that, silence is
+    normal. Later, silence means that the connection is broken or that a proxy withholds data, so events may be lost.
     """
     if state.phase is Phase.WATCHING and not state.spoken:
         return replace(state, phase=Phase.LISTED)

@@ -1,10 +1,11 @@
 """The driver of the watch: performs the requests of the state machine in `watch.py`.
 
-In: a client, a selection, a sink. Out: calls of the sink with batches of outputs, in order, without end. Connection
-errors and refusals are logged and retried after a back-off.
+In: a client, a selection, a sink. Out: calls of the sink with batches of outputs, in order, until cancelled. Connection
+errors and rejected requests are logged and retried after a back-off.
 
-A proxy may keep a connection open whose server is gone, so a stream is closed after `SILENCE` seconds without an event
-or bookmark. API servers send bookmarks once a minute, except about events, which they serve without a cache.
+A proxy may keep a connection open after its server has terminated, so a stream is closed after `SILENCE` seconds
+without an event or bookmark. API servers send bookmarks once a minute, except for events, which they serve without a
+cache.
 """
 
 import asyncio
@@ -33,16 +34,16 @@ from kuberuntime.errors import (
 from kuberuntime.objects.resources import CORE_EVENTS, EVENTS
 
 TIMEOUT: Final = 290
-"""Seconds after which the server should end a stream; part of the request."""
+"""Seconds after which the server should end a stream. The value is part of the request."""
 
 GRACE: Final = 15
 """Seconds after `TIMEOUT` at which the client itself closes a stream or a list."""
 
 SILENCE: Final = 75.0
-"""Seconds without an event or bookmark after which a stream counts as silent; bookmarks arrive every 60 to 63 s."""
+"""Seconds without an event or bookmark after which a stream is silent. Bookmarks arrive every 60 to 63 s."""
 
 WITHOUT_BOOKMARKS: Final = frozenset({CORE_EVENTS, EVENTS})
-"""The kinds about which kube-apiserver sends no regular bookmarks."""
+"""The kinds for which kube-apiserver does not send regular bookmarks."""
 
 STREAMING: Final = (Phase.INITIAL, Phase.WATCHING)
 """The phases in which a stream is read."""
@@ -53,9 +54,9 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Watcher:
-    """Follows the objects of one selection, which `decoder` decodes.
+    """Watches the selected objects, which `decoder` decodes.
 
-    With `served`, an optional kind that was not served is requested again only while that event is set.
+    If `served` is set, an optional kind that was not served is requested again only while that event is set.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class Watcher:
         self._interrupted = False
         self._was_open = False
         self.last_received: float | None = None
-        """The time of the event loop when the API server last sent a page, an event or a bookmark, or opened a stream."""
+        """The event loop time when the API server last sent a page, an event or a bookmark, or opened a stream."""
 
     @property
     def state(self) -> watch.State:
@@ -88,11 +89,11 @@ class Watcher:
         return self._state
 
     async def run(self, *, gives_up: bool = False) -> None:
-        """Follow until cancelled.
+        """Watch until cancelled.
 
-        With `gives_up`, raise the ForbiddenError or UnauthorizedError of a user who may not watch. Once a stream was
-        open, such a refusal is retried like other errors: a starting API server may refuse requests before it knows its
-        roles.
+        If `gives_up` is set, raise the ForbiddenError or UnauthorizedError of a user who may not watch. After the first
+        stream was opened, such errors are retried like other errors, because a starting API server may deny requests
+        before it has loaded its roles.
         """
         while True:
             try:
@@ -110,7 +111,7 @@ class Watcher:
             self._interrupted = False
 
     def relist(self) -> None:
-        """Read all objects again; responses to requests made before this call are discarded."""
+        """List all objects again. Responses to requests from before this call are discarded."""
         if self._scope is None or self._interrupted:
             return
         self._feed(watch.Relist())
@@ -118,7 +119,7 @@ class Watcher:
         self._end_at(_now())
 
     async def _round(self) -> None:
-        """Perform the request of the phase: one page, or one stream to its end."""
+        """Perform the request of the phase: read one page, or one stream until it ends."""
         state = self._state
         await asyncio.sleep(state.wait(randomness.jitter()))
         if state.absent and self._served is not None:
@@ -150,19 +151,19 @@ class Watcher:
             report("watch ended at once, again and again: listing", resource=self._name, times=self._state.empty)
 
     def _received(self) -> float:
-        """Note that the API server has sent something, wait `SILENCE` for more, and return the time."""
+        """Record that the API server has sent data, extend the time limit by `SILENCE`, and return the time."""
         now = self.last_received = _now()
         if not self._interrupted:
             self._end_at(min(now + SILENCE, self._end))
         return now
 
     def _end_at(self, time: float) -> None:
-        """Move the time limit of the round, unless it has just passed."""
+        """Change the time limit of the round, unless it has just expired."""
         if self._scope is not None and not self._scope.expired():
             self._scope.reschedule(time)
 
     def _timed_out(self) -> None:
-        """React to the end of `SILENCE`, or of the time for the whole round."""
+        """Handle the end of `SILENCE`, or of the time limit for the whole round."""
         before = self._state
         is_silent = before.phase in STREAMING and _now() < self._end
         if not is_silent or self._selection.resource in WITHOUT_BOOKMARKS:

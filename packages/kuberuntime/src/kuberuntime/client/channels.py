@@ -1,4 +1,4 @@
-"""Several byte streams over one WebSocket, for `/exec` and `/portforward`: the first byte of a message is its stream.
+"""Multiplexes byte streams over a WebSocket for `/exec` and `/portforward`. The first byte of a message is its stream.
 
 Protocols: `v5.channel.k8s.io` (commands; streams can be closed one by one), `v4.channel.k8s.io` (ports).
 """
@@ -29,18 +29,18 @@ class Channels:
         self._socket = socket
 
     async def send(self, channel: int, data: bytes) -> None:
-        """Send data on a stream; if the connection is closed, the data is dropped and `receive` returns the end."""
+        """Send data on a stream. If the connection is closed, drop the data."""
         if not self._socket.closed:
             await self._socket.send_bytes(bytes([channel]) + data)
 
     async def close_stream(self, channel: int) -> None:
-        """Notify the peer that no more data follows on this stream (protocol v5)."""
+        """Notify the peer that no further data follows on this stream (protocol v5)."""
         await self.send(CLOSE, bytes([channel]))
 
     async def receive(self) -> tuple[int, bytes] | None:
-        """Return the stream and the data of the next message, None at the end of the connection.
+        """Return the stream and the data of the next message, or None at the end of the connection.
 
-        Messages without data are skipped: a kubelet sends one to notify that the stream is open.
+        Messages without data are skipped, because a kubelet sends one to report that the stream is open.
         """
         while True:
             message = await self._socket.receive()
@@ -68,7 +68,7 @@ class _Status(msgspec.Struct):
 
 
 def exit_code(status: bytes) -> int:
-    """Return the exit code from the Status that ends a command.
+    """Return the exit code from the Status of a command.
 
     >>> exit_code(b'{"status":"Success"}')
     0

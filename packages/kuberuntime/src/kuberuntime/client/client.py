@@ -1,8 +1,8 @@
 """The client: the verbs of the Kubernetes API over any `Transport`, with typed errors.
 
-In: resources and plain objects. Out: plain objects as the server answered, or an `errors.APIError`. Requests are built
-by `requests.py`. When the server asks to wait (429 or 5xx with Retry-After), the client waits, within bounds, and sends
-the request again.
+In: resources and plain objects. Out: plain objects as returned by the server, or an `errors.APIError`. Requests are
+built by `requests.py`. If the server responds with Retry-After (429 or 5xx), the client waits for a limited time, and
+retries the request.
 """
 
 import asyncio
@@ -26,26 +26,26 @@ if TYPE_CHECKING:
 FieldValidation: TypeAlias = Literal["", "Ignore", "Warn", "Strict"]
 
 PAGE: Final = 500
-"""Objects per page of a list, as kubectl and client-go request."""
+"""The number of objects per page of a list, as in kubectl and client-go."""
 
 RETRIES: Final = 8
-"""How often one request is sent again because the server asked to wait."""
+"""The maximum number of retries of a request after responses with Retry-After."""
 
 DRY_RUN: Final = ("dryRun", "All")
 
 LONGEST_WAIT: Final = 10.0
-"""The maximum seconds of a Retry-After: one request waits at most RETRIES * 10 s."""
+"""The maximum wait for a Retry-After in seconds. A request waits at most RETRIES * 10 s in total."""
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """The objects of a list at one moment, and the version a watch continues from."""
+    """The objects of a list, and the resourceVersion from which a watch continues."""
 
     items: list[JSONObject]
     resource_version: ResourceVersion
 
 
 class Page(msgspec.Struct, frozen=True):
-    """One page of a list; `token` is empty on the last page."""
+    """One page of a list. `token` is empty on the last page."""
 
     items: Sequence[JSONObject]
     resource_version: ResourceVersion
@@ -53,9 +53,9 @@ class Page(msgspec.Struct, frozen=True):
 
 
 class Client:
-    """A client of one API server. `field_validation` is requested with every write that takes objects.
+    """A client for one API server. `field_validation` is sent with every write that contains an object.
 
-    With `outage`, the log reports when the API server stops answering, and when it answers again.
+    If `outage` is set, the log reports when the API server stops responding, and when it responds again.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Client:
         return await self._object(requests.get(resource, key, subresource))
 
     async def find(self, resource: Resource, key: ObjectKey) -> JSONObject | None:
-        """Read one object; None if it does not exist, or if its kind is not served."""
+        """Return one object, or None if it does not exist or if its kind is not served."""
         try:
             return await self.get(resource, key)
         except NotFoundError:
@@ -85,9 +85,9 @@ class Client:
         field_selector: str = "",
         limit: int = PAGE,
     ) -> Listing:
-        """Read all objects that match, `limit` per request; a page is decoded while the server prepares the next.
+        """List all matching objects, `limit` per request. A page is decoded while the server prepares the next one.
 
-        If the token of a page expires, everything is read again in one request.
+        If a page token expires, all objects are listed again in one request.
         """
         selection = Selection(resource, namespace, label_selector, field_selector)
         response = await self.send(requests.list_page(selection, limit=limit))
@@ -108,7 +108,7 @@ class Client:
         return Listing([*items, *page.items], page.resource_version)
 
     async def list_page(self, selection: Selection, *, limit: int = PAGE, token: str = "") -> Page:
-        """Read one page. Items of a list lack kind and apiVersion; this adds them."""
+        """Read one page, and add the kind and apiVersion, which list items lack."""
         return _page(selection, await self.send(requests.list_page(selection, limit=limit, token=token)))
 
     async def create(
@@ -120,16 +120,16 @@ class Client:
         subresource: str = "",
         dry_run: bool = False,
     ) -> JSONObject:
-        """Create an object; `body`, where given, is sent verbatim instead of an encoding of it.
+        """Create an object. If `body` is set, it is sent verbatim instead of the encoded object.
 
-        With `subresource` it is posted to that subresource of the object it names.
+        If `subresource` is set, the object is posted to that subresource of the object with its name.
         """
         return await self._write(requests.create(resource, obj, body=body, subresource=subresource), dry_run=dry_run)
 
     async def update(
         self, resource: Resource, obj: JSONObject, *, subresource: str = "", dry_run: bool = False
     ) -> JSONObject:
-        """Replace an object, or one of its subresources, at the resourceVersion it carries."""
+        """Replace an object, or one of its subresources, if its resourceVersion is current."""
         return await self._write(requests.update(resource, obj, subresource=subresource), dry_run=dry_run)
 
     async def apply(
@@ -162,7 +162,7 @@ class Client:
     async def try_patch(
         self, resource: Resource, key: ObjectKey, patch: JSON, *, kind: PatchKind, manager: str = ""
     ) -> JSONObject:
-        """Return the object that a patch would result in, with defaults and all checks; nothing is written."""
+        """Return the result of a patch with a dry run, including defaults and validation."""
         return await self._write(requests.patch(resource, key, patch, kind=kind, manager=manager), dry_run=True)
 
     async def delete(
@@ -174,7 +174,7 @@ class Client:
         uid: str | None = None,
         grace_period: int | None = None,
     ) -> JSONObject:
-        """Delete one object; return its new state, or a Status if it is deleted already."""
+        """Delete one object. Return its new state, or a Status if it no longer exists."""
         options = requests.delete(resource, key, propagation=propagation, uid=uid, grace_period=grace_period)
         return await self._object(options)
 
@@ -183,7 +183,7 @@ class Client:
         await self.send(requests.delete_collection(resource, namespace))
 
     async def send(self, request: Request) -> Response:
-        """Send any request (discovery, logs, ...) and return the response, or raise its error."""
+        """Send any request (discovery, logs, ...) and return the response. Raise an error if the server returns one."""
         response = await self._request(request)
         for _ in range(RETRIES):
             wait = retry_after(response)
@@ -197,13 +197,13 @@ class Client:
 
     @asynccontextmanager
     async def stream(self, method: str, path: str, query: Query = ()) -> AsyncIterator[StreamResponse]:
-        """Open a stream (logs, watches); raise the error if the server refuses it."""
+        """Open a stream (logs, watches). Raise an error if the server rejects it."""
         async with self.open(Request(method, path, query)) as response:
             yield response
 
     @asynccontextmanager
     async def open(self, request: Request) -> AsyncIterator[StreamResponse]:
-        """Send any request whose response is a stream."""
+        """Send a request whose response is a stream."""
         try:
             async with self._transport.stream(request) as response:
                 self._answered()
@@ -216,7 +216,7 @@ class Client:
             raise
 
     def has_reported(self, error: KubeError) -> bool:
-        """Return whether this error only repeats an outage that the log already reports."""
+        """Return whether this error is part of an outage that is already logged."""
         return isinstance(error, ConnectionFailedError) and self._outage is not None and self._outage.lasts
 
     async def close(self) -> None:
@@ -249,7 +249,7 @@ class Client:
 
 
 def _decoded(response: Response) -> JSONObject:
-    """Return the object of a response; raise if it is not an object (from a proxy)."""
+    """Return the object in a response. Raise an error for other responses, for example from a proxy."""
     try:
         return msgspec.json.decode(response.body, type=JSONObject)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -265,13 +265,13 @@ def _page(selection: Selection, response: Response) -> Page:
 
 
 class _Head(msgspec.Struct):
-    """The part of a page that has the token of the next one."""
+    """The part of a page that contains the token of the next page."""
 
     metadata: JSONObject | None = None
 
 
 def _token(response: Response) -> str:
-    """Return the token of the next page, empty after the last one; the objects are not decoded."""
+    """Return the token of the next page, empty after the last page, without decoding the objects."""
     try:
         head = msgspec.json.decode(response.body, type=_Head)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -280,7 +280,7 @@ def _token(response: Response) -> str:
 
 
 def retry_after(response: Response) -> float | None:
-    """Return the seconds that the server requests to wait before the same request, None if it requests none.
+    """Return the seconds in the Retry-After header of a response, or None without the header.
 
     >>> retry_after(Response(429, {"retry-after": "2"}, b"")), retry_after(Response(429, {}, b""))
     (2.0, None)

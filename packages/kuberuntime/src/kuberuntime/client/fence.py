@@ -1,14 +1,15 @@
-"""Fences the writes of a leader: no write is sent, or lasts, beyond the time that the lease allows.
+"""Fences the writes of a leader, so that no write is sent or continues after the lease may have expired.
 
-In: how long this process may act (`LeaderElection`). Out: a transport, and sockets. A process can be suspended
-anywhere: while it waits for the rate limiter, for a connection, for a handshake. So the time is checked
+In: how long this process may act (`LeaderElection`). Out: a transport, and sockets. A process can be suspended at any
+time, for example while it waits for the rate limiter, for a connection, or for a handshake. So the time is checked
+twice:
 
 ```
 FencedTransport      behind the rate limiter; the server (`timeout=`) and the client give up when the time is over
 FencedSocket         directly before each system call that sends bytes, after all waits
 ```
 
-The remaining gap is a process that is suspended between that check and the system call, some hundred nanoseconds.
+The remaining gap is a suspension between the last check and the system call, which takes a few hundred nanoseconds.
 """
 
 import asyncio
@@ -22,25 +23,25 @@ from kuberuntime.client.transport import Request, Response, StreamResponse, Tran
 from kuberuntime.errors import ConnectionFailedError, KubeError
 
 CLOSED: Final = 1.0
-"""Seconds of delay for a write that is not sent, so that thousands of failing keys do not delay the next renewal."""
+"""Seconds of delay for a rejected write, so that thousands of failing keys do not delay the next lease renewal."""
 
 READS: Final = frozenset({"GET", "HEAD"})
 
 
 class NotLeadingError(KubeError):
-    """A write was not sent, or was cancelled, because this process no longer leads."""
+    """A write was not sent, or was cancelled, because this process is no longer the leader."""
 
 
 class Fence(Protocol):
     """A limit on the time for which this process may act."""
 
     def remaining(self) -> float:
-        """Return the seconds for which this process may still act; 0 or less if it may not."""
+        """Return the seconds for which this process may still act, or 0 or less if it may not."""
         ...
 
 
 class FencedSocket(socket.socket):
-    """A socket that sends only while the fence is open; afterwards sending fails as on a broken connection."""
+    """A socket that sends only while the fence is open. Afterwards, it fails like a broken connection."""
 
     def __init__(self, fence: Fence, family: int, kind: int, protocol: int) -> None:
         super().__init__(family, kind, protocol)
@@ -69,7 +70,7 @@ class FencedTransport:
         self._fence = fence
 
     async def request(self, request: Request) -> Response:
-        """Send the request; a write is only sent while the fence is open, and has at most the remaining time."""
+        """Send the request. Writes are sent only while the fence is open, with at most the remaining time."""
         if request.method in READS:
             return await self._inner.request(request)
         seconds = self._fence.remaining()
@@ -91,7 +92,7 @@ class FencedTransport:
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
-        """Open a stream; streams only read."""
+        """Open a stream, without a check because streams only read."""
         async with self._inner.stream(request) as response:
             yield response
 
@@ -101,7 +102,7 @@ class FencedTransport:
 
 
 def bounded(request: Request, seconds: float) -> Request:
-    """Return the request with the time that the server may take for it.
+    """Return the request with a server-side timeout.
 
     >>> bounded(Request("DELETE", "/api/v1/pods"), 1.5).query
     (('timeout', '1500ms'),)

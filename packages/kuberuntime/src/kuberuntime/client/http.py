@@ -1,13 +1,13 @@
-"""The transport over HTTP: an aiohttp session behind the seam of `transport.py`.
+"""The transport over HTTP, which implements `transport.py` with an aiohttp session.
 
-Of the client, only this module and `channels.py` import aiohttp (and the servers below `serving/`).
+In this package, only this module, `channels.py` and the servers below `serving/` import aiohttp.
 
 In: an `Access`. Out: responses, or a `ConnectionFailedError` with the server's address if there is none. Connections
-are kept alive and shared. If such a connection turns out to be closed, aiohttp sends an idempotent request (GET, PUT,
-DELETE) once more. Others fail: only the caller knows whether they may be sent twice. After a 401 the credentials are
-renewed once. If the server's certificate is not trusted, the file of its authority is read again. Redirects are not
-followed, so a token never reaches another host. Streams have their own pool, so that watches do not take connections
-from requests. So have fenced writes, whose sockets send only while the fence is open.
+are kept alive and shared. If an idle connection turns out to be closed, aiohttp repeats an idempotent request (GET,
+PUT, DELETE) once. Other requests fail, because only the caller knows whether they may be sent twice. After a 401
+response, the credentials are renewed once. If the server's certificate is not trusted, the CA file is read again.
+Redirects are not followed, so that a token never reaches a different host. Streams have their own pool, so that watches
+do not take connections from requests. Fenced writes have a third pool, whose sockets send only while the fence is open.
 """
 
 import asyncio
@@ -37,26 +37,27 @@ from kuberuntime.client.transport import Request, Response, StreamResponse
 from kuberuntime.errors import ConfigError, ConnectionFailedError, from_response
 
 CONNECTIONS: Final = 64
-"""Connections for requests; more requests at once wait for one of them."""
+"""The maximum number of connections for requests. Further concurrent requests wait."""
 
 CONNECT_SECONDS: Final = 10.0
 REQUEST_SECONDS: Final = 65.0
-"""The maximum seconds of a request; the API server itself gives up after 60 s."""
+"""The timeout of a request in seconds. The API server itself has a timeout of 60 s."""
 
 KEEPALIVE: Final = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
-"""The keepalive settings of TCP: a peer that disappeared is detected after a minute, also by an idle stream."""
+"""The TCP keepalive settings, which detect a vanished peer after a minute, even on an idle stream."""
 
 LARGE: Final = 2**18
-"""The size of the pieces of a body; aiohttp warns of pieces above a MiB."""
+"""The chunk size of a body, because aiohttp logs a warning about chunks above 1 MiB."""
 
 CLOSED: Final = -1
-"""The file number of a closed socket."""
+"""The file descriptor number of a closed socket."""
 
 CLOSING_STEPS: Final = 20
-"""Iterations of the event loop until a shut down connection is closed; it takes two or three."""
+"""The maximum event loop iterations until a shut down connection is closed. Normally two or three suffice."""
 
 ANY_TYPE: Final[Mapping[str, str]] = {"accept": "*/*"}
-"""The Accept header of an upgrade. A kubelet declares no media types for streams, so any other value gets 406."""
+"""The Accept header of an upgrade. A kubelet declares no media types for streams, so it rejects other values with
+406."""
 
 UPGRADE: Final[Mapping[str, str]] = {
     **ANY_TYPE,
@@ -65,7 +66,7 @@ UPGRADE: Final[Mapping[str, str]] = {
     "sec-websocket-version": "13",
     "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA==",
 }
-"""The headers of a WebSocket request, which is sent again to read why it was refused."""
+"""The headers of a WebSocket request, which is repeated to read why it was rejected."""
 
 NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
@@ -78,7 +79,7 @@ class _Options(TypedDict):
 
 
 class HTTPTransport:
-    """A transport to one API server over HTTP: a pool of connections for requests, and one connection per stream."""
+    """A transport to one API server over HTTP, with a connection pool for requests and one connection per stream."""
 
     def __init__(
         self,
@@ -113,7 +114,7 @@ class HTTPTransport:
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
-        """Send one request and yield its response as a stream; leaving the context closes the connection."""
+        """Send one request and yield its response as a stream. Leaving the context closes the connection."""
         async with self._answer(self._stream_session(), request) as answer, aclosing(self._chunks(answer)) as chunks:
             try:
                 yield StreamResponse(answer.status, _lower(answer), chunks)
@@ -137,7 +138,7 @@ class HTTPTransport:
             yield Channels(socket)
 
     async def close(self) -> None:
-        """Close all connections, so that the event loop may end.
+        """Close all connections, so that the event loop can be closed.
 
         When a TLS connection (for example of a watch) is closed, aiohttp waits for the server's `close_notify` in the
         background. This method shuts down the sockets that are still open, so that their transports end soon.
@@ -156,7 +157,7 @@ class HTTPTransport:
 
     @asynccontextmanager
     async def _answer(self, session: aiohttp.ClientSession, request: Request) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Yield the response once its headers are read; if the credentials are refused, renew them and retry."""
+        """Yield the response once its headers are read. If the credentials are rejected, renew them and retry."""
         credentials = await self._access.credentials.get()
         answer = await self._send(session, request, credentials)
         try:
@@ -193,7 +194,7 @@ class HTTPTransport:
         )
 
     def _trusts_anew(self) -> bool:
-        """Read the authority again; return whether it changed. A cluster may replace it while this process runs."""
+        """Read the CA file again, because a cluster may replace its CA. Return whether it changed."""
         trust = self._trust.reread()
         if trust is self._trust:
             return False
@@ -205,7 +206,7 @@ class HTTPTransport:
         return True
 
     def _options(self, credentials: Credentials, headers: Mapping[str, str] = NO_HEADERS) -> _Options:
-        """Return the options that all requests to this server have in common."""
+        """Return the options that apply to all requests to this server."""
         authorization = {"authorization": f"Bearer {credentials.token}"} if credentials.token else {}
         return {
             "headers": {**self._headers, **headers, **authorization},
@@ -215,7 +216,7 @@ class HTTPTransport:
         }
 
     async def _explain_refusal(self, path: str, query: Query, protocol: str) -> None:
-        """Raise the server's error for a request that it did not upgrade: the handshake does not keep its text."""
+        """Raise the server's error for a failed upgrade, because the WebSocket handshake discards its text."""
         headers = {**UPGRADE, "sec-websocket-protocol": protocol}
         async with self.stream(Request("GET", path, query, headers)) as answer:
             if answer.status >= HTTPStatus.BAD_REQUEST:
@@ -236,7 +237,7 @@ class HTTPTransport:
         return sock
 
     def _request_session(self, request: Request) -> aiohttp.ClientSession:
-        """Return the session (pool) of a request; fenced writes have their own."""
+        """Return the session (connection pool) for a request. Fenced writes have their own session."""
         if self._fence is not None and request.method not in READS:
             if self._writes is None:
                 self._writes = self._session(connections=self._connections, seconds=self._seconds, fence=self._fence)
@@ -256,7 +257,7 @@ class HTTPTransport:
         return url.with_query(request.query) if request.query else url
 
     def _tls(self, credentials: Credentials) -> ssl.SSLContext | bool:
-        """Return the context for these credentials; a new one, and so new connections, when the certificate changed."""
+        """Return the TLS context for these credentials. If the certificate changed, create a new context."""
         if self._is_encrypted:
             identity = (credentials.certificate, credentials.key)
             if identity != self._identity:
@@ -298,12 +299,12 @@ def explain(error: Exception) -> str:
 
 
 def _body(request: Request) -> bytes | io.BytesIO | None:
-    """Return the body for aiohttp: a large one as a file, of which aiohttp sends a part per loop iteration."""
+    """Return the body for aiohttp. A large body is a file, so that aiohttp sends one chunk per loop iteration."""
     return io.BytesIO(request.body) if len(request.body) > LARGE else request.body or None
 
 
 def _make_socket(address: aiohttp.AddrInfoType, fence: Fence | None) -> socket.socket:
-    """Return a socket that detects a vanished peer and, with a fence, sends only while the fence is open."""
+    """Return a socket that detects a vanished peer. With a fence, it sends only while the fence is open."""
     family, kind, protocol, *_ = address
     sock = socket.socket(family, kind, protocol) if fence is None else FencedSocket(fence, family, kind, protocol)
     sock.setblocking(False)
@@ -315,7 +316,7 @@ def _make_socket(address: aiohttp.AddrInfoType, fence: Fence | None) -> socket.s
 
 
 def _lower(answer: aiohttp.ClientResponse) -> dict[str, str]:
-    """Return the headers by lower-case name. A repeated header is one list: API servers send one for each warning."""
+    """Return the headers by lower-case name. Repeated headers are joined, because API servers send one per warning."""
     headers: dict[str, str] = {}
     for name, value in answer.headers.items():
         key = name.lower()

@@ -1,7 +1,7 @@
-"""Client-side rate limit: a token bucket in front of a transport (`clientConnection.qps` and `burst`).
+"""Client-side rate limiting with a token bucket in front of a transport (`clientConnection.qps` and `burst`).
 
-The bucket computes the wait from a given time; the transport waits. Namespaces that wait take turns (`turns.py`): each
-token goes to the namespace whose turn it is when the token is available, and there to the earliest request or stream.
+The bucket computes the wait from the time; the transport waits. Waiting namespaces take turns (`turns.py`). When a
+token is available, the earliest request or stream of the namespace whose turn it is gets the token.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from kuberuntime.turns import Turns
 
 
 class TokenBucket:
-    """Provides `rate` tokens a second, and stores up to `burst` of them."""
+    """Provides `rate` tokens per second, and stores up to `burst` tokens."""
 
     def __init__(self, rate: float, burst: int) -> None:
         self._rate = rate
@@ -24,7 +24,7 @@ class TokenBucket:
         self._at: float | None = None
 
     def take(self, now: float) -> float:
-        """Reserve a token, which may be a future one; return the seconds until it is available.
+        """Reserve a token. Return the seconds until it is available.
 
         >>> bucket = TokenBucket(rate=10, burst=2)
         >>> [round(bucket.take(0.0), 3) for _ in range(4)]
@@ -35,7 +35,7 @@ class TokenBucket:
         return max(0.0, -self._tokens / self._rate)
 
     def take_now(self, now: float) -> bool:
-        """Take a token if one is available; return whether it was.
+        """Take a token if one is available. Return whether the token was taken.
 
         >>> bucket = TokenBucket(rate=10, burst=1)
         >>> bucket.take_now(0.0), bucket.take_now(0.0), bucket.take_now(0.1)
@@ -54,7 +54,7 @@ class TokenBucket:
 
 
 class LimitedTransport:
-    """A transport that waits for a token before each request; `observe` receives the seconds."""
+    """A transport that waits for a token before each request. `observe` receives the wait in seconds."""
 
     def __init__(
         self, inner: Transport, bucket: TokenBucket, clock: Clock, observe: Callable[[float], None] = lambda _: None
@@ -66,13 +66,13 @@ class LimitedTransport:
         self._turns = Turns[asyncio.Future[None]]()
 
     async def request(self, request: Request) -> Response:
-        """Wait, then send."""
+        """Wait for a token, then send the request."""
         await self._wait(request)
         return await self._inner.request(request)
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
-        """Wait, then open the stream."""
+        """Wait for a token, then open the stream."""
         await self._wait(request)
         async with self._inner.stream(request) as response:
             yield response
@@ -94,7 +94,7 @@ class LimitedTransport:
         self._observe(delay)
 
     def _grant(self) -> None:
-        """Send the next requests: as many tokens are reserved as requests wait."""
+        """Send the next requests. One token is reserved for each waiting request."""
         turn = self._turns.take()
         if turn is not None and not turn.done():  # done: its caller was cancelled
             turn.set_result(None)

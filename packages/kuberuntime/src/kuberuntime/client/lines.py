@@ -1,13 +1,13 @@
-"""Splits a stream of chunks into lines of any length, wherever the chunks end.
+"""Splits a stream of chunks into lines of any length.
 
-aiohttp's own `readline` refuses lines over its buffer size; a pod with many annotations is longer than that buffer.
+aiohttp's own `readline` rejects lines that exceed its buffer, such as a pod with many annotations.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator
 
 
 async def split(chunks: AsyncIterator[bytes]) -> AsyncGenerator[list[bytes], None]:
-    """Yield the lines that each chunk completes, without empty ones; an incomplete last line is dropped."""
+    """Yield the non-empty lines that each chunk completes. Drop an incomplete last line."""
     pieces: list[bytes] = []
     async for chunk in chunks:
         head, newline, rest = chunk.partition(b"\n")

@@ -1,7 +1,7 @@
-"""Logs an outage of the API server once when it begins and once when it ends, however many requests fail.
+"""Logs an API server outage once when it starts and once when it ends, regardless of how many requests fail.
 
-In: the failures and responses of the clients of one process. Out: two log lines. Each watch and each renewal of a lease
-retries by itself, so a minute without an API server would otherwise write more than eighty lines.
+In: the failures and responses of all clients in a process. Out: two log lines. Each watch and each lease renewal
+retries by itself, so that a minute without an API server would otherwise log more than 80 lines.
 """
 
 import asyncio
@@ -11,14 +11,14 @@ from kuberuntime.errors import ConnectionFailedError
 
 
 class Log(Protocol):
-    """The log of outages: a logger of structlog, which commands that print a table do not import."""
+    """The log for outages. It is a structlog logger, which commands that print a table do not import."""
 
     def warning(self, event: str, **fields: Any) -> Any:
-        """Report that the API server stopped answering."""
+        """Report that the API server stopped responding."""
         ...
 
     def info(self, event: str, **fields: Any) -> Any:
-        """Report that it answers again."""
+        """Report that the API server responds again."""
         ...
 
 
@@ -31,7 +31,7 @@ class Outage:
 
     @property
     def lasts(self) -> bool:
-        """Return whether the API server did not answer the last request."""
+        """Return whether the API server did not respond to the last request."""
         return self._since is not None
 
     def failed(self, error: ConnectionFailedError) -> None:

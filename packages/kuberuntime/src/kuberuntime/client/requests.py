@@ -1,7 +1,7 @@
-"""Requests as values: every verb of the Kubernetes API as a `Request`, built without a connection.
+"""Builds a `Request` for every verb of the Kubernetes API, without a connection.
 
 In: a resource, a key, an object, options. Out: a `transport.Request`. The client (`client.py`) sends them and the watch
-(`watch.py`) streams them; no other code contains a verb, a query or a content type.
+(`watch.py`) streams them. No other code contains verbs, queries or content types.
 """
 
 import re
@@ -31,11 +31,11 @@ PATCH_TYPES: Final[dict[PatchKind, str]] = {
 }
 
 _NOT_OF_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-"""Characters of JSON that YAML forbids, or reads as line breaks. API servers read an apply as YAML."""
+"""JSON characters that YAML does not permit, or reads as line breaks. API servers decode an apply as YAML."""
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """The selected objects of a kind: of one namespace (empty: all), with these labels and fields."""
+    """A selection of objects by kind, namespace (empty for all), labels and fields."""
 
     resource: Resource
     namespace: str = ""
@@ -44,12 +44,12 @@ class Selection(msgspec.Struct, frozen=True):
 
     @property
     def path(self) -> str:
-        """Return the path of the collection."""
+        """Return the URL path of the collection."""
         return self.resource.path(_segment(self.resource, "namespace", self.namespace) if self.namespace else "")
 
     @property
     def name(self) -> str:
-        """Return the name of the only selected object; empty if there may be others."""
+        """Return the name of the selected object, empty if several objects may be selected."""
         field, _, name = self.field_selector.partition("=")
         return name if field == NAME_FIELD else ""
 
@@ -60,12 +60,12 @@ class Selection(msgspec.Struct, frozen=True):
 
 
 def only(resource: Resource, key: ObjectKey) -> Selection:
-    """Return the selection of one object by its name."""
+    """Return a selection of one object by its name."""
     return Selection(resource, key.namespace, field_selector=f"{NAME_FIELD}={key.name}")
 
 
 def namespace_of(request: Request) -> str:
-    """Return the namespace in the path of a request; empty where it has none.
+    """Return the namespace in the path of a request, or an empty string.
 
     >>> namespace_of(Request("GET", "/apis/apps/v1/namespaces/default/statefulsets/web"))
     'default'
@@ -79,13 +79,13 @@ def get(resource: Resource, key: ObjectKey, subresource: str = "") -> Request:
 
 
 def list_page(selection: Selection, *, limit: int = 0, token: str = "") -> Request:
-    """Build the request for a page of at most `limit` objects (0: all); `token` continues an earlier page."""
+    """Build the request for a page of at most `limit` objects (0 for all). `token` continues a list."""
     paging = _present(limit=str(limit) if limit else "", **{"continue": token})
     return Request("GET", selection.path, selection.query + paging)
 
 
 def watch(selection: Selection, *, version: str, timeout: int, initial: bool = False) -> Request:
-    """Build the request for changes after `version`; with `initial` the stream begins with the existing objects."""
+    """Build a watch request for changes after `version`. If `initial` is set, existing objects are sent first."""
     streaming: Query = (("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan")) if initial else ()
     always: Query = (("watch", "true"), ("allowWatchBookmarks", "true"), ("timeoutSeconds", str(timeout)))
     return Request("GET", selection.path, selection.query + always + _present(resourceVersion=version) + streaming)
@@ -94,7 +94,7 @@ def watch(selection: Selection, *, version: str, timeout: int, initial: bool = F
 def create(
     resource: Resource, obj: JSONObject, *, body: bytes | None = None, query: Query = (), subresource: str = ""
 ) -> Request:
-    """Build the request that creates `obj`; `body`, where given, is sent verbatim in its place.
+    """Build the request to create `obj`. If `body` is set, it is sent verbatim instead.
 
     With `subresource` it is posted to that subresource of the object it names.
     """
@@ -107,20 +107,20 @@ def create(
 
 
 def update(resource: Resource, obj: JSONObject, *, subresource: str = "", query: Query = ()) -> Request:
-    """Build the request that replaces `obj`, or one of its subresources, at its resourceVersion."""
+    """Build the request to replace `obj`, or one of its subresources, if its resourceVersion is current."""
     path = object_path(resource, meta.key(obj), subresource)
     return Request("PUT", path, query, {"content-type": JSON_TYPE}, msgspec.json.encode(obj))
 
 
 def apply(resource: Resource, obj: JSONObject, *, manager: str, force: bool) -> Request:
-    """Build the server-side apply of `obj` as `manager`; the body is JSON that readers of YAML accept."""
+    """Build the server-side apply of `obj` as `manager`. The body is JSON that is also valid YAML."""
     path = object_path(resource, meta.key(obj))
     query = (("fieldManager", manager), ("force", "true" if force else "false"))
     return Request("PATCH", path, query, {"content-type": APPLY_TYPE}, _encode_for_yaml(obj))
 
 
 def _encode_for_yaml(obj: JSONObject) -> bytes:
-    """Encode as JSON; characters that YAML refuses, or reads as line breaks, are escaped."""
+    """Encode as JSON, and escape characters that YAML rejects or reads as line breaks."""
     body = msgspec.json.encode(obj)
     if body.isascii() and b"\x7f" not in body:
         return body
@@ -130,7 +130,7 @@ def _encode_for_yaml(obj: JSONObject) -> bytes:
 def patch(
     resource: Resource, key: ObjectKey, content: JSON, *, kind: PatchKind, subresource: str = "", manager: str = ""
 ) -> Request:
-    """Build a merge, JSON or strategic merge patch of one object; `manager` owns the changed fields."""
+    """Build a merge, JSON or strategic merge patch of one object. `manager` becomes the owner of the changed fields."""
     path = object_path(resource, key, subresource)
     return Request(
         "PATCH", path, _present(fieldManager=manager), {"content-type": PATCH_TYPES[kind]}, msgspec.json.encode(content)
@@ -145,7 +145,7 @@ def delete(
     uid: str | None = None,
     grace_period: int | None = None,
 ) -> Request:
-    """Build the deletion of one object; with `uid` only of the object that has it."""
+    """Build the request to delete one object. If `uid` is set, it is a precondition."""
     options: JSONObject = {"apiVersion": "v1", "kind": "DeleteOptions"}
     if propagation is not None:
         options["propagationPolicy"] = propagation
@@ -158,12 +158,12 @@ def delete(
 
 
 def delete_collection(resource: Resource, namespace: str) -> Request:
-    """Build the deletion of all objects of a kind in a namespace."""
+    """Build the request to delete all objects of a kind in a namespace."""
     return Request("DELETE", _collection_path(resource, namespace))
 
 
 def object_path(resource: Resource, key: ObjectKey, subresource: str = "") -> str:
-    """Return the path of one object; raise an error for names that would address another path.
+    """Return the path of one object. Raise an error for names that would change the path.
 
     >>> from kuberuntime.objects.resources import PODS
     >>> object_path(PODS, ObjectKey("default", "web-0"), "status")
@@ -178,7 +178,7 @@ def _collection_path(resource: Resource, namespace: str) -> str:
 
 
 def _segment(resource: Resource, what: str, value: str) -> str:
-    """Return `value` if it can be one segment of a path, as the API server itself requires of names."""
+    """Return `value` if it is a valid path segment, as the API server requires for names."""
     if not value:
         raise UnusableNameError(f"{resource.kind}: {what}: Required value: give the {what} of the object")
     if value in {".", ".."} or "/" in value or "%" in value:

@@ -1,7 +1,7 @@
-"""The seam between the client and an API server: one request, one stream.
+"""The interface between the client and an API server: requests and streams.
 
-One implementation is HTTP (`http.py`); another calls an API server in the same process, so that a whole cluster can run
-in one thread under simulated time.
+One implementation uses HTTP (`http.py`). The other one calls an API server in the same process, so that a whole cluster
+can run in one thread with simulated time.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -14,7 +14,7 @@ from msgspec import Struct
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One HTTP request: `path` without query, decoded `query` pairs in order, body bytes."""
+    """One HTTP request: the `path` without query, decoded `query` pairs in order, and the body."""
 
     method: str
     path: str
@@ -23,7 +23,7 @@ class Request:
     body: bytes = field(default=b"", repr=False)
 
     def asking(self, *query: tuple[str, str]) -> "Request":
-        """Return the request with further query pairs."""
+        """Return the request with additional query pairs."""
         return Request(self.method, self.path, (*self.query, *query), self.headers, self.body)
 
 
@@ -37,7 +37,7 @@ class Response:
 
 
 class StreamResponse(Struct, frozen=True):
-    """A response whose body arrives in chunks of any size, until the server or the reader ends it."""
+    """A response whose body arrives in chunks of any size, until the server or the reader closes it."""
 
     status: int
     headers: Mapping[str, str]
@@ -45,14 +45,14 @@ class StreamResponse(Struct, frozen=True):
 
 
 class Transport(Protocol):
-    """Carries requests to one API server. Connection errors raise `kuberuntime.errors.ConnectionFailedError`."""
+    """Sends requests to one API server. Connection errors raise `kuberuntime.errors.ConnectionFailedError`."""
 
     async def request(self, request: Request) -> Response:
         """Send one request and return its complete response."""
         ...
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
-        """Send one request and yield its response as a stream; leaving the context closes the connection."""
+        """Send one request and yield its response as a stream. Leaving the context closes the connection."""
         ...
 
     async def close(self) -> None:

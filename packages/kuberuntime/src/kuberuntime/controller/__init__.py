@@ -1,1 +1,1 @@
-"""Controllers: from changes to keys, from keys to plans, from plans to writes."""
+"""Controllers: turn changes into keys, keys into plans, and plans into writes."""

@@ -1,19 +1,18 @@
-"""Read your own writes: hold a key back until the caches show the writes of its last plan.
+"""Read-your-own-writes: holds a key until the caches contain the writes of its last plan.
 
-In: the writes of a plan (`executor.py`), the informers its next plan will read from. Out: `holds(key)`, and a call of
-`release` when the hold ends. Without this, a plan made from a stale cache would create, restart or number objects
-twice.
+In: the writes of a plan (`executor.py`), and the informers that the next plan reads. Out: `holds(key)`, and a call of
+`release` when the hold ends. Otherwise a plan based on a stale cache would create, restart or number objects twice.
 
-When is a write seen?
+When has a write been observed?
 
-- an object was written at version N: the informer has seen version N of that kind or a later one. A no-op apply returns
-  a version that was seen long ago, so there is no wait.
-- an object was deleted: the store does not have its UID any more, or shows it as terminating.
-- a kind without informer: at once, as no cache can be stale.
+- If an object was written at version N, the informer must have received version N of that kind or a later one. A no-op
+  apply returns an older version, so there is no wait.
+- If an object was deleted, the store must no longer contain its UID, or contain it as terminating.
+- If the kind has no informer, immediately, because no cache can be stale.
 
-Versions of one kind compare as integers (guaranteed since Kubernetes 1.35, true of etcd's before). Where they are not
-integers, or the object is outside of the informer's selection, `PATIENCE` limits the wait: then the informer lists
-again, and a listing that began after the write contains it. So a hold always ends once the API server answers.
+Versions of one kind compare as integers (guaranteed since Kubernetes 1.35, and true for etcd before). If they are not
+integers, or if the informer does not select the object, `PATIENCE` limits the wait. Then the informer lists again, and
+a list that started after the write contains it. So a hold always ends once the API server responds.
 """
 
 import asyncio
@@ -39,7 +38,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class _Hold(Struct, eq=False):
-    """One key that is held; `open` counts the unseen writes by informer."""
+    """A held key. `open` counts the writes that each informer has not observed."""
 
     key: ObjectKey
     open: Counter[Informer]
@@ -47,14 +46,14 @@ class _Hold(Struct, eq=False):
 
 
 class _Gate(Struct):
-    """The unseen writes of one informer: by version, lowest first, and those without a comparable version."""
+    """The unobserved writes of one informer: by version, lowest first, and writes without a comparable version."""
 
     by_version: list[tuple[int, int, _Hold]] = field(default_factory=list)
     others: list[tuple[Write, _Hold]] = field(default_factory=list)
 
 
 class Barrier:
-    """Holds keys whose writes the informers have not seen; `release` is called with each key released."""
+    """Holds keys until the informers have observed their writes, and then calls `release` with the key."""
 
     def __init__(
         self, informers: Iterable[Informer], release: Callable[[ObjectKey], None], *, patience: float = PATIENCE
@@ -72,7 +71,7 @@ class Barrier:
         return key in self._holds
 
     def expect(self, key: ObjectKey, writes: Sequence[Write]) -> None:
-        """Hold `key` until all these writes are seen; there is no hold if they are seen already."""
+        """Hold `key` until all these writes are observed. If they already are, do not hold it."""
         hold = self._holds.get(key) or _Hold(key, Counter())
         for write in writes:
             for informer, gate in self._gates.items():
@@ -116,7 +115,7 @@ class Barrier:
                 self._settle(hold, informer)
 
     def _settle(self, hold: _Hold, informer: Informer) -> None:
-        """End the wait of a hold for one informer; end the hold after its last informer."""
+        """Record that an informer has observed the writes of a hold. End the hold after its last informer."""
         hold.open.pop(informer, None)
         if not hold.open and self._holds.get(hold.key) is hold:
             del self._holds[hold.key]
@@ -130,7 +129,7 @@ class Barrier:
         hold.timer = asyncio.get_running_loop().call_later(self._patience, self._overdue, hold)
 
     def _overdue(self, hold: _Hold) -> None:
-        """Make late informers list again; informers that already list get more time."""
+        """Make late informers list again. Informers that are already listing get more time."""
         behind = [informer for informer in hold.open if not informer.is_relisting]
         log.warning(
             "cache lags behind a write", key=str(hold.key), kinds=[informer.resource.kind for informer in hold.open]

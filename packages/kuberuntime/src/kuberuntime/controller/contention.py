@@ -1,7 +1,7 @@
-"""Writes of the same content that another writer takes back again and again: when to write next, and who they are.
+"""Field conflicts with a writer that repeatedly reverts a write: delays the next write, and names the writers.
 
-In: each write of some fields of an object, as their values, with the time. Out: the seconds until these values may be
-written again. Other values, as in a rollout, never wait. The memory is bounded, and fields without writes are forgotten.
+In: the written field values of an object, with the time. Out: the seconds until these values may be written again.
+Different values, as in a rollout, never wait. Memory is bounded, and fields without recent writes are forgotten.
 """
 
 from collections import OrderedDict, deque
@@ -17,30 +17,30 @@ from kuberuntime.objects.resources import Resource
 from kuberuntime.plan import Apply, Patch, Put
 
 LIMIT: Final = 10
-"""The number of equal writes within `WINDOW` after which they are slowed down."""
+"""The number of equal writes within `WINDOW` after which writes are delayed."""
 
 WINDOW: Final = 60.0
 PACE: Final = 30.0
-"""Seconds between two equal writes that others take back."""
+"""Seconds between two equal writes that are reverted."""
 
 MOST: Final = 4096
-"""The maximum number of remembered targets; the one without writes for longest is forgotten first."""
+"""The maximum number of remembered targets. The least recently written target is forgotten first."""
 
 
 SHOWN: Final = 3
-"""The maximum number of fields that a message names."""
+"""The maximum number of fields in a message."""
 
 GUARDS: Final = frozenset(
     {"uid", "resourceVersion", "name", "namespace", "generation", "creationTimestamp", "managedFields"}
 )
-"""The fields of `metadata` in a write that name the object or are set by API servers, and are not written."""
+"""The `metadata` fields in a write that identify the object or are set by API servers."""
 
 Contestable: TypeAlias = Apply | Patch | Put
-"""The writes that are slowed down."""
+"""The writes that can be delayed."""
 
 
 class Target(NamedTuple):
-    """Some fields of an object that are written together."""
+    """Fields of an object that are written together."""
 
     resource: Resource
     key: ObjectKey
@@ -49,7 +49,7 @@ class Target(NamedTuple):
 
 @dataclass(slots=True)
 class _Writes:
-    """The values that were written last, when that was, and whether the next write of them waits."""
+    """The last written values, the time, and whether the next write of the same values waits."""
 
     content: int
     times: deque[float] = field(default_factory=lambda: deque(maxlen=LIMIT))
@@ -58,7 +58,7 @@ class _Writes:
 
 
 class Contention:
-    """The last writes of fields of each object."""
+    """The last writes to the fields of each object."""
 
     def __init__(self) -> None:
         self._writes: OrderedDict[Target, _Writes] = OrderedDict()
@@ -67,7 +67,7 @@ class Contention:
         return len(self._writes)
 
     def wait(self, target: Target, content: int, now: float) -> float:
-        """Return the seconds until fields may be written again with this content."""
+        """Return the seconds until this content may be written to the fields again."""
         self._forget(now)
         writes = self._writes.get(target)
         if writes is None or writes.content != content:
@@ -77,7 +77,7 @@ class Contention:
         return max(writes.times[-1] + PACE - now, 0.0) if writes.is_slow else 0.0
 
     def reports(self, target: Target) -> bool:
-        """Return whether the wait for the next write has to be reported, which is once for each write."""
+        """Return whether the wait for the next write must be reported. Each wait is reported once."""
         writes = self._writes[target]
         is_due, writes.is_reported = not writes.is_reported, True
         return is_due
@@ -94,17 +94,17 @@ class Contention:
             self._writes.popitem(last=False)
 
     def settle(self, target: Target) -> None:
-        """Forget the writes of fields that turned out to have the written values."""
+        """Forget the writes to fields that contain the written values."""
         self._writes.pop(target, None)
 
     def _forget(self, now: float) -> None:
-        """Forget the fields without writes for longer than a slow write waits."""
+        """Forget fields that were not written for longer than a delayed write waits."""
         while self._writes and now - next(iter(self._writes.values())).times[-1] > WINDOW + PACE:
             self._writes.popitem(last=False)
 
 
 def written(action: Contestable) -> JSONObject:
-    """Return the written fields without the identity of the object, and without a status that came with it."""
+    """Return the written fields, without the identity and the unwritten status of the object."""
     body = action.patch if isinstance(action, Patch) else action.object
     metadata = {name: value for name, value in meta.metadata(body).items() if name not in GUARDS}
     kept = {name: value for name, value in body.items() if name != "status" or isinstance(action, Patch)}
@@ -112,7 +112,7 @@ def written(action: Contestable) -> JSONObject:
 
 
 def target_of(action: Contestable) -> Target:
-    """Return the fields that an action writes: of an apply all of its manager, of a replacement all."""
+    """Return the fields that an action writes. An apply writes all fields of its manager, a replacement all fields."""
     match action:
         case Apply():
             return Target(action.resource, meta.key(action.object), (action.manager,))
@@ -123,14 +123,14 @@ def target_of(action: Contestable) -> Target:
 
 
 def content_of(action: Contestable) -> int:
-    """Return the hash of the written values, within this process."""
+    """Return a hash of the written values. It is valid only in this process."""
     return hash(msgspec.json.encode(written(action)))
 
 
 def _leaves(value: JSON, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], JSON]]:
-    """Yield the paths and values of fields.
+    """Yield the paths and values of all fields.
 
-    The items of a list with names are fields. Other lists are omitted, since the API server completes and reorders them.
+    List items with names are fields. Other lists are omitted, because the API server completes and reorders them.
     """
     for name, inner in _members(value):
         path = (*above, name)
@@ -141,7 +141,7 @@ def _leaves(value: JSON, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[st
 
 
 def _members(value: JSON) -> Iterable[tuple[str, JSON]]:
-    """Return the fields of an object, or the items of a list by their names; none if they have no names."""
+    """Return the fields of an object, or the named items of a list."""
     if isinstance(value, dict):
         return value.items()
     if not isinstance(value, list) or not all(isinstance(item, dict) and item.get("name") for item in value):
@@ -160,7 +160,7 @@ def _text(path: Iterable[str]) -> str:
 
 
 def contested(action: Contestable, stored: JSONObject) -> str:
-    """Return a sentence about the written fields that have other values, and their writers; empty if there are none.
+    """Describe the written fields that have different values, and their writers. Return "" if there are none.
 
     >>> from kuberuntime.objects.resources import PODS
     >>> other = {"manager": "kyverno", "operation": "Update", "fieldsV1": {"f:spec": {"f:a": {}}}}
@@ -178,7 +178,7 @@ def contested(action: Contestable, stored: JSONObject) -> str:
 
 
 def _writers(entries: Sequence[JSONObject], path: tuple[str, ...], manager: str) -> str:
-    """Return the writers of a field except the own entry of `manager`, whose name others may use as well."""
+    """Return the writers of a field, except for the own entry of `manager`. Other writers may use the same name."""
     owners = [(entry.get("manager"), entry.get("operation")) for entry in entries if _owns(entry, path)]
     others = [f"{name} ({operation})" for name, operation in owners if (name, operation) != (manager, "Apply")]
     return ", ".join(others) or (

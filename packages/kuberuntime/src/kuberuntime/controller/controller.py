@@ -1,8 +1,8 @@
 """The controller: turns changes into keys, keys into plans and plans into writes, never from a stale cache.
 
-Changes of the watched informers become keys (`Watch.keys`). Several workers take keys from one queue, never two of them
-the same key (`workqueue.py`); for each key `plan` observes and decides, and the executor performs the plan
-(`executor.py`). The key is not planned again before the caches show what its last plan wrote (`barrier.py`).
+Changes in the watched informers become keys (`Watch.keys`). Several workers take keys from a queue, but never the same
+key (`workqueue.py`). For each key, `plan` observes and decides, and the executor performs the plan (`executor.py`). The
+key is planned again only after the caches contain the writes of its last plan (`barrier.py`).
 """
 
 import asyncio
@@ -27,13 +27,13 @@ from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.plan import Actions, Plan
 
 Planner: TypeAlias = Callable[[ObjectKey], Awaitable[Plan]]
-"""Observes the objects of one key, and returns the plan for it."""
+"""Observes the objects of a key, and returns a plan for the key."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def note_nothing(_key: ObjectKey, _writes: Sequence[Write]) -> None:
-    """Do nothing with the writes of a plan."""
+    """Ignore the writes of a plan."""
 
 
 def report_nothing(_key: ObjectKey) -> Actions:
@@ -49,11 +49,11 @@ class Watch(Struct, frozen=True):
 
 
 class ControllerOptions(Struct, frozen=True, kw_only=True):
-    """The number of concurrent keys, the back-off after failures, and the callbacks.
+    """The number of workers, the back-off after failures, and the callbacks.
 
-    At most all workers except one work for one namespace, so that other namespaces need not wait. With `quiet` an
-    executed plan is logged at level debug instead of info. `written` is called with the writes of each plan, also
-    before a failure. If there is no plan because of an error, the actions that `failed` returns are performed.
+    One namespace uses at most all workers except one, so that other namespaces do not wait. If `quiet` is set, an
+    executed plan is logged at level debug instead of info. `written` is called with the writes of each plan, even if
+    the plan fails later. If an error prevents a plan, the actions that `failed` returns are performed.
     """
 
     workers: int = 5
@@ -68,7 +68,7 @@ DEFAULTS: Final = ControllerOptions()
 
 
 class Controller:
-    """Reconciles every key that its watches yield, by executing the key's `plan`."""
+    """Reconciles every key from its watches by executing the key's `plan`."""
 
     def __init__(
         self,
@@ -95,11 +95,11 @@ class Controller:
         self._barrier = Barrier({watch.informer for watch in watches}, self._released)
 
     def enqueue(self, key: ObjectKey, *, after: float = 0.0) -> None:
-        """Enqueue `key` for a reason that no watch reports, `after` so many seconds."""
+        """Enqueue `key` after a number of seconds, for a reason that no watch reports."""
         self._queue.add_after(key, after)
 
     async def run(self) -> None:
-        """Reconcile until cancelled or stopped; begin when all watched informers have synced."""
+        """Reconcile until cancelled or stopped. Start when all watched informers have synced."""
         for watch in self._watches:
             watch.informer.subscribe(partial(self._changed, watch))
         for watch in self._watches:
@@ -112,7 +112,7 @@ class Controller:
             self._barrier.close()
 
     async def stop(self) -> None:
-        """Start no more keys; return when the current plans have been executed. `run` also returns then."""
+        """Stop processing new keys. Return, like `run`, when the current plans have been executed."""
         self._queue.discard()
         await self._queue.wait_idle()
 
@@ -126,7 +126,7 @@ class Controller:
             self._queue.add(key)
 
     def _is_held(self, key: ObjectKey) -> bool:
-        """Return whether the caches are behind the key's last writes; if so, it is enqueued again once they are not."""
+        """Return whether the caches lack the key's last writes. If so, the key is enqueued when they are up to date."""
         if not self._barrier.holds(key):
             return False
         self._waiting.add(key)
@@ -160,7 +160,7 @@ class Controller:
         return plan.requeue_after
 
     async def _planned(self, key: ObjectKey) -> Plan:
-        """Return the plan; after an error that is not an outage, perform the actions that report it."""
+        """Return the plan. If an error other than an outage occurs, perform the actions that report it."""
         try:
             return await self._plan(key)
         except ConnectionFailedError:

@@ -1,13 +1,13 @@
-"""The event recorder: writes events without delaying or failing the code that records them (contract 8.3).
+"""The event recorder: writes events without blocking or failing the code that records them (contract 8.3).
 
-In: `plan.Event`s, recorded without waiting. Out: events.k8s.io/v1 objects, written one after the other by `run`, which
-serves namespaces in turns (`turns.py`). If too many wait, the last event of the namespace with most events is dropped.
+In: `plan.Event`s, recorded without waiting. Out: events.k8s.io/v1 objects, written one at a time by `run`, which serves
+namespaces in turns (`turns.py`). If too many events wait, the last event of the namespace with most events is dropped.
 Repetitions of the same event about the same object become one object with a `series`, which is patched at most every
 `FOLD` seconds. Simultaneous events about many numbered objects (`Event.of_many`) also become one event. Unlike
 upstream, events with different notes are different events, so that no text is lost. The resourceVersion of the
-regarding object may differ, so that a status write does not split a series. Names contain the time, as upstream's do;
-if another recorder has used a name, the next one is tried. Events that cannot be written are logged and dropped; the
-memory used is bounded.
+regarding object may differ, so that a status write does not split a series. Names contain the time, as upstream; if a
+different recorder has used a name, the next name is tried. Events that cannot be written are logged and dropped. Memory
+is bounded.
 """
 
 import asyncio
@@ -42,14 +42,15 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)
 
 SeriesKey: TypeAlias = bytes
-"""The digest of a series: the texts themselves would take most of its memory."""
+"""The digest of a series. The texts themselves would need most of its memory."""
 
 
 class Series(msgspec.Struct, gc=False):
-    """One event object: its series, and whether it was sent to the server and created there.
+    """The series of one event object, and whether the object was sent and created.
 
-    The `event` is kept only while it waits to be written: the next one of the series is the same. `stamp` is the end of
-    the object's name. It is never part of a reference cycle, so the garbage collector does not track it.
+    The `event` is kept only until it is written, because the next event of the series is the same. `stamp` is the
+    suffix of the object's name. A series is never part of a reference cycle, so the garbage collector does not track
+    it.
     """
 
     key: SeriesKey
@@ -65,7 +66,7 @@ class Series(msgspec.Struct, gc=False):
 
 
 class SeriesMemory:
-    """At most `most` series, each until `seconds` after its last event; the one without events for longest is first."""
+    """Up to `most` series, each kept until `seconds` after its last event. The least recent series is first."""
 
     def __init__(self, most: int, seconds: float) -> None:
         self._most = most
@@ -76,13 +77,13 @@ class SeriesMemory:
         return len(self._series)
 
     def take(self, key: SeriesKey, at: float) -> Series | None:
-        """Remove and return the series that continues at this time; forget expired series."""
+        """Remove and return the series that continues at this time. Forget expired series."""
         while self._series and at - next(iter(self._series.values())).seen_at > self._seconds:
             del self._series[next(iter(self._series))]
         return self._series.pop(key, None)
 
     def put(self, series: Series) -> None:
-        """Remember a series whose event was just recorded; if there are too many, forget the first."""
+        """Add a series whose event was just recorded. If there are too many series, forget the first one."""
         if len(self._series) >= self._most:
             del self._series[next(iter(self._series))]
         self._series[series.key] = series
@@ -92,28 +93,28 @@ NOTE_BYTES: Final = 1024
 """The API server's limit for a note, in bytes."""
 
 RANGES: Final = 50
-"""The maximum number of ranges in one note, so that they fit into it."""
+"""The maximum number of ranges in a note, because of its length limit."""
 
 QUEUE: Final = 1000
-"""The maximum number of events that wait to be written; further ones are dropped, and counted in the log."""
+"""The maximum number of waiting events. Further events are dropped, and counted in the log."""
 
 SERIES: Final = 1024
 """The maximum number of remembered series, about 0.3 KiB each.
 
-The one without events for longest is forgotten first.
+The least recent series is forgotten first.
 """
 
 DIGEST: Final = 15
-"""Bytes of a series' key: as a Python object it takes 48 bytes, with one more byte 64."""
+"""The size of a series key in bytes. As a Python object, it takes 48 bytes; a longer key takes 64."""
 
 SERIES_SECONDS: Final = 360.0
-"""Seconds without repetition after which the next one is a new event, as in client-go."""
+"""Seconds without a repetition after which the next occurrence is a new event, as in client-go."""
 
 FOLD: Final = 5.0
-"""Seconds for which repetitions are collected before their series is patched."""
+"""Seconds for which repetitions are collected before the series is patched."""
 
 NAMES: Final = 10
-"""The maximum number of names for one event; names collide only in the same microsecond."""
+"""The maximum number of names to try for an event. Names collide only within a microsecond."""
 
 ATTEMPTS: Final = 6
 RETRY: Final = Backoff(base=0.5, limit=10.0)
@@ -124,7 +125,7 @@ PASSING: Final = (
     ServiceUnavailableError,
     TooManyRequestsError,
 )
-"""The errors of an API server that restarts or is overloaded: writes have `ATTEMPTS` attempts within 15.5 seconds."""
+"""Errors of a restarting or overloaded API server, after which a write is tried `ATTEMPTS` times within 15.5 s."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -137,7 +138,7 @@ class Gathered(msgspec.Struct):
     numbers: set[int] = msgspec.field(default_factory=set)
 
     def together(self) -> Event:
-        """Return one event for all; a single event stays unchanged."""
+        """Return one event for the whole batch. A single event stays unchanged."""
         event, of_many = self.event, self.event.of_many
         if of_many is None or len(self.numbers) == 1:
             return event
@@ -146,7 +147,7 @@ class Gathered(msgspec.Struct):
 
 
 class EventRecorder:
-    """Writes the events of this process (`instance`); `reporter` is the default reporter."""
+    """Writes the events of this process (`instance`). `reporter` is the default reporter."""
 
     def __init__(self, client: Client, reporter: str, instance: str, clock: Clock) -> None:
         self._client = client
@@ -155,7 +156,7 @@ class EventRecorder:
         self._clock = clock
         self._waiting = Turns[Series]()
         self._queue: asyncio.Queue[None] = asyncio.Queue(QUEUE)
-        """One entry per event that waits in a series; an entry does not name the series."""
+        """One entry per waiting event. An entry does not contain its series."""
         self._series = SeriesMemory(SERIES, SERIES_SECONDS)
         self._dropped = 0
         self._last_nanos = 0
@@ -163,7 +164,7 @@ class EventRecorder:
         self._gathering: dict[SeriesKey, Gathered] = {}
 
     def record(self, event: Event) -> None:
-        """Queue one event; returns at once.
+        """Queue one event without blocking.
 
         After the first event of many, equal events are recorded together `FOLD` seconds later.
         """
@@ -182,7 +183,7 @@ class EventRecorder:
             gathered.numbers.add(event.of_many.number)
 
     def _gather(self, key: SeriesKey, event: Event) -> None:
-        """Collect the event if an equal one is being collected, unless there are too many collections."""
+        """Start a batch of events that equal this event, unless there are too many batches."""
         if len(self._gathering) < SERIES:
             self._gathering[key] = Gathered(event)
             asyncio.get_running_loop().call_later(FOLD, self._tell, key)
@@ -190,7 +191,7 @@ class EventRecorder:
     def _tell(self, key: SeriesKey) -> None:
         """Record the batch as one event, and start the next batch.
 
-        After an empty batch the next event is recorded at once.
+        After an empty batch, the next event is recorded immediately.
         """
         gathered = self._gathering.pop(key, None)
         if gathered is not None and gathered.numbers:
@@ -226,7 +227,7 @@ class EventRecorder:
                 self._queue.task_done()
 
     async def flush(self) -> None:
-        """Wait until all recorded events have been written or dropped; repetitions no longer wait for more."""
+        """Wait until all recorded events are written or dropped. Write collected repetitions immediately."""
         for key in list(self._gathering):
             self._tell(key)
         for stamp in list(self._folding):
@@ -234,7 +235,7 @@ class EventRecorder:
         await self._queue.join()
 
     def _unfold(self, stamp: int) -> None:
-        """Queue the repetitions of a series, unless a flush was faster."""
+        """Queue the repetitions of a series, unless a flush has already queued them."""
         if (folded := self._folding.pop(stamp, None)) is not None:
             self._enqueue(*folded)
 
@@ -285,9 +286,9 @@ class EventRecorder:
             series.created = True
 
     async def _create(self, series: Series, event: Event) -> None:
-        """Create the object; use another name if another recorder took this one in the same microsecond.
+        """Create the object. Use a new name if a different recorder used this name in the same microsecond.
 
-        After a first request, an existing object of this name is this recorder's: only the response was lost.
+        If a retry finds an object with this name, this recorder created it, and only the response was lost.
         """
         for attempts_left in reversed(range(NAMES)):
             is_first, series.sent = not series.sent, True
@@ -309,13 +310,13 @@ class EventRecorder:
 
 
 def series_key(event: Event) -> SeriesKey:
-    """Return the key that is equal for events of the same series."""
+    """Return a key that is equal for events of the same series."""
     parts = (event.type, event.reason, event.action, event.note, _stable(event.regarding), _stable(event.related or {}))
     return blake2b(msgspec.json.encode(parts, order="sorted"), digest_size=DIGEST).digest()
 
 
 def build_event(event: Event, series: Series, reporter: str, instance: str) -> JSONObject:
-    """Build the events.k8s.io/v1 object of a series; events of cluster-scoped objects live in `default`."""
+    """Build the events.k8s.io/v1 object of a series. Events of cluster-scoped objects are in `default`."""
     obj: JSONObject = {
         "apiVersion": EVENTS.api_version,
         "kind": EVENTS.kind,

@@ -1,4 +1,4 @@
-"""The errors with which the execution of a plan ends (`executor.py`)."""
+"""The errors that stop the execution of a plan (`executor.py`)."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from kuberuntime.errors import KubeError
 
 
 class ExecutionError(KubeError):
-    """A plan was not performed completely; `writes` are the writes before the failure."""
+    """A plan was not performed completely. `writes` are the writes before the failure."""
 
     def __init__(self, message: str, writes: Sequence[Write] = ()) -> None:
         super().__init__(message)
@@ -23,7 +23,7 @@ class RequeueError(ExecutionError):
 
 
 class PostponedError(ExecutionError):
-    """Others take back a write again and again: it waits for `seconds`."""
+    """A different writer reverts a write repeatedly, so the write waits for `seconds`."""
 
     def __init__(self, message: str, seconds: float) -> None:
         super().__init__(message)
@@ -31,4 +31,4 @@ class PostponedError(ExecutionError):
 
 
 class PlanError(ExecutionError):
-    """The plan carries an error that no write can correct."""
+    """The plan contains an error that no write can correct."""

@@ -1,7 +1,7 @@
-"""The executor: performs a `Plan`, action by action, and is the only caller of write verbs for controllers.
+"""The executor: performs the actions of a `Plan`. Controllers write only through the executor.
 
-In: a plan. Out: the writes, so that the next plan can wait until the caches show them (`barrier.py`). It stops at the
-first failure and raises:
+In: a plan. Out: the writes, so that the next plan can wait until the caches contain them (`barrier.py`). The executor
+stops at the first failure and raises:
 
 ```
 ExecutionError          contains the writes performed before the failure
@@ -11,8 +11,8 @@ ExecutionError          contains the writes performed before the failure
 └── PlanError           the plan has an error, which is raised after all its actions were performed
 ```
 
-An object that exists already (`if_absent`, `unless_own`) or is gone already (`Delete`, `if_present`) is success,
-without events.
+If an object already exists (`if_absent`, `unless_own`) or is already deleted (`Delete`, `if_present`), the action
+succeeds without events.
 """
 
 import asyncio
@@ -65,7 +65,7 @@ T = TypeVar("T")
 
 
 AT_ONCE: Final = 8
-"""The maximum number of concurrent sequences of one action: other writes wait behind them in API servers."""
+"""The maximum number of concurrent sequences of an action, because other writes queue behind them in API servers."""
 
 LOGGED: Final = 5
 """The maximum number of failures that are logged in addition to the raised one."""
@@ -74,7 +74,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class _Outcome(Struct, frozen=True):
-    """The result of one action: the writes to wait for, and whether its events are due."""
+    """The result of an action: the writes to wait for, and whether to record its events."""
 
     write: Write | None
     did_something: bool
@@ -92,14 +92,14 @@ class Recorder(Protocol):
 
 
 class NoEvents:
-    """A recorder that drops all events, for plans without events."""
+    """A recorder that drops all events."""
 
     def record(self, event: Event) -> None:
         """Drop the event."""
 
 
 class Executor:
-    """Performs plans with one client; events go to `events`."""
+    """Performs plans with a client, and records events in `events`."""
 
     def __init__(self, client: Client, events: Recorder, clock: Clock) -> None:
         self._client = client
@@ -108,7 +108,7 @@ class Executor:
         self._contention = Contention()
 
     async def execute(self, plan: Plan) -> tuple[Write, ...]:
-        """Perform the actions in order and return the writes; raise an `ExecutionError` at the first failure."""
+        """Perform the actions in order and return the writes. Raise an `ExecutionError` at the first failure."""
         writes: list[Write] = []
         try:
             await self._perform_all(plan.actions, writes)
@@ -231,7 +231,7 @@ class Executor:
             raise
 
     async def _uncontested(self, action: Contestable) -> _Outcome:
-        """Perform a write, unless another writer takes it back again and again: then it waits."""
+        """Perform a write, or delay it if a different writer reverts it repeatedly."""
         target, content = target_of(action), content_of(action)
         wait = self._contention.wait(target, content, self._clock.monotonic())
         if wait and (not self._contention.reports(target) or await self._is_contested(action, target)):
@@ -241,7 +241,7 @@ class Executor:
         return outcome
 
     async def _is_contested(self, action: Contestable, target: Target) -> bool:
-        """Return whether fields of the stored object have other values, and report these and their writers."""
+        """Return whether fields of the stored object have different values. Report the fields and their writers."""
         stored = next(iter(await self._same_name(action.resource, target.key)), None)
         fields = contested(action, stored) if stored else ""
         if fields:
@@ -252,7 +252,7 @@ class Executor:
         return bool(fields)
 
     async def _same_name(self, resource: Resource, key: ObjectKey) -> Sequence[JSONObject]:
-        """Return the existing object with this name; it is listed, as for a cache."""
+        """Return the existing object with this name, read with a list request as for a cache."""
         name = f"metadata.name={key.name}"
         return (await self._client.list(resource, namespace=key.namespace, field_selector=name)).items
 
@@ -272,7 +272,7 @@ class Executor:
         return _written(action.resource, answer)
 
     async def _check_owner(self, action: Create, error: AlreadyExistsError) -> None:
-        """Raise the error with the owner of the existing object unless it is our own."""
+        """Raise the error with the owner of the existing object, unless this controller owns the object."""
         expected = meta.controller_of(action.object) or {}
         for existing in await self._same_name(action.resource, meta.key(action.object)):
             owner = meta.controller_of(existing) or {}
@@ -336,14 +336,14 @@ def _is_silent(action: WriteAction, error: APIError) -> bool:
 
 
 def _check_fields(action: Create, existing: JSONObject, error: AlreadyExistsError) -> None:
-    """Raise `RequeueError` if an own object differs from the created one: a name alone does not make it the same."""
+    """Raise `RequeueError` if the existing own object differs from the object to create."""
     for path in action.equal:
         if at(existing, path) != at(action.object, path):
             raise RequeueError(f"{error}: its {'.'.join(path)} differs")
 
 
 def _is_of_other(existing: JSONObject, desired: JSONObject) -> bool:
-    """Return whether an existing object has another controller than desired, or none and another selector."""
+    """Return whether the existing object has a different controller, or no controller and a different selector."""
     owner, expected = meta.controller_of(existing), meta.controller_of(desired)
     if owner is None or expected is None:
         return owner is None and bool(meta.spec(existing).get("selector") != meta.spec(desired).get("selector"))
@@ -351,12 +351,12 @@ def _is_of_other(existing: JSONObject, desired: JSONObject) -> bool:
 
 
 def _is_failure(error: ExecutionError) -> bool:
-    """Return whether an action failed; a conflict with a newer object, or a wait for other writers, is not a failure."""
+    """Return whether an action failed. A conflict with a newer object or a delayed write is not a failure."""
     return not isinstance(error, RequeueError | PostponedError)
 
 
 def _raise_one(failures: Sequence[ExecutionError]) -> None:
-    """Raise the first failure (a conflict or a wait only if there is no other), and log the others."""
+    """Raise the first failure and log the others. Prefer other failures over conflicts and delayed writes."""
     if not failures:
         return
     raised, *others = sorted(failures, key=lambda failure: not _is_failure(failure))
@@ -366,7 +366,7 @@ def _raise_one(failures: Sequence[ExecutionError]) -> None:
 
 
 def slow_start(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Cut items into batches that double in size.
+    """Split items into batches that double in size.
 
     >>> [len(batch) for batch in slow_start(range(10))]
     [1, 2, 4, 3]
@@ -383,6 +383,6 @@ def _written(resource: Resource, answer: JSONObject, *, is_kept: bool = False) -
 
 
 def _uid_of(answer: JSONObject) -> UID | None:
-    """Return the UID in the response to a deletion: an object, or a Status that names one."""
+    """Return the UID in the response to a deletion, which is an object or a Status."""
     details = answer.get("details") or {}
     return meta.uid(answer) or UID(str(details.get("uid") or "")) or None

@@ -1,7 +1,7 @@
-"""The manager: runs the informers, controllers and other parts of one process together.
+"""The manager: runs the informers, controllers and other components of a process.
 
-If one of them fails, all stop: a half-working process is worse than a restart. Controllers wait for their informers by
-themselves, so the order does not matter.
+If a component fails, all components stop, because a restart is better than a partly working process. Controllers wait
+for their informers, so the start order does not matter.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from kuberuntime.cache.informer import Informer
 
 
 class Runnable(Protocol):
-    """A part of a process that runs until it is cancelled: an informer, a controller, an event recorder, a server."""
+    """A component that runs until it is cancelled, such as an informer, a controller, an event recorder or a server."""
 
     async def run(self) -> None:
         """Run until cancelled."""
@@ -27,7 +27,7 @@ class Manager:
         self._runnables = runnables
 
     async def run(self) -> None:
-        """Run everything until cancelled, or until one part fails."""
+        """Run all components until cancelled, or until a component fails."""
         async with asyncio.TaskGroup() as group:
             for runnable in (*self._informers, *self._runnables):
                 group.create_task(runnable.run(), name=type(runnable).__name__)

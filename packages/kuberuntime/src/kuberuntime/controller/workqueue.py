@@ -1,6 +1,6 @@
-"""The work queue: selects the next key, never for two workers at once, and runs the workers.
+"""The work queue: selects the next key, which only one worker processes at a time, and runs the workers.
 
-A key that is added while it waits is queued once; a key that is added while it is processed is queued again afterwards.
+A key that is added while it waits is queued once. A key that is added while it is processed is queued again afterwards.
 The keys of one tenant are processed in the order of their arrival, and tenants take turns (`turns.py`). Delays and the
 exponential back-off of failing keys run on the event loop's clock. Mirrors client-go's `util/workqueue`.
 """
@@ -30,10 +30,10 @@ class Result(StrEnum):
 
 
 class Observer(Protocol):
-    """Is notified of every step of a key through a queue. It must return at once and never fail."""
+    """Observes the steps of a key through a queue. Methods must return immediately and must not fail."""
 
     def queued(self, key: Hashable) -> None:
-        """Record that `key` became due."""
+        """Record that `key` is due."""
         ...
 
     def retried(self, key: Hashable) -> None:
@@ -71,7 +71,7 @@ SILENCE: Final = Silence()
 K = TypeVar("K", bound=Hashable)
 
 Process: TypeAlias = Callable[[K], Awaitable[float | None]]
-"""Processes one key; returns after how many seconds to process it again without a change (None: never)."""
+"""Processes a key. Returns the seconds until the key is processed again without a change, or None for never."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -79,14 +79,14 @@ BACKOFF: Final = Backoff(base=0.005, limit=1000.0)
 """client-go's default for controllers."""
 
 LASTING: Final = 1.0
-"""The back-off in seconds from which a conflict is reported like other errors, because it did not resolve itself."""
+"""The minimum back-off in seconds from which a conflict is logged, because retries did not resolve it."""
 
 
 class WorkQueue(Generic[K]):
-    """Keys to process. `dirty` keys are due; workers have those in `processing`.
+    """A queue of keys. `dirty` keys are due. Workers process the keys in `processing`.
 
-    `observer` is notified of every step; the workers notify it of the results. `tenant` returns the tenant of a key; at
-    most `share` keys of one tenant are processed at once.
+    `observer` is notified of every step, and by the workers of the results. `tenant` returns the tenant of a key. At
+    most `share` keys of one tenant are processed at the same time.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class WorkQueue(Generic[K]):
         self._dirty: set[K] = set()
         self._processing: set[K] = set()
         self._shares: Counter[Hashable] = Counter()
-        """How many keys of each tenant are processed."""
+        """The number of keys of each tenant that are being processed."""
         self._failures: dict[K, int] = {}
         self._timers: dict[K, asyncio.TimerHandle] = {}
         self._closed = False
@@ -114,11 +114,11 @@ class WorkQueue(Generic[K]):
         self._idle.set()
 
     def __len__(self) -> int:
-        """Return how many keys are due."""
+        """Return the number of due keys."""
         return len(self._dirty)
 
     def add(self, key: K) -> None:
-        """Enqueue `key` for the next worker that is free."""
+        """Enqueue `key` for the next free worker."""
         if self._closed or key in self._dirty:
             return
         self._dirty.add(key)
@@ -127,7 +127,7 @@ class WorkQueue(Generic[K]):
             self._enqueue(key)
 
     def add_after(self, key: K, delay: float) -> None:
-        """Enqueue `key` in `delay` seconds; the earliest of several times applies."""
+        """Enqueue `key` in `delay` seconds. If there are several times, the earliest one applies."""
         if delay <= 0:
             self.add(key)
             return
@@ -140,7 +140,7 @@ class WorkQueue(Generic[K]):
         self._timers[key] = loop.call_later(delay, self._due, key)
 
     def add_rate_limited(self, key: K) -> float:
-        """Enqueue `key` after its back-off, which doubles each time until `forget`; return the delay."""
+        """Enqueue `key` after its back-off, which doubles each time until `forget`. Return the delay."""
         self._failures[key] = self._failures.get(key, 0) + 1
         delay = self._backoff.delay(self._failures[key])
         self.add_after(key, delay)
@@ -152,7 +152,7 @@ class WorkQueue(Generic[K]):
         self._failures.pop(key, None)
 
     async def get(self) -> K | None:
-        """Return the next key, which the caller ends with `done`; None once the queue is shut down and empty."""
+        """Return the next key. The caller must call `done`. Return None when the queue is shut down and empty."""
         while (key := self._ready.take(self._has_its_share)) is None:
             if self._closed and not self._ready:
                 return None
@@ -167,7 +167,7 @@ class WorkQueue(Generic[K]):
         return key
 
     def done(self, key: K) -> None:
-        """End the processing of `key`; queue it again if it was added in the meantime."""
+        """End the processing of `key`. Queue it again if it was added in the meantime."""
         self._processing.discard(key)
         tenant = self._tenant(key)
         self._shares[tenant] -= 1
@@ -181,7 +181,7 @@ class WorkQueue(Generic[K]):
             self._idle.set()
 
     def shut_down(self) -> None:
-        """Accept no more keys and drop delayed ones; workers get the ready ones, then None."""
+        """Stop accepting keys, and drop delayed keys. Workers get the due keys, then None."""
         if self._closed:
             return
         self._closed = True
@@ -191,7 +191,7 @@ class WorkQueue(Generic[K]):
         self._wake(len(self._waiters))
 
     def discard(self) -> None:
-        """Accept no more keys and drop all waiting keys: workers end after their current keys."""
+        """Stop accepting keys, and drop all waiting keys. Workers stop after their current keys."""
         self._ready = Turns()
         self._dirty.clear()
         self.shut_down()
@@ -216,7 +216,7 @@ class WorkQueue(Generic[K]):
             raise
 
     def _wake(self, count: int = 1) -> None:
-        """Wake as many waiting workers as there are new keys; further ones would find none."""
+        """Resume one waiting worker for each new key."""
         while count and self._waiters:
             waiter = self._waiters.popleft()
             if not waiter.done():  # done: its worker was cancelled
@@ -241,8 +241,8 @@ async def run_workers(
 ) -> None:
     """Process the keys of a queue until cancelled, or until the queue is shut down and empty.
 
-    An error of a key is logged here and never stops other keys: the key is retried after its back-off. A key that
-    `is_held` is skipped, which is neither a success nor a failure; it is enqueued again when the hold ends.
+    An error of a key is logged here and never stops other keys. The key is retried after its back-off. A key that
+    `is_held` is skipped, which counts neither as success nor as failure. It is enqueued again when the hold ends.
     """
     bound = log.bind(controller=name)
 
@@ -263,7 +263,7 @@ async def run_workers(
 
 
 def is_quiet(error: KubeError, delay: float) -> bool:
-    """Return whether the log need not report an error: a conflict that a retry resolves, or an outage."""
+    """Return whether an error need not be logged, because a retry resolves it or the outage is already logged."""
     causes = (error, error.__cause__)
     is_conflict = any(isinstance(cause, ConflictError) for cause in causes)
     return (is_conflict and delay < LASTING) or any(isinstance(cause, ConnectionFailedError) for cause in causes)

@@ -25,9 +25,10 @@ from kuberuntime.plan import (
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """An object was written, and has at least this version; `object` is the API server's answer to an apply.
+    """An object was written and has at least this version. `object` is the API server's response to an apply.
 
-    It is empty for other writes: a plan may create a thousand objects, whose answers would all be kept until its end.
+    `object` is empty for other writes, because a plan that creates a thousand objects would keep all responses until
+    its end.
     """
 
     resource: Resource
@@ -37,7 +38,7 @@ class Written:
 
 
 class Removed(Struct, frozen=True):
-    """The object with this UID is deleted or terminating; without a UID, the object of that name."""
+    """The object with this UID is deleted or terminating. Without a UID, the name identifies the object."""
 
     resource: Resource
     key: ObjectKey
@@ -73,7 +74,7 @@ def summary(writes: Sequence[Write]) -> list[str]:
 
 
 def describe(action: WriteAction, error: KubeError) -> str:
-    """Return a sentence about a write that failed."""
+    """Describe a failed write."""
     kind = action.resource.kind
     match action:
         case DeleteCollection(namespace=namespace):

@@ -1,1 +1,1 @@
-"""Manifests: reads YAML and JSON from any source safely."""
+"""Manifests: reads YAML and JSON from untrusted sources."""

@@ -1,7 +1,7 @@
-"""Finds the lines of fields in YAML text, for messages about values that were read before.
+"""Finds the line numbers of fields in YAML text, for error messages.
 
-In: text that `yamltext.documents` has accepted. Out: for each document the line of each key and each list element.
-A value that an alias or a merge key repeats has the line of the alias.
+In: text that `yamltext.documents` has accepted. Out: the line number of each key and list element of each document. A
+value from an alias or a merge key has the line of the alias.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ class _Open(Struct):
     next: str | int | None
 
     def take(self) -> Path:
-        """Return the path of the next value, and wait for the one after it."""
+        """Return the path of the next value, and advance."""
         path = (*self.path, "" if self.next is None else self.next)
         self.next = self.next + 1 if isinstance(self.next, int) else None
         return path
@@ -32,7 +32,7 @@ class _Open(Struct):
 
 @lru_cache(maxsize=8)
 def field_lines(text: str | bytes) -> list[Mapping[Path, int]]:
-    r"""Return the lines of the fields of each document before the first error; they count from 1 in the whole text.
+    r"""Return the line numbers of all fields, by document, before the first error. The text starts with line 1.
 
     >>> field_lines("a:\n- b: 1\n---\nc: 2\n")
     [{('a',): 1, ('a', 0): 2, ('a', 0, 'b'): 2}, {('c',): 4}]

@@ -1,8 +1,8 @@
-"""Bounds the nesting depth of JSON values, so that recursion over them is safe.
+"""Limits the nesting depth of JSON values, so that recursion over them is safe.
 
-In: JSON text, or a decoded value. Out: the value, or a refusal if it is too deep. Every recursive function over
-user input relies on this bound: `MAX_DEPTH` levels, with several frames each, are far below Python's recursion limit
-(1000 frames).
+In: JSON text, or a decoded value. Out: the value, or an error if it is too deep. Every recursive function over user
+input relies on this limit: `MAX_DEPTH` levels, with several frames each, are far below Python's recursion limit (1000
+frames).
 """
 
 from typing import Final
@@ -12,20 +12,20 @@ import msgspec
 from kuberuntime.objects.meta import JSON
 
 MAX_DEPTH: Final = 100
-"""Levels of objects and lists. Definitions of large custom resources, the deepest objects in use, have about 60."""
+"""The maximum levels of objects and lists. Large CRDs, the deepest objects in use, have about 60."""
 
 _NESTING: Final = (dict, list)
-"""A union of types would be made again for each value."""
+"""A tuple, because a union of types would be rebuilt for each value."""
 
 TOO_DEEP: Final = f"exceeded max depth: more than {MAX_DEPTH} objects and lists in one another"
 
 
 class DepthError(msgspec.DecodeError):
-    """JSON text with objects and lists nested more than `MAX_DEPTH` levels deep."""
+    """Objects and lists in JSON text are nested more than `MAX_DEPTH` levels deep."""
 
 
 def decode(content: bytes | str) -> JSON:
-    """Decode JSON text; raise `msgspec.DecodeError` if it is invalid, `DepthError` if it is too deep."""
+    """Decode JSON text. Raise `msgspec.DecodeError` if it is invalid, or `DepthError` if it is too deep."""
     try:
         value = msgspec.json.decode(content)
     except RecursionError as error:
@@ -36,7 +36,7 @@ def decode(content: bytes | str) -> JSON:
 
 
 def is_too_deep(value: JSON, limit: int = MAX_DEPTH) -> bool:
-    """Return whether objects and lists are nested more than `limit` levels deep; works without recursion.
+    """Return whether objects and lists are nested more than `limit` levels deep, without recursion.
 
     >>> is_too_deep({"a": [1]}, 2), is_too_deep({"a": [[]]}, 2)
     (False, True)

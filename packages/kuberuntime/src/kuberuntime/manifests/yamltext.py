@@ -1,11 +1,11 @@
-"""Reads YAML as Kubernetes does: text becomes JSON values, within bounds. Only `fieldlines` also reads YAML.
+"""Converts YAML to JSON values as Kubernetes does, within limits. Only `fieldlines` also reads YAML.
 
-In: text, or bytes in UTF-8. Out: documents with the line they begin in, or a `YamlError` with the line and the problem.
+In: text, or bytes in UTF-8. Out: documents with their first line, or a `YamlError` with the line and the problem.
 
-Values are built from libyaml's events, one at a time and without recursion, so that bounds apply before memory grows:
-`MAX_DEPTH` levels, and `MAX_ALIASED` characters and nodes that aliases repeat. Scalars are those of YAML 1.1 as Go
-programs read them: dates, `12:30` and `=` are strings, `1e3` is a number. A value that JSON cannot represent is an
-error. A key that is a number or a boolean becomes its JSON text (sigs.k8s.io/yaml, `convertToJSONableObject`).
+Values are built from libyaml's events, one at a time and without recursion, so that the limits apply before memory
+grows: `MAX_DEPTH` levels, and `MAX_ALIASED` characters and nodes from aliases. Scalars follow YAML 1.1 as in Go: dates,
+`12:30` and `=` are strings, and `1e3` is a number. A value that JSON cannot represent is an error. A number or boolean
+as a key is converted to its JSON text (sigs.k8s.io/yaml, `convertToJSONableObject`).
 """
 
 import re
@@ -29,10 +29,10 @@ __all__ = ["SafeDumper", "SafeLoader"]
 
 
 MAX_ALIASED: Final = 3 * 2**20
-"""The maximum characters and nodes that the aliases of one document may add: the largest request has 3 MiB."""
+"""The maximum characters and nodes that aliases add to a document, because a request has at most 3 MiB."""
 
 MAX_TAG_DIRECTIVES: Final = 64
-"""The maximum number of `%TAG` directives: libyaml compares each with all previous ones."""
+"""The maximum number of `%TAG` directives, because libyaml compares each one with all others."""
 
 TAG_DIRECTIVE: Final = re.compile(r"(?:^|[\ufeff\n\r\x85\u2028\u2029])%TAG")
 
@@ -51,13 +51,13 @@ FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?"
 NOT_FINITE: Final = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 NUMERIC: Final = frozenset("-+.0123456789")
 LONGEST_INTEGER: Final = 70
-"""The maximum characters of an integer; 64 bits in binary have fewer."""
+"""The maximum characters of an integer. A 64-bit integer in binary notation is shorter."""
 
 Scalar: TypeAlias = str | int | float | bool | None
 
 
 class YamlError(ValueError):
-    """Text that is not YAML or exceeds a bound; `line` counts from 1."""
+    """The text is not YAML, or exceeds a limit. `line` counts from 1."""
 
     def __init__(self, line: int, problem: str) -> None:
         super().__init__(f"line {line}: {problem}")
@@ -66,14 +66,14 @@ class YamlError(ValueError):
 
 
 class Document(Struct, frozen=True):
-    """One document: its value, and the line where it begins."""
+    """The value of a document, and its first line."""
 
     value: JSON
     line: int
 
 
 def load(text: str | bytes, *, unique_keys: bool = False) -> JSON:
-    """Return the value of the only document, None if there is none.
+    """Return the value of the only document, or None if there is none.
 
     >>> load("{a: 1, on: [yes, 1e3, 12:30]}")
     {'a': 1, 'true': [True, 1000.0, '12:30']}
@@ -87,7 +87,7 @@ def load(text: str | bytes, *, unique_keys: bool = False) -> JSON:
 
 
 def documents(text: str | bytes, *, unique_keys: bool = False) -> Iterator[Document]:
-    r"""Yield the documents of a text. With `unique_keys` a duplicate key is an error, otherwise its last value counts.
+    r"""Yield the documents of a text. With `unique_keys`, duplicate keys are errors. Otherwise the last value applies.
 
     >>> [document.line for document in documents("a: 1\n---\nb: 2\n")]
     [1, 3]
@@ -111,7 +111,7 @@ def documents(text: str | bytes, *, unique_keys: bool = False) -> Iterator[Docum
 
 
 def resolve(text: str) -> Scalar:
-    """Return the value of a plain scalar; raise `ValueError` for a number that JSON cannot represent.
+    """Return the value of a plain scalar. Raise `ValueError` for a number that JSON cannot represent.
 
     >>> resolve("0x1f"), resolve("017"), resolve("1.5"), resolve("~"), resolve("1Gi")
     (31, 15, 1.5, None, '1Gi')
@@ -131,7 +131,7 @@ def resolve(text: str) -> Scalar:
 
 
 def _integer(text: str) -> int | None:
-    """Return an integer of 64 bits, None for a larger one."""
+    """Return a 64-bit integer, or None if the integer is larger."""
     if len(text) > LONGEST_INTEGER:
         return None
     digits = text.lstrip("+-")
@@ -142,7 +142,7 @@ def _integer(text: str) -> int | None:
 
 
 def decoded(text: str | bytes) -> str:
-    """Return the characters of a text; raise an error for bytes that are not UTF-8."""
+    """Decode UTF-8 text. Raise an error for other bytes."""
     if isinstance(text, str):
         return text
     try:
@@ -193,7 +193,7 @@ class _Builder:
         self._is_started = False
 
     def take(self, event: yaml.Event) -> bool:
-        """Take the next event; return whether the document is complete."""
+        """Process the next event. Return whether the document is complete."""
         line = event.start_mark.line + 1 if event.start_mark else 1
         match event:
             case yaml.ScalarEvent():
@@ -329,7 +329,7 @@ def key_text(event: yaml.ScalarEvent, line: int) -> str:
 
 
 def _sources(value: JSON, line: int) -> list[JSON]:
-    """Return the mappings that a merge key names, the one of lowest precedence first."""
+    """Return the mappings that a merge key refers to, sorted by ascending precedence."""
     sources = value[::-1] if isinstance(value, list) else [value]
     if not all(isinstance(source, dict) for source in sources):
         raise YamlError(line, f"{MERGE} merges mappings: give one, or a list of them")

@@ -1,1 +1,1 @@
-"""Values of Kubernetes objects: metadata, names, selectors, quantities, times, resources. Pure: no I/O, no clock."""
+"""The values in Kubernetes objects: metadata, names, selectors, quantities, times, resources. Without I/O or clock."""

@@ -1,8 +1,8 @@
 """Compares the result of a server-side apply with a stored object, to skip an apply that changes nothing.
 
-An apply changes nothing if the object has all applied values, and if the field manager owns no further fields, which
-the apply would remove. Values that only look different (another order of list items, an unusual quantity) count as
-different: then the apply is sent, and the API server decides.
+An apply changes nothing if the object has all applied values, and if the field manager does not own other fields, which
+the apply would remove. Equivalent values with a different notation (list order, an unusual quantity) count as
+different. Then the apply is sent, and the API server decides.
 """
 
 import msgspec
@@ -29,9 +29,10 @@ def is_applied(desired: JSONObject, stored: JSONObject, manager: str) -> bool:
 
 
 def without_account(desired: JSONObject, stored: JSONObject) -> JSONObject | None:
-    """Return the apply that removes the service account which `desired` names no longer; None if none is left.
+    """Return an apply that removes the service account that `desired` no longer contains, or None if none is left.
 
-    Nobody owns the deprecated alias `serviceAccount`, which the API server fills in. It restores `serviceAccountName`.
+    The API server sets the deprecated alias `serviceAccount`, without an owner. The alias restores
+    `serviceAccountName`.
     """
     spec, left = _pod_spec(desired), _pod_spec(stored)
     if not spec or "serviceAccountName" in spec or not left.get("serviceAccountName"):
@@ -44,14 +45,14 @@ def without_account(desired: JSONObject, stored: JSONObject) -> JSONObject | Non
 
 
 def _pod_spec(obj: JSONObject, prefix: str = "") -> JSONObject:
-    """Return the spec of the pod template of a workload, or the owned fields of it; empty without a template."""
+    """Return the spec of a workload's pod template, or its owned fields. Without a template, return an empty object."""
     for name in ("spec", "template", "spec"):
         obj = obj.get(f"{prefix}{name}") or {}
     return obj
 
 
 def _is_within(desired: JSON, stored: JSON, fields: JSONObject) -> bool:
-    """Return whether the stored value has all desired fields; the API server adds defaults and drops empty values."""
+    """Return whether the stored value has all desired fields. The API server adds defaults and drops empty values."""
     if isinstance(desired, dict) and isinstance(stored, dict):
         below = ((value, stored.get(name), fields.get(f"f:{name}")) for name, value in desired.items())
         # an absent field that is owned was sent before: the API server drops fields of disabled features
@@ -68,7 +69,7 @@ def _is_within(desired: JSON, stored: JSON, fields: JSONObject) -> bool:
 
 
 def _covers(desired: JSON, fields: JSONObject) -> bool:
-    """Return whether the fields of a set (FieldsV1) are all among the desired ones."""
+    """Return whether all fields of a set (FieldsV1) are desired fields."""
     return all(_has(desired, element, below) for element, below in fields.items() if element != ".")
 
 
@@ -85,5 +86,5 @@ def _has(desired: JSON, element: str, below: JSONObject) -> bool:
 
 
 def _has_keys(item: JSON, keys: JSONObject) -> bool:
-    """Return whether a list item has these keys; an absent key has the default, which only the API server knows."""
+    """Return whether a list item has these keys. An absent key can have any value, because its default is unknown."""
     return isinstance(item, dict) and all(item.get(name, value) == value for name, value in keys.items())
