@@ -1,6 +1,6 @@
-"""Assembles the API server of a cluster: a store, certificates, a port, a kubeconfig.
+"""Assembles the API server of a cluster from a store, certificates, a port and a kubeconfig.
 
-`workloads.py` runs controllers and pods on it; `cluster.py` is the public face of both.
+`workloads.py` runs controllers and pods on it. `cluster.py` is the public interface of both.
 """
 
 import errno
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 
 class Cluster(msgspec.Struct, frozen=True):
-    """A cluster whose API server is running; `nodes` are the nodes of its settings, as values.
+    """A cluster whose API server is running. `nodes` are the parsed node settings.
 
-    `parts` can be made unavailable for a time (`faults/`); code that runs another part on this cluster adds it.
+    `parts` can be made unavailable for a time (`faults/`). Code that runs an additional part on this cluster adds it.
     """
 
     settings: Settings
@@ -42,19 +42,19 @@ class Cluster(msgspec.Struct, frozen=True):
     clock: Clock
     parts: dict[FaultKind, Part] = msgspec.field(default_factory=dict)
     kubelets: list["Kubelet"] = msgspec.field(default_factory=list)
-    """The kubelet, once pods run."""
+    """The kubelet, if it is running."""
 
     def client(self, user: str) -> Client:
-        """Return a client in this process, which needs no connection."""
+        """Return a client in this process, which does not need a connection."""
         return Client(InProcessTransport(self.api, user))
 
 
 @asynccontextmanager
 async def serving(settings: Settings, clock: Clock) -> AsyncIterator[Cluster]:
-    """Serve the API on loopback and write the kubeconfig; a store that cannot be opened raises `StoreError`.
+    """Serve the API on loopback and write the kubeconfig. Raise `StoreError` if the store cannot be opened.
 
-    Invalid nodes raise a `SettingsError` first. Then the directory and its files are made private; if that is not
-    possible, a `StateDirectoryError` is raised.
+    Invalid nodes raise a `SettingsError` first. Then the directory and its files are made private. If this fails, a
+    `StateDirectoryError` is raised.
     """
     nodes = settings.nodes.parsed()
     make_private(settings.directory)
@@ -82,7 +82,7 @@ async def serving(settings: Settings, clock: Clock) -> AsyncIterator[Cluster]:
 
 
 async def _listen(http: HttpServer, settings: Settings, own: Identity) -> int:
-    """Listen on the port of the settings, else on the last used port, else (if that is in use) on any free port."""
+    """Listen on the port in the settings, or on the last used port. If that port is in use, listen on any free port."""
     try:
         port = await http.start(settings.port or own.port)
     except ListenError as error:

@@ -1,7 +1,7 @@
-"""Self-signed certificates of an embedded cluster, for loopback names only: of the API server, and of stubs.
+"""Self-signed certificates for loopback names, for the API server and stubs of an embedded cluster.
 
-Its validity begins as long before its creation as it ends after it. So clients can still connect if the clock is set
-back, or was ahead when the cluster first started. An early beginning is harmless, as nobody else has the key.
+The validity extends equally into the past and the future. So clients can connect even if the clock is set back, or was
+ahead when the cluster first started. An early start is harmless, because no other process has the key.
 """
 
 import ipaddress
@@ -20,7 +20,7 @@ LIFETIME: Final = timedelta(days=3650)
 
 
 def build_certificate(now: datetime, name: str = "embedded-apiserver") -> tuple[bytes, bytes]:
-    """Create a key and its certificate; return certificate and key as PEM."""
+    """Create a key and its certificate. Return the certificate and the key as PEM."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     names = [
@@ -47,7 +47,7 @@ def build_certificate(now: datetime, name: str = "embedded-apiserver") -> tuple[
 
 
 def server_context(certificate: bytes, key: bytes) -> ssl.SSLContext:
-    """Build the TLS context of a server with the certificate."""
+    """Build a server TLS context with the certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     with tempfile.NamedTemporaryFile(suffix=".pem") as file:  # ssl reads keys from files only; created with mode 0600

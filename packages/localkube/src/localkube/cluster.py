@@ -1,8 +1,8 @@
-"""The public face of the package: from settings to a running cluster, in one process, without root.
+"""The public interface of the package: runs a cluster from settings, in one process, without root.
 
-`start` runs everything; `serve` runs the API server alone, to which `RunningCluster.work` adds controllers and pods later, so
-that webhooks can be added before the first pod is created. Importing this module is cheap: the API server and
-the kubelet are imported when a cluster is started.
+`start` runs all components. `serve` runs only the API server, to which `RunningCluster.work` later adds controllers and
+pods, so that webhooks can be added before the first pod is created. Importing this module is cheap, because the API
+server and the kubelet are imported when a cluster starts.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -45,7 +45,7 @@ __all__ = [
 
 
 class DamagedDataError(LocalkubeError):
-    """The file with the objects is damaged and was not changed."""
+    """The database file is damaged and was not changed."""
 
 
 class RunningCluster:
@@ -55,11 +55,11 @@ class RunningCluster:
         self._settings = settings
         self._cluster = cluster
         self.notes: tuple[str, ...] = ()
-        """The isolation that this machine did not grant to pods, one line each; set once `work` has started."""
+        """The missing isolation features of pods on this machine, one per line. Set once `work` has started."""
 
     @property
     def kubeconfig(self) -> Path:
-        """Return the file with address, certificate and token; only its owner can read it."""
+        """Return the file with address, certificate and token. Only its owner can read the file."""
         return self._settings.kubeconfig
 
     def client(self, user: str = "admin") -> "Client":
@@ -67,9 +67,9 @@ class RunningCluster:
         return self._cluster.client(user)
 
     def last_lines(self, uid: str, container: str, lines: int, size: int) -> list[bytes]:
-        """Return the last whole lines of each kept run of a container, the oldest first: at most `size` bytes each.
+        """Return the last complete lines of each kept run of a container, oldest run first, at most `size` bytes each.
 
-        The logs of a deleted pod are kept for a while. This reads files, and may be called in any thread.
+        The logs of a deleted pod are kept for a limited time. This method reads files and may be called in any thread.
         """
         from localkube.kubelet.logfiles import logreader
 
@@ -81,9 +81,9 @@ class RunningCluster:
         return []
 
     def waits(self, uid: str) -> tuple[str, str]:
-        """Return what the programs of a running pod wait for, and the address of the peer; both are empty if unknown.
+        """Return what the processes of a running pod wait for, and the peer's address. Both are empty if unknown.
 
-        This reads files for a tenth of a second, and may be called in any thread.
+        This method reads files for a tenth of a second and may be called in any thread.
         """
         from kuberuntime.objects.meta import UID
         from localkube.kubelet.processes import waiting
@@ -93,9 +93,9 @@ class RunningCluster:
 
     @asynccontextmanager
     async def work(self, *, kubelet: bool = True, processes: "ProcessRunner | None" = None) -> AsyncIterator[None]:
-        """Run the controllers and, with `kubelet`, pods: as processes of this machine unless another runner is given.
+        """Run the controllers and, with `kubelet`, pods, as local processes unless `processes` is set.
 
-        At the end pods get SIGTERM and a few seconds; then every process is killed.
+        At the end, pods get SIGTERM and a few seconds to exit. Then all processes are killed.
         """
         from localkube import workloads
 
@@ -107,7 +107,7 @@ class RunningCluster:
     async def managed(self, manager: Callable[[], AbstractAsyncContextManager[None]]) -> AsyncIterator[None]:
         """Run a product's manager inside the context.
 
-        Each call of `manager` returns a new run, after a fault removed it.
+        Each call of `manager` returns a new run, for example after a fault.
         """
         from localkube.faults.fault import FaultKind
         from localkube.faults.parts import RemovablePart
@@ -118,10 +118,10 @@ class RunningCluster:
 
 
 def host_gpus(words: str, nodes: int, visible: str | None) -> Devices:
-    """Return the real GPUs for `words` (`host`, or `host:N` to share each of them), divided among so many nodes.
+    """Return the real GPUs for `words` (`host`, or `host:N` to share each GPU), divided among the nodes.
 
-    `visible` is CUDA_VISIBLE_DEVICES of this process. Raise a `SettingsError` or a `LocalkubeError` that says what to
-    do.
+    `visible` is CUDA_VISIBLE_DEVICES of this process. Raise a `SettingsError` or a `LocalkubeError` that explains the
+    fix.
     """
     from localkube.kubelet.accelerators.offering import offer
 
@@ -132,7 +132,7 @@ def host_gpus(words: str, nodes: int, visible: str | None) -> Devices:
 
 
 def report_gpus(visible: str | None) -> GpuReport | None:
-    """Return the state of the GPUs of this machine; None if there is no sign of any."""
+    """Return the state of the GPUs of this machine, or None if none are detected."""
     from localkube.kubelet.accelerators.offering import report
 
     return report(visible)
@@ -153,7 +153,7 @@ async def serve(settings: Settings) -> AsyncIterator[RunningCluster]:
 async def start(
     settings: Settings, *, kubelet: bool = True, processes: "ProcessRunner | None" = None
 ) -> AsyncIterator[RunningCluster]:
-    """Run an API server with controllers and, with `kubelet`, pods; all of it ends with the context."""
+    """Run an API server with controllers and, with `kubelet`, pods, while the context is active."""
     async with serve(settings) as server, server.work(kubelet=kubelet, processes=processes):
         yield server
 

@@ -1,7 +1,7 @@
-"""The identity of a cluster, kept over restarts so that its clients stay valid: token, certificate and port.
+"""The identity of a cluster (token, certificate, port), kept over restarts so that kubeconfigs stay valid.
 
 It is stored in the cluster's directory, in a file that only its owner can read. An unreadable file is an error and is
-never replaced: users of the old kubeconfig would lose access without notice.
+never replaced, because users of the old kubeconfig would lose access without notice.
 """
 
 import secrets
@@ -16,11 +16,11 @@ from localkube.statedirectory import write_private
 
 
 class IdentityError(LocalkubeError):
-    """The file cannot be used; the text names it and says what to do."""
+    """The file cannot be used. The text names the file and the fix."""
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """The bearer token, the certificate and its key (PEM), and the last port of the API server (0: none yet)."""
+    """The bearer token, the certificate and its key (PEM), and the last port of the API server (0 if unset)."""
 
     token: str
     certificate: str
@@ -32,7 +32,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load_or_create(path: Path, now: datetime) -> Identity:
-    """Return the identity that is stored at `path`; create and store one if there is none."""
+    """Return the identity stored at `path`. If there is none, create and store one."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Identity)
     except FileNotFoundError:
@@ -46,11 +46,11 @@ def load_or_create(path: Path, now: datetime) -> Identity:
 
 
 def create(now: datetime) -> Identity:
-    """Make a token of 256 random bits, a key and its certificate."""
+    """Create a token of 256 random bits, a key and its certificate."""
     pem, key = certificate.build_certificate(now)
     return Identity(token=secrets.token_urlsafe(32), certificate=pem.decode(), key=key.decode())
 
 
 def save(path: Path, identity: Identity) -> None:
-    """Write the identity, readable by this user only."""
+    """Write the identity, so that only this user can read it."""
     write_private(path, msgspec.json.encode(identity))

@@ -1,4 +1,4 @@
-"""The settings of a cluster, as users write them; importing this module is cheap."""
+"""The settings of a cluster in the form that users specify. Importing this module is cheap."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from localkube.hostdevices import Devices
 from localkube.statedirectory import KUBECONFIG
 
 MAX_PODS: Final = 5000
-"""The default limit of pods in a cluster: more than one machine runs well, and fewer than fill its memory."""
+"""The default maximum number of pods in a cluster, before a machine runs out of memory."""
 
 
 if TYPE_CHECKING:
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nodes:
-    """The settings of the simulated nodes, which all are this machine.
+    """The settings of the simulated nodes, which all run on this machine.
 
-    `labels` are KEY=VALUE and `taints` KEY=VALUE:EFFECT or KEY:EFFECT; in a value `{i}` is the node's number, and
-    integer arithmetic on it works: `rack=r{i//2}`. `capacity` is RESOURCE=AMOUNT, several joined by commas. `gpus` are
-    simulated, `devices` are real. `also` are further nodes with other settings, whose numbers follow.
+    `labels` are KEY=VALUE, and `taints` are KEY=VALUE:EFFECT or KEY:EFFECT. In a value, `{i}` is the node's number, and
+    integer arithmetic is supported: `rack=r{i//2}`. `capacity` is a comma-separated list of RESOURCE=AMOUNT. `gpus` are
+    simulated, `devices` are real. `also` adds nodes with different settings, whose numbers follow.
     """
 
     count: int = 1
@@ -36,7 +36,7 @@ class Nodes:
     also: tuple["Nodes", ...] = ()
 
     def check(self) -> None:
-        """Raise a `SettingsError` that names the first invalid setting of any node."""
+        """Raise a `SettingsError` that names the first invalid setting."""
         self.parsed()
 
     def parsed(self) -> "NodeSettings":
@@ -68,7 +68,7 @@ class Nodes:
 
 @contextmanager
 def _setting(setting: str) -> Iterator[None]:
-    """Convert a `ValueError` in the body into a `SettingsError` that names the setting."""
+    """Convert a `ValueError` in the context to a `SettingsError` that names the setting."""
     try:
         yield
     except ValueError as error:
@@ -77,14 +77,14 @@ def _setting(setting: str) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The settings of a cluster. All its files are in `directory`; without `keep` its objects are kept in memory only.
+    """The settings of a cluster. All files are in `directory`. Without `keep`, objects are in memory only.
 
-    `port` 0 means the last port used, else any free port. `images` maps the name of an image to a directory that
-    replaces it. With `stub`, containers that cannot run here are replaced by a server that answers on their ports, and
-    those of `stub_images` (`all`: of every image) whether they can or not. With `hold_completed`, containers that
-    exited with code 0 are not restarted. With `quote_failures`, a container that failed without a termination message
-    gets its last log lines as message. With `memory_limits`, a container that exceeds its memory limit is ended.
-    `environment` has the variables of this process that containers inherit.
+    `port` 0 means the last used port, or any free port. `images` maps image names to directories that replace them.
+    With `stub`, a server that responds on their ports replaces containers that cannot run on this machine, and
+    containers of `stub_images` (`all` for every image) in any case. With `hold_completed`, containers that exited with
+    code 0 are not restarted. With `quote_failures`, a container that failed without a termination message gets its last
+    log lines as the message. With `memory_limits`, a container that exceeds its memory limit is killed. `environment`
+    contains the variables of this process that containers inherit.
     """
 
     directory: Path
@@ -104,5 +104,5 @@ class Settings:
 
     @property
     def kubeconfig(self) -> Path:
-        """Return the path of the kubeconfig; the file is written once the API server is running."""
+        """Return the path of the kubeconfig. The file is written once the API server is running."""
         return self.directory / KUBECONFIG

@@ -1,7 +1,7 @@
 """The Kubernetes API over SQLite.
 
-`front/` accepts requests over HTTP and `server.py` answers them: `requests/` reads them, `routing/` finds the verb
-(`verbs/`) and answers requests that are not about objects. Kinds (`model/`) are built in (`builtin/`) or defined by
+`front/` accepts requests over HTTP and `server.py` responds. `requests/` parses requests. `routing/` selects the verb
+(`verbs/`), and serves requests that do not refer to objects. Kinds (`model/`) are built in (`builtin/`) or defined by
 users (`custom/`). A write is patched (`patch/`), defaulted (`types/`), validated (`validation/`), admitted
-(`admission/`) and stored (`storage/`). `tables/` shows objects as kubectl lists them.
+(`admission/`) and stored (`storage/`). `tables/` formats objects as tables for kubectl.
 """

@@ -1,7 +1,7 @@
-"""Serving the kinds of CustomResourceDefinitions: from the commit of the definition until it is deleted.
+"""Serves the kinds of CustomResourceDefinitions (CRDs), from the commit of a CRD until its deletion.
 
-A definition has the finalizer `customresourcecleanup.apiextensions.k8s.io`. When it is deleted, all its objects are
-deleted; after the last one the finalizer, the definition and the kind are removed.
+A CRD has the finalizer `customresourcecleanup.apiextensions.k8s.io`. When the CRD is deleted, all its objects are
+deleted. After the last object, the finalizer, the CRD and the kind are removed.
 """
 
 from collections.abc import Sequence
@@ -26,13 +26,13 @@ USER: Final = "system:apiserver"
 
 
 class Definitions:
-    """Keeps the registry up to date with the stored definitions."""
+    """Keeps the registry up to date with the stored CRDs."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
 
     def load(self) -> None:
-        """Serve the definitions that were stored before this process started, and continue interrupted deletions."""
+        """Serve the CRDs that were stored before this process started, and continue interrupted deletions."""
         for row in list(self._backend.store.list(STORED_AS)):
             self._serve(msgspec.json.decode(row))
 
@@ -47,7 +47,7 @@ class Definitions:
                 self._finish(change.key.resource)
 
     def _serve(self, definition: JSONObject, previous: JSONObject | None = None) -> None:
-        """Serve the kind of a definition; if its spec is unchanged, keep the existing kind, whose schema is large."""
+        """Serve the kind of a CRD. If its spec is unchanged, keep the existing kind, because its schema is large."""
         is_redefined = previous is not None and meta.spec(previous) != meta.spec(definition)
         if previous is None or is_redefined:
             self._backend.registry.add(customresource.kind_from_crd(definition))
@@ -82,7 +82,7 @@ class Definitions:
         self._finish(served.stored_as)
 
     def _finish(self, stored_as: str) -> None:
-        """Remove the finalizer of a definition that is being deleted and has no objects left."""
+        """Remove the finalizer of a CRD that is being deleted, if it has no objects left."""
         definition = self._backend.store.get(StoreKey(STORED_AS, "", stored_as))
         if definition is None or not meta.is_deleting(definition) or self._backend.store.count(stored_as):
             return

@@ -1,6 +1,6 @@
-"""The transport to an API server in the same process, without sockets and copies, for any event loop.
+"""The transport to an API server in the same process, without sockets or copies. It works with any event loop.
 
-It carries requests and streams only; `/exec` and `/portforward` need `http.py`.
+It supports requests and streams only. `/exec` and `/portforward` need `http.py`.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -38,11 +38,11 @@ class InProcessTransport:
             yield StreamResponse(answer.status, answer.headers, chunks)
 
     async def close(self) -> None:
-        """Do nothing: there is nothing to release."""
+        """Do nothing, because there are no resources to release."""
 
 
 def _closing(chunks: AsyncIterator[bytes]) -> "aclosing[AsyncGenerator[bytes, None]]":
-    """Return a context that closes the generator of a stream when its reader leaves."""
+    """Return a context that closes the generator of a stream when the reader stops."""
     return aclosing(cast("AsyncGenerator[bytes, None]", chunks))
 
 

@@ -1,7 +1,7 @@
-"""The API server: one request in, one response out, over any transport.
+"""The API server: handles requests from any transport.
 
-`handle` routes a request to its verb. Every refusal of a verb becomes a Kubernetes `Status`; so does a failure of the
-store. Transports: `inprocess.py` (same process) and `http.py` (loopback).
+`handle` routes a request to its verb. Errors of verbs and failures of the store become a Kubernetes `Status`. The
+transports are `inprocess.py` (same process) and `http.py` (loopback).
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -36,9 +36,9 @@ from localkube.apiserver.verbs.backend import Backend
 from localkube.podaccess import Node
 
 FAULTS_PATH: Final = "/localkube/faults"
-"""The path of the cluster's faults (`localkube/faults/`).
+"""The path for faults in the cluster (`localkube/faults/`).
 
-It is not part of the Kubernetes API, and always available.
+It is not part of the Kubernetes API and is always available.
 """
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -47,8 +47,8 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 class ServerOptions(Struct, frozen=True, kw_only=True):
     """The options of an API server.
 
-    `random` is seeded in simulations, so that names and UIDs repeat. `webhooks` sends reviews (default: over HTTPS).
-    `max_pods` limits the pods of all namespaces together.
+    `random` is seeded in simulations, so that names and UIDs are reproducible. `webhooks` sends reviews (over HTTPS by
+    default). `max_pods` limits the total number of pods in all namespaces.
     """
 
     random: Random | None = None
@@ -85,15 +85,15 @@ class ApiServer:
             store.subscribe(observer.observe)
 
     def attach_node(self, node: Node) -> None:
-        """Use this node for the logs, commands and ports of pods."""
+        """Use this node for pod logs, commands and ports."""
         self.backend.node.attach(node)
 
     def attach_faults(self, serve: Callable[[Request, str], Awaitable[Response]]) -> None:
-        """Serve requests for faults with this function, which also receives the rest of the path."""
+        """Serve fault requests with this function, which also receives the rest of the path."""
         self._faults = serve
 
     async def leave(self) -> None:
-        """Disconnect all clients until `come_back`: watches end, and `http.py` answers no request."""
+        """Disconnect all clients until `come_back`. Watches end, and `http.py` does not respond to requests."""
         self.is_away = True
         self.backend.hub.end_all()
 
@@ -102,7 +102,7 @@ class ApiServer:
         self.is_away = False
 
     async def start(self) -> None:
-        """Serve the stored definitions, and create the objects that every cluster has."""
+        """Serve the stored CRDs, and create the objects that every cluster has."""
         self._definitions.load()
         self._configurations.load()
         self._expiry.load()
@@ -130,13 +130,13 @@ class ApiServer:
             return representation.respond_refusal(refusal.internal_error(f"{type(error).__name__}: {error}"))
 
     def call(self, request: Request, user: str) -> Call:
-        """Return the call of a request; refuse a path outside the API."""
+        """Parse a request. Raise an error if the path is outside the API."""
         if not request.path.startswith(("/api/v1/", "/apis/")):
             raise refusal.unknown_path(request.path)
         return calls.parse(self.backend.registry, request, user)
 
     def end_watches(self) -> None:
-        """Close all watches, also later ones."""
+        """Close all current and future watches."""
         self.backend.hub.close()
 
     async def close(self) -> None:

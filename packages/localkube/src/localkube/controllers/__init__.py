@@ -1,6 +1,6 @@
 """The controllers of the embedded Kubernetes, which are clients of its API server like any other.
 
-`composition.py` runs them all. Each has pure modules that decide, and a thin driver that observes: `garbage/`,
-`scheduler/`, `statefulset/`, `volumes/`. Those of `nodes/`, `namespaces.py` and `endpoints.py` are small enough to be
-both. All their writes are actions of plans (`kuberuntime/plan.py`), performed by the executor.
+`composition.py` runs all controllers. Most have pure modules that decide, and a thin driver that observes: `garbage/`,
+`scheduler/`, `statefulset/`, `volumes/`. The small controllers in `nodes/`, `namespaces.py` and `endpoints.py` combine
+both. All writes are actions in plans (`kuberuntime/plan.py`), which the executor performs.
 """

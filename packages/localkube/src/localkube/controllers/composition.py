@@ -64,12 +64,12 @@ class Informers(Struct, frozen=True, kw_only=True):
     definitions: Informer
 
     def all(self) -> list[Informer]:
-        """Return every informer."""
+        """Return all informers."""
         return [getattr(self, field.name) for field in fields(self)]
 
 
 def build_informers(client: Client) -> Informers:
-    """Build the informers; nothing is read before they run."""
+    """Build the informers, which do not send requests before they run."""
     owner_indexes = {
         controllerrefs.BY_CONTROLLER: controllerrefs.controller_index,
         controllerrefs.ORPHANS: controllerrefs.orphan_index,
@@ -105,7 +105,7 @@ def build_informers(client: Client) -> Informers:
 USUAL: Final = ControllerOptions(quiet=True)
 
 MANY: Final = ControllerOptions(workers=8, quiet=True)
-"""The options for StatefulSets and ReplicaSets; each of them also creates its pods concurrently."""
+"""The options for StatefulSets and ReplicaSets, each of which also creates its pods concurrently."""
 
 ONE: Final = ControllerOptions(workers=1, quiet=True)
 """The options for controllers whose keys are not urgent."""
@@ -126,19 +126,19 @@ class Driver(Protocol):
         ...
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Observe the objects of one key and return its plan."""
+        """Observe the objects of a key, and return a plan for the key."""
         ...
 
 
 def build_controller(name: str, driver: Driver, executor: Executor, options: ControllerOptions = USUAL) -> Controller:
-    """Build the controller around a driver."""
+    """Build a controller for a driver."""
     return Controller(name, watches=driver.watches(), plan=driver.plan, executor=executor, options=options)
 
 
 async def run_controllers(
     client: Client, settings: ControllerSettings, *, clock: Clock, ready: asyncio.Event | None = None
 ) -> None:
-    """Run all controllers until cancelled; `ready` is set once the nodes exist and all informers have synced."""
+    """Run all controllers until cancelled. `ready` is set once the nodes exist and all informers have synced."""
     await ensure_nodes(client, settings.nodes, clock)
     await ensure_default_class(client)
     informers = build_informers(client)
@@ -167,7 +167,7 @@ Part: TypeAlias = tuple[str, Driver, ControllerOptions]
 def _reporters(
     client: Client, informers: Informers, clock: Clock, root: Path
 ) -> tuple[tuple[str, tuple[Part, ...]], ...]:
-    """Return the controllers by the name under which they write events; internal controllers write none."""
+    """Return the controllers by event reporter. Internal controllers do not write events."""
     sets = StatefulSets(
         sets=informers.statefulsets,
         pods=informers.pods,

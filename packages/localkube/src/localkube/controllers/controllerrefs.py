@@ -1,9 +1,9 @@
-"""Controller references: the objects of a workload, those it adopts and those it releases.
+"""Controller references: the objects that a workload owns, adopts and releases.
 
-Mirrors `controller_ref_manager.go`. An object belongs to the owner in its owner reference; it is released when it no
-longer matches (its labels, and its name if relevant), and adopted when it has no controller and matches. No object is
-adopted while it or the owner is being deleted; before adopting, the live owner is read to make sure that it still has
-the same UID.
+Mirrors `controller_ref_manager.go`. An object belongs to the owner in its owner reference. It is released when its
+labels (or its name, if relevant) no longer match, and adopted when it has no controller and matches. Objects are not
+adopted while they or the owner are being deleted. Before an adoption, the live owner is read to verify that it still
+has the same UID.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,19 +31,19 @@ def controller_index(obj: JSONObject) -> Iterable[str]:
 
 
 def orphan_index(obj: JSONObject) -> Iterable[str]:
-    """Index an object without controller by its namespace."""
+    """Index an object without a controller by its namespace."""
     return [] if meta.controller_of(obj) else [meta.namespace(obj)]
 
 
 def owner_keys(obj: JSONObject | None, owners: Resource) -> Iterator[ObjectKey]:
-    """Yield the key of an object's controller if the controller is of this resource."""
+    """Yield the key of an object's controller if the controller has this resource."""
     owner = meta.controller_of(obj) if obj is not None else None
     if obj is not None and owner and (owner.get("apiVersion"), owner.get("kind")) == (owners.api_version, owners.kind):
         yield ObjectKey(meta.namespace(obj), owner["name"])
 
 
 def affected(change: Change, owners: Informer) -> Iterator[ObjectKey]:
-    """Yield the owners that a change affects: the old and the new controller, or owners that may adopt the object."""
+    """Yield the owners that a change affects: the old and new controller, or owners that may adopt the object."""
     yield from owner_keys(change.old, owners.resource)
     yield from owner_keys(change.new, owners.resource)
     if change.new is not None and not meta.controller_of(change.new):
@@ -54,7 +54,7 @@ def affected(change: Change, owners: Informer) -> Iterator[ObjectKey]:
 
 
 class Claimed(Struct, frozen=True):
-    """The objects of an owner, those to release, and those to adopt."""
+    """The objects of an owner, the objects to release, and the objects to adopt."""
 
     members: tuple[JSONObject, ...]
     released: tuple[JSONObject, ...]
@@ -72,9 +72,9 @@ def claim(
     orphans: Iterable[JSONObject],
     fits: Callable[[JSONObject], bool] = lambda _: True,
 ) -> Claimed:
-    """Sort objects: `owned` have the owner as their controller, `orphans` have none.
+    """Classify objects. The owner controls `owned` objects, and `orphans` do not have a controller.
 
-    `fits` is a condition besides labels.
+    `fits` is a condition in addition to labels.
     """
     selector = selector_of(owner)
 
@@ -91,7 +91,7 @@ def claim(
 
 
 async def is_alive(client: Client, resource: Resource, owner: JSONObject) -> bool:
-    """Read the live owner: it may adopt only if it exists with the same UID and is not being deleted."""
+    """Return whether the live owner has the same UID and is not being deleted, so that it may adopt objects."""
     try:
         live = await client.get(resource, meta.key(owner))
     except NotFoundError:
@@ -114,7 +114,7 @@ def release(resource: Resource, owner: JSONObject, obj: JSONObject) -> Patch:
 async def plan_owners(
     client: Client, owners: Resource, owner: JSONObject, members: Resource, claimed: Claimed
 ) -> Plan | None:
-    """Return the plan that releases and adopts objects, None if there is nothing to change."""
+    """Return the plan that releases and adopts objects, or None if nothing changes."""
     if not (claimed.released or claimed.adopted):
         return None
     released = [release(members, owner, obj) for obj in claimed.released]

@@ -1,1 +1,1 @@
-"""Admission of writes: webhooks, priorities, namespaces, the quota of pods."""
+"""Admission of writes: webhooks, priorities, namespaces, pod quota."""

@@ -1,6 +1,6 @@
-"""Connects admission webhooks, and the quota of pods, to the store and to requests.
+"""Connects admission webhooks and the pod quota to the store and to requests.
 
-The webhook configurations are objects like any other; committed ones are in effect.
+Webhook configurations are regular objects, which take effect when they are committed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -58,12 +58,12 @@ class Configurations:
 
 
 def namespace_labels(store: Store, namespace: str) -> Mapping[str, str]:
-    """Return the labels of a namespace, which the namespace selectors of webhooks match."""
+    """Return the labels of a namespace, to match them against the namespace selectors of webhooks."""
     return meta.labels(store.get(StoreKey(NAMESPACES.group_resource, "", namespace)) or {})
 
 
 def attempt_of(call: Call, old: JSONObject | None, new: JSONObject | None, write_options: WriteOptions) -> Attempt:
-    """Return the attempt of a write (with `new`) or a deletion."""
+    """Return the attempt for a write (with `new`) or a deletion."""
     operation: AdmissionOperation = "DELETE" if new is None else "CREATE" if old is None else "UPDATE"
     options: JSONObject = {"kind": OPTIONS[operation], "apiVersion": "meta.k8s.io/v1"}
     if new is not None:
@@ -89,7 +89,7 @@ NAME: Final = "max-pods"
 
 
 def require_quota(store: Store, name: str, limit: int) -> None:
-    """Refuse a new pod beyond `limit` pods in the cluster, with the message of a ResourceQuota."""
+    """Reject a new pod with a ResourceQuota error if the cluster already has `limit` pods."""
     used = store.count(PODS.group_resource)
     if used >= limit:
         raise refusal.forbidden(

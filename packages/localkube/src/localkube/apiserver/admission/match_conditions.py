@@ -1,4 +1,4 @@
-"""The match conditions of webhooks that this API server evaluates; it has no CEL, so they are compared as texts."""
+"""The match conditions of webhooks. Without CEL, this API server compares the text with known expressions."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
@@ -20,11 +20,11 @@ def _is_not_deleting(obj: JSONObject | None) -> bool:
 
 
 SUPPORTED: Final[Mapping[str, Condition]] = {NOT_DELETING: _is_not_deleting, NEVER: lambda _: False}
-"""The expressions that can be used, each with its meaning."""
+"""The supported expressions, and a function that evaluates each one."""
 
 
 def compile_conditions(webhook: JSONObject) -> tuple[Condition, ...]:
-    """Return the match conditions of a webhook, which were validated."""
+    """Return the validated match conditions of a webhook."""
     return tuple(SUPPORTED[condition["expression"]] for condition in webhook.get("matchConditions") or ())
 
 

@@ -1,7 +1,7 @@
-"""Admission rules of namespaces: where objects may be created, what cannot be deleted, the steps of a deletion.
+"""Admission rules for namespaces: when objects may be created in a namespace, and how namespaces are deleted.
 
-A namespace is deleted in two steps: DELETE marks it as Terminating; the namespace controller empties it and then
-removes `kubernetes` from `spec.finalizers` through `/finalize`, which removes the namespace.
+A namespace is deleted in two steps. First, DELETE marks the namespace as Terminating. Then the namespace controller
+deletes its objects and removes `kubernetes` from `spec.finalizers` through `/finalize`, which removes the namespace.
 """
 
 from datetime import datetime
@@ -19,7 +19,7 @@ FINALIZER: Final = "kubernetes"
 
 
 def require_open(store: Store, resource: Resource, namespace: str, name: str) -> None:
-    """Refuse to create an object in a namespace that does not exist or is terminating."""
+    """Raise an error if an object is created in a namespace that does not exist or is terminating."""
     if not resource.namespaced:
         return
     obj = store.get(StoreKey(NAMESPACES.group_resource, "", namespace))
@@ -36,18 +36,18 @@ def require_open(store: Store, resource: Resource, namespace: str, name: str) ->
 
 
 def require_mortal(resource: Resource, name: str) -> None:
-    """Refuse the deletion of the namespaces that every cluster has."""
+    """Raise an error if a namespace that every cluster has is deleted."""
     if resource == resources.NAMESPACES and name in IMMORTAL:
         raise refusal.forbidden(resource, name, "this namespace may not be deleted")
 
 
 def marked(namespace: JSONObject) -> JSONObject:
-    """Return a namespace that is being deleted, with the phase Terminating."""
+    """Return the deleted namespace with the phase Terminating."""
     return {**namespace, "status": {**meta.status(namespace), "phase": "Terminating"}}
 
 
 def initial(name: str, uid: str, now: datetime) -> JSONObject:
-    """Build one of the namespaces that every cluster has, by name."""
+    """Build a namespace that every cluster has."""
     return {
         "apiVersion": "v1",
         "kind": "Namespace",

@@ -1,6 +1,6 @@
-"""Priorities of new pods, from the PriorityClass that a pod names or the default class.
+"""Priorities of new pods, from the PriorityClass of the pod or from the default class.
 
-In: a pod to be created, and the stored classes. Out: the pod with its priority, or a refusal.
+In: a new pod, and the stored classes. Out: the pod with its priority, or an error.
 """
 
 from typing import Final
@@ -24,7 +24,7 @@ SYSTEM: Final[dict[str, JSONObject]] = {
 
 
 def resolve(store: Store, pod: JSONObject) -> JSONObject:
-    """Return the pod with its priority and preemption policy; refuse a pod that specifies different ones."""
+    """Return the pod with its priority and preemption policy. Reject a pod that specifies different values."""
     spec = pod["spec"]
     name, priority_class = _by_name(store, pod) if spec.get("priorityClassName") else _default(store)
     value, policy = priority_class["value"], priority_class.get("preemptionPolicy", PREEMPT)
@@ -51,7 +51,7 @@ def _by_name(store: Store, pod: JSONObject) -> tuple[str, JSONObject]:
 
 
 def _default(store: Store) -> tuple[str, JSONObject]:
-    """Return the default class with the lowest value, if there is one."""
+    """Return the default class. If there are several, return the one with the lowest value."""
     classes = [msgspec.json.decode(row) for row in store.list(CLASSES)]
     defaults = [priority_class for priority_class in classes if priority_class.get("globalDefault")]
     if not defaults:

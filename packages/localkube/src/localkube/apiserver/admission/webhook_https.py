@@ -1,4 +1,4 @@
-"""Calling webhooks over HTTPS, with the CA bundle of their configuration and connections that are kept alive."""
+"""Calls webhooks over HTTPS with keep-alive connections and the CA bundle of the webhook configuration."""
 
 import base64
 import os
@@ -12,22 +12,22 @@ from kuberuntime.client.transport import Response
 from localkube.apiserver.admission.webhook_transport import WebhookConnectionError, WebhookRequest
 
 CONNECTIONS: Final = 8
-"""Connections to one webhook. A connection costs about 300 KiB at each end, and a review takes about a millisecond."""
+"""The maximum number of connections to a webhook. A connection needs about 300 KiB at each end."""
 
 LARGEST_ANSWER: Final = 8 * 2**20
-"""The maximum bytes of a response: a patch of the largest object in base64, with its envelope."""
+"""The maximum bytes of a response, which fits a base64 patch of the largest object."""
 
 HEADERS: Final = {"content-type": "application/json", "accept": "application/json"}
 
 
 class HTTPSWebhookTransport:
-    """Implements `WebhookTransport`; opens no connection before the first review."""
+    """Implements `WebhookTransport`. Opens the first connection when it sends the first review."""
 
     def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
 
     async def request(self, request: WebhookRequest) -> Response:
-        """Post one review; repeat it if an idle connection turns out to be closed."""
+        """Post one review. Retry if an idle connection turns out to be closed."""
         if self._session is None:
             self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit_per_host=CONNECTIONS))
         try:
@@ -62,7 +62,7 @@ async def _post(session: aiohttp.ClientSession, request: WebhookRequest, context
 
 
 async def _read(answer: aiohttp.ClientResponse) -> bytes:
-    """Read the body of a response; raise if it is too large."""
+    """Read the body of a response. Raise an error if it is too large."""
     body = bytearray()
     async for piece in answer.content.iter_any():
         body += piece
@@ -73,7 +73,7 @@ async def _read(answer: aiohttp.ClientResponse) -> bytes:
 
 @lru_cache(maxsize=64)
 def tls_context(ca_bundle: str) -> ssl.SSLContext:
-    """Return the TLS context that trusts a CA bundle (base64 of PEM), or the system's authorities if it is empty."""
+    """Return a TLS context that trusts the CA bundle (base64 of PEM), or the system's CAs if it is empty."""
     bundle = base64.b64decode(ca_bundle).decode() if ca_bundle else None
     context = ssl.create_default_context(cadata=bundle)
     # Many authorities lack the key identifiers that Python 3.13 requires; kube-apiserver accepts them.
@@ -82,7 +82,7 @@ def tls_context(ca_bundle: str) -> ssl.SSLContext:
 
 
 def _reason(error: Exception) -> str:
-    """Describe an error with the message of Go's client, which kube-apiserver uses."""
+    """Describe an error with the same message as Go's client, which kube-apiserver uses."""
     match error:
         case aiohttp.ClientSSLError():
             return f"tls: {error}"

@@ -1,7 +1,7 @@
-"""Selects the webhooks of a request; configurations are read once per change and looked up per request.
+"""Selects the webhooks for a request. Configurations are parsed once per change.
 
-A `Hook` is one webhook with its selectors compiled. `HookIndex` caches, per operation and resource, the hooks with a
-matching rule, so that a request without webhooks costs one dictionary lookup. Each resource has one version here, so
+A `Hook` is a webhook with compiled selectors. `HookIndex` caches the hooks with a matching rule by operation and
+resource, so that a request without webhooks costs one dictionary lookup. Each resource has only one version, so
 matchPolicy Equivalent and Exact are the same.
 """
 
@@ -26,7 +26,7 @@ EXEMPT = {resources.MUTATING_WEBHOOK_CONFIGURATIONS, resources.VALIDATING_WEBHOO
 
 
 class Attempt(Struct, frozen=True, kw_only=True):
-    """One write under admission: `object` is None on delete, `old` on create. Webhooks add to `warnings`."""
+    """A write during admission. `object` is None on delete, `old` is None on create. Webhooks add to `warnings`."""
 
     kind: Kind
     operation: AdmissionOperation
@@ -42,7 +42,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
 
 
 class Hook(Struct, frozen=True):
-    """One webhook: its declaration, and its selectors and match conditions compiled."""
+    """A webhook with compiled selectors and match conditions."""
 
     declaration: JSONObject
     namespaces: LabelSelector
@@ -60,7 +60,7 @@ class Hook(Struct, frozen=True):
         return bool(self.declaration["failurePolicy"] == "Ignore")
 
     def selects(self, attempt: Attempt, namespace_labels: NamespaceLabels) -> bool:
-        """Return whether the selectors match the object, old or new, and its namespace, and all conditions hold."""
+        """Return whether the selectors match the old or new object and its namespace, and all conditions are true."""
         if not all(condition(attempt.object) for condition in self.conditions):
             return False
         objects = [obj for obj in (attempt.object, attempt.old) if obj is not None]
@@ -74,7 +74,7 @@ class Hook(Struct, frozen=True):
 
 
 def hooks_of(configurations: Iterable[JSONObject]) -> tuple[Hook, ...]:
-    """Read configurations, in the order of their names."""
+    """Parse configurations, sorted by name."""
     ordered = sorted(configurations, key=meta.name)
     return tuple(_hook(declaration) for configuration in ordered for declaration in configuration.get("webhooks") or ())
 
@@ -89,14 +89,14 @@ def _hook(declaration: JSONObject) -> Hook:
 
 
 class HookIndex:
-    """The hooks of all configurations of one type, indexed by operation and resource."""
+    """The hooks in all configurations of one type, indexed by operation and resource."""
 
     def __init__(self, hooks: Sequence[Hook] = ()) -> None:
         self._hooks = tuple(hooks)
         self._hooks_by_key: dict[tuple[Resource, AdmissionOperation, str], tuple[Hook, ...]] = {}
 
     def find(self, attempt: Attempt) -> tuple[Hook, ...]:
-        """Return the hooks with a rule for the attempt."""
+        """Return the hooks with a rule that matches the attempt."""
         if not self._hooks:
             return ()
         key = (attempt.kind.resource, attempt.operation, attempt.subresource)
@@ -125,7 +125,7 @@ def _rule_matches(rule: JSONObject, resource: Resource, operation: str, subresou
 
 
 def _resource_matches(pattern: str, plural: str, subresource: str) -> bool:
-    """Return whether `pods`, `pods/status`, `*`, `*/*`, `pods/*` or `*/status` means this resource.
+    """Return whether a pattern such as `pods`, `pods/status`, `*`, `*/*`, `pods/*` or `*/status` matches this resource.
 
     >>> _resource_matches("*", "pods", "status"), _resource_matches("pods/*", "pods", "status")
     (False, True)

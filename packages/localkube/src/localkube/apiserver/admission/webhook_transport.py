@@ -1,8 +1,7 @@
-"""The seam between the API server and admission webhooks: one review, one response.
+"""The interface between the API server and admission webhooks.
 
-There are two implementations: HTTPS (`webhook_https.py`) and, in simulations, a direct call of the webhook's function,
-so that webhooks run in the thread and the virtual time of the API server. The caller applies time-outs and failure
-policies.
+One implementation uses HTTPS (`webhook_https.py`). In simulations, the webhook's function is called directly, so that
+webhooks run in the thread and the virtual time of the API server. The caller applies timeouts and failure policies.
 """
 
 from dataclasses import dataclass, field
@@ -12,14 +11,14 @@ from kuberuntime.client.transport import Response
 
 
 class WebhookConnectionError(Exception):
-    """A webhook did not respond; the text gives the reason, without the address."""
+    """A webhook did not respond. The text contains the reason, but not the address."""
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookRequest:
-    """One AdmissionReview to be sent to a webhook.
+    """An AdmissionReview to send to a webhook.
 
-    `ca_bundle` (base64 of PEM) verifies the certificate of the server; if it is empty, the system's authorities do.
+    `ca_bundle` (base64 of PEM) verifies the certificate of the server. If it is empty, the system's CAs are used.
     """
 
     url: str
@@ -32,7 +31,7 @@ class WebhookTransport(Protocol):
     """Sends reviews to webhooks. Raises `WebhookConnectionError` if there is no response."""
 
     async def request(self, request: WebhookRequest) -> Response:
-        """Send one review and return the complete response, of any status."""
+        """Send one review and return the complete response, with any status."""
         ...
 
     async def close(self) -> None:

@@ -1,8 +1,8 @@
 """Calls admission webhooks, as the configurations in the API declare them.
 
-Mutating webhooks are called one after the other and may patch the object; validating ones are called concurrently. In:
-an `Attempt`. Out: the admitted object, or a refusal with the message of kube-apiserver. A `WebhookTransport` sends the
-reviews; time-outs and failure policies are applied here.
+Mutating webhooks are called in sequence and may patch the object. Validating webhooks are called concurrently. In: an
+`Attempt`. Out: the admitted object, or an error with the message of kube-apiserver. A `WebhookTransport` sends the
+reviews. This module applies timeouts and failure policies.
 """
 
 import asyncio
@@ -55,15 +55,15 @@ class Admission:
         self._are_away = False
 
     def use_mutating(self, configurations: Iterable[JSONObject]) -> None:
-        """Call the mutating webhooks of these configurations from now on."""
+        """Replace the mutating webhooks by the webhooks in these configurations."""
         self._mutating = HookIndex(hooks_of(configurations))
 
     def use_validating(self, configurations: Iterable[JSONObject]) -> None:
-        """Call the validating webhooks of these configurations from now on."""
+        """Replace the validating webhooks by the webhooks in these configurations."""
         self._validating = HookIndex(hooks_of(configurations))
 
     async def mutate(self, attempt: Attempt) -> JSONObject | None:
-        """Return the object as changed by the mutating webhooks, defaulted again after each change."""
+        """Return the object with the changes of the mutating webhooks. Defaults are filled after each change."""
         hooks = self._mutating.find(attempt)
         again: list[Hook] = []
         for index, hook in enumerate(hooks):
@@ -79,7 +79,7 @@ class Admission:
         return attempt.object
 
     async def validate(self, attempt: Attempt) -> None:
-        """Refuse a write that a validating webhook denies, with the message of the first one in order."""
+        """Reject a write that a validating webhook denies, with the message of the first such webhook."""
         hooks = [hook for hook in self._validating.find(attempt) if hook.selects(attempt, self._namespace_labels)]
         if not hooks:
             return
@@ -91,7 +91,7 @@ class Admission:
                 raise denial
 
     async def leave(self) -> None:
-        """Disconnect: until `come_back`, all calls fail as if each webhook refused connections."""
+        """Disconnect. Until `come_back`, all calls fail as if each webhook refused connections."""
         self._are_away = True
 
     async def come_back(self) -> None:
@@ -126,7 +126,7 @@ class Admission:
         return replace(attempt, object=prepared)
 
     async def _ask(self, hook: Hook, attempt: Attempt) -> JSONObject:
-        """Return the webhook's response, empty if its failure is ignored; raise an error if it denies the request."""
+        """Return the webhook's response, empty if its failure is ignored. Raise an error if it denies the request."""
         if attempt.dry_run and hook.declaration["sideEffects"] not in DRY_RUN_SAFE:
             raise refusal.bad_request(f"admission webhook {render(hook.name)} does not support dry run")
         try:
@@ -141,7 +141,7 @@ class Admission:
         return response
 
     async def _call(self, hook: Hook, attempt: Attempt) -> JSONObject:
-        """Send one review within the configured time-out; return the `response` of the review."""
+        """Send one review with the configured timeout. Return the `response` of the review."""
         uid = self._uid()
         client, seconds = hook.declaration["clientConfig"], hook.declaration["timeoutSeconds"]
         if "url" not in client:  # there is no virtual network to reach services

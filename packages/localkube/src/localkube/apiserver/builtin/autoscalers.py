@@ -1,4 +1,4 @@
-"""HorizontalPodAutoscalers, as autoscaling/v2 has them."""
+"""HorizontalPodAutoscalers of autoscaling/v2."""
 
 from collections.abc import Iterator
 from copy import deepcopy
@@ -14,7 +14,7 @@ HALF_BUSY: Final[JSONObject] = {
     "type": "Resource",
     "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
 }
-"""The metric of an autoscaler that specifies none."""
+"""The default metric of an autoscaler."""
 
 DOUBLE: Final[JSONObject] = {"type": "Percent", "value": 100, "periodSeconds": 15}
 FOUR: Final[JSONObject] = {"type": "Pods", "value": 4, "periodSeconds": 15}
@@ -27,7 +27,7 @@ RULES: Final[dict[str, JSONObject]] = {
 
 
 def default_autoscaler(autoscaler: JSONObject) -> None:
-    """Fill in the metric, and the rules of a behavior."""
+    """Fill in the default metric, and the default rules of a behavior."""
     spec = autoscaler["spec"]
     if not spec.get("metrics"):
         spec["metrics"] = [deepcopy(HALF_BUSY)]

@@ -1,7 +1,7 @@
-"""HorizontalPodAutoscalers in the form of autoscaling/v1: the same objects, with one metric as a field.
+"""HorizontalPodAutoscalers of autoscaling/v1, which have a field for only one metric.
 
-They are stored in the form of autoscaling/v2. Fields that v1 lacks are in annotations of a v1 object, with Kubernetes'
-names, in the form of v2. So a client of v1 can read and write an object without loss.
+Objects are stored as autoscaling/v2. Fields that v1 lacks become annotations of the v1 object, with the same names and
+form as in Kubernetes, so that a v1 client can read and write objects without loss.
 """
 
 from collections.abc import Iterator
@@ -30,11 +30,11 @@ ANNOTATIONS: Final = {
         "conditions": ("status", "conditions"),
     }.items()
 }
-"""The annotations of v1 objects, and the field of v2 that each contains."""
+"""The annotations of v1 objects, and the v2 field that each annotation contains."""
 
 
 def to_v2(autoscaler_v1: JSONObject) -> JSONObject:
-    """Return an autoscaler of v1 in the form of v2; an annotation that cannot be read counts as absent."""
+    """Convert an autoscaler from v1 to v2. Invalid annotations are treated as absent."""
     notes = dict(meta.annotations(autoscaler_v1))
     spec, status = dict(meta.spec(autoscaler_v1)), dict(meta.status(autoscaler_v1))
     parts: dict[str, JSONObject] = {"spec": spec, "status": status}
@@ -56,7 +56,7 @@ def to_v2(autoscaler_v1: JSONObject) -> JSONObject:
 
 
 def from_v2(stored: JSONObject) -> JSONObject:
-    """Return a stored autoscaler in the form of v1, without annotations of clients that have the same names."""
+    """Convert a stored autoscaler to v1. Client annotations with reserved names are dropped."""
     spec, status = dict(meta.spec(stored)), dict(meta.status(stored))
     metrics, current = spec.get("metrics") or [], status.get("currentMetrics") or []
     targets = [target for metric in metrics if (target := _utilization(metric, "target")) is not None]
@@ -80,14 +80,14 @@ def _cpu(name: str, value: JSONObject) -> JSONObject:
 
 
 def _utilization(metric: JSONObject, name: str) -> int | None:
-    """Return the value of the metric that has a field in v1: CPU utilization in percent."""
+    """Return the CPU utilization in percent, which is the metric with a field in v1."""
     resource = metric.get("resource") or {}
     value: int | None = (resource.get(name) or {}).get("averageUtilization")
     return value if metric.get("type") == "Resource" and resource.get("name") == "cpu" else None
 
 
 def _read(text: str, part: str, field: str) -> JSON:
-    """Return the value of an annotation, None if it is invalid for the field of v2."""
+    """Return the value of an annotation, or None if it is invalid for the v2 field."""
     try:
         content = msgspec.json.decode(text)
         return typed.normalize(AUTOSCALER.struct, {part: {field: content}})[part].get(field)
@@ -96,12 +96,12 @@ def _read(text: str, part: str, field: str) -> JSON:
 
 
 def default_v1(autoscaler: JSONObject) -> None:
-    """Fill in the CPU utilization if no metric is given."""
+    """Fill in the CPU utilization if no metric is specified."""
     autoscaler["spec"] = from_v2(to_v2(autoscaler))["spec"]
 
 
 def validate_v1(new: JSONObject, _old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the errors, by the rules and with the paths of v2, as kube-apiserver does."""
+    """Yield the errors according to the v2 rules, with v2 paths as in kube-apiserver."""
     return validate_autoscaler(to_v2(new), None)
 
 

@@ -19,7 +19,7 @@ SUBRESOURCE = re.compile(r"[^/]+(/[^/]+)?")
 
 
 def default_definition(definition: JSONObject) -> None:
-    """Fill in the names that follow from the kind; refuse schemas with values of wrong types."""
+    """Fill in the default names of the kind. Reject schemas with values of the wrong type."""
     spec = definition["spec"]
     for version in spec["versions"] or ():
         schema = version.get("schema") or {}
@@ -33,7 +33,7 @@ def default_definition(definition: JSONObject) -> None:
 
 
 def accepted(definition: JSONObject) -> JSONObject:
-    """Return the status of a new definition: its kind is served from now on."""
+    """Return the status of a new CRD, whose kind is now served."""
     spec = definition["spec"]
     now = definition["metadata"].get("creationTimestamp")
     conditions = [
@@ -52,7 +52,7 @@ def accepted(definition: JSONObject) -> JSONObject:
 
 
 def validate_definition(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the errors of a definition, and of a change of one."""
+    """Yield the errors of a CRD, or of its change."""
     yield from customresource.validate_crd(new)
     if old is not None:
         for field in ("group", "scope"):

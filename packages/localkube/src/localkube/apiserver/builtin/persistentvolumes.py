@@ -27,7 +27,7 @@ def pending(_obj: JSONObject) -> JSONObject:
 
 
 def validate_claim(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the errors of a claim, and of a change of one."""
+    """Yield the errors of a claim, or of its change."""
     if old is not None:
         yield from _validate_claim_change(new, old)
     yield from validate_claim_spec(new["spec"], "spec")
@@ -55,13 +55,13 @@ def _validate_claim_change(new: JSONObject, old: JSONObject) -> Iterator[FieldEr
 
 
 def _fixed(spec: JSONObject, *, bound: bool) -> JSONObject:
-    """Return the immutable part of a claim's spec: all except its first volume and class, and growth."""
+    """Return the immutable part of a claim's spec, without the initial volume and class and a larger request."""
     free = {"volumeAttributesClassName", "resources"} if bound else {"volumeName", "storageClassName"}
     return {name: value for name, value in spec.items() if name not in free}
 
 
 def validate_volume(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the errors of a volume, and of a change of one."""
+    """Yield the errors of a volume, or of its change."""
     spec = new["spec"]
     if not spec.get("accessModes"):
         yield required("spec.accessModes")
@@ -80,7 +80,7 @@ def validate_volume(new: JSONObject, old: JSONObject | None) -> Iterator[FieldEr
 
 
 def validate_class(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the errors of a storage class; most of its fields are immutable."""
+    """Yield the errors of a storage class. Most of its fields are immutable."""
     if not new["provisioner"]:
         yield required("provisioner")
     yield from must_be(new["reclaimPolicy"], ("Delete", "Retain"), "reclaimPolicy")

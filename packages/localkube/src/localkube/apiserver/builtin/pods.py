@@ -25,7 +25,7 @@ def initial_status(pod: JSONObject) -> JSONObject:
 
 
 def default_status(status: JSONObject, old: JSONObject) -> None:
-    """Keep the QoS class, and fill in the list of addresses; if the single address differs, it takes precedence."""
+    """Keep the QoS class, and fill in the list of addresses. If `podIP` differs from the list, it takes precedence."""
     if "qosClass" in old:
         status.setdefault("qosClass", old["qosClass"])
     address = status.get("podIP")
@@ -34,7 +34,7 @@ def default_status(status: JSONObject, old: JSONObject) -> None:
 
 
 def validate(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the errors of a pod, and of a change of one."""
+    """Yield the errors of a pod, or of its change."""
     if old is not None:
         yield from pod_rules.validate_change(new, old)
         if new["spec"] == old["spec"]:

@@ -1,9 +1,9 @@
 """Services, Endpoints and EndpointSlices.
 
-There is no virtual network here: no service gets an address, a node port or a load balancer. The name of every service
-resolves to its pods, so inside pods no port is forwarded to a `targetPort`. Services stay as they are specified, and do
-not become headless (`clusterIP: None`). So clients that choose a pod themselves, such as `kubectl port-forward`,
-respect the `targetPort`.
+Without a virtual network, services do not get addresses, node ports or load balancers. The name of every service
+resolves to its pods, so a `targetPort` has no effect inside pods. Services are stored unchanged, and do not become
+headless (`clusterIP: None`). So clients that choose a pod themselves, such as `kubectl port-forward`, respect the
+`targetPort`.
 """
 
 import ipaddress
@@ -61,7 +61,7 @@ def carry_service(new: JSONObject, old: JSONObject) -> None:
 
 
 def validate_service(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the errors of a service, and of a change of one."""
+    """Yield the errors of a service, or of its change."""
     spec = new["spec"]
     yield from must_be(spec["type"], SERVICE_TYPES, "spec.type")
     yield from must_be(spec["sessionAffinity"], AFFINITIES, "spec.sessionAffinity")
@@ -82,7 +82,7 @@ def validate_service(new: JSONObject, old: JSONObject | None) -> Iterator[FieldE
 
 
 def service_warnings(service: JSONObject) -> Iterator[str]:
-    """Yield warnings about features of a service that have no effect here; none for headless services."""
+    """Yield warnings about features of a service that have no effect. Headless services have no warnings."""
     spec, name = service["spec"], service["metadata"]["name"]
     if spec["type"] == "ExternalName" or spec.get("clusterIP") == HEADLESS:
         return

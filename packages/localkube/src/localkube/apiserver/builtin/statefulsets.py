@@ -39,7 +39,7 @@ def default(statefulset: JSONObject) -> None:
 
 
 def validate(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the errors of a StatefulSet, and of a change of one."""
+    """Yield the errors of a StatefulSet, or of its change."""
     spec = new["spec"]
     if old is not None and _fixed(spec) != _fixed(old["spec"]):
         yield forbidden("spec", IMMUTABLE_TEXT)
@@ -61,7 +61,7 @@ def validate(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
 
 
 def validate_selector_and_template(spec: JSONObject, kind: str, template: JSONObject) -> Iterator[FieldError]:
-    """Yield the errors of the parts that the kinds of apps/v1 have in common: restart policy and selector of pods."""
+    """Yield the errors of fields that all apps/v1 kinds share: the pod restart policy and selector."""
     yield from _validate_selector(spec, kind)
     yield from pod_rules.validate_template(template, "spec.template")
     yield from templates.of_workload(spec["template"], "spec.template", kind)
@@ -135,7 +135,7 @@ STATEFULSET = Strategy(
 
 
 def validate_revision(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the errors of a ControllerRevision: its data is immutable (R-REV-7)."""
+    """Yield the errors of a ControllerRevision, whose data is immutable (R-REV-7)."""
     if new.get("data") is None:
         yield required("data", "data is mandatory")
     yield from at_least(new["revision"], 0, "revision")

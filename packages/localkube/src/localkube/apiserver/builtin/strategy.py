@@ -1,8 +1,8 @@
 """The strategy of one built-in kind (defaults, status, validation), and its conversion to a `Kind`.
 
-All writes have the same steps: read into the Go type, restore fields that the operation may not write, fill defaults,
-set the generation. A `Strategy` has the functions in which kinds differ. Defaults are filled in place, in the new tree
-that reading created.
+All writes have the same steps: read the object into the Go type, restore fields that the operation may not write, fill
+defaults, and set the generation. A `Strategy` contains the functions that differ between kinds. Defaults are filled in
+place in the new object.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,9 +23,10 @@ from localkube.apiserver.types import schemas, typed
 from localkube.apiserver.types.schemas import unknown_fields
 
 Generation: TypeAlias = Literal["none", "spec", "spec and annotations", "object", "object and labels", "constant"]
-"""The fields whose change increases the generation.
+"""The fields whose changes increase the generation.
 
-None, `spec` (or also annotations), all except metadata and status (or also labels), or `constant`: it stays 1.
+The options are None, `spec` (with or without annotations), all except metadata and status (with or without labels), or
+`constant` (always 1).
 """
 
 STANDARD_FINALIZERS = {"kubernetes", "orphan", "foregroundDeletion"}
@@ -34,7 +35,7 @@ Validate: TypeAlias = Callable[[JSONObject, JSONObject | None], Iterable[FieldEr
 
 
 class Strategy(Struct, frozen=True, kw_only=True):
-    """The strategy of one kind. `struct` is its Go type, `description` the sentence of `kubectl explain`.
+    """The strategy of a kind. `struct` is its Go type, `description` the text for `kubectl explain`.
 
     With `qualified_finalizers`, finalizers must name a domain. `default` fills the defaults that depend on other
     fields, after the plain ones (`types/defaults.py`). `on_create` sets what admission sets on new objects only.
@@ -92,7 +93,7 @@ class Strategy(Struct, frozen=True, kw_only=True):
         )
 
     def _table(self) -> columns.TableColumns:
-        """Return the columns and rows; another version of a kind has those of the stored version."""
+        """Return the table columns. All versions of a kind use the columns of the stored version."""
         alias = self.alias
         if alias is None or alias.of.group_resource != self.resource.group_resource:
             return columns.of(self.resource)
@@ -100,7 +101,7 @@ class Strategy(Struct, frozen=True, kw_only=True):
         return columns.TableColumns(stored.columns, lambda obj, now: stored.cells(alias.to_stored(obj), now))
 
     def prepare(self, operation: Operation, new: JSONObject, old: JSONObject | None) -> JSONObject:
-        """Return the object in the form in which the operation stores it."""
+        """Return the object as the operation stores it."""
         obj = typed.normalize(self.struct, new)
         if old is None:
             defaults.fill(typed.SERVED, self.struct, obj)
@@ -154,7 +155,7 @@ class Strategy(Struct, frozen=True, kw_only=True):
 
 
 def _unqualified(finalizers: Sequence[str]) -> Iterator[FieldError]:
-    """Yield the errors of finalizers that are neither standard ones nor qualified by a domain."""
+    """Yield errors for finalizers that are neither standard finalizers nor qualified by a domain."""
     for index, finalizer in enumerate(finalizers):
         if "/" not in finalizer and finalizer not in STANDARD_FINALIZERS:
             text = "name is neither a standard finalizer name nor is it fully qualified"

@@ -1,1 +1,1 @@
-"""Kinds that CustomResourceDefinitions define."""
+"""Custom resources."""

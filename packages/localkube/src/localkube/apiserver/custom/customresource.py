@@ -1,7 +1,7 @@
-"""CustomResourceDefinitions: from a definition to the kind it defines.
+"""Builds a kind from a CustomResourceDefinition (CRD).
 
-Only the stored version is served. A definition that serves several versions is refused, because there is no
-conversion. In: a CustomResourceDefinition with defaults filled. Out: a `Kind`, or errors of the definition.
+Only the stored version is served. A CRD that serves several versions is rejected, because conversion is not supported.
+In: a CRD with defaults. Out: a `Kind`, or the errors of the CRD.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -28,7 +28,7 @@ IDENTITY = ("apiVersion", "kind", "metadata")
 
 
 def kind_from_crd(crd: JSONObject) -> Kind:
-    """Build the kind that the definition's stored version describes."""
+    """Build the kind for the stored version of a CRD."""
     resource, version, kind_names = resource_of(crd), _stored_version(crd), crd["spec"]["names"]
     subresources = version.get("subresources") or {}
     published = version["schema"]["openAPIV3Schema"]
@@ -58,7 +58,7 @@ def kind_from_crd(crd: JSONObject) -> Kind:
 
 
 def resource_of(crd: JSONObject) -> Resource:
-    """Return the resource that the definition's stored version names."""
+    """Return the resource of the stored version of a CRD."""
     spec = crd["spec"]
     kind_names, version = spec["names"], _stored_version(crd)["name"]
     return Resource(spec["group"], version, kind_names["plural"], kind_names["kind"], spec["scope"] == "Namespaced")
@@ -75,7 +75,7 @@ def _scale(scale: JSONObject | None) -> ScalePaths | None:
 
 
 class CustomKind(Struct, frozen=True):
-    """The schema and options of a custom resource that writes use."""
+    """The schema and options of a custom resource, for writes."""
 
     resource: Resource
     structural: Structural
@@ -83,13 +83,13 @@ class CustomKind(Struct, frozen=True):
     scale: ScalePaths | None
 
     def schema(self) -> Schema:
-        """Return the schema of the whole object, with the metadata of every object."""
+        """Return the schema of the whole object, including standard metadata."""
         shape = self.structural.shape
         identity = schemas.of_struct("PartialObjectMetadata").fields or {}
         return Schema("object", fields={**(shape.fields or {}), **identity}, values=shape.values)
 
     def prepare(self, operation: Operation, new: JSONObject, old: JSONObject | None) -> JSONObject:
-        """Return the object in the form in which the operation stores it."""
+        """Return the object as the operation stores it."""
         identity = typed.normalize("PartialObjectMetadata", new)
         content = self.structural.normalize({name: value for name, value in new.items() if name not in IDENTITY})
         if operation == "status" and old is not None:
@@ -107,7 +107,7 @@ class CustomKind(Struct, frozen=True):
         return obj
 
     def _content(self, obj: JSONObject) -> JSONObject:
-        """Return the part that increases the generation: all except metadata and, if it is a subresource, status."""
+        """Return the fields whose changes increase the generation. Metadata and a status subresource do not."""
         apart = {"metadata", "status"} if self.has_status else {"metadata"}
         return {name: value for name, value in obj.items() if name not in apart}
 
@@ -160,7 +160,7 @@ def _columns(declared: Sequence[JSONObject]) -> tuple[tuple[Column, ...], Cells]
 
 
 def _cell(values: list[JSON], kind: str, now: datetime) -> object:
-    """Return the value of a column, None if the object has none."""
+    """Return the value of a column, or None if the object has no value."""
     if not values or values[0] is None:
         return None
     match kind:

@@ -19,7 +19,7 @@ RULES = "x-kubernetes-validations"
 
 
 def validate(crd: JSONObject) -> Iterator[FieldError]:
-    """Yield every error of a definition."""
+    """Yield every error of a CRD."""
     spec = crd["spec"]
     kind_names = spec["names"]
     expected = f"{kind_names['plural']}.{spec['group']}"
@@ -96,7 +96,7 @@ def _validate_column(column: JSONObject, path: str) -> Iterator[FieldError]:
 
 
 def _validate_schema(schema: Any, path: str) -> Iterator[FieldError]:
-    """Yield the reasons why a schema is not structural."""
+    """Yield errors if a schema is not structural."""
     if not isinstance(schema, dict):
         yield invalid(path, schema, "must be an object")
         return
@@ -152,7 +152,7 @@ def _validate_list(schema: JSONObject, path: str) -> Iterator[FieldError]:
 
 
 def _validate_defaults(schema: JSONObject, path: str) -> Iterator[FieldError]:
-    """Yield the errors of defaults that violate their own schema."""
+    """Yield errors for defaults that violate their own schema."""
     if "default" in schema:
         errors: list[FieldError] = []
         node = Structural(schema)

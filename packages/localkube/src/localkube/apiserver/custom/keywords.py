@@ -1,6 +1,6 @@
-"""The keywords of a structural schema that restrict a value, each compiled to a check.
+"""Compiles the validation keywords of a structural schema to checks.
 
-A check gets a value of the right type, its path, and the list of errors it adds to.
+A check receives a value with the correct type, its path, and a list to which it appends errors.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,20 +14,20 @@ from kuberuntime.objects.field import FieldError, Kind, invalid, not_supported, 
 from kuberuntime.objects.meta import JSON, JSONObject
 
 EFFORT: Final = 10**8
-"""The limit of the characters of a text times the instructions of a pattern."""
+"""The maximum product of text length and pattern instructions."""
 
 
 class PatternError(ValueError):
-    """The text is not a regular expression of RE2, or a value is too long for it."""
+    """The text is not an RE2 regular expression, or a value is too long for the pattern."""
 
 
 class Pattern(Struct, frozen=True):
-    """A compiled pattern: RE2 matches it in linear time, as kube-apiserver does."""
+    """A compiled pattern, which RE2 matches in linear time as in kube-apiserver."""
 
     compiled: Any
 
     def matches(self, text: str) -> bool:
-        """Return whether the pattern matches anywhere in the text; raise `PatternError` if that would take too long."""
+        """Return whether the pattern matches part of the text. Raise `PatternError` if this would take too long."""
         if len(text) * self.compiled.programsize > EFFORT:
             raise PatternError(f"the value is too long to be matched: {len(text)} characters")
         return self.compiled.search(text) is not None
@@ -35,7 +35,7 @@ class Pattern(Struct, frozen=True):
 
 @lru_cache(maxsize=1024)
 def compile_pattern(text: str) -> Pattern:
-    """Compile a pattern; raise `PatternError` if RE2 refuses it."""
+    """Compile a pattern. Raise `PatternError` if RE2 rejects it."""
     import re2  # when the first definition with a pattern comes
 
     options = re2.Options()
@@ -54,12 +54,12 @@ TYPE_NAMES: dict[str, type] = {
 }  # fmt: skip
 """JSON types and their Python types.
 
-In Python a boolean is also an integer, so it comes first.
+Booleans come first, because a boolean in Python is also an integer.
 """
 
 
 class Checker(Protocol):
-    """A node of a schema, as combinations (`allOf`, ...) use it."""
+    """A schema node that combinations (`allOf`, ...) use."""
 
     def check(self, value: JSON, path: str, errors: list[FieldError]) -> None:
         """Collect errors."""
@@ -75,7 +75,7 @@ def join(path: str, name: str) -> str:
 
 
 def type_error(path: str, value: JSON, expected: str) -> FieldError:
-    """Build the error of a value of another type."""
+    """Build the error for a value with the wrong type."""
     actual = type_name(value)
     expected = "integer,string" if expected == "x-kubernetes-int-or-string" else expected
     text = f"{path} in body must be of type {expected}: {render(actual)}"
@@ -88,7 +88,7 @@ def type_name(value: JSON) -> str:
 
 
 def compile_checks(schema: JSONObject, compiler: Compiler) -> tuple[Check, ...]:
-    """Return the checks of a schema's keywords, in the order the API server reports them."""
+    """Return the checks for a schema's keywords, in the order in which the API server reports errors."""
     return (*_value_checks(schema), *_combinations(schema, compiler))
 
 
@@ -113,7 +113,7 @@ def _enum(allowed: list[JSON]) -> Check:
 
 
 def _pattern(pattern: str) -> Check:
-    """Check a string against a pattern; invalid patterns, stored by earlier versions, are skipped."""
+    """Check a string against a pattern. Invalid patterns, which earlier versions stored, are skipped."""
     try:
         compiled = compile_pattern(pattern)
     except PatternError:
@@ -148,7 +148,7 @@ def _date_time(value: JSON, path: str, errors: list[FieldError]) -> None:
 
 
 Rule: TypeAlias = Callable[[JSON, JSON, str, JSONObject], FieldError | None]
-"""Returns the error of a value at a path that violates a keyword of a schema."""
+"""Returns an error if a value violates a keyword of a schema."""
 
 
 def _bounded(word: str, side: int, exclusive: str) -> Rule:

@@ -1,8 +1,8 @@
-"""Checks the JSON types of the keywords in an `openAPIV3Schema`, as Go's `JSONSchemaProps` has them.
+"""Checks the JSON types of keywords in an `openAPIV3Schema`, as declared in Go's `JSONSchemaProps`.
 
-In: the original schema of a CustomResourceDefinition. Out: the schema without nulls, or `UndecodableError` for
-the first keyword whose value Go could not read. Later code can rely on the types: `properties` is a map of schemas,
-`required` a list of strings.
+In: the original schema of a CustomResourceDefinition. Out: the schema without nulls, or an `UndecodableError` for the
+first keyword whose value Go cannot read. Other code relies on these types, for example that `properties` is a map of
+schemas and `required` a list of strings.
 """
 
 from collections.abc import Callable
@@ -63,7 +63,7 @@ KEYWORDS: Final[dict[str, str]] = {
 
 
 def normalize(schema: JSON, path: str) -> JSON:
-    """Return a schema without nulls, which count as absent; raise if a keyword has another type."""
+    """Return a schema without nulls, which count as absent. Raise an error if a keyword has the wrong type."""
     if schema is None:
         return None
     if not isinstance(schema, dict):
@@ -93,7 +93,7 @@ def _normalized(value: JSON, go_type: str, path: str) -> JSON:
 
 
 def _without_nulls(value: JSON, go_type: str) -> JSON:
-    """Return a list or a map of schemas with empty schemas in place of nulls, as Go reads it."""
+    """Replace nulls in a list or map of schemas by empty schemas, as Go does."""
     if isinstance(value, list):
         return [{} if item is None else item for item in value]
     if isinstance(value, dict) and go_type.startswith("map"):

@@ -1,9 +1,9 @@
 """Structural schemas of CustomResourceDefinitions: pruning, defaulting and validation of objects.
 
-A `Structural` is one node of the OpenAPI schema. It is read when it is first used, so the pod templates inside a
-definition cost nothing until an object has one. `normalize` prunes and fills defaults in one pass over a value and
-returns a new one; `check` collects errors with the messages of kube-apiserver. `x-kubernetes-validations` (CEL) are not
-evaluated; the definition's status says so.
+A `Structural` is a node of the OpenAPI schema. It is compiled at first use, so a pod template in a CRD costs nothing
+until an object contains one. `normalize` prunes and fills defaults in one pass, and returns a new value. `check`
+collects errors with the messages of kube-apiserver. `x-kubernetes-validations` (CEL) are not evaluated, which the CRD's
+status reports.
 """
 
 from collections.abc import Callable
@@ -56,7 +56,7 @@ class Structural:
 
     @cached_property
     def values(self) -> "Structural | None":
-        """Return the node of the values of a free map."""
+        """Return the node for the values of a free map."""
         additional = self.schema.get("additionalProperties")
         if additional is True:
             return Structural({PRESERVE: True})
@@ -64,13 +64,13 @@ class Structural:
 
     @cached_property
     def items(self) -> "Structural | None":
-        """Return the node of the items of a list."""
+        """Return the node for the items of a list."""
         items = self.schema.get("items")
         return Structural(items) if isinstance(items, dict) else None
 
     @cached_property
     def defaults(self) -> dict[str, JSON]:
-        """Return the defaults of absent fields."""
+        """Return the defaults for absent fields."""
         return {
             name: child.normalize(child.schema["default"])
             for name, child in self.properties.items()
@@ -79,7 +79,7 @@ class Structural:
 
     @cached_property
     def checks(self) -> tuple[Check, ...]:
-        """Return the checks of the keywords on this node."""
+        """Return the checks for the keywords of this node."""
         return keywords.compile_checks(self.schema, Structural)
 
     @cached_property
@@ -107,7 +107,7 @@ class Structural:
         return Schema("object", fields=fields, values=values, atomic=self.schema.get(MAP_TYPE) == "atomic")
 
     def normalize(self, value: JSON) -> JSON:
-        """Return a new value without unknown fields, with defaults."""
+        """Return a new value with defaults and without unknown fields."""
         if isinstance(value, dict):
             return self._normalize_object(value)
         if isinstance(value, list):

@@ -1,1 +1,1 @@
-"""How clients of this machine reach the API server: HTTP, WebSockets, credentials, and the streams of pods."""
+"""Access to the API server for clients on this machine: HTTP, WebSockets, credentials, and pod streams."""

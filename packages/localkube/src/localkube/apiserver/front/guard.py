@@ -1,6 +1,6 @@
-"""Authenticates HTTP requests: requests with the token are served, those of web pages are refused.
+"""Authenticates HTTP requests: serves requests with the token, and rejects requests from web pages.
 
-In: the headers of a request. Out: a refusal, or None. Three checks, in this order:
+In: the headers of a request. Out: an error, or None. There are three checks, in this order:
 
 ```
 Host             a loopback name with our port     a page whose name was rebound to 127.0.0.1 sends its own name: 403
@@ -8,7 +8,7 @@ Origin           absent                            every script of a page sends 
 Authorization    the bearer token                  other users of this machine do not know it: 401
 ```
 
-No CORS header is ever sent, so a browser gives no response to a page, whatever request the page sent.
+Responses never have CORS headers, so a browser does not pass a response to a web page.
 """
 
 import hmac
@@ -27,7 +27,7 @@ class Guard:
     token: str = field(repr=False)
 
     def check(self, headers: Mapping[str, str]) -> RefusalError | None:
-        """Return the refusal of a request with these headers, None if it is accepted."""
+        """Return the error for a request with these headers, or None if the request is accepted."""
         if headers.get("host", "").lower() not in self._hosts():
             return _forbidden("the Host header names another server than this one")
         if "origin" in headers or headers.get("sec-fetch-site", "none") != "none":
@@ -42,7 +42,7 @@ class Guard:
 
 
 def _bytes(text: str) -> bytes:
-    """Return the original bytes of a header; aiohttp keeps bytes that are not UTF-8 as surrogates."""
+    """Return the original bytes of a header. aiohttp decodes bytes that are not UTF-8 as surrogates."""
     return text.encode(errors="surrogateescape")
 
 

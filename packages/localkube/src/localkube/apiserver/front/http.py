@@ -1,8 +1,8 @@
 """The API server on a loopback port, over HTTP or HTTPS.
 
-In: requests of clients that pass the `guard`. Out: the responses of `ApiServer.handle`; watches and logs are streamed
-in chunks, `/attach`, `/exec` and `/portforward` use WebSockets (`podstreams.py`). kubectl and client-go send bearer
-tokens over HTTPS only: pass an `ssl_context` (`certificate.py`).
+In: client requests that the `guard` accepts. Out: the responses of `ApiServer.handle`. Watches and logs are streamed in
+chunks. `/attach`, `/exec` and `/portforward` use WebSockets (`podstreams.py`). Pass an `ssl_context`
+(`certificate.py`), because kubectl and client-go send bearer tokens over HTTPS only.
 """
 
 import errno
@@ -33,27 +33,27 @@ from localkube.errors import LocalkubeError
 LOOPBACK: Final = "127.0.0.1"
 
 BODY_LIMIT: Final = 3 * 2**20
-"""Bytes of a request body, as in kube-apiserver."""
+"""The maximum bytes of a request body, as in kube-apiserver."""
 
 BODY_SECONDS: Final = 60.0
-"""Seconds within which a request's body has to be received."""
+"""The timeout to receive a request's body, in seconds."""
 
 TO_REFUSE: Final = 1.0
-"""Seconds after the time limit for which the connection stays open, to send the refusal."""
+"""Seconds for which the connection stays open after the timeout, to send the error."""
 
 CONNECTIONS: Final = 4096
-"""The maximum number of connections: for commands, the manager, and each of their watches."""
+"""The maximum number of connections from commands and the manager. Each watch needs one."""
 
 SHUTDOWN_SECONDS: Final = 1.0
 """Seconds for running requests to complete when the server stops."""
 
 
 class ListenError(LocalkubeError):
-    """The server cannot listen on the port; the text gives the reason and says what to do."""
+    """The server cannot listen on the port. The text contains the reason and the fix."""
 
 
 class HttpServer:
-    """A server on one port. `user` is the user name of clients with the token."""
+    """A server on one port. Clients with the token have the user name `user`."""
 
     def __init__(
         self, api: ApiServer, *, token: str, user: str = "admin", ssl_context: ssl.SSLContext | None = None
@@ -134,7 +134,7 @@ class HttpServer:
 
 
 def _limited(loop: AbstractEventLoop) -> Any:
-    """Return the factory of requests with limited bodies."""
+    """Return a factory for requests with limited bodies."""
 
     def build(*parts: Any) -> web.BaseRequest:
         message, payload, protocol, writer, task = parts
@@ -150,14 +150,14 @@ def _request(request: web.BaseRequest, body: bytes) -> Request:
 
 
 def _refuse(error: RefusalError) -> web.Response:
-    """Respond with a refusal and close the connection, as the body may not have been read."""
+    """Respond with an error and close the connection, because its body may be unread."""
     response = _plain(representation.respond_refusal(error))
     response.force_close()
     return response
 
 
 def _abort(request: web.BaseRequest) -> web.Response:
-    """Close the connection, like an unavailable server; nobody reads the response."""
+    """Close the connection, like an unavailable server. The response is not sent."""
     if isinstance(request.transport, Transport):
         abort(request.transport)
     return web.Response()

@@ -1,4 +1,4 @@
-"""The kubeconfig of an embedded cluster: how clients of this user reach it and authenticate."""
+"""The kubeconfig of an embedded cluster, with which clients of this user connect and authenticate."""
 
 import base64
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from localkube.statedirectory import write_private
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The address of a cluster, its token, and its certificate (PEM; empty over plain HTTP)."""
+    """The address of a cluster, its token, and its certificate (PEM, or empty for plain HTTP)."""
 
     name: str
     server: str
@@ -21,7 +21,7 @@ class Access:
 
 
 def build_kubeconfig(access: Access) -> JSONObject:
-    """Build the content of the kubeconfig: one cluster, one user, one context of the same name."""
+    """Build a kubeconfig with one cluster, one user and one context of the same name."""
     cluster: JSONObject = {"server": access.server}
     if access.certificate:
         cluster["certificate-authority-data"] = base64.b64encode(access.certificate).decode()
@@ -37,5 +37,5 @@ def build_kubeconfig(access: Access) -> JSONObject:
 
 
 def write_kubeconfig(path: Path, access: Access) -> None:
-    """Write the kubeconfig atomically, readable by this user only."""
+    """Write the kubeconfig atomically, so that only this user can read it."""
     write_private(path, yaml.safe_dump(build_kubeconfig(access), sort_keys=False).encode())

@@ -1,8 +1,8 @@
-"""`/attach`, `/exec` and `/portforward`: a pod's output, commands and ports over WebSockets.
+"""Serves a pod's output, commands and ports over WebSockets: `/attach`, `/exec` and `/portforward`.
 
-In: a request to upgrade. Pod, container and ports are checked before the upgrade, so that a refusal is a Status. All
-other errors, also those of the node, are sent on the error channels: kubectl takes a refused upgrade for a server
-without WebSockets, and tries SPDY, which gets an error that says what to use (`routes.py`).
+In: an upgrade request. The pod, container and ports are checked before the upgrade, so that these errors are a Status.
+All other errors, including errors of the node, are sent on the error channels. If the upgrade fails, kubectl assumes
+that the server does not support WebSockets, and tries SPDY, which gets an error with an alternative (`routes.py`).
 """
 
 import asyncio
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from localkube.apiserver.front.portforward.portlink import Dial
 
 LINGER: Final = 1.0
-"""Seconds to continue reading when a command has ended, but a process that it started keeps its output open."""
+"""Seconds to continue reading after a command has exited, if a child process keeps its output open."""
 
 NO_INPUT: Final = "containers have no standard input here: attach without --stdin, or run a command with kubectl exec"
 
@@ -36,7 +36,7 @@ TUNNEL: Final = "SPDY/3.1+portforward.k8s.io"
 """The protocol of kubectl, implemented by `portforward/tunnel.py`."""
 
 REASON_LIMIT: Final = 123
-"""Bytes of a reason in the frame that closes a WebSocket."""
+"""The maximum bytes of the reason in a WebSocket close frame."""
 
 
 async def _attach(backend: Backend, call: Call, request: web.BaseRequest) -> web.StreamResponse:
@@ -90,7 +90,7 @@ async def _exec(backend: Backend, call: Call, request: web.BaseRequest) -> web.S
 
 
 async def _run(socket: web.WebSocketResponse, session: ExecSession) -> None:
-    """Forward bytes in both directions until the command ends; kill the command if the client disconnects."""
+    """Forward bytes in both directions until the command exits. Kill the command if the client disconnects."""
     async with asyncio.TaskGroup() as tasks:
         streams = [(channels.STDOUT, session.stdout), (channels.STDERR, session.stderr)]
         outputs = [tasks.create_task(sockets.copy(socket, channel, stream)) for channel, stream in streams if stream]
@@ -117,7 +117,7 @@ async def _feed(socket: web.WebSocketResponse, session: ExecSession) -> None:
 
 
 async def _greet(socket: web.WebSocketResponse, call: Call) -> None:
-    """Notify the client that the stream is open, as a kubelet does: by a frame without data on the lowest channel."""
+    """Notify the client that the stream is open. Like a kubelet, send a frame without data on the lowest channel."""
     channel = channels.STDOUT if call.flag("stdout") else channels.STDERR if call.flag("stderr") else channels.ERROR
     await sockets.send(socket, channels.frame(channel, b""))
 
@@ -146,7 +146,7 @@ async def _forward_ports(backend: Backend, call: Call, request: web.BaseRequest)
 
 
 async def _tunnel(socket: web.WebSocketResponse, dial: "Dial") -> None:
-    """Forward ports until the client disconnects; report violations of the protocol to it."""
+    """Forward ports until the client disconnects. Report protocol violations to the client."""
     from localkube.apiserver.front.portforward.tunnel import Tunnel
 
     failure = await Tunnel(dial, partial(sockets.send, socket)).run(sockets.receive(socket))

@@ -1,16 +1,16 @@
-"""SPDY/3.1, server side, without I/O: bytes of the client in, frames that matter out; calls in, bytes out.
+"""The server side of SPDY/3.1 without I/O: converts bytes of the client to frames, and calls to bytes.
 
-kubectl uses it inside a WebSocket to forward ports, and needs five types of frames for it: SYN_STREAM, SYN_REPLY, DATA,
-RST_STREAM and PING. There is no SPDY without a WebSocket.
+kubectl uses SPDY inside a WebSocket to forward ports. It needs five frame types: SYN_STREAM, SYN_REPLY, DATA,
+RST_STREAM and PING. SPDY without a WebSocket is not supported.
 
 ```
 control frame    1 version(15) | type(16) | flags(8) length(24) | payload
 data frame       0 stream(31)             | flags(8) length(24) | payload
 ```
 
-Names and values of headers are compressed by one zlib stream per direction for the whole connection, so every block is read,
-also those of refused streams. There is no flow control by windows: the clients of Kubernetes do not use it, and rely on
-the flow control of the connection itself.
+Header names and values are compressed by one zlib stream per direction for the whole connection, so header blocks of
+rejected streams must also be read. Window-based flow control is not supported, because Kubernetes clients do not use
+it. They rely on the flow control of the connection itself.
 """
 
 import struct
@@ -56,19 +56,19 @@ WORD: Final = struct.Struct(">I")
 PAIR: Final = struct.Struct(">II")
 
 LONGEST: Final = {"control": 65536, "data": 4 * 2**20}
-"""The maximum bytes of a frame; kubectl's have up to 32 KiB. A block of headers has the same limit."""
+"""The maximum bytes of a frame or a header block. Frames of kubectl have up to 32 KiB."""
 
 STREAM_LIMIT: Final = 2000
-"""The maximum number of open streams: a thousand forwarded connections."""
+"""The maximum number of open streams, for a thousand forwarded connections."""
 
 Headers: TypeAlias = Mapping[str, str]
-"""The headers of a frame. Several values of one name are joined by NUL, as on the wire."""
+"""The headers of a frame. Several values of a header are joined by NUL, as in the protocol."""
 
 NO_HEADERS: Final[Headers] = MappingProxyType({})
 
 
 class Type(IntEnum):
-    """The types of frames that have an effect; other frames, such as SETTINGS and GOAWAY, are skipped."""
+    """The supported frame types. Other frames, such as SETTINGS and GOAWAY, are skipped."""
 
     DATA = 0
     SYN_STREAM = 1
@@ -85,16 +85,16 @@ LAYOUTS: Final = {
 }
 """The fields of control frames.
 
-The first is the stream, of a PING its number; the second of RST_STREAM is the status.
+The first field is the stream, or the number of a PING. The second field of RST_STREAM is the status.
 """
 
 HEADED: Final = (Type.SYN_STREAM, Type.SYN_REPLY)
-"""The frames that have a block of headers after their fields."""
+"""The frame types with a header block after their fields."""
 
 HEADERS: Final = 8
-"""The type of frames with further headers.
+"""The type of frames with additional headers.
 
-They are refused: skipping one would break the decompression of later blocks.
+These frames are rejected, because skipping them would break the decompression of later blocks.
 """
 
 
@@ -108,7 +108,7 @@ class Status(IntEnum):
 
 
 class Frame(NamedTuple):
-    """A frame of a stream (of PING its number); a frame with `fin` is the last one."""
+    """A frame of a stream. The `stream` of a PING is its number. A frame with `fin` is the last frame."""
 
     type: Type
     stream: int
@@ -119,18 +119,18 @@ class Frame(NamedTuple):
 
 
 class ProtocolError(Exception):
-    """The peer violated the protocol or exceeded a limit; the connection has to be closed."""
+    """The peer violated the protocol or exceeded a limit. The connection must be closed."""
 
 
 class FrameReader:
-    """Splits the bytes of one direction into frames; bytes may arrive in parts of any size."""
+    """Splits the bytes of one direction into frames. Bytes can arrive in parts of any size."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
         self._zlib = zlib.decompressobj(zdict=DICTIONARY)
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Add bytes and return the frames that are now complete, except frames of ignored types."""
+        """Add bytes, and return the completed frames. Ignored frame types are skipped."""
         self._buffer += data
         frames: list[Frame] = []
         while len(self._buffer) >= PAIR.size:
@@ -178,7 +178,7 @@ class FrameReader:
 
 
 class FrameWriter:
-    """Encodes frames as the bytes of one direction."""
+    """Encodes the frames of one direction."""
 
     def __init__(self) -> None:
         self._zlib = zlib.compressobj(zdict=DICTIONARY)
@@ -197,7 +197,7 @@ class FrameWriter:
 
 
 def build_headers(headers: Headers) -> bytes:
-    r"""Build a block of headers, not compressed.
+    r"""Build an uncompressed header block.
 
     >>> build_headers({"port": "80"})
     b'\x00\x00\x00\x01\x00\x00\x00\x04port\x00\x00\x00\x0280'
@@ -207,7 +207,7 @@ def build_headers(headers: Headers) -> bytes:
 
 
 def parse_headers(block: bytes) -> Headers:
-    r"""Read a block of headers that is not compressed.
+    r"""Parse an uncompressed header block.
 
     >>> parse_headers(b'\x00\x00\x00\x01\x00\x00\x00\x04port\x00\x00\x00\x0280')
     {'port': '80'}
@@ -252,9 +252,9 @@ class Stream(Struct):
 
 
 class Connection:
-    """The server's side of one connection: the open streams with their directions, and the bytes to send.
+    """The server side of a connection: the open streams with their directions, and the bytes to send.
 
-    A call for a closed stream has no effect: the client may reset a stream at any time.
+    A call for a closed stream has no effect, because the client may reset a stream at any time.
     """
 
     def __init__(self) -> None:
@@ -265,11 +265,11 @@ class Connection:
         self._output = bytearray()
 
     def receive(self, data: bytes) -> list[Frame]:
-        """Process bytes of the client.
+        """Process bytes from the client.
 
-        Return its frames on open streams: SYN_STREAM, DATA, and RST_STREAM for closed ones.
+        Return the frames on open streams (SYN_STREAM, DATA), and RST_STREAM frames for closed streams.
 
-        PINGs are answered here. The caller must accept or reset each SYN_STREAM.
+        PINGs are handled internally. The caller must accept or reset each SYN_STREAM.
         """
         return [event for frame in self._reader.feed(data) for event in self._handle(frame)]
 
@@ -279,7 +279,7 @@ class Connection:
             self._write(Frame(Type.SYN_REPLY, stream))
 
     def send(self, stream: int, data: bytes, *, fin: bool = False) -> None:
-        """Send bytes on a stream; with `fin`, send nothing more, but still receive."""
+        """Send bytes on a stream. With `fin`, close the sending direction; receiving continues."""
         if stream in self._streams and self._streams[stream].outward:
             self._write(Frame(Type.DATA, stream, data, fin=fin))
             if fin:
@@ -292,7 +292,7 @@ class Connection:
             self._write(Frame(Type.RST_STREAM, stream, status=status))
 
     def take(self) -> bytes:
-        """Return the bytes to send, and remove them from the connection."""
+        """Remove and return the bytes to send."""
         output = bytes(self._output)
         self._output.clear()
         return output

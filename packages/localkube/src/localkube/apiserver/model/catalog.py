@@ -1,4 +1,4 @@
-"""The served kinds, by group, version and plural: built-in ones, and custom ones while their definitions exist."""
+"""The registry of served kinds by group, version and plural: built-in kinds, and custom resources with a CRD."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,7 +11,7 @@ from localkube.apiserver.storage.store import StoreKey
 
 
 class Served(Struct, frozen=True):
-    """A kind and the way its objects are stored. `custom`: from a CustomResourceDefinition."""
+    """A kind, and how its objects are stored. `custom` kinds come from a CustomResourceDefinition."""
 
     kind: Kind
     custom: bool = False
@@ -23,7 +23,7 @@ class Served(Struct, frozen=True):
 
     @property
     def stored_as(self) -> str:
-        """Return the resource part of the store's keys."""
+        """Return the resource part of store keys."""
         return (self.kind.alias.of if self.kind.alias else self.kind.resource).group_resource
 
     def key(self, namespace: str, name: str) -> StoreKey:
@@ -35,13 +35,13 @@ class Served(Struct, frozen=True):
         return self.kind.alias.from_stored(stored) if self.kind.alias else stored
 
     def to_store(self, obj: JSONObject) -> JSONObject:
-        """Return an object of this kind in its stored form, its identity first (`list.py` relies on it)."""
+        """Return the stored form of an object, with its identity first (`list.py` relies on it)."""
         stored = self.kind.alias.to_stored(obj) if self.kind.alias else obj
         return {"apiVersion": stored["apiVersion"], "kind": stored["kind"], **stored}
 
 
 class Registry:
-    """The kinds that are served now."""
+    """The kinds that are currently served."""
 
     def __init__(self, kinds: Sequence[Kind]) -> None:
         self._served = {_address(kind): Served(kind) for kind in kinds}
@@ -54,11 +54,11 @@ class Registry:
         return self._served.get((group, version, plural))
 
     def add(self, kind: Kind) -> None:
-        """Serve a custom kind; it replaces an earlier one of the same group, version and plural."""
+        """Serve a custom resource. It replaces an earlier kind with the same group, version and plural."""
         self._served[_address(kind)] = Served(kind, custom=True)
 
     def remove(self, resource: Resource) -> None:
-        """Stop serving a custom kind."""
+        """Stop serving a custom resource."""
         self._served.pop((resource.group, resource.version, resource.plural), None)
 
 

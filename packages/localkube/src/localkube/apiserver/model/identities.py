@@ -9,11 +9,11 @@ from msgspec import Struct, field
 from kuberuntime import randomness
 
 NAME_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
-"""Letters and digits that form no words and cannot be confused with each other."""
+"""Letters and digits that cannot form words and that are easy to distinguish."""
 
 
 class Identities(Struct, frozen=True):
-    """The source of UIDs and generated names; seeded in simulations."""
+    """The source of UIDs and generated names. It is seeded in simulations."""
 
     source: Random = field(default_factory=randomness.source)
 
@@ -22,5 +22,5 @@ class Identities(Struct, frozen=True):
         return str(UUID(int=self.source.getrandbits(128), version=4))
 
     def suffix(self) -> str:
-        """Return five random characters, appended to `generateName`."""
+        """Return five random characters to append to `generateName`."""
         return "".join(self.source.choices(NAME_ALPHABET, k=5))

@@ -1,7 +1,7 @@
-"""A kind as the verbs use it: one value per served resource, built in or from a CRD.
+"""The kinds that verbs use: one value per served resource, built-in or from a CRD.
 
-The verbs (create, update, patch, ...) are the same for all kinds; whatever differs is a function of the `Kind`.
-Built-in kinds are in `builtin/`; `customresource.py` builds those of CRDs.
+The verbs (create, update, patch, ...) are the same for all kinds. Kind-specific behavior is a function of the `Kind`.
+Built-in kinds are in `builtin/`; `customresource.py` builds kinds from CRDs.
 """
 
 from collections.abc import Callable, Sequence
@@ -46,11 +46,11 @@ class Schema(Struct, frozen=True):
 
 
 class UndecodableError(Exception):
-    """The object has a value of the wrong JSON type: 400 BadRequest, the text is the whole message."""
+    """The object has a value of the wrong JSON type (400 BadRequest). The text is the whole message."""
 
 
 class Column(Struct, frozen=True):
-    """One column of a Table: `kubectl get` shows the columns of priority 0, `-o wide` all."""
+    """A column of a Table. `kubectl get` shows columns with priority 0, and `-o wide` shows all columns."""
 
     name: str
     type: str
@@ -60,7 +60,7 @@ class Column(Struct, frozen=True):
 
 
 class ScalePaths(Struct, frozen=True):
-    """Where the `/scale` subresource reads and writes, as dotted JSON paths (`.spec.replicas`).
+    """The fields that the `/scale` subresource reads and writes, as dotted JSON paths (`.spec.replicas`).
 
     The value at `selector` is a string, or a label selector object to be rendered as one.
     """
@@ -71,7 +71,7 @@ class ScalePaths(Struct, frozen=True):
 
 
 class Alias(Struct, frozen=True):
-    """A second form of another kind's objects: `events.k8s.io` shows the core events.
+    """A second form of a different kind's objects. For example, `events.k8s.io` contains the core events.
 
     The objects are stored, watched and counted as `of`; `to_stored` and `from_stored` convert them.
     """
@@ -116,5 +116,5 @@ class Kind(Struct, frozen=True, kw_only=True):
 
     @property
     def schema(self) -> Schema:
-        """Return the schema of its objects."""
+        """Return the schema of the kind's objects."""
         return self.schema_of()

@@ -1,7 +1,7 @@
-"""Refusals: responses other than success, as the Kubernetes `Status` that kube-apiserver would return.
+"""Error responses, with the same Kubernetes `Status` as kube-apiserver.
 
-In: the cause. Out: a `RefusalError` that any verb may raise; the server (`server.py`) converts it into a response.
-Codes, reasons and messages are those of apimachinery, so that clients can compare them.
+In: the cause. Out: a `RefusalError` that any verb may raise. The server (`server.py`) converts the error to a response.
+Codes, reasons and messages are the same as in apimachinery, so that clients can compare them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,7 @@ from kuberuntime.objects.resources import Resource
 
 
 class RefusalError(Exception):
-    """The request is refused with this Status."""
+    """The request is rejected with this Status."""
 
     def __init__(self, code: int, reason: str, message: str, details: JSONObject | None = None) -> None:
         super().__init__(message)
@@ -30,12 +30,12 @@ class RefusalError(Exception):
 
 
 def bad_request(message: str) -> RefusalError:
-    """Build the refusal of a malformed request."""
+    """Build the error for a malformed request."""
     return RefusalError(400, "BadRequest", message)
 
 
 def undecodable(method: str, body: bytes, message: str) -> RefusalError:
-    """Build the refusal of an object that does not match its kind: in a request, or after a patch."""
+    """Build the error for an object that does not match its kind, in a request or after a patch."""
     if method != "PATCH":
         return bad_request(message)
     failure = field.invalid("patch", body.decode(errors="replace"), message)
@@ -43,66 +43,66 @@ def undecodable(method: str, body: bytes, message: str) -> RefusalError:
 
 
 def unauthorized() -> RefusalError:
-    """Build the refusal of a request without valid credentials."""
+    """Build the error for a request without valid credentials."""
     return RefusalError(401, "Unauthorized", "Unauthorized")
 
 
 def forbidden(resource: Resource, name: str, why: str, causes: Sequence[JSONObject] = ()) -> RefusalError:
-    """Build the refusal of a request that the cluster's rules do not allow."""
+    """Build the error for a request that the cluster's rules do not allow."""
     what = f'{resource.group_resource} "{name}"' if name else resource.group_resource
     return RefusalError(403, "Forbidden", f"{what} is forbidden: {why}", _details(resource, name, causes))
 
 
 def not_found(resource: Resource, name: str) -> RefusalError:
-    """Build the refusal of a request for an object that does not exist."""
+    """Build the error for a request for an object that does not exist."""
     return RefusalError(404, "NotFound", f'{resource.group_resource} "{name}" not found', _details(resource, name))
 
 
 def unknown_resource() -> RefusalError:
-    """Build the refusal of a resource, version or subresource that is not served."""
+    """Build the error for a resource, version or subresource that is not served."""
     return RefusalError(404, "NotFound", "the server could not find the requested resource", {})
 
 
 def unknown_path(path: str) -> RefusalError:
-    """Build the refusal of a path outside the API."""
+    """Build the error for a path outside the API."""
     return RefusalError(404, "NotFound", f"the embedded API server does not serve {path}")
 
 
 def method_not_allowed() -> RefusalError:
-    """Build the refusal of a method that the resource does not have."""
+    """Build the error for a method that the resource does not support."""
     return RefusalError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
 
 
 def not_served(what: str) -> RefusalError:
-    """Build the refusal of a part of Kubernetes that the embedded cluster leaves out on purpose."""
+    """Build the error for a Kubernetes feature that the embedded cluster does not support."""
     return RefusalError(501, "NotImplemented", f"the embedded cluster does not serve {what}")
 
 
 def not_acceptable(accepted: Iterable[str]) -> RefusalError:
-    """Build the refusal of a response format."""
+    """Build the error for an unsupported response format."""
     types = ", ".join(accepted)
     return RefusalError(406, "NotAcceptable", f"only the following media types are accepted: {types}")
 
 
 def unsupported_media_type(accepted: Iterable[str]) -> RefusalError:
-    """Build the refusal of a request format."""
+    """Build the error for an unsupported request format."""
     types = ", ".join(accepted)
     text = f"the body of the request was in an unknown format - accepted media types include: {types}"
     return RefusalError(415, "UnsupportedMediaType", text)
 
 
 def too_large(limit: int) -> RefusalError:
-    """Build the refusal of a body over the limit."""
+    """Build the error for a body that exceeds the limit."""
     return RefusalError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
 
 
 def not_stored(why: str) -> RefusalError:
-    """Build the refusal of an object that the store does not accept, with the message of the store and no reason."""
+    """Build the error for an object that the store rejects, with the store's message and without a reason."""
     return RefusalError(500, "", why)
 
 
 def already_exists(resource: Resource, name: str, *, deleting: bool = False) -> RefusalError:
-    """Build the refusal to create an object that exists, possibly only until its deletion is complete."""
+    """Build the error for the creation of an object that exists, or whose deletion is not complete."""
     text = f'{resource.group_resource} "{name}" already exists'
     if deleting:
         text = f"object is being deleted: {text}"
@@ -110,7 +110,7 @@ def already_exists(resource: Resource, name: str, *, deleting: bool = False) -> 
 
 
 def conflict(resource: Resource, name: str, why: str) -> RefusalError:
-    """Build the refusal of a write whose precondition does not hold."""
+    """Build the error for a write whose precondition failed."""
     text = f'Operation cannot be fulfilled on {resource.group_resource} "{name}": {why}'
     return RefusalError(409, "Conflict", text, _details(resource, name))
 
@@ -119,12 +119,12 @@ STALE = "the object has been modified; please apply your changes to the latest v
 
 
 def stale(resource: Resource, name: str) -> RefusalError:
-    """Build the refusal of a write against an older resourceVersion."""
+    """Build the error for a write with an outdated resourceVersion."""
     return conflict(resource, name, STALE)
 
 
 def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> RefusalError:
-    """Build the refusal of an object with invalid fields."""
+    """Build the error for an object with invalid fields."""
     qualified = f"{kind}.{group}" if group else kind
     details: JSONObject = {"name": name, "group": group, "kind": kind}
     details = {key: value for key, value in details.items() if value}
@@ -134,23 +134,23 @@ def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> R
 
 
 def expired(message: str) -> RefusalError:
-    """Build the refusal of a resourceVersion or continue token that is too old."""
+    """Build the error for a resourceVersion or continue token that is too old."""
     return RefusalError(410, "Expired", message)
 
 
 def too_old(revision: int, oldest: int) -> RefusalError:
-    """Build the refusal of a watch from a resourceVersion before the retained changes."""
+    """Build the error for a watch from a resourceVersion before the retained changes."""
     return expired(f"too old resource version: {revision} ({oldest})")
 
 
 def internal_error(message: str) -> RefusalError:
-    """Build the refusal of a request when this server itself failed."""
+    """Build the error for an internal failure."""
     details = {"causes": [{"message": message}]}
     return RefusalError(500, "InternalError", f"Internal error occurred: {message}", details)
 
 
 def unavailable(message: str) -> RefusalError:
-    """Build the refusal of a request that this server cannot serve at the moment."""
+    """Build the error for a request that this server cannot serve at the moment."""
     return RefusalError(503, "ServiceUnavailable", message)
 
 

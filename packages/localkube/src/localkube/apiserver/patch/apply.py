@@ -1,8 +1,8 @@
-"""Server-side apply: merges a manager's configuration into an object, and removes fields that only this manager owned.
+"""Server-side apply: merges a manager's configuration into an object, and removes fields that it no longer owns.
 
-In: the kind, the live object (None: create it), the applied configuration, the writer. Out: the object to store, with
-its `managedFields`, still to be defaulted and validated; or a 409 that names the owner of every field in conflict. If
-an apply changes nothing, `ownership.settle` replaces its result by the live object.
+In: the kind, the live object (None to create it), the applied configuration, the writer. Out: the object to store with
+its `managedFields`, before defaulting and validation, or a 409 error that names the owner of every conflicting field.
+If an apply changes nothing, `ownership.settle` returns the live object.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from localkube.apiserver.patch.ownership import Entry, Writer
 def apply(
     kind: Kind, live: JSONObject | None, applied: JSONObject, writer: Writer, *, force: bool = False
 ) -> JSONObject:
-    """Return the live object with the applied configuration merged in."""
+    """Merge the applied configuration into the live object."""
     if (applied.get("metadata") or {}).get("managedFields"):
         raise refusal.bad_request("metadata.managedFields must be nil")
     before = live if live is not None else kind.blank
@@ -69,10 +69,10 @@ def _without_entries(obj: JSONObject) -> JSONObject:
 def _settle_conflicts(
     kind: Kind, change: tuple[JSONObject, JSONObject], others: Sequence[Entry], allowed: FieldSet, *, force: bool
 ) -> list[Entry]:
-    """Return the entries of other managers, without the fields that they lose by this write.
+    """Return the entries of other managers, without the fields that they lose.
 
-    They lose the fields that this write changes or removes. Without `force`, a change is a conflict unless it is
-    `allowed`.
+    Managers lose the fields that this write changes or removes. Unless `force` is set, a change that is not `allowed`
+    is a conflict.
     """
     before, merged = change
     difference = fieldsof.compare(kind.schema, _without_entries(before), merged)
@@ -87,7 +87,7 @@ def _settle_conflicts(
 
 
 def conflict_refusal(conflicts: Sequence[Entry]) -> refusal.RefusalError:
-    """Build the 409 that names every field in conflict and its owner."""
+    """Build the 409 error that names every conflicting field and its owner."""
     ordered = sorted(conflicts, key=lambda conflict: conflict.writer.manager)
     pairs = [(conflict.writer, path) for conflict in ordered for path in fieldset.paths(conflict.fields)]
     causes = [
@@ -127,7 +127,7 @@ def _merge(schema: Schema, live: JSON, applied: JSON) -> JSON:
 
 
 def _merge_items(schema: Schema, live: list[JSON], applied: list[JSON]) -> list[JSON]:
-    """Merge by key, in the applied order; items of the live list keep their position only between shared items."""
+    """Merge by key, in the applied order. Other items of the live list keep their position between shared items."""
     desired = granularity.keyed(schema, applied)
     try:
         present = granularity.keyed(schema, live)
@@ -148,7 +148,7 @@ def _merge_items(schema: Schema, live: list[JSON], applied: list[JSON]) -> list[
 
 
 def _without_abandoned(schema: Schema, merged: JSONObject, last: FieldSet, keep: Sequence[FieldSet]) -> JSONObject:
-    """Remove the fields that the manager applied last time, and that nobody owns now."""
+    """Remove the fields that the manager applied last time and that no longer have an owner."""
     kept: FieldSet = {}
     for fields in keep:
         kept = fieldset.union(kept, fields)
@@ -183,7 +183,7 @@ _GONE = object()
 
 
 class _Owners(Struct, frozen=True):
-    """The field sets of one child: the last applied fields, and the fields that are owned now."""
+    """The field sets of a child: the last applied fields, and the currently owned fields."""
 
     last: FieldSet | None
     kept: FieldSet
@@ -192,7 +192,7 @@ class _Owners(Struct, frozen=True):
 
     @classmethod
     def of(cls, element: str, last: FieldSet, kept: FieldSet, *, is_named: bool) -> "_Owners":
-        """Return the sets of a child. A named field is kept as long as anything in it is owned."""
+        """Return the sets of a child. A named field is kept as long as any part of it has an owner."""
         before, now = last.get(element), kept.get(element)
         was_applied = before is not None and (is_named or fieldset.is_member(before))
         is_owned = now is not None and (is_named or fieldset.is_member(now))

@@ -1,8 +1,8 @@
-"""Sets of fields in the form of the API (FieldsV1), with union, difference and intersection.
+"""Field sets in the API format (FieldsV1), with union, difference and intersection.
 
-A set is a tree: `f:name` is a field or a map key, `k:{...}` the list item with these keys, `v:...` the item of a set
-with this value. A node is a member of the set if it is empty or contains `.`; otherwise only its children are.
-No function here modifies its arguments; a result may share nodes with them.
+A field set is a tree: `f:name` is a field or a map key, `k:{...}` is the list item with these keys, and `v:...` is the
+set item with this value. A node is a member of the set if it is empty or contains `.`. Otherwise only its children are
+members. Functions do not modify their arguments, but results may share nodes with them.
 """
 
 import re
@@ -22,7 +22,7 @@ MEMBER: Final = "."
 NOTHING: Final[FieldSet] = {}
 
 LEVELS: Final = MAX_DEPTH - 5
-"""The maximum levels of a set in an object: `metadata.managedFields[0].fieldsV1` has five levels itself."""
+"""The maximum levels of a field set in an object. The path to `metadata.managedFields[0].fieldsV1` has five levels."""
 
 
 def build_node(below: FieldSet, *, member: bool) -> FieldSet:
@@ -58,7 +58,7 @@ def _union_of_nodes(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def difference(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Return the members of the left set that are not in the right one."""
+    """Return the members of the left set that are not in the right set."""
     rest: FieldSet = {}
     for element, node in left.items():
         other = right.get(element)
@@ -84,10 +84,10 @@ def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def written(node: FieldSet, levels: int = LEVELS) -> FieldSet:
-    """Return the set as the API server writes it: sorted, and cut at `levels`.
+    """Return the set in the form for objects: sorted, and cut at `levels`.
 
-    Nodes at the cut are owned as a whole. So an object of the allowed depth keeps its depth with its entries, and
-    clients can send it back.
+    Nodes at the cut are owned as a whole. So `managedFields` never exceed the allowed depth, and clients can send the
+    object back.
     """
     return {element: written(node[element], levels - 1) if levels > 1 else {} for element in sorted(node)}
 
@@ -122,15 +122,15 @@ def _format(element: str) -> str:
 INDEX: Final = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 
 KNOWN: Final = "fkvi"
-"""The types of path elements: fields, keys, values, indexes."""
+"""The path element types: fields, keys, values, indexes."""
 
 
 class FieldSetError(ValueError):
-    """The value is not a set of fields."""
+    """The value is not a field set."""
 
 
 def parse(sent: JSON) -> FieldSet:
-    """Read a set from a client (a decoded value, whose depth is bounded); elements of unknown types are ignored.
+    """Parse a field set from a client (a decoded value with limited depth). Elements of unknown types are ignored.
 
     >>> parse({"f:a": {".": {}, "f:b": None}, "x:c": {}})
     {'f:a': {'.': {}, 'f:b': {}}}
@@ -143,7 +143,7 @@ def parse(sent: JSON) -> FieldSet:
 
 
 def _is_known(element: str) -> bool:
-    """Return whether the type of the element is known; raise an error if the element is malformed."""
+    """Return whether the type of the element is known. Raise an error if the element is malformed."""
     if element == MEMBER:
         return True
     mark, colon, text = element.partition(":")

@@ -1,6 +1,6 @@
 """Computes the field sets of objects, and the differences between two objects.
 
-In: a schema and values, which are not modified. Out: new sets.
+In: a schema and values, which are not modified. Out: new field sets.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ def of_applied(schema: Schema, value: JSON) -> FieldSet:
 
 
 def _applied_node(schema: Schema, element: str, part: JSON) -> FieldSet | None:
-    """Return the node of a part; None for a described field without any fields in it, unless it is `{}`."""
+    """Return the node of a part. Return None for a known field without nested fields, unless it is `{}`."""
     described = part_schema(schema, element)
     below = of_applied(described, part)
     if not granularity.is_named(schema, element.removeprefix("f:")):
@@ -44,7 +44,7 @@ def _applied_node(schema: Schema, element: str, part: JSON) -> FieldSet | None:
 
 
 def of_whole(schema: Schema, value: JSON) -> FieldSet:
-    """Return every field of a value, with every object and list that contains one."""
+    """Return all fields of a value, including the objects and lists that contain them."""
     if not value or not is_granular(schema, value):
         return {}
     try:
@@ -59,7 +59,7 @@ def _whole(schema: Schema, parts: Mapping[str, JSON]) -> FieldSet:
 
 
 def compare(schema: Schema, old: JSONObject, new: JSONObject) -> Difference:
-    """Return the differences from `old` to `new`; an absent object and an empty one are equal."""
+    """Return the differences from `old` to `new`. An absent object and an empty object are equal."""
     return _compare_parts(schema, granularity.parts(schema, old), granularity.parts(schema, new))
 
 
@@ -81,7 +81,7 @@ def _compare_parts(schema: Schema, old: Mapping[str, JSON], new: Mapping[str, JS
 
 
 def _compare_values(schema: Schema, old: JSON, new: JSON) -> Difference | None:
-    """Return the differences of the parts of two different values; None if they differ as a whole."""
+    """Return the differences between the parts of two values, or None if the values differ as a whole."""
     present = [value for value in (old, new) if value is not None]
     if not all(is_granular(schema, value) for value in present) or len({type(value) for value in present}) > 1:
         return None

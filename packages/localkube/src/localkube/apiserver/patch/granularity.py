@@ -1,6 +1,6 @@
-"""Splits values by their schema into fields, map keys and list items, each with a path element.
+"""Splits values into fields, map keys and list items with path elements, according to the schema.
 
-Scalars and atomic values are not split: they are leaves of field sets, and replaced as a whole.
+Scalars and atomic values are not split. They are leaves of field sets and are replaced as a whole.
 """
 
 from typing import Final
@@ -15,30 +15,30 @@ OPEN: Final = Schema("any")
 
 
 class DuplicateKeysError(ValueError):
-    """A list has two items of the same key, or one without a key: its items cannot be identified."""
+    """List items cannot be identified, because two items have the same key or an item has no key."""
 
 
 def is_granular(schema: Schema, value: JSON) -> bool:
-    """Return whether the value is split: a free or described object, a list with keys, a set."""
+    """Return whether the value can be split: a granular object or map, a list with keys, or a set."""
     if isinstance(value, dict):
         return not schema.atomic
     return isinstance(value, list) and schema.list_type != "atomic"
 
 
 def is_named(schema: Schema, name: str) -> bool:
-    """Return whether the schema describes the field; other names are keys of a free map."""
+    """Return whether the schema contains the field. Other names are keys of a free map."""
     return schema.fields is not None and name in schema.fields
 
 
 def child_schema(schema: Schema, name: str) -> Schema:
-    """Return the schema of a field, `OPEN` if the schema does not describe it."""
+    """Return the schema of a field, or `OPEN` if the schema does not contain it."""
     if schema.fields is not None and name in schema.fields:
         return schema.fields[name]
     return schema.values or OPEN
 
 
 def parts(schema: Schema, value: JSON) -> dict[str, JSON]:
-    """Return the parts of a granular value by their path elements; raise `DuplicateKeysError`."""
+    """Return the parts of a granular value by path element. May raise `DuplicateKeysError`."""
     if isinstance(value, dict):
         return {f"f:{name}": child for name, child in value.items()}
     return keyed(schema, value)
@@ -51,7 +51,7 @@ def part_schema(schema: Schema, element: str) -> Schema:
 
 
 def keyed(schema: Schema, items: list[JSON]) -> dict[str, JSON]:
-    """Return the items of a list with keys, or of a set, by their path elements."""
+    """Return the items of a list with keys, or of a set, by path element."""
     result: dict[str, JSON] = {}
     for item in items:
         element = f"v:{render(item)}" if schema.list_type == "set" else _element(schema, item)
@@ -62,7 +62,7 @@ def keyed(schema: Schema, items: list[JSON]) -> dict[str, JSON]:
 
 
 def label(element: str) -> str:
-    """Return the path element of a list item in the form of the API server's messages.
+    """Format the path element of a list item as in messages of the API server.
 
     >>> label('k:{"name":"main"}'), label('v:"a"')
     ('[name="main"]', '[="a"]')
@@ -74,7 +74,7 @@ def label(element: str) -> str:
 
 
 def place_of_duplicate(schema: Schema, value: JSON, path: str = "") -> str:
-    """Return the path of the first list whose items cannot be identified; empty if there is none."""
+    """Return the path of the first list whose items cannot be identified, or an empty string."""
     if not is_granular(schema, value):
         return ""
     try:

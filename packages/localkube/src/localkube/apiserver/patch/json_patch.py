@@ -1,9 +1,9 @@
-"""JSON patch (RFC 6902): a list of operations on paths, all or nothing.
+"""JSON patch (RFC 6902): a list of operations on paths, which all succeed or have no effect.
 
-In: a document and operations. Out: a new, patched document. A patch that is not a list is refused with 400. An
-operation that is malformed, or does not match the document (a missing path, a failed test), is refused with 422.
-A short patch cannot create a huge document: the size of all its copies and the depth are bounded.
-Replacing a field that an object does not have adds it, as in kube-apiserver.
+In: a document and operations. Out: a new, patched document. A patch that is not a list is rejected with 400. An
+operation that is malformed, or that does not match the document (a missing path, a failed test), is rejected with 422.
+The size of copies and the depth are limited, so that a short patch cannot create a huge document. Replacing an absent
+field adds the field, as in kube-apiserver.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from localkube.apiserver.model.refusal import RefusalError
 
 MAX_OPERATIONS = 10_000
 MAX_COPIED = 3 * 2**20
-"""Bytes of JSON that the copies of one patch may add, as in kube-apiserver."""
+"""The maximum bytes of JSON that the copy operations of a patch may add, as in kube-apiserver."""
 
 
 def apply(document: JSON, operations: JSON) -> JSON:
@@ -144,13 +144,13 @@ def _replace(document: JSON, path: Sequence[str], value: JSON) -> JSON:
 
 
 def _check_depth(path: Sequence[str], value: JSON) -> None:
-    """Refuse a value that would make the document too deep at this path."""
+    """Raise an error if a value at this path would make the document too deep."""
     if nesting.is_too_deep(value, max(nesting.MAX_DEPTH - len(path), 0)):
         raise refusal.bad_request(f"json: {nesting.TOO_DEEP}")
 
 
 def _change(document: JSON, path: Sequence[str], change: Callable[[JSON, str], JSON]) -> JSON:
-    """Rebuild the objects and lists along `path`, and change the last one."""
+    """Copy the objects and lists along `path`, and change the last one."""
     token, rest = path[0], path[1:]
     if not isinstance(document, dict | list):
         raise _unfit(f"there is nothing at {render(token)}: the value above it is {render(document)}")
@@ -184,5 +184,5 @@ def _index(parent: list[JSON], token: str, last: int) -> int:
 
 
 def _unfit(why: str) -> RefusalError:
-    """Build the refusal of a well-formed patch that does not fit the object."""
+    """Build the error for a well-formed patch that does not match the object."""
     return RefusalError(422, "Invalid", f"the server rejected our request due to an error in our request: {why}", {})

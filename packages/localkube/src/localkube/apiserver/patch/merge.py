@@ -4,7 +4,7 @@ from kuberuntime.objects.meta import JSON
 
 
 def apply(target: JSON, patch: JSON) -> JSON:
-    """Return the target with the patch merged in: null removes, objects merge, everything else replaces.
+    """Merge the patch into the target. Null removes a field, objects are merged, and other values are replaced.
 
     >>> apply({"a": 1, "b": {"c": 2, "d": 3}}, {"a": None, "b": {"c": 4}})
     {'b': {'c': 4, 'd': 3}}

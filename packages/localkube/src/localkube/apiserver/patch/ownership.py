@@ -1,12 +1,12 @@
 """Field ownership: `metadata.managedFields`, and how each write changes it.
 
 Entries are identified by manager, operation, subresource and, for updates, apiVersion. An update owns the fields that
-it adds or changes; other managers lose the fields that a write changes or removes. Objects of lazily owned kinds have
-no entries until they are applied: at the first apply all fields are owned by `before-first-apply`, as in kube-apiserver
-for objects without entries. Time is passed in.
+it adds or changes. Other managers lose the fields that a write changes or removes. Objects of lazily owned kinds have
+no entries until they are applied. At the first apply, `before-first-apply` owns all existing fields, as in
+kube-apiserver for objects without entries.
 
-`kubectl apply` stores what it applied in an annotation. When kubectl then applies server-side, it owns the fields that still
-have the values of the annotation, whatever `managedFields` says; and the annotation is kept up to date.
+`kubectl apply` stores the applied configuration in an annotation. When kubectl later applies server-side, it owns the
+fields whose values equal the annotation, regardless of `managedFields`. The annotation is kept up to date.
 """
 
 from collections.abc import Iterable
@@ -49,7 +49,7 @@ class Entry(msgspec.Struct, frozen=True):
     fields: FieldSet
 
     def same_owner(self, writer: Writer) -> bool:
-        """Return whether a write of this writer belongs to this entry."""
+        """Return whether writes of this writer belong to this entry."""
         own = self.writer
         return (
             (own.manager, own.operation, own.subresource) == (writer.manager, writer.operation, writer.subresource)
@@ -57,7 +57,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 def track(kind: Kind, old: JSONObject | None, new: JSONObject, writer: Writer, *, anew: bool = False) -> JSONObject:
-    """Return `new` with its entries after an ordinary create or update; with `anew`, ignore existing entries."""
+    """Return `new` with its entries after a create or update. With `anew`, ignore existing entries."""
     before = old if old is not None else kind.blank
     entries = [] if anew else _sent(new, before) or read(before)
     if not entries and (old is not None or kind.lazily_owned):  # an object without entries has none until an apply
@@ -74,13 +74,13 @@ def track(kind: Kind, old: JSONObject | None, new: JSONObject, writer: Writer, *
 
 
 def is_reset(sent: JSONObject) -> bool:
-    """Return whether a client removes all entries, by `[]` or `[{}]`."""
+    """Return whether a client removes all entries with `[]` or `[{}]`."""
     entries = (sent.get("metadata") or {}).get("managedFields")
     return entries in ([], [{}])
 
 
 def settle(old: JSONObject, new: JSONObject) -> JSONObject:
-    """Return `old` if `new` differs only in the times of its entries: such a write changes nothing."""
+    """Return `old` if `new` differs only in the times of its entries, because such a write changes nothing."""
     new_metadata, old_metadata = new["metadata"], old["metadata"]
     if new_metadata.get("managedFields") == old_metadata.get("managedFields"):
         return new
@@ -95,7 +95,7 @@ def _timeless(metadata: JSONObject) -> JSONObject:
 
 
 def tracked(kind: Kind, fields: FieldSet, subresource: str = "") -> FieldSet:
-    """Return the fields that can be owned, without the identity and the fields that the operation cannot write."""
+    """Return the fields that can be owned, except identity fields and fields that the operation cannot write."""
     unwritable = {"f:spec"} if subresource == "status" else {"f:status"} if kind.has_status else set()
     ignored = {"f:apiVersion", "f:kind"} | unwritable
     result = {element: node for element, node in fields.items() if element not in ignored}
@@ -114,7 +114,7 @@ def _entries(obj: JSONObject) -> list[JSONObject]:
 
 
 def _sent(new: JSONObject, before: JSONObject) -> list[Entry]:
-    """Return the entries that a client sent; if one is invalid, all are ignored."""
+    """Return the entries that a client sent. If one entry is invalid, ignore all of them."""
     entries = _entries(new)
     if entries == _entries(before):
         return read(before)
@@ -173,7 +173,7 @@ MANAGER: Final = "kubectl"
 
 
 def own_fields(kind: Kind, live: JSONObject, manager: str) -> FieldSet:
-    """Return the fields that the manager may change without conflict although others own them."""
+    """Return fields of other owners that the manager may change without a conflict."""
     text = _annotation(live)
     if manager != MANAGER or text is None:
         return {}
@@ -191,7 +191,7 @@ def own_fields(kind: Kind, live: JSONObject, manager: str) -> FieldSet:
 
 
 def updated(obj: JSONObject, applied: JSONObject, manager: str) -> JSONObject:
-    """Return the object; its annotation, if it has one, is set to the configuration applied now."""
+    """Return the object. If it has the annotation, set the annotation to the applied configuration."""
     if manager != MANAGER or _annotation(obj) is None:
         return obj
     metadata = obj["metadata"]

@@ -1,8 +1,8 @@
-"""Strategic merge patch: a merge patch that merges lists by the keys of their kind, with directives.
+"""Strategic merge patch: a merge patch that supports directives and merges lists by key.
 
 `$patch: replace|delete|merge` on an object or a list item, `$deleteFromPrimitiveList/<field>`,
 `$setElementOrder/<field>` and `$retainKeys` are supported. In: the object, the patch, the schema of the kind. Out: a
-new object. Malformed directives are refused with 400.
+new object. Malformed directives are rejected with 400.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ ORDER = "$setElementOrder/"
 
 
 def apply(target: JSONObject, patch: JSONObject, schema: Schema) -> JSONObject:
-    """Return the object, or an object in it, with its patch merged in.
+    """Merge the patch into an object, or into a nested object.
 
     >>> apply({"a": 1}, {"a": None, "b": {"$patch": "replace", "c": 1}}, Schema("object"))
     {'b': {'c': 1}}
@@ -93,7 +93,7 @@ def _merge_items(target: list[JSON], change: list[JSON], schema: Schema) -> list
 
 
 def _ordered(merged: list[JSON], order: list[JSON], original: list[JSON], key: str) -> list[JSON]:
-    """Sort the items named by `order` in that order; the others stay before the items that they preceded originally."""
+    """Sort items by `order`. Items that are not in `order` stay before the items that originally followed them."""
     key_of: Callable[[JSON], JSON] = (lambda item: _key_of(item, key)) if key else (lambda item: item)
     ordered_keys, before = [key_of(entry) for entry in order], [key_of(entry) for entry in original]
 
@@ -133,7 +133,7 @@ def _key_of(item: JSON, key: str) -> JSON:
 
 
 def _plain(value: JSON) -> JSON:
-    """Remove the nulls and directives of a value that is not merged with an existing one."""
+    """Remove nulls and directives from a value that is not merged with an existing value."""
     if isinstance(value, dict):
         return {name: _plain(child) for name, child in value.items() if child is not None and not name.startswith("$")}
     return value

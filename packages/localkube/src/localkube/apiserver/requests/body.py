@@ -1,6 +1,7 @@
-"""Bodies: from bytes to the object of a write, checked against the URL it was sent to.
+"""Request bodies: decodes the object of a write, and checks it against the URL.
 
-In: a call. Out: the object with its apiVersion and kind, or a refusal. JSON and YAML are read, and protobuf of a few kinds.
+In: a call. Out: the object with its apiVersion and kind, or an error. Supports JSON, YAML, and protobuf for a few
+kinds.
 """
 
 from collections.abc import Collection, Mapping
@@ -24,13 +25,13 @@ ACCEPTED: Final = (JSON_TYPE, YAML_TYPE)
 
 
 def media_type(headers: Mapping[str, str]) -> str:
-    """Return the media type of a body, JSON if there is no header."""
+    """Return the media type of a body, or JSON if there is no header."""
     header = headers.get("content-type", "").strip()
     return header.partition(";")[0].strip().lower() if header else JSON_TYPE
 
 
 def parse(content: bytes, media: str) -> JSON:
-    """Read JSON, YAML, or protobuf of the few kinds that kubectl sends in this form."""
+    """Parse JSON, YAML, or protobuf. Protobuf is supported only for the kinds that kubectl sends in this form."""
     if media == protobuf.MEDIA:
         try:
             return protobuf.decode(content)
@@ -42,7 +43,7 @@ def parse(content: bytes, media: str) -> JSON:
 
 
 def parse_json(content: bytes) -> JSON:
-    """Read JSON whose nesting is within the bound of `nesting.py`."""
+    """Parse JSON with the depth limit of `nesting.py`."""
     try:
         return nesting.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -50,7 +51,7 @@ def parse_json(content: bytes) -> JSON:
 
 
 def parse_yaml(content: bytes) -> JSON:
-    """Read one YAML document; a key that is a number or a boolean becomes a string."""
+    """Parse one YAML document. Keys that are numbers or booleans become strings."""
     try:
         return yamltext.load(content)
     except YamlError as error:
@@ -58,7 +59,7 @@ def parse_yaml(content: bytes) -> JSON:
 
 
 def read_object(call: Call) -> JSONObject:
-    """Read the object of a write and check that it matches the URL."""
+    """Parse the object of a write, and check that it matches the URL."""
     obj = parse(call.body, media_type(call.headers))
     if not isinstance(obj, dict):
         raise refusal.bad_request("couldn't get version/kind; json parse error: the body is not an object")
@@ -73,7 +74,7 @@ def read_object(call: Call) -> JSONObject:
 
 
 def read_struct(call: Call, struct: str, versions: Collection[str]) -> JSONObject:
-    """Read the object of a subresource, which has its own Go type and versions; refuse any other."""
+    """Parse the object of a subresource, which has its own Go type and versions. Reject other objects."""
     sent = parse(call.body, media_type(call.headers))
     if not isinstance(sent, dict):
         raise refusal.bad_request(f"the body must be an object of the kind {struct}")
@@ -87,13 +88,13 @@ def read_struct(call: Call, struct: str, versions: Collection[str]) -> JSONObjec
 
 
 def require_identity(sent: JSONObject, kind: str, versions: Collection[str]) -> None:
-    """Refuse an object of another kind or version."""
+    """Raise an error if an object has a different kind or version."""
     if (sent.get("kind") or kind) != kind or (sent.get("apiVersion") or min(versions)) not in versions:
         raise refusal.bad_request(f"the body must be an object of the kind {kind} of {' or '.join(sorted(versions))}")
 
 
 def normalized(call: Call, struct: str, sent: JSONObject) -> JSONObject:
-    """Return an object as Go reads it into a type; refuse one with values of wrong types."""
+    """Normalize an object to a Go type. Raise an error if a value has the wrong type."""
     try:
         return typed.normalize(struct, sent)
     except UndecodableError as error:
@@ -106,7 +107,7 @@ def _version_text(call: Call, version: str) -> str:
 
 
 def identified(call: Call, obj: JSONObject) -> JSONObject:
-    """Return the object with the identity of the URL; refuse another identity."""
+    """Return the object with the identity from the URL. Raise an error if the object has a different identity."""
     resource = call.served.resource
     api_version, kind = obj.get("apiVersion") or resource.api_version, obj.get("kind") or resource.kind
     metadata = obj.get("metadata")
@@ -126,7 +127,7 @@ def identified(call: Call, obj: JSONObject) -> JSONObject:
 
 
 def _placed(call: Call, metadata: JSONObject) -> JSONObject:
-    """Return the metadata with the namespace of the URL; refuse another namespace."""
+    """Return the metadata with the namespace from the URL. Raise an error if it has a different namespace."""
     if not call.served.resource.namespaced:
         return {name: value for name, value in metadata.items() if name != "namespace"}
     namespace = metadata.get("namespace") or call.namespace
@@ -136,7 +137,7 @@ def _placed(call: Call, metadata: JSONObject) -> JSONObject:
 
 
 def require_name(call: Call, obj: JSONObject) -> None:
-    """Refuse an object whose name differs from the URL."""
+    """Raise an error if the object's name differs from the URL."""
     name = meta.name(obj)
     if not name:
         raise refusal.bad_request(

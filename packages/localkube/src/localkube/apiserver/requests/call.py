@@ -1,6 +1,6 @@
-"""Calls: the resource, object and options of a request, from its method, path and query.
+"""Calls: parses the resource, object and options of a request from its method, path and query.
 
-In: a `Request`. Out: a `Call` on a served resource, or a refusal. The verbs take calls.
+In: a `Request`. Out: a `Call` on a served resource, or an error. Verbs receive calls.
 """
 
 import re
@@ -17,16 +17,16 @@ from localkube.apiserver.storage.store import StoreKey
 
 INT64: Final = 2**63
 WHOLE: Final = re.compile(r"[+-]?[0-9]{1,40}", re.ASCII)
-"""A whole number. Its length is bounded, as Python does not convert thousands of digits."""
+"""The pattern of a whole number. Its length is limited, because Python does not convert thousands of digits."""
 
 NAMESPACED_ITSELF: Final = {"status", "finalize"}
-"""Subresources of a namespace; anything else after `namespaces/<name>/` is a resource in it."""
+"""Subresources of a namespace. Any other name after `namespaces/<name>/` is a resource in the namespace."""
 
 
 class Call(Struct, frozen=True, kw_only=True):
-    """One request on a resource: on a collection (`name` empty), an object, or a subresource of it.
+    """A request for a collection (if `name` is empty), an object, or its subresource.
 
-    `query` has the first value of each option, `pairs` all of them.
+    `query` contains the first value of each option, and `pairs` contains all values.
     """
 
     method: str
@@ -46,7 +46,7 @@ class Call(Struct, frozen=True, kw_only=True):
         return self.served.key(self.namespace, self.name)
 
     def flag(self, option: str) -> bool:
-        """Return whether a boolean option is set, in the spellings of Go clients and kubectl."""
+        """Return whether a boolean option is true, in any spelling of Go clients and kubectl."""
         return self.query.get(option, "false").lower() not in {"false", "0", "f"}
 
     def values(self, option: str) -> tuple[str, ...]:
@@ -54,7 +54,7 @@ class Call(Struct, frozen=True, kw_only=True):
         return tuple(value for name, value in self.pairs if name == option)
 
     def number(self, option: str) -> int | None:
-        """Return a whole number of the query, None if it is absent."""
+        """Return a whole number from the query, or None if it is absent."""
         text = self.query.get(option, "")
         if not text:
             return None
@@ -64,7 +64,7 @@ class Call(Struct, frozen=True, kw_only=True):
 
 
 def parse(registry: Registry, request: Request, user: str) -> Call:
-    """Read the call of a request whose path begins with /api/v1 or /apis/<group>/<version>."""
+    """Parse a request whose path starts with /api/v1 or /apis/<group>/<version>."""
     group, version, rest = _split(request.path)
     namespace, parts = _namespace(rest)
     if not parts or len(parts) > 3 or not all(parts):
@@ -102,7 +102,7 @@ def _split(path: str) -> tuple[str, str, list[str]]:
 
 
 def _namespace(parts: list[str]) -> tuple[str, list[str]]:
-    """Remove a leading `namespaces/<name>/` that scopes a resource; return the namespace and the rest."""
+    """Remove a leading `namespaces/<name>/` that scopes a resource. Return the namespace and the rest."""
     if len(parts) > 2 and parts[0] == "namespaces" and not (len(parts) == 3 and parts[2] in NAMESPACED_ITSELF):
         return parts[1], parts[2:]
     return "", parts

@@ -1,6 +1,6 @@
-"""Selects the objects of a list, watch or deletion of a collection: by namespace, labels and fields.
+"""Selects objects for lists, watches and collection deletions by namespace, labels and fields.
 
-A table lists the selectable fields of each resource; every resource has name and namespace.
+A table lists the selectable fields of each resource. Name and namespace are always selectable.
 """
 
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ FALSE_WHEN_ABSENT: Final = {"spec.unschedulable", "spec.hostNetwork"}
 
 
 class Selection(Struct, frozen=True):
-    """Selects the objects of a namespace (empty: all) with these labels and fields."""
+    """Selects objects by namespace (empty for all), labels and fields."""
 
     namespace: str = ""
     labels: LabelSelector = EVERYTHING
@@ -44,7 +44,7 @@ class Selection(Struct, frozen=True):
 
     @property
     def is_everything(self) -> bool:
-        """Return whether labels and fields select everything in the namespace."""
+        """Return whether all objects in the namespace are selected."""
         return not self.labels.requirements and not self.fields
 
     def matches(self, obj: JSONObject) -> bool:
@@ -58,7 +58,7 @@ class Selection(Struct, frozen=True):
 
 
 def parse(served: Served, namespace: str, query: Mapping[str, str]) -> Selection:
-    """Read the selectors of a request."""
+    """Parse the selectors of a request."""
     try:
         labels = selectors.parse_labels(query.get("labelSelector", ""))
         fields = selectors.parse_fields(query.get("fieldSelector", ""))

@@ -1,4 +1,4 @@
-"""The options of writes: `dryRun`, `fieldManager`, `fieldValidation`, and the warnings in the response."""
+"""Write options: `dryRun`, `fieldManager`, `fieldValidation`, and the warnings in the response."""
 
 from typing import Final, Literal, TypeAlias
 
@@ -20,7 +20,7 @@ LONGEST_MANAGER: Final = 128
 
 
 class WriteOptions(Struct, frozen=True):
-    """The options of one write. `warnings` are collected during the write and returned as Warning headers."""
+    """The options of a write. `warnings` are collected during the write and returned as Warning headers."""
 
     dry_run: bool = False
     manager: str = "unknown"
@@ -29,7 +29,7 @@ class WriteOptions(Struct, frozen=True):
 
 
 def parse(call: Call, kind: OptionsKind) -> WriteOptions:
-    """Read the options of a create, update or patch."""
+    """Parse the options of a create, update or patch."""
     errors: list[FieldError] = []
     dry_run = call.query.get("dryRun")
     if dry_run not in {None, "All"}:
@@ -44,7 +44,7 @@ def parse(call: Call, kind: OptionsKind) -> WriteOptions:
 
 
 def manager_errors(name: str) -> list[FieldError]:
-    """Return the errors of the name of a field manager."""
+    """Return the errors of a field manager name."""
     if len(name.encode()) > LONGEST_MANAGER:
         return [FieldError(FieldKind.TOO_LONG, "fieldManager", detail=f"may not be more than {LONGEST_MANAGER} bytes")]
     unprintable = ((index, character) for index, character in enumerate(name) if not character.isprintable())
@@ -55,13 +55,13 @@ def manager_errors(name: str) -> list[FieldError]:
 
 
 def manager(call: Call) -> str:
-    """Return the field manager: the requested one, else the first word of the user agent."""
+    """Return the requested field manager, or the first word of the user agent."""
     name = call.query.get("fieldManager") or call.headers.get("user-agent", "").partition("/")[0]
     return name[:LONGEST_MANAGER] or "unknown"
 
 
 def check_fields(kind: Kind, obj: JSONObject, options: WriteOptions) -> None:
-    """Refuse unknown fields in strict validation; add warnings about them if validation warns."""
+    """Reject unknown fields in strict validation, or add warnings about them, depending on `fieldValidation`."""
     texts = unknown_fields(kind, obj, options)
     if texts and options.validation == "Strict":
         resource = kind.resource

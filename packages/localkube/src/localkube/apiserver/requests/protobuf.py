@@ -1,6 +1,6 @@
-"""Reads bodies in protobuf from kubectl: the few kinds that `kubectl create`, `autoscale`, `drain` and `delete` send.
+"""Decodes protobuf bodies of kubectl, for the kinds that `kubectl create`, `autoscale`, `drain` and `delete` send.
 
-In: bytes. Out: the object as JSON, without the zero values that Go writes for all fields. Other kinds are refused.
+In: bytes. Out: the object as JSON, without the zero values that Go writes for all fields. Other kinds are rejected.
 """
 
 import base64
@@ -15,7 +15,7 @@ FIXED64: Final = 1
 SIGNED: Final = 1 << 63
 
 Field: TypeAlias = tuple[str, str]
-"""The name of a field, and its type: a scalar, `map`, `bytes map` or a message; `[]` marks repeated fields."""
+"""The name and type of a field: a scalar, `map`, `bytes map` or a message. `[]` marks repeated fields."""
 
 MESSAGES: Final[dict[str, dict[int, Field]]] = {
     "Unknown": {1: ("typeMeta", "TypeMeta"), 2: ("raw", "bytes")},
@@ -104,15 +104,15 @@ KINDS: Final = {
 KEPT_ZEROES: Final = {
     "replicas", "gracePeriodSeconds", "orphanDependents", "immutable", "automountServiceAccountToken",
 }  # fmt: skip
-"""Fields whose zero value Go writes only if it was set."""
+"""Fields whose zero value Go writes only if the field was set."""
 
 
 class UnreadableError(ValueError):
-    """The bytes are not protobuf, or of a kind that is not supported."""
+    """The bytes are not protobuf, or the kind is not supported."""
 
 
 def decode(content: bytes) -> JSONObject:
-    """Read an object."""
+    """Decode an object."""
     if not content.startswith(MAGIC):
         raise UnreadableError("it does not begin as Kubernetes' protobuf does")
     envelope = _message("Unknown", content[len(MAGIC) :])
@@ -124,7 +124,7 @@ def decode(content: bytes) -> JSONObject:
 
 
 def _message(name: str, content: bytes) -> JSONObject:
-    """Read a message; fields that are not in the table are skipped."""
+    """Decode a message. Fields that are not in the table are skipped."""
     result: JSONObject = {}
     for number, value in _fields(content):
         field, kind = MESSAGES[name].get(number, ("", ""))

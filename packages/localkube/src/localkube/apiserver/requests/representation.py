@@ -1,4 +1,4 @@
-"""Representations: negotiates the form of a response, and builds it. JSON or YAML; whole objects or another shape.
+"""Representations: negotiates the format of a response (JSON, YAML) and the shape of its objects, and builds it.
 
 In: the Accept header, an object. Out: a `Representation`, a `Response`.
 """
@@ -29,7 +29,7 @@ METADATA_ONLY: Final = {"kind": "PartialObjectMetadata", "apiVersion": META_API}
 
 
 class Representation(msgspec.Struct, frozen=True):
-    """The negotiated form of a response: the shape of objects, and the media type."""
+    """The negotiated form of a response: the shape of its objects, and the media type."""
 
     shape: Shape = ""
     media: str = JSON_TYPE
@@ -37,7 +37,7 @@ class Representation(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=64)
 def negotiate(accept: str) -> Representation:
-    """Choose the first representation of an Accept header that is served.
+    """Choose the first supported representation in an Accept header.
 
     >>> negotiate("application/json;as=Table;v=v1;g=meta.k8s.io,application/json")
     Representation(shape='Table', media='application/json')
@@ -60,23 +60,23 @@ def negotiate(accept: str) -> Representation:
 
 
 def respond(code: int, obj: JSONObject, media: str = JSON_TYPE, warnings: Sequence[str] = ()) -> Response:
-    """Build the response with an object."""
+    """Build a response with an object."""
     return respond_bytes(code, encode(obj), media, warnings)
 
 
 def respond_refusal(error: RefusalError) -> Response:
-    """Build the response for a refusal."""
+    """Build the response for an error."""
     return respond(error.code, error.status())
 
 
 def respond_store_error(error: StoreError) -> Response:
-    """Build the response to a request that failed because the store is unusable."""
+    """Build the response for a request that failed because the store is unusable."""
     text = str(error)
     return respond_refusal(refusal.unavailable(text) if error.transient else refusal.internal_error(text))
 
 
 def respond_bytes(code: int, encoded: bytes, media: str = JSON_TYPE, warnings: Sequence[str] = ()) -> Response:
-    """Build the response with an object that is already encoded as JSON."""
+    """Build a response with an object that is already encoded as JSON."""
     headers = {"content-type": media}
     if warnings:
         headers["warning"] = ", ".join(f"299 - {msgspec.json.encode(text).decode()}" for text in warnings)

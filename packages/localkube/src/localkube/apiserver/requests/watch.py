@@ -1,15 +1,16 @@
-"""The watch hub: from committed changes to the lines that watchers read.
+"""The watch hub: converts committed changes to lines for watchers.
 
 ```
 store ──changes of a commit──► hub ──► feed (one per resource, selection and representation) ──► watchers
 ```
 
-Watchers of the same lines share a feed: a change is matched and encoded once per feed. The lines that a feed has
-collected are joined once and delivered to all its watchers: at once if the hub was idle, otherwise at most every `PACE`
-seconds (and a little more per watcher), so that many writes wake each watcher once per interval.
+Watchers of the same lines share a feed, so that a change is matched and encoded once per feed. A feed joins its
+collected lines once and delivers them to all its watchers. If the hub was idle, it delivers immediately. Otherwise it
+delivers at most every `PACE` seconds (and a little more per watcher), so that many writes resume each watcher only once
+per interval.
 
-An object that enters the selection is ADDED, and DELETED when it leaves the selection (with its last matching state).
-A watch that lags too far behind is closed with 410 Expired, and its client lists again.
+An object that starts to match the selection is ADDED, and an object that no longer matches is DELETED (with its last
+matching state). A watch that lags too far behind is closed with 410 Expired, and its client lists again.
 """
 
 import asyncio
@@ -33,22 +34,22 @@ PACE: Final = 0.005
 """Seconds between two deliveries under load."""
 
 PACE_PER_WATCHER: Final = 0.00005
-"""Seconds added for every watcher of the last delivery: about the time for one delivery."""
+"""Seconds added for every watcher of the last delivery, which is about the time for one delivery."""
 
 BUFFER: Final = 64 * 2**20
-"""The maximum bytes that a watcher may lag behind. The watchers of one feed share its bytes."""
+"""The maximum bytes by which a watcher may lag behind. The watchers of a feed share its bytes."""
 
 PIECE: Final = 64 * 1024
-"""Bytes written at once, and so the maximum that a connection buffers for a client that does not read."""
+"""The size of a write in bytes, and the maximum buffer of a connection whose client does not read."""
 
 BOOKMARK_EVERY: Final = 60.0
-"""Seconds between bookmarks, as kube-apiserver sends them."""
+"""Seconds between bookmarks, as in kube-apiserver."""
 
 
 class Encoder(Struct, frozen=True):
-    """Encodes the objects of watch events in one representation. Watchers share lines if it has the same `name`.
+    """Encodes the objects in watch events. Watchers whose encoders have the same `name` share lines.
 
-    `identity` is the kind and apiVersion of its output; `encode` takes an object as stored, and its stored encoding if
+    `identity` is the kind and apiVersion of the output. `encode` receives a stored object, and its stored encoding if
     that is known.
     """
 
@@ -63,7 +64,7 @@ def line(kind: str, encoded: bytes) -> bytes:
 
 
 def transition(selection: Selection, change: Change) -> tuple[ChangeType, JSONObject, bytes | None] | None:
-    """Return the event of a change for a selection, with the object and, if usable, its stored encoding."""
+    """Return the event type of a change for a selection, the object and, if usable, its stored encoding."""
     after = change.type != "DELETED" and selection.matches(change.object)
     before = change.previous is not None and selection.matches(change.previous)
     if after:
@@ -86,7 +87,7 @@ class Watcher:
         self._wake: asyncio.Future[None] | None = None
 
     def push(self, chunk: bytes) -> None:
-        """Add lines; end the watch if it lags too far behind."""
+        """Add lines. End the watch if it lags too far behind."""
         if self._ended or not chunk:
             return
         self._chunks.append(chunk)
@@ -105,7 +106,7 @@ class Watcher:
             self.nudge()
 
     async def take(self) -> bytes | None:
-        """Return the next lines, waiting for them or for a `nudge`; None at the end of the stream."""
+        """Wait for lines or a `nudge`, and return the lines. Return None at the end of the stream."""
         if not self._chunks and not self._ended:
             self._wake = asyncio.get_running_loop().create_future()
             await self._wake
@@ -117,7 +118,7 @@ class Watcher:
         return piece
 
     def _take_piece(self) -> bytes:
-        """Return as many whole chunks as fit into a piece, or a part of a larger chunk."""
+        """Return as many whole chunks as fit into a piece, or part of a larger chunk."""
         parts = [self._chunks.popleft()]
         size = len(parts[0])
         if size > PIECE:
@@ -130,13 +131,13 @@ class Watcher:
         return bytes(parts[0]) if len(parts) == 1 else b"".join(parts)
 
     def nudge(self) -> None:
-        """Make `take` return, with no lines if there are none."""
+        """Make `take` return, even without lines."""
         if self._wake is not None and not self._wake.done():
             self._wake.set_result(None)
 
 
 class Feed:
-    """The lines of one resource, selection and representation, for all their watchers."""
+    """The lines for all watchers of the same resource, selection and representation."""
 
     def __init__(self, served: Served, selection: Selection, encoder: Encoder) -> None:
         self.served = served
@@ -147,14 +148,14 @@ class Feed:
         self._lines: list[bytes] = []
 
     def take_in(self, change: Change) -> None:
-        """Add the line of a change, if these watchers select it."""
+        """Add the line for a change, if the selection matches."""
         event = transition(self._selection, change)
         if event is not None:
             kind, obj, value = event
             self._lines.append(line(kind, self._encoder.encode(obj, value)))
 
     def lines_of(self, changes: Iterable[Change]) -> bytes:
-        """Return the lines of earlier changes."""
+        """Return the lines for earlier changes."""
         events = (transition(self._selection, change) for change in changes)
         return b"".join(line(kind, self._encoder.encode(obj, value)) for kind, obj, value in filter(None, events))
 
@@ -163,14 +164,14 @@ class Feed:
         return b"".join(line("ADDED", self._encoder.encode(obj, value)) for obj, value in objects)
 
     def bookmark(self, revision: int, annotations: dict[str, str] | None = None) -> bytes:
-        """Return a bookmark: the line with the revision up to which the watch has reported all changes."""
+        """Return a bookmark line. The watch has reported all changes up to its revision."""
         metadata: JSONObject = {"resourceVersion": str(revision)}
         if annotations:
             metadata["annotations"] = annotations
         return line("BOOKMARK", encode(self._encoder.identity | {"metadata": metadata}))
 
     def deliver(self) -> int:
-        """Deliver the collected lines to all watchers; return their number."""
+        """Deliver the collected lines to all watchers. Return the number of watchers."""
         if not self._lines:
             return 0
         chunk = b"".join(self._lines)
@@ -193,7 +194,7 @@ class WatchHub:
 
     @property
     def feeds(self) -> tuple[Feed, ...]:
-        """Return the feeds with watchers."""
+        """Return the feeds that have watchers."""
         return tuple(self._feeds.values())
 
     @property
@@ -212,7 +213,7 @@ class WatchHub:
             self._timer = loop.call_at(max(self._delivered + pace, loop.time()), self._deliver)
 
     def _take_in(self, feed: Feed, change: Change) -> None:
-        """Add a change to a feed; if it cannot be encoded, end the feed's watches."""
+        """Add a change to a feed. If the change cannot be encoded, end the feed's watches."""
         try:
             feed.take_in(change)
         except Exception:
@@ -223,7 +224,7 @@ class WatchHub:
                 watcher.end(line("ERROR", encode(failed.status())))
 
     def attach(self, served: Served, selection: Selection, encoder: Encoder) -> tuple[Feed, Watcher]:
-        """Return a watcher of all changes that are committed from now on. The caller must detach it."""
+        """Return a watcher of all later changes. The caller must detach it."""
         candidate = Feed(served, selection, encoder)
         feed = self._feeds.setdefault(candidate.key, candidate)
         if feed is candidate:
@@ -250,12 +251,12 @@ class WatchHub:
                 watcher.end()
 
     def end_all(self) -> None:
-        """End all watches; their clients may open new ones."""
+        """End all watches. Clients may open new watches."""
         for stored_as in tuple(self._by_resource):
             self.end(stored_as)
 
     def close(self) -> None:
-        """Close all watches, also later ones."""
+        """Close all current and future watches."""
         self._closed = True
         self.end_all()
         if self._timer is not None:
@@ -271,7 +272,7 @@ class WatchHub:
 async def follow(
     watcher: Watcher, *, timeout: float, progress: Callable[[], None], every: float = BOOKMARK_EVERY
 ) -> AsyncIterator[bytes]:
-    """Yield the lines of a watcher until `timeout` seconds passed; `progress` is called regularly to push more."""
+    """Yield the lines of a watcher until `timeout` seconds have passed. `progress` is called regularly."""
     loop = asyncio.get_running_loop()
     end, due = loop.time() + timeout, loop.time() + every
     timer = loop.call_at(min(end, due), watcher.nudge)

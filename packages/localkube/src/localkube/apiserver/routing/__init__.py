@@ -1,1 +1,1 @@
-"""Routes paths to code: verbs on objects, discovery, OpenAPI, reviews of the caller."""
+"""Routes requests: object verbs, discovery, OpenAPI, access reviews."""

@@ -26,7 +26,7 @@ EDITS: Final = ("get", "patch", "update")
 
 
 class Subresource(Struct, frozen=True):
-    """The entry of a subresource in discovery; `group` and `version` are set if its kind is of another group."""
+    """A subresource in discovery. `group` and `version` are set if its kind belongs to a different group."""
 
     name: str
     kind: str
@@ -48,7 +48,7 @@ SCALE: Final = Subresource("scale", "Scale", EDITS, "autoscaling", "v1")
 
 
 class Listed(NamedTuple):
-    """One resource in discovery."""
+    """A resource in discovery."""
 
     resource: Resource
     singular: str
@@ -58,7 +58,7 @@ class Listed(NamedTuple):
 
 
 def listed(registry: Registry) -> list[Listed]:
-    """Return all resources, also resources without objects, sorted by their names."""
+    """Return all resources, including resources without objects, sorted by name."""
     served = [_served(kind) for kind in registry]
     of_reviews = [Listed(resource, resource.kind.lower(), ("create",), {}) for resource in reviews.RESOURCES]
     of_metrics = [Listed(resource, resource.kind.lower(), ("get", "list"), {}) for resource in loadmetrics.RESOURCES]
@@ -86,7 +86,7 @@ def subresources(served: Served) -> Iterator[Subresource]:
 
 
 def answer(registry: Registry, parts: Sequence[str], accept: str) -> tuple[JSONObject, str]:
-    """Return the document at a discovery path (split at its slashes), and its content type."""
+    """Return the document for a discovery path (split at slashes), and its content type."""
     aggregated = "as=apigroupdiscoverylist" in accept.lower().replace(" ", "") and "v=v2" in accept
     match parts:
         case ["api"] | ["apis"] as root if aggregated:
@@ -110,7 +110,7 @@ def _groups(registry: Registry) -> list[str]:
 
 
 def _versions(registry: Registry, group: str) -> list[str]:
-    """Return the versions of a group, the preferred one first: the newest released version."""
+    """Return the versions of a group, starting with the preferred version, which is the latest stable version."""
     versions = {item.resource.version for item in listed(registry) if item.resource.group == group}
     return sorted(sorted(versions), key=lambda version: -int(version[1:]) if version[1:].isdecimal() else 0)
 
@@ -131,7 +131,7 @@ def _resources(registry: Registry, group: str, version: str) -> JSONObject:
 
 
 def _entries(item: Listed) -> Iterator[JSONObject]:
-    """Yield the entries of a resource and its subresources, in the form of one version."""
+    """Yield the discovery entries of a resource and its subresources, for an APIResourceList."""
     resource = item.resource
     place = {"singularName": "", "namespaced": resource.namespaced}
     singular = {"singularName": item.singular} if item.verbs is VERBS else {}

@@ -1,4 +1,4 @@
-"""Responses that are not about objects: health, version, discovery, OpenAPI, reviews of the caller."""
+"""Responses that do not refer to objects: health, version, discovery, OpenAPI, access reviews."""
 
 from typing import Final
 
@@ -25,13 +25,13 @@ VERSION: Final[JSONObject] = {
     "compiler": "cpython",
     "platform": "linux",
 }
-"""The response to `/version`."""
+"""The response for `/version`."""
 
 HEALTH: Final = ("healthz", "livez", "readyz")
 
 
 def answer(registry: Registry, request: Request, user: str) -> Response | None:
-    """Return the response for a path that does not name an object or a collection; None for other paths."""
+    """Return the response for a path that is not an object or collection, or None for other paths."""
     path = request.path.rstrip("/")
     if path in reviews.BY_PATH:
         return representation.respond(201, reviews.answer(request, user))
@@ -64,7 +64,7 @@ def _document(registry: Registry, parts: list[str], accept: str) -> tuple[JSONOb
 
 
 def _is_information(parts: list[str]) -> bool:
-    """Return whether a path is about the server, not about objects."""
+    """Return whether a path refers to the server and not to objects."""
     match parts:
         case ["version"] | ["api"] | ["api", _] | ["apis"] | ["apis", _] | ["apis", _, _]:
             return True

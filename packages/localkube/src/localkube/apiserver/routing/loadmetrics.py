@@ -2,8 +2,8 @@
 
 `kubectl top` and autoscalers read it.
 
-Nothing is stored. A pod is reported once all its containers have been measured. The usage of a node is the usage of its
-pods.
+Metrics are not stored. A pod is reported once all its containers have been measured. The usage of a node is the sum of
+its pods.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -31,7 +31,7 @@ ROOT: Final = "/apis/metrics.k8s.io/v1beta1/"
 
 
 async def answer(backend: Backend, request: Request, user: str) -> Response:
-    """Return the metrics at a path below `ROOT`: of all, selected or single pods or nodes."""
+    """Return the metrics for a path below `ROOT`: for all, selected or single pods or nodes."""
     core = replace(request, path=f"/api/v1/{request.path.removeprefix(ROOT)}")
     call = calls.parse(backend.registry, core, user)
     resource = next((candidate for candidate in RESOURCES if candidate.plural == call.served.resource.plural), None)
@@ -72,7 +72,7 @@ def _metrics(
 
 
 def _measurable(pod: JSONObject) -> set[str]:
-    """Return the names of the running containers, all of which must be measured."""
+    """Return the names of the running containers, which must all be measured."""
     statuses = meta.status(pod).get("containerStatuses") or ()
     return {status["name"] for status in statuses if (status.get("state") or {}).get("running")}
 
@@ -107,7 +107,7 @@ def _usage(loads: Iterable[Load]) -> JSONObject:
 
 
 def _device_usage(load: DeviceLoad | None) -> JSONObject:
-    """Return how many GPUs are busy, and how much of their memory is in use; metrics-server has no such resources."""
+    """Return the number of busy GPUs, and their memory usage. metrics-server does not have such resources."""
     if load is None:
         return {}
     usage: JSONObject = {GPU_MEMORY: str(Quantity(load.memory * NANOS, Notation.BINARY))}

@@ -1,11 +1,11 @@
-"""OpenAPI documents: of version 3 one per group and version, of version 2 one without definitions.
+"""OpenAPI documents: an OpenAPI v3 document per group and version, and an OpenAPI v2 document without definitions.
 
-They contain what kubectl uses: `explain` reads the schemas; `apply` and `create` check whether PATCH has
-`fieldValidation`. Kinds of CRDs have the schemas of their definitions. Built-in kinds have a line of description for
-each kind and type, with the place of the full description of their fields.
+The documents contain the parts that kubectl uses. `explain` reads the schemas. `apply` and `create` check whether PATCH
+has `fieldValidation`. Custom resources have the schemas of their CRDs. Built-in kinds and types have a one-line
+description, which refers to the full description of their fields.
 
-kubectl reads version 2 before it sends a `kind: List`, and does not check kinds that the document lacks: the API server
-validates the fields of each object.
+kubectl reads OpenAPI v2 before it sends a `kind: List`. It does not check kinds that the document lacks, because the
+API server validates the fields of each object.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,10 +25,10 @@ WITHOUT_DEFINITIONS: Final[JSONObject] = {
     "paths": {},
     "definitions": {},
 }
-"""The document of version 2."""
+"""The OpenAPI v2 document."""
 
 PROTOBUF: Final = b"\n\x032.0\x12\x16\n\nKubernetes\x12\x08embedded"
-"""The same document as a message `openapi.v2.Document`, the only form that kubectl reads."""
+"""The same document as an `openapi.v2.Document` message, the only format that kubectl reads."""
 
 PROTOBUF_TYPE: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 PROTOBUF_ACCEPTED: Final = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
@@ -39,7 +39,7 @@ WRITE_PARAMETERS: Final = [
 ]
 COLLECTION: Final = {"get": "list", "post": "post", "delete": "deletecollection"}
 OBJECT: Final = {"get": "get", "put": "put", "patch": "patch", "delete": "delete"}
-"""The methods of a path, and their `x-kubernetes-action`."""
+"""The methods of an object path, and their `x-kubernetes-action`."""
 
 
 def index(registry: Registry) -> JSONObject:
@@ -49,7 +49,7 @@ def index(registry: Registry) -> JSONObject:
 
 
 def document(registry: Registry, name: str) -> JSONObject:
-    """Return the document of `api/v1` or `apis/<group>/<version>`."""
+    """Return the document for `api/v1` or `apis/<group>/<version>`."""
     members = [served for served in registry if _name(served) == name]
     if not members:
         raise refusal.unknown_resource()
@@ -103,7 +103,7 @@ ENVELOPE: Final = {
     "kind": "The kind of the object.",
     "metadata": "Metadata: name, labels, owners, and the cluster's records.",
 }
-"""The descriptions of the fields that all kinds have."""
+"""The descriptions of fields that all kinds share."""
 
 PARTS: Final = ENVELOPE | {"spec": "The desired state.", "status": "The observed state."}
 """The descriptions of the fields of built-in kinds and their templates."""
@@ -112,7 +112,7 @@ IDENTITY: Final[JSONObject] = {"apiVersion": {"type": "string"}, "kind": {"type"
 
 
 def components(members: Iterable[Served]) -> JSONObject:
-    """Return the schemas of kinds and of all types in them."""
+    """Return the schemas of kinds and of all their types."""
     kinds = list(members)
     types: dict[str, Schema] = {}
     _collect(Schema("object", fields={"metadata": _metadata()}), types)
@@ -146,7 +146,7 @@ def identity(served: Served) -> JSONObject:
 
 
 def _kind(served: Served) -> JSONObject:
-    """Return the OpenAPI schema of a kind: its own, or one built from its `Schema`."""
+    """Return the published OpenAPI schema of a kind, or build it from its `Schema`."""
     kind = served.kind
     own = kind.published or _object(kind.schema, f"{kind.description} {ELSEWHERE}")
     properties = IDENTITY | own.get("properties", {}) | {"metadata": schema(_metadata())}
@@ -155,7 +155,7 @@ def _kind(served: Served) -> JSONObject:
 
 
 def _described(properties: JSONObject, texts: Mapping[str, str]) -> JSONObject:
-    """Add descriptions to fields without one; a reference may have no other members, so it is wrapped."""
+    """Add missing descriptions to fields. References are wrapped, because they cannot have other members."""
     bare = {name: field for name, field in properties.items() if name in texts and "description" not in field}
     worded = {
         name: {"description": texts[name], **({"allOf": [field]} if "$ref" in field else field)}
@@ -175,7 +175,7 @@ def _object(shape: Schema, description: str) -> JSONObject:
 
 
 def _collect(shape: Schema, types: dict[str, Schema]) -> None:
-    """Collect the named types in a schema, without its own."""
+    """Collect the named types inside a schema."""
     for inner in (*(shape.fields or {}).values(), shape.items, shape.values):
         if inner is None or inner.name in types:
             continue
@@ -193,7 +193,7 @@ def _reference(name: str) -> JSONObject:
 
 
 def schema(shape: Schema) -> JSONObject:
-    """Return the OpenAPI form of a schema; a named type becomes a reference.
+    """Convert a schema to OpenAPI. Named types become references.
 
     >>> schema(Schema("array", items=Schema("string"), list_type="set"))
     {'type': 'array', 'items': {'type': 'string'}, 'x-kubernetes-list-type': 'set'}

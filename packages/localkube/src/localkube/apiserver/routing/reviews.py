@@ -1,6 +1,7 @@
-"""Reviews of the caller's identity and permissions. Every user of the token is the administrator, who may do anything.
+"""Access reviews. Every user with the token is the administrator, who has all permissions.
 
-POST only; nothing is stored: SelfSubjectReview, SelfSubjectAccessReview, SelfSubjectRulesReview, SubjectAccessReview.
+Supports POST for SelfSubjectReview, SelfSubjectAccessReview, SelfSubjectRulesReview and SubjectAccessReview, which are
+not stored.
 """
 
 from typing import Final
@@ -23,7 +24,7 @@ BY_PATH: Final = {resource.path(): resource for resource in RESOURCES}
 
 
 def answer(request: Request, user: str) -> JSONObject:
-    """Return the completed review; the path must be one of `BY_PATH`."""
+    """Return the completed review. The path must be in `BY_PATH`."""
     if request.method != "POST":
         raise refusal.method_not_allowed()
     resource = BY_PATH[request.path]

@@ -1,6 +1,6 @@
-"""Finds the verb of a request in one table: by method, type of path and subresource.
+"""Selects the verb for a request in a table, by method, path type and subresource.
 
-In: a call on a served resource. Out: the response of the verb, in the form that the client accepts.
+In: a call on a served resource. Out: the response of the verb, in a form that the client accepts.
 """
 
 from collections.abc import Awaitable, Callable
@@ -23,7 +23,7 @@ Scope: TypeAlias = Literal["collection", "object"]
 
 
 async def route(backend: Backend, call: Call) -> Answer:
-    """Return the response to a call; raise its refusal."""
+    """Return the response for a call, or raise an error."""
     scope: Scope = "object" if call.name else "collection"
     require_served(call)
     handler = HANDLERS.get((call.method, scope, call.subresource))
@@ -36,7 +36,7 @@ async def route(backend: Backend, call: Call) -> Answer:
 
 
 def require_served(call: Call) -> None:
-    """Refuse subresources that the kind does not have, or that this server does not implement on purpose."""
+    """Reject subresources that the kind does not have, or that this server does not support."""
     kind, subresource = call.served.kind, call.subresource
     generic = {"status": kind.has_status, "scale": kind.scale is not None}
     if not subresource or generic.get(subresource, False):
@@ -75,7 +75,7 @@ async def _patch(backend: Backend, call: Call) -> Answer:
 
 
 def _warnings(call: Call, obj: JSONObject, write_options: WriteOptions) -> list[str]:
-    """Return the warnings of a write: about the request, and about the object."""
+    """Return the warnings of a write about the request and the object."""
     own = call.served.kind.warnings(obj) if not call.subresource else ()
     return [*write_options.warnings, *own]
 
@@ -108,7 +108,7 @@ async def _upgrade_required(backend: Backend, call: Call) -> Answer:
 
 
 def _plain(code: int, verb: Callable[[Backend, Call], Awaitable[JSONObject]]) -> Handler:
-    """Return the handler of a verb whose response has a fixed form."""
+    """Return a handler for a verb whose response has a fixed form."""
 
     async def handle(backend: Backend, call: Call) -> Answer:
         return representation.respond(code, await verb(backend, call))
@@ -159,4 +159,4 @@ REFUSED: Final = {
     "services": ("proxy",),
     "serviceaccounts": ("token",),
 }
-"""Subresources of Kubernetes that the embedded cluster does not serve."""
+"""Kubernetes subresources that the embedded cluster does not serve."""

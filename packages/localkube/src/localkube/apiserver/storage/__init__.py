@@ -1,1 +1,1 @@
-"""The store of objects at all retained revisions, with notifications of changes."""
+"""The store of objects at all retained revisions, with change notifications."""

@@ -1,7 +1,7 @@
-"""Returns memory that the C library keeps free for reuse to the system.
+"""Returns free memory from the C library to the system.
 
-Large requests and answers are allocated between long-lived objects. glibc returns only free memory at the end of its
-heap, above a threshold that grows with the freed memory. So a cluster would keep its maximum of memory.
+Large requests and responses are allocated between long-lived objects. glibc returns only free memory at the end of its
+heap, above a threshold that grows with the freed memory. So a cluster would never release its peak memory.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from functools import cache
 def trim() -> bool:
     """Return free memory to the system, in about a millisecond.
 
-    The result is whether this C library supports it: musl and macOS do not.
+    Return whether this C library supports it. musl and macOS do not.
     """
     give_back = _malloc_trim()
     if give_back is None:

@@ -1,4 +1,4 @@
-"""The database file of the store: creates and opens it.
+"""Creates and opens the database file of the store.
 
 In: a path, or ":memory:". Out: an open SQLite database with the current layout, or a `StoreError` that names the file
 and says what to do about it. A file that is damaged, or not ours, is refused before anything is written to it:
@@ -17,7 +17,7 @@ from localkube.apiserver.storage.storeerrors import DamagedError, StoreError, ex
 
 
 def beside(path: Path, suffix: str) -> Path:
-    """Return the path of a file that accompanies another one.
+    """Return the path of a file that accompanies a different file.
 
     >>> beside(Path("/state/state.db"), "-wal")
     PosixPath('/state/state.db-wal')
@@ -27,7 +27,7 @@ def beside(path: Path, suffix: str) -> Path:
 
 @contextmanager
 def new_file(path: Path) -> Iterator[Path]:
-    """Create a file (mode 0600) under a temporary name; it is renamed when the context ends without an error."""
+    """Create a file (mode 0600) with a temporary name, and rename it when the context exits without an error."""
     fresh = beside(path, ".new")
     with suppress(FileNotFoundError):
         fresh.unlink()
@@ -66,11 +66,11 @@ FITTING: Final = (
     " WHERE value IS NULL OR type = 'DELETED') + (SELECT count(*) FROM history WHERE type != 'DELETED'"
     " AND revision NOT IN (SELECT previous FROM history) AND revision NOT IN (SELECT revision FROM objects))"
 )
-"""Counts the current objects that are missing in the history, and vice versa; 0 in a complete file."""
+"""Counts current objects that are missing in the history, and vice versa. The result is 0 in a complete file."""
 
 
 def row_checksum(row: Sequence[Any]) -> int:
-    """Return the checksum of a row of the history; its last column is the value, in bytes."""
+    """Return the checksum of a history row, whose last column is the value in bytes."""
     *head, value = row
     return crc32(value, crc32("\0".join(map(str, head)).encode()))
 
@@ -85,11 +85,11 @@ def counter_checksum(name: str, value: int) -> int:
 
 
 DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR})
-"""Error codes of SQLite for a file with damaged contents."""
+"""The SQLite error codes for a damaged file."""
 
 
 def inspect(path: Path) -> None:
-    """Refuse a damaged file, and one of another format."""
+    """Raise an error if a file is damaged or has a different format."""
     try:
         with closing(connect_readonly(path)) as database:
             (version,) = database.execute("PRAGMA user_version").fetchone()
@@ -106,13 +106,13 @@ def inspect(path: Path) -> None:
 
 
 def connect_readonly(path: Path) -> sqlite3.Connection:
-    """Open a file, which may be in use, for reading."""
+    """Open a file for reading. The file may be in use."""
     options = "mode=ro" if beside(path, "-wal").exists() else "immutable=1"
     return sqlite3.connect(f"{path.absolute().as_uri()}?{options}", uri=True, timeout=1.0, isolation_level=None)
 
 
 def _problem(database: sqlite3.Connection) -> str:
-    """Return the problem with the contents, "" if there is none."""
+    """Describe a problem with the contents, or return ""."""
     (structure,) = database.execute("PRAGMA quick_check(1)").fetchone()
     if structure != "ok":
         return " ".join(line for line in str(structure).splitlines() if not line.startswith("***"))
@@ -133,21 +133,21 @@ def _problem(database: sqlite3.Connection) -> str:
 MEMORY: Final = ":memory:"
 
 BUSY_TIMEOUT: Final = 0.2
-"""Seconds to wait for another program that reads the file; the event loop is blocked during the wait."""
+"""Seconds to wait for a different process that reads the file. The wait blocks the event loop."""
 
 PAGES_KEPT: Final = 512
-"""KiB of the file that SQLite caches.
+"""The size of SQLite's page cache in KiB.
 
-The system's cache has the rest; reading a page from there takes a few microseconds. SQLite's default, 2 MiB, fills up
-with events that are not read again.
+The system caches the other pages, from which a read takes a few microseconds. SQLite's default of 2 MiB fills up with
+events that are not read again.
 """
 
 LOG_LIMIT: Final = 8 * 2**20
-"""Bytes of the write-ahead log that are kept for reuse once its changes are in the file."""
+"""The size of the write-ahead log that is kept for reuse after a checkpoint, in bytes."""
 
 
 def connect(path: str) -> sqlite3.Connection:
-    """Check and open the file; create it if it does not exist."""
+    """Check and open the file. Create it if it does not exist."""
     if path != MEMORY:
         _prepare(Path(path))
     with explained(path):

@@ -1,4 +1,4 @@
-"""Encodes JSON as Go does: HTML characters are escaped, so that bytes which clients hash stay the same (R-REV-7)."""
+"""Encodes JSON with escaped HTML characters like Go, so that bytes that clients hash are equal (R-REV-7)."""
 
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ ESCAPED: Final = (
     ("\u2028".encode(), b"\\u2028"),
     ("\u2029".encode(), b"\\u2029"),
 )
-"""The escaped characters; all of them occur only inside strings."""
+"""The escaped characters, which occur only inside strings."""
 
 
 def encode(value: Any) -> bytes:

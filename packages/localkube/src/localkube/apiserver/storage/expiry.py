@@ -1,11 +1,11 @@
 """Deletes events an hour after their last write, as in kube-apiserver, so that the store stays small.
 
-Their number is also limited: above `LIMIT`, the oldest are deleted. Old events are deleted when a new one is committed;
-an idle cluster does nothing. Ages are measured by the monotonic clock, so that setting the wall clock neither deletes
-events nor keeps them.
+The number of events is also limited. If there are more than `LIMIT`, the oldest events are deleted. Old events are
+deleted when a new event is committed, so an idle cluster does nothing. Ages are measured with the monotonic clock, so
+that setting the wall clock has no effect on events.
 
-In memory a write of an event takes 16 bytes, its revision and time; whether it is the last one of its event is read
-from the store.
+A write of an event needs 16 bytes of memory, for its revision and time. The store is read to determine whether it is
+the event's last write.
 """
 
 from array import array
@@ -22,7 +22,7 @@ from localkube.apiserver.storage.store import Change, Store
 
 LIFETIME: Final = timedelta(hours=1)
 LIMIT: Final = 5000
-"""The maximum number of events of the whole cluster, about 1 KiB each in the file."""
+"""The maximum number of events in the cluster. Each event has about 1 KiB in the file."""
 
 STORED_AS: Final = CORE_EVENTS.group_resource
 
@@ -33,13 +33,13 @@ class _Metadata(msgspec.Struct, rename="camel"):
 
 
 class _Stored(msgspec.Struct):
-    """The parts of a stored event that are read at the start."""
+    """The fields of stored events that are read at the start."""
 
     metadata: _Metadata
 
 
 class Expiry:
-    """Deletes old events, and the oldest ones above `limit`."""
+    """Deletes old events, and the oldest events above `limit`."""
 
     def __init__(self, store: Store, clock: Clock, *, limit: int = LIMIT) -> None:
         self._store = store
@@ -48,10 +48,10 @@ class Expiry:
         self._total = 0
         self._revisions = array("q")
         self._moments = array("d")
-        """The monotonic time in seconds of each revision, both ascending."""
+        """The monotonic time of each revision in seconds, in ascending order."""
 
     def load(self) -> None:
-        """Read the stored events, and delete events that are too old or too many."""
+        """Read the stored events, and delete events that exceed the age or number limit."""
         now, moment = self._clock.now(), self._clock.monotonic()
         rows = (msgspec.json.decode(row, type=_Stored).metadata for row in self._store.list(STORED_AS))
         for revision, created in sorted((int(row.resource_version), row.creation_timestamp) for row in rows):
@@ -61,7 +61,7 @@ class Expiry:
         self._expire()
 
     def observe(self, changes: Sequence[Change]) -> None:
-        """Record committed events, and delete events that are now too old or too many."""
+        """Record committed events, and delete events that exceed the age or number limit."""
         touched = [change for change in changes if change.key.resource == STORED_AS]
         for change in touched:
             self._total += {"ADDED": 1, "MODIFIED": 0, "DELETED": -1}[change.type]

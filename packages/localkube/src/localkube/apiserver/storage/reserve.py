@@ -1,7 +1,8 @@
-"""The reserve of a store: room on the disk that it gives back once the disk is full, so that objects can still be deleted.
+"""The disk reserve of a store, which is released when the disk is full, so that objects can still be deleted.
 
-`Store` holds the reserve while it is open. A write that finds the disk full gives it back. From then on only new objects are
-refused, until the disk has room for the reserve again. A disk that is too small from the beginning has no reserve.
+`Store` holds the reserve while it is open. If a write fails because the disk is full, the reserve is released. Then new
+objects are rejected until the disk has enough space for the reserve again. If the disk is too small at the start, there
+is no reserve.
 """
 
 import os
@@ -10,11 +11,11 @@ from pathlib import Path
 from typing import Final
 
 SIZE: Final = 8 * 2**20
-"""The bytes of the reserve: room for the write-ahead log, and for hundreds of deletions."""
+"""The size of the reserve in bytes, for the write-ahead log and hundreds of deletions."""
 
 
 class Reserve:
-    """The reserved room next to a file; without a path there is none."""
+    """The reserved disk space next to a file. Without a path, there is no reserve."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
@@ -22,7 +23,7 @@ class Reserve:
         self._is_given_back = False
 
     def has_room(self) -> bool:
-        """Return whether new objects may be stored; take the reserve, if it is not held and the disk has room."""
+        """Return whether new objects may be stored. If the reserve is not held, try to allocate it."""
         if self._path is None or self._is_held:
             return True
         try:
@@ -33,7 +34,7 @@ class Reserve:
         return True
 
     def give_back(self) -> None:
-        """Return the room to the file system, for updates and deletions."""
+        """Release the reserve to the file system, for updates and deletions."""
         if self._is_held:
             self._is_given_back = True
         self.release()

@@ -1,18 +1,18 @@
-"""The store: all objects at all retained revisions, in one SQLite file (or in memory).
+"""The store: all objects at all retained revisions, in a SQLite file (or in memory).
 
 ```
 objects   (resource, namespace, name) → revision      what exists now
 history   revision → object as written, and the revision it replaced
 ```
 
-One counter numbers all writes; it is the resourceVersion. Writes in one turn of the event loop share a transaction
-(group commit); a write is acknowledged (`settle`) only after its commit. Reads for clients see committed data only:
-they call `flush` first, which commits pending writes. If the process is killed at any moment, the file has all
-acknowledged writes.
+One counter numbers all writes; it is the resourceVersion. Writes in one iteration of the event loop share a transaction
+(group commit). A write is acknowledged (`settle`) only after its commit. Client reads return only committed data,
+because they first call `flush`, which commits pending writes. If the process is killed at any time, the file contains
+all acknowledged writes.
 
-History older than `remembered` revisions, or than a number of bytes (`window.py`), is dropped, except current objects;
-reads at earlier revisions raise `CompactedError`. So lists can be continued, and watches resumed, at their revision.
-Free pages are returned to the file system, free memory to the operating system.
+The history is limited to `remembered` revisions and to a number of bytes (`window.py`). Older revisions are dropped,
+except current objects, and reads at dropped revisions raise `CompactedError`. So lists can continue and watches can
+resume at their revision. Free pages are returned to the file system, and free memory to the operating system.
 """
 
 import asyncio
@@ -50,10 +50,10 @@ Row: TypeAlias = tuple[Any, ...]
 MEMORY: Final = database.MEMORY
 
 COMPACT_EVERY: Final = 1000
-"""The number of revisions between two compactions of the history, so that one compaction takes about 2 ms."""
+"""The number of revisions between two history compactions, each of which takes about 2 ms."""
 
 FREE_PAGES: Final = 1024
-"""The number of free pages that stay in the file for reuse: 4 MiB."""
+"""The number of free pages that stay in the file for reuse (4 MiB)."""
 
 RETURNED_PAGES: Final = 2048
 """The maximum number of free pages that one compaction returns, so that it takes a few milliseconds."""
@@ -72,7 +72,7 @@ class StoreKey(NamedTuple):
 
 
 class Change(msgspec.Struct, frozen=True):
-    """One write: the object after it (for DELETED before it), encoded and decoded, and the replaced object."""
+    """A write: the new object (for DELETED, the last state), encoded and decoded, and the replaced object."""
 
     revision: int
     type: ChangeType
@@ -83,7 +83,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Store:
-    """Owns the file. All methods belong to one event loop; `path` may be ":memory:"."""
+    """Owns the database file. Use it in one event loop only. `path` may be ":memory:"."""
 
     def __init__(self, path: str | Path = MEMORY, *, remembered: int = 10_000, remembered_bytes: int = BYTES) -> None:
         self.path = str(path)
@@ -122,7 +122,7 @@ class Store:
         return None if row is None else msgspec.json.decode(row[0])
 
     def living(self, revision: int) -> tuple[StoreKey, JSONObject] | None:
-        """Return the object written at a revision, and its key; None if a later write changed or deleted it."""
+        """Return the object written at a revision, and its key, or None if a later write changed or deleted it."""
         row = self._row(
             "SELECT objects.resource, objects.namespace, objects.name, value FROM history"
             " JOIN objects USING (resource, namespace, name, revision) WHERE revision = ?",
@@ -166,7 +166,7 @@ class Store:
         return (row[2] for row in rows)
 
     def count(self, resource: str, namespace: str = "") -> int:
-        """Return how many objects a resource has."""
+        """Return the number of objects of a resource."""
         where, parameters = _within(namespace, ("", ""), "objects")
         row = self._row(f"SELECT count(*) FROM objects WHERE resource = ?{where}", resource, *parameters)  # noqa: S608 - constants
         return int(row[0]) if row else 0
@@ -187,7 +187,7 @@ class Store:
             yield Change(number, kind, key, msgspec.json.decode(value), value, previous)
 
     def create(self, key: StoreKey, obj: JSONObject) -> JSONObject:
-        """Store a new object; return it with its resourceVersion. On a full disk, new objects are refused."""
+        """Store a new object, and return it with its resourceVersion. Raise an error if the disk is full."""
         if not self._reserve.has_room():
             raise full(self.path)
         change = self._change("ADDED", key, obj, None)
@@ -200,7 +200,7 @@ class Store:
         return change.object
 
     def update(self, key: StoreKey, obj: JSONObject, previous: JSONObject) -> JSONObject:
-        """Replace the object if it is still `previous`; return it with its new resourceVersion."""
+        """Replace the object if it is still `previous`, and return it with its new resourceVersion."""
         with self._writing():
             self._require_current(key, previous)
             change = self._change("MODIFIED", key, obj, previous)
@@ -213,7 +213,7 @@ class Store:
         return change.object
 
     def delete(self, key: StoreKey, previous: JSONObject) -> JSONObject:
-        """Remove the object if it is still `previous`; return its last state with the revision of the removal."""
+        """Remove the object if it is still `previous`, and return its last state with the revision of the removal."""
         with self._writing():
             self._require_current(key, previous)
             change = self._change("DELETED", key, previous, previous)
@@ -222,12 +222,12 @@ class Store:
         return change.object
 
     async def settle(self) -> None:
-        """Wait until all writes made so far are committed; raise the `StoreError` that undid them."""
+        """Wait until all previous writes are committed. Raise a `StoreError` if they were rolled back."""
         if self._committed is not None:
             await asyncio.shield(self._committed)
 
     def flush(self) -> None:
-        """Commit pending writes and notify the subscribers; on failure `settle` raises the error for the writers."""
+        """Commit pending writes and notify the subscribers. If the commit fails, `settle` raises the error."""
         if self._committed is None:
             return
         try:
@@ -253,7 +253,7 @@ class Store:
             allocator.trim()
 
     def _notify(self, changes: Sequence[Change]) -> None:
-        """Notify the subscribers; a failing one does not prevent other notifications or later writes."""
+        """Notify the subscribers. A failing subscriber does not prevent other notifications or later writes."""
         for subscriber in self._subscribers:
             try:
                 subscriber(changes)
@@ -276,7 +276,7 @@ class Store:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Join or begin the transaction of the current loop iteration; a failure of the file undoes all of it."""
+        """Join or begin the transaction of this loop iteration. A file error rolls it back completely."""
         if self._committed is None:
             self._execute("BEGIN IMMEDIATE")
             loop = asyncio.get_running_loop()
@@ -289,7 +289,7 @@ class Store:
             raise
 
     def _change(self, kind: ChangeType, key: StoreKey, obj: JSONObject, previous: JSONObject | None) -> Change:
-        """Return the next change, not yet written; stored objects of any size may be deleted."""
+        """Return the next change without writing it. The size limit does not apply to deletions."""
         revision = self.revision + 1
         stamped = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(revision)}}
         value = encode(stamped)
@@ -330,7 +330,7 @@ class Store:
         self.compacted = until
 
     def _return_pages(self) -> None:
-        """Return free pages to the file system, or to the allocator; if the file is busy, do it later."""
+        """Return free pages to the file system, or to the allocator. If the file is busy, do this later."""
         with suppress(sqlite3.Error):
             if self._db.execute("PRAGMA freelist_count").fetchone()[0] > FREE_PAGES:
                 self._db.executescript(
@@ -338,7 +338,7 @@ class Store:
                 )  # execute() ends it after one page
 
     def _fail_turn(self, error: StoreError) -> None:
-        """Undo all writes of this loop iteration and notify their writers."""
+        """Roll back all writes of this loop iteration, and notify their writers."""
         committed, self._committed, self._pending = self._committed, None, []
         if error.is_full:
             self._reserve.give_back()
@@ -384,7 +384,7 @@ class Store:
 
 
 def _within(namespace: str, after: tuple[str, str], table: str) -> tuple[str, tuple[str, ...]]:
-    """Return the condition (and its parameters) for rows of the namespace after `after`."""
+    """Return the SQL condition (and its parameters) for rows in the namespace after `after`."""
     conditions = f" AND {table}.namespace = ?" if namespace else ""
     parameters: tuple[str, ...] = (namespace,) if namespace else ()
     if after != ("", ""):

@@ -1,4 +1,4 @@
-"""Errors of the store: of refused reads and writes, and of its file, for the user of the cluster.
+"""Store errors: rejected reads and writes, and file errors for the cluster's user.
 
 ```
 CompactedError      a revision that is no longer retained
@@ -33,7 +33,7 @@ UNKNOWN: Final = "use another file if this persists"
 
 
 class CompactedError(Exception):
-    """The requested revision is no longer retained; `oldest` is the oldest retained revision."""
+    """The requested revision is no longer retained. `oldest` is the oldest retained revision."""
 
     def __init__(self, oldest: int) -> None:
         super().__init__(f"revisions before {oldest} are no longer remembered")
@@ -41,7 +41,7 @@ class CompactedError(Exception):
 
 
 class ExistsError(Exception):
-    """An object with this key exists."""
+    """An object with this key already exists."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -49,18 +49,18 @@ class ExistsError(Exception):
 
 
 class StaleError(Exception):
-    """The object is no longer at the revision on which the write is based."""
+    """The object has changed since the revision on which the write is based."""
 
 
 class TooLargeError(Exception):
-    """The object is larger than etcd accepts; nothing was written."""
+    """The object exceeds etcd's size limit. Nothing was written."""
 
     def __init__(self) -> None:
         super().__init__("etcdserver: request is too large")
 
 
 class StoreError(LocalkubeError):
-    """The file cannot be used; the text names it and says what to do. `transient`: a retry may help.
+    """The file cannot be used. The text names the file and the fix. If `transient` is set, a retry may help.
 
     If the disk `is_full`, objects can still be deleted.
     """
@@ -72,11 +72,11 @@ class StoreError(LocalkubeError):
 
 
 class DamagedError(StoreError):
-    """The file is damaged, or not a store; it was not changed."""
+    """The file is damaged or is not a store. It was not changed."""
 
 
 def explain(path: str, error: sqlite3.Error) -> StoreError:
-    """Return the `StoreError` of an error of SQLite, for the user of the cluster."""
+    """Convert a SQLite error to a `StoreError` for the cluster's user."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     transient = code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
     is_full = code in {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
@@ -84,13 +84,13 @@ def explain(path: str, error: sqlite3.Error) -> StoreError:
 
 
 def full(path: str) -> StoreError:
-    """Return the error of a new object on a full disk."""
+    """Return the error for a new object if the disk is full."""
     return StoreError(f"{path}: database or disk is full: {ADVICE[sqlite3.SQLITE_FULL]}, and objects can be deleted")
 
 
 @contextmanager
 def explained(path: str | Path) -> Iterator[None]:
-    """Convert errors of SQLite and the system inside the context to `StoreError`."""
+    """Convert SQLite errors and OS errors in the context to `StoreError`."""
     try:
         yield
     except sqlite3.Error as error:

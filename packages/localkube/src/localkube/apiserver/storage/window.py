@@ -1,11 +1,11 @@
-"""The retained history: limited by the number of revisions and by their bytes, whichever limit is reached first."""
+"""The retained history, which is limited by the number of revisions and by their size in bytes."""
 
 from array import array
 from itertools import islice
 from typing import Final
 
 BYTES: Final = 16 * 2**20
-"""The maximum bytes of objects in the retained history. A watch that was interrupted for longer lists again."""
+"""The maximum size of the retained history in bytes. If a watch was interrupted for longer, its client lists again."""
 
 
 class Window:
@@ -23,9 +23,9 @@ class Window:
         self._size += size
 
     def expired(self, retained: int, every: int) -> int:
-        """Return how many of the `retained` revisions to drop; 0 if fewer than `every` are beyond the limit.
+        """Return how many `retained` revisions to drop, or 0 if fewer than `every` revisions exceed the limit.
 
-        Beyond the limit of bytes, revisions are dropped at once, down to half of it; the newest is kept.
+        If the byte limit is exceeded, drop revisions down to half of the limit, but keep the latest revision.
         """
         surplus = max(retained - self._revisions, 0)
         if self._size <= self._limit:

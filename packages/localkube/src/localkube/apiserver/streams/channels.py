@@ -1,6 +1,7 @@
-"""The frames of `/exec` and `/portforward` over WebSockets: one byte for the channel, then data. Pure.
+"""The frames of `/exec` and `/portforward` over WebSockets: one byte for the channel, then data.
 
-Subprotocols `v4.channel.k8s.io` and `v5.channel.k8s.io`; the latter adds a frame that ends one direction of a channel.
+The subprotocols are `v4.channel.k8s.io` and `v5.channel.k8s.io`. The latter adds a frame that closes one direction of a
+channel.
 """
 
 import struct
@@ -30,7 +31,7 @@ class Size(msgspec.Struct, frozen=True):
 
 
 def read_size(data: bytes) -> Size | None:
-    """Return the size that a client sent, None if it is invalid: such a frame is ignored.
+    """Return the size that a client sent, or None if it is invalid, so that the frame is ignored.
 
     >>> read_size(b'{"Width":80,"Height":24}'), read_size(b'{"Width":-1}')
     (Size(columns=80, rows=24), None)

@@ -1,4 +1,4 @@
-"""WebSockets of clients: the upgrade with a common subprotocol, and sending to clients that may have disconnected."""
+"""Client WebSockets: upgrades with a common subprotocol, and sends to clients that may have disconnected."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -13,10 +13,10 @@ from localkube.apiserver.streams import channels
 ANY: Final = "*/*"
 
 NOT_ACCEPTABLE: Final = "406: Not Acceptable\n\nAvailable representations: "
-"""The response of a kubelet, which API servers pass on: plain text, not a Status."""
+"""The response of a kubelet, which API servers forward as plain text."""
 
 PIECE: Final = 65536
-"""The bytes that are read at once."""
+"""The maximum bytes of a read."""
 
 
 def is_upgrade(request: web.BaseRequest) -> bool:
@@ -25,9 +25,9 @@ def is_upgrade(request: web.BaseRequest) -> bool:
 
 
 def negotiate(request: web.BaseRequest, served: Sequence[str]) -> str:
-    """Return the served subprotocol that the client prefers; refuse the request if there is none.
+    """Return the supported subprotocol that the client prefers. Raise an error if there is none.
 
-    As on a kubelet, the Accept header must allow any media type: streams have none of their own.
+    As in a kubelet, the Accept header must allow any media type, because streams do not have a media type.
     """
     accept = request.headers.get("accept") or ANY
     if ANY not in [clause.partition(";")[0].strip() for clause in accept.split(",")]:

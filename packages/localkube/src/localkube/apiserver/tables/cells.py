@@ -1,4 +1,4 @@
-"""The parts of the columns of `kubectl get`: a heading, and a function for the value of an object."""
+"""Columns of `kubectl get`: a heading, and a function that returns the value for an object."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
@@ -14,7 +14,7 @@ Cell: TypeAlias = Callable[[JSONObject, datetime], object]
 
 
 def column(name: str, cell: Cell, *, kind: str = "string", wide: bool = False) -> tuple[Column, Cell]:
-    """Return a column with its cell; `wide` columns are shown on request."""
+    """Return a column with its cell. `wide` columns are shown with `-o wide`."""
     return Column(name, kind, f"{name} of the object.", priority=int(wide)), cell
 
 
@@ -37,7 +37,7 @@ def count(*fields: str) -> Cell:
 
 
 def listed(items: Iterable[object], empty: str = NONE) -> str:
-    """Return the items joined by commas, `empty` if there are none."""
+    """Join the items with commas, or return `empty` if there are none."""
     return ",".join(map(str, items)) or empty
 
 

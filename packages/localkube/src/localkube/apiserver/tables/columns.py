@@ -1,4 +1,4 @@
-"""The columns of `kubectl get` for the built-in kinds: a table per resource of columns and their values."""
+"""The columns of `kubectl get` for the built-in kinds."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
@@ -22,14 +22,14 @@ SHOWN_METRICS = 2
 
 
 class TableColumns(Struct, frozen=True):
-    """The columns of a kind and the function that fills one row."""
+    """The columns of a kind, and the function that fills a row."""
 
     columns: tuple[Column, ...]
     cells: Callable[[JSONObject, datetime], list[object]]
 
 
 def of(resource: Resource) -> TableColumns:
-    """Return the columns of a resource: its own columns between name and age, or only these two."""
+    """Return the columns of a resource: the name, its own columns if any, and the age."""
     pairs = COLUMNS.get(resource, (NAME, AGE))
     fillers = tuple(cell for _, cell in pairs)
     return TableColumns(tuple(column for column, _ in pairs), lambda obj, now: [cell(obj, now) for cell in fillers])
@@ -70,7 +70,7 @@ def _scaled(autoscaler: JSONObject, _now: datetime) -> str:
 
 
 def _targets(autoscaler: JSONObject, _now: datetime) -> str:
-    """Return the value and the target of each metric: `cpu: 35%/80%`."""
+    """Return the value and target of each metric, such as `cpu: 35%/80%`."""
     now = meta.status(autoscaler).get("currentMetrics") or []
     metrics = meta.spec(autoscaler).get("metrics") or []
     texts = [_target(metric, now[index] if index < len(now) else {}) for index, metric in enumerate(metrics)]

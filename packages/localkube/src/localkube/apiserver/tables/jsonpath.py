@@ -1,4 +1,4 @@
-"""The part of JSONPath that printer columns use: fields, indexes, `[*]`, and filters like `[?(@.type=="Ready")]`."""
+"""The JSONPath subset for printer columns: fields, indexes, `[*]`, and filters like `[?(@.type=="Ready")]`."""
 
 import re
 from collections.abc import Callable, Iterator

@@ -22,7 +22,7 @@ AGE = Column("Age", "string", "Time since the object was created.")
 
 
 def render(kind: Kind, objects: Sequence[JSONObject], now: datetime, include: str = "") -> JSONObject:
-    """Return the Table; `include` is `Metadata` (the default), `Object` or `None`."""
+    """Return the Table. `include` is `Metadata` (the default), `Object` or `None`."""
     include = include or "Metadata"
     if include not in INCLUDES:
         error = invalid("includeObject", include, "must be 'Metadata', 'Object', 'None', or empty")

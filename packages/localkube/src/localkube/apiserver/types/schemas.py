@@ -1,6 +1,6 @@
-"""The schema of a Go type for patches and field ownership, from the tables of types and of list keys.
+"""Builds the schema of a Go type for patches and field ownership, from the tables of types and list keys.
 
-Lists without keys are atomic, other objects granular, as in core v1 (R-API-8 lists the keys of pods).
+Lists without keys are atomic, and other objects are granular, as in core v1 (R-API-8 lists the keys in pods).
 """
 
 from collections.abc import Iterator
@@ -58,13 +58,13 @@ LIST_KEYS: dict[str, tuple[str, ...]] = {
     "MutatingWebhook.matchConditions": ("name",),
     "ValidatingWebhook.matchConditions": ("name",),
 }
-"""Lists whose items are identified by keys; the first key is the key of the strategic merge patch."""
+"""Lists whose items are identified by keys. The strategic merge patch uses the first key."""
 
 LIST_SETS = {"ObjectMeta.finalizers", "NodeSpec.podCIDRs"}
-"""Lists of scalars that are sets; the strategic merge patch merges them."""
+"""Lists of scalars that are sets, which the strategic merge patch merges."""
 
 PATCH_ONLY_KEYS = {"PodStatus.hostIPs": "ip"}
-"""Lists that are atomic for field ownership, and merged by the strategic merge patch."""
+"""Lists that are atomic for field ownership, but that the strategic merge patch merges."""
 
 WITHOUT_PATCH_KEY = {"PodStatus.resourceClaimStatuses", "ResourceRequirements.claims", "ResourceStatus.resources"}
 """Lists with keys that the strategic merge patch replaces as a whole."""
@@ -143,7 +143,7 @@ CONTAINERS: Final = (dict, list)
 
 
 def unknown_fields(schema: Schema, obj: JSONObject) -> list[str]:
-    """Return the paths of fields that reading the object drops.
+    """Return the paths of unknown fields, which are dropped.
 
     >>> unknown_fields(Schema("object", fields={"a": Schema("string")}), {"a": "x", "b": 1})
     ['b']
@@ -152,9 +152,9 @@ def unknown_fields(schema: Schema, obj: JSONObject) -> list[str]:
 
 
 def _knows(schema: Schema, value: JSON) -> bool:
-    """Return whether the schema has all fields.
+    """Return whether the schema contains all fields.
 
-    That is nearly always true, so paths are built only otherwise.
+    This is nearly always true, so paths are built only if it is not.
     """
     if isinstance(value, dict):
         fields, others = schema.fields, schema.values

@@ -1,6 +1,6 @@
-"""Reads an object into its Go type and writes it again, as the API server does with every built-in kind.
+"""Decodes an object into its Go type and encodes it again, as the API server does for every built-in kind.
 
-In: a type name and an object from the wire. Out: the object as stored, a new tree that the caller may modify, or an
+In: a type name and an object from a client. Out: a new object to store, which the caller may modify, or an
 `UndecodableError` with Go's message.
 """
 

@@ -16,7 +16,7 @@ POLICIES: Final = ("Percent", "Pods")
 TARGETS: Final = ("Utilization", "Value", "AverageValue")
 
 CORE_SCALED: Final = ("ReplicationController",)
-"""Scalable kinds without an API group."""
+"""Scalable kinds in the core API group."""
 
 SOURCES: Final = {
     "Object": "object",
@@ -25,11 +25,11 @@ SOURCES: Final = {
     "ContainerResource": "containerResource",
     "External": "external",
 }
-"""The types of metrics, and the field of each."""
+"""The metric types, and the field of each type."""
 
 
 def validate(spec: JSONObject, path: str) -> Iterator[FieldError]:
-    """Yield the errors of the spec of an autoscaler."""
+    """Yield the errors of an autoscaler's spec."""
     least, most = spec["minReplicas"], spec["maxReplicas"]
     yield from at_least(least, 1, f"{path}.minReplicas")
     if least == 0 and not any(metric.get("type") in {"Object", "External"} for metric in spec["metrics"]):
@@ -68,7 +68,7 @@ def _validate_target_version(reference: JSONObject, path: str) -> Iterator[Field
 
 
 def _segment_errors(value: str) -> Iterator[str]:
-    """Yield the reasons why a value cannot be one segment of a path."""
+    """Yield errors if a value is not a valid path segment."""
     if value in {".", ".."}:
         yield f"may not be '{value}'"
         return
@@ -132,7 +132,7 @@ def _validate_target(target: JSONObject, path: str) -> Iterator[FieldError]:
 
 
 def _validate_choice(field: str, target: JSONObject, path: str) -> Iterator[FieldError]:
-    """Yield the errors of a target that does not have exactly the one value of its source."""
+    """Yield errors if a target does not have exactly the value that matches its metric source."""
     present = {name for name in ("value", "averageValue", "averageUtilization") if target.get(name) is not None}
     match field:
         case "resource" | "containerResource":

@@ -1,6 +1,6 @@
-"""Rules for a resize of a pod: only CPU and memory of containers may change, and the QoS class must not.
+"""Rules for a pod resize. Only CPU and memory of containers may change, and the QoS class must not change.
 
-Resizes that the embedded kubelet cannot perform are refused: with restarts, and of pods with pod-level resources.
+Resizes that the embedded kubelet cannot perform are rejected: resizes with restarts, and pod-level resources.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ KEPT = ("labels", "annotations", "finalizers", "ownerReferences")
 def resized(new: JSONObject, old: JSONObject) -> JSONObject:
     """Return the stored pod with the resources of the sent pod.
 
-    Other containers stay, so that validation refuses them.
+    Added or removed containers are kept, so that validation rejects them.
     """
     metadata = {name: value for name, value in new["metadata"].items() if name not in KEPT}
     metadata |= {name: old["metadata"][name] for name in KEPT if name in old["metadata"]}

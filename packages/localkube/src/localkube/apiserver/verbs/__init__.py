@@ -1,1 +1,1 @@
-"""The verbs of the API, one file each: `reading/` and `writing/`, with their collaborators (`backend.py`)."""
+"""The API verbs, one per file: `reading/` and `writing/`, with their dependencies (`backend.py`)."""

@@ -1,4 +1,4 @@
-"""The backend of the verbs: the collaborators of one API server, created by `server.py`."""
+"""The backend of the verbs: the components of an API server, created by `server.py`."""
 
 from msgspec import Struct, field
 
@@ -13,25 +13,25 @@ from localkube.podaccess import Node
 
 
 class NodeSlot:
-    """A slot for the node that runs the pods, filled once there is one."""
+    """A slot for the node that runs the pods."""
 
     def __init__(self) -> None:
         self._node: Node | None = None
 
     def attach(self, node: Node) -> None:
-        """Use this node from now on."""
+        """Set the node."""
         self._node = node
 
     @property
     def current(self) -> Node:
-        """Return the node; refuse the request if there is none."""
+        """Return the node. Raise an error if there is none."""
         if self._node is None:
             raise refusal.unavailable("no node is running: logs, commands and ports of pods cannot be reached")
         return self._node
 
 
 class Backend(Struct, frozen=True, kw_only=True):
-    """The collaborators of the verbs, and the quota of pods (None: no limit)."""
+    """The components that verbs use, and the pod quota (None for no limit)."""
 
     store: Store
     registry: Registry

@@ -1,4 +1,4 @@
-"""The controller of HorizontalPodAutoscalers: reads loads, decides the number of replicas, writes `/scale`.
+"""The HorizontalPodAutoscaler controller: reads metrics, decides the number of replicas, writes `/scale`.
 
 Mirrors `podautoscaler` of kube-controller-manager for metrics of type Resource and ContainerResource.
 """

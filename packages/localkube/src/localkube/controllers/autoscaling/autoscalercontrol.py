@@ -1,4 +1,4 @@
-"""The decision of an autoscaler: the replicas of its target, its conditions, and the plan that writes both.
+"""Decides the replicas of an autoscaler's target and its conditions, and plans the writes.
 
 Mirrors `reconcileAutoscaler` of kube-controller-manager.
 """
@@ -21,21 +21,21 @@ from localkube.controllers.autoscaling.pace import History, Moment, Pace
 from localkube.controllers.autoscaling.readings import Proposal, ReadingError
 
 PERIOD: Final = 15.0
-"""Seconds between two decisions of an autoscaler."""
+"""Seconds between two decisions for an autoscaler."""
 
 ABLE: Final = "AbleToScale"
 ACTIVE: Final = "ScalingActive"
 LIMITED: Final = "ScalingLimited"
 
 RESCALE: Final = "Rescale"
-"""The action of all its events."""
+"""The action in all events of autoscalers."""
 
 Condition: TypeAlias = tuple[str, str, str, str]
 """The type, status, reason and message of a condition."""
 
 
 class Observed(Struct, frozen=True, kw_only=True):
-    """An autoscaler with the scale of its target, the selected pods, and their metrics (a text: why there are none)."""
+    """An autoscaler, the scale of its target, the selected pods, and their metrics or why metrics are missing."""
 
     autoscaler: JSONObject
     target: Resource
@@ -47,7 +47,7 @@ class Observed(Struct, frozen=True, kw_only=True):
 
 
 class Sizing(NamedTuple):
-    """The desired replicas with their reason, the conditions, the metrics that were read, the history, and failures."""
+    """The desired replicas with their reason, the conditions, the current metrics, the history, and failures."""
 
     replicas: int
     reason: str
@@ -58,12 +58,12 @@ class Sizing(NamedTuple):
 
 
 def replicas_of(scale: JSONObject) -> int:
-    """Return the replicas that a target should have."""
+    """Return the desired replicas of a target."""
     return int(meta.spec(scale).get("replicas") or 0)
 
 
 def decide(observed: Observed) -> Sizing:
-    """Return the current decision of the autoscaler."""
+    """Return the current decision for the autoscaler."""
     pace, current, now = paces.of(observed.autoscaler), replicas_of(observed.scale), observed.now
     history = paces.remembered(observed.history, pace, now)
     if not history.recommended:
@@ -129,7 +129,7 @@ def _proposals(observed: Observed, pace: Pace) -> tuple[list[Proposal], list[Rea
 
 
 def plan(observed: Observed, decision: Sizing) -> Plan:
-    """Return the plan that writes a decision: the scale if it changes, then the status."""
+    """Return the plan that writes a decision: first the scale if it changes, then the status."""
     autoscaler, current = observed.autoscaler, replicas_of(observed.scale)
     conditions, status = decision.conditions, meta.status(autoscaler)
     counts: JSONObject = {"currentReplicas": current, "currentMetrics": [*decision.metrics] or None}
@@ -187,7 +187,7 @@ def _write_status(
 
 
 def _conditions(autoscaler: JSONObject, changes: Sequence[Condition], now: datetime) -> list[JSONObject]:
-    """Return the conditions of the status with the new ones; a time changes only with its status."""
+    """Return the status conditions with the changes. The time of a condition changes only with its status."""
     conditions = {condition["type"]: condition for condition in meta.status(autoscaler).get("conditions") or ()}
     for name, status, reason, message in changes:
         previous = conditions.get(name, {})

@@ -1,6 +1,6 @@
-"""The driver of the autoscalers: reads scales and loads, and decides (`autoscalercontrol.py`) every `PERIOD` seconds.
+"""The driver of the autoscalers: reads scales and metrics, and decides (`autoscalercontrol.py`) every `PERIOD` seconds.
 
-Earlier recommendations and changes are only in memory: after a restart an autoscaler starts without them, as in
+Earlier recommendations and changes are in memory only, so an autoscaler starts without them after a restart, as in
 Kubernetes.
 """
 
@@ -34,7 +34,7 @@ _NO_METRICS: Final[Sequence[JSONObject] | str] = ()
 
 
 class Memory(msgspec.Struct, frozen=True):
-    """The memory of an autoscaler: the time of its decision, the spec, and the scale (from, to) that it wrote."""
+    """The state of an autoscaler: the time of its last decision, the spec, and the scale (from, to) that it wrote."""
 
     at: datetime
     uid: str
@@ -53,11 +53,11 @@ class Autoscalers(msgspec.Struct, frozen=True, kw_only=True):
     memories: dict[ObjectKey, Memory] = msgspec.field(default_factory=dict)
 
     def watches(self) -> Sequence[Watch]:
-        """Return the watch of autoscalers; the scale of their targets is requested at every decision."""
+        """Return the watch of autoscalers. The scale of their targets is requested at every decision."""
         return (Watch(self.autoscalers, lambda change: [meta.key(change.object)]),)
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Return the plan of one autoscaler, empty before its time unless its spec has changed."""
+        """Return the plan for an autoscaler. The plan is empty if it is not due and its spec has not changed."""
         autoscaler, now = self.autoscalers.store.get(key), self.clock.now()
         if autoscaler is None:
             self.memories.pop(key, None)
@@ -80,7 +80,7 @@ class Autoscalers(msgspec.Struct, frozen=True, kw_only=True):
         return autoscalercontrol.plan(observed, decided)
 
     def _memory(self, key: ObjectKey, autoscaler: JSONObject, now: datetime) -> Memory:
-        """Return the memory of an autoscaler, empty for a new one."""
+        """Return the state of an autoscaler, empty for a new one."""
         memory = self.memories.get(key)
         if memory is None or memory.uid != meta.uid(autoscaler):
             return Memory(now, meta.uid(autoscaler), {})
@@ -91,7 +91,7 @@ class Autoscalers(msgspec.Struct, frozen=True, kw_only=True):
         self.memories[key] = replace(self.memories[key], history=decided.history, written=change)
 
     async def _target(self, reference: JSONObject) -> Resource:
-        """Return the resource of a kind; raise `KubeError` if it is not served."""
+        """Return the resource of a kind. Raise `KubeError` if it is not served."""
         api_version = reference.get("apiVersion", "")
         root = "/apis" if "/" in api_version else "/api"
         answer = await self.client.send(Request("GET", f"{root}/{quote(api_version)}", headers=AS_JSON))
@@ -127,13 +127,13 @@ class Autoscalers(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _has_decided(memory: Memory, autoscaler: JSONObject) -> bool:
-    """Return whether the last decision was about this spec, and the scale was written (before the status)."""
+    """Return whether the last decision was for this spec, and its scale was written."""
     is_written = memory.written is None or meta.status(autoscaler).get("desiredReplicas") == memory.written[1]
     return is_written and memory.spec == meta.spec(autoscaler)
 
 
 def _confirmed(memory: Memory, scale: JSONObject) -> History:
-    """Return the history with the last change, if the scale proves that it was written."""
+    """Return the history. Include the last change if the scale shows that it was written."""
     if memory.written is None or autoscalercontrol.replicas_of(scale) != memory.written[1]:
         return memory.history
     before, after = memory.written

@@ -1,6 +1,6 @@
-"""The speed limits of an autoscaler: stabilization windows and policies, based on earlier recommendations and changes.
+"""The scaling limits of an autoscaler: stabilization windows and policies, which use its history.
 
-In: the replicas for the metrics. Out: the replicas that the behavior allows, and the reason of a difference.
+In: the replicas for the metrics. Out: the replicas that the behavior allows, and the reason for a difference.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -13,10 +13,10 @@ from kuberuntime.objects import meta, quantity
 from kuberuntime.objects.meta import JSONObject
 
 TOLERANCE: Final = 0.1
-"""The deviation from the target without effect, unless the rules have their own."""
+"""The default tolerance: a deviation from the target without an effect."""
 
 DOWN_WINDOW: Final = 300
-"""Seconds of the window of `scaleDown`, unless its rules have their own."""
+"""The default stabilization window of `scaleDown` in seconds."""
 
 DOUBLE: Final[JSONObject] = {"type": "Percent", "value": 100, "periodSeconds": 15}
 FOUR: Final[JSONObject] = {"type": "Pods", "value": 4, "periodSeconds": 15}
@@ -26,7 +26,7 @@ DOWN: Final[JSONObject] = {"stabilizationWindowSeconds": DOWN_WINDOW, "selectPol
 
 
 class Moment(NamedTuple):
-    """Replicas at a time: recommended, or added (negative: removed)."""
+    """A number of replicas at a time: recommended or added (negative if removed)."""
 
     at: datetime
     replicas: int
@@ -40,7 +40,7 @@ class History(Struct, frozen=True):
 
 
 class Verdict(NamedTuple):
-    """Replicas, and the condition (reason, message) that explains what limited them, or that nothing did."""
+    """Replicas, and the condition (reason, message) that explains the limit, if any."""
 
     replicas: int
     reason: str
@@ -48,7 +48,7 @@ class Verdict(NamedTuple):
 
 
 class Pace(Struct, frozen=True):
-    """The behavior of an autoscaler: rules for both directions, and its bounds."""
+    """The behavior of an autoscaler: rules for both directions, and the minimum and maximum."""
 
     up: JSONObject
     down: JSONObject
@@ -57,7 +57,7 @@ class Pace(Struct, frozen=True):
 
     @property
     def tolerances(self) -> tuple[float, float]:
-        """Return by how much the load may be below and above its target, as shares."""
+        """Return the tolerated deviations below and above the target, as fractions."""
         return _tolerance(self.down), _tolerance(self.up)
 
 
@@ -70,7 +70,7 @@ def of(autoscaler: JSONObject) -> Pace:
 
 
 def stabilized(pace: Pace, desired: int, current: int, history: History, now: datetime) -> Verdict:
-    """Return the wanted replicas, or those recommended in the window that were fewer (scaling up) or more (down)."""
+    """Return the desired replicas, limited by the recommendations in the stabilization window."""
     lowest = min([desired, *_within(history.recommended, pace.up, now)])
     highest = max([desired, *_within(history.recommended, pace.down, now)])
     replicas = min(max(current, lowest), highest)
@@ -84,7 +84,7 @@ def stabilized(pace: Pace, desired: int, current: int, history: History, now: da
 
 
 def limited(pace: Pace, desired: int, current: int, history: History, now: datetime) -> Verdict:
-    """Return the wanted replicas, or the nearest number that bounds and policies allow."""
+    """Return the desired replicas, or the nearest number that limits and policies allow."""
     if desired > current:
         limit = max(_limit(pace.up, current, history, now, up=True), current)
         most = min(pace.most, limit)
@@ -105,7 +105,7 @@ _TOO_FAST_DOWN: Final = ("ScaleDownLimit", "the desired replica count is decreas
 
 
 def remembered(history: History, pace: Pace, now: datetime) -> History:
-    """Return the history without entries that no rule needs any more."""
+    """Return the history without entries that rules no longer need."""
     windows = max(int(rules["stabilizationWindowSeconds"]) for rules in (pace.up, pace.down))
     periods = [policy["periodSeconds"] for rules in (pace.up, pace.down) for policy in rules["policies"]]
     return History(_since(history.recommended, windows, now), _since(history.changed, max(periods, default=0), now))
@@ -121,7 +121,7 @@ def _within(moments: Iterable[Moment], rules: JSONObject, now: datetime) -> list
 
 
 def _limit(rules: JSONObject, current: int, history: History, now: datetime, *, up: bool) -> int:
-    """Return how many replicas the policies of one direction allow."""
+    """Return the number of replicas that the policies for one direction allow."""
     policies: Sequence[JSONObject] = rules["policies"]
     if rules["selectPolicy"] == "Disabled":
         return current
@@ -131,7 +131,7 @@ def _limit(rules: JSONObject, current: int, history: History, now: datetime, *, 
 
 
 def _allowed(policy: JSONObject, current: int, history: History, now: datetime, *, up: bool) -> int:
-    """Return how many replicas one policy allows, from the number at the beginning of its period."""
+    """Return the number of replicas that a policy allows, based on the number at the start of its period."""
     begin = current - sum(moment.replicas for moment in _since(history.changed, policy["periodSeconds"], now))
     value = int(policy["value"])
     if policy["type"] == "Pods":

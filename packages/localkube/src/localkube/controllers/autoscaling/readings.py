@@ -1,7 +1,7 @@
-"""The number of replicas for one metric, from the loads of pods.
+"""Computes the number of replicas for a metric from the usage of pods.
 
 In: a metric of an autoscaler, its pods, and their PodMetrics. Out: a `Proposal`, or a `ReadingError`. Amounts are in
-thousandths, as autoscalers count; shares are shares of the requests of pods.
+thousandths, as in autoscalers. Percentages refer to the requests of pods.
 """
 
 import math
@@ -17,17 +17,17 @@ from kuberuntime.objects.quantity import NANOS, Quantity
 from localkube.controllers import podhealth
 
 INITIALIZATION: Final = timedelta(minutes=5)
-"""The time after its start during which the CPU usage of a pod counts only while it is ready."""
+"""The time after the start of a pod in which its CPU usage counts only while it is ready."""
 
 FIRST_READINESS: Final = timedelta(seconds=30)
-"""The time after its start during which a pod that was never ready counts as starting."""
+"""The time after the start of a pod in which it counts as starting if it was never ready."""
 
 MILLI: Final = 1000
 WHOLE: Final = 100
 
 
 class ReadingError(Exception):
-    """A metric without a result; `reason` is for the condition."""
+    """A metric has no result. `reason` is for the condition."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -43,7 +43,7 @@ class Proposal(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """The usage of a pod in thousandths, the mean over a time that ended at `at`."""
+    """The mean usage of a pod in thousandths, over an interval that ended at `at`."""
 
     milli: int
     at: datetime
@@ -51,9 +51,9 @@ class Sample(NamedTuple):
 
 
 class ScaledLoad(Struct, frozen=True, kw_only=True):
-    """The pods of an autoscaler with their current usage, and the number of replicas.
+    """The pods of an autoscaler, their current usage, and the number of replicas.
 
-    `tolerances` are the deviations (below, above) from the target without effect, as shares.
+    `tolerances` are the tolerated deviations (below, above) from the target, as fractions.
     """
 
     pods: Sequence[JSONObject]
@@ -64,9 +64,9 @@ class ScaledLoad(Struct, frozen=True, kw_only=True):
 
 
 class WantedLoad(NamedTuple):
-    """The measured resource, in one container or (empty) in all, and the target load of each pod.
+    """The measured resource, in one container or (if empty) in all, and the target usage per pod.
 
-    With `utilization` the load is a percentage of requests; otherwise it is in thousandths.
+    With `utilization`, the usage is a percentage of requests. Otherwise it is in thousandths.
     """
 
     resource: str
@@ -126,7 +126,7 @@ def _replicas(target: WantedLoad, load: ScaledLoad) -> tuple[int, JSONObject]:
 
 
 class Groups(NamedTuple):
-    """The names of pods: measured pods that count, starting pods, and pods without metrics."""
+    """The names of pods by group: measured pods that count, starting pods, and pods without metrics."""
 
     counted: Collection[str]
     unready: Collection[str]
@@ -151,7 +151,7 @@ def _grouped(target: WantedLoad, load: ScaledLoad, samples: Mapping[str, Sample]
 
 
 def _is_starting(pod: JSONObject, sample: Sample, now: datetime) -> bool:
-    """Return whether the CPU usage of a pod comes from its start."""
+    """Return whether the CPU usage of a pod is caused by its start."""
     ready, started = meta.find_condition(pod, "Ready"), meta.status(pod).get("startTime")
     if ready is None or not started:
         return True
@@ -169,10 +169,9 @@ def _count(
     requests: Mapping[str, int],
     ratio: float,
 ) -> int:
-    """Return the number of replicas for the target load, conservatively if pods start or are not measured.
+    """Return the number of replicas for the target usage. Starting and unmeasured pods count conservatively.
 
-    Such pods count as idle if that prevents an increase, and as busy if that prevents a decrease; this never reverses
-    the direction.
+    Such pods count as idle when scaling up, and as busy when scaling down. This never reverses the direction.
     """
     starting = bool(groups.unready) and ratio > 1
     if not starting and not groups.missing:
@@ -199,7 +198,7 @@ def _is_near(load: ScaledLoad, ratio: float) -> bool:
 
 
 def _ratio(target: WantedLoad, usage: Mapping[str, int], requests: Mapping[str, int]) -> tuple[int, float]:
-    """Return the mean load of pods, in the unit of the target, and its ratio to the target."""
+    """Return the mean usage of pods, in the unit of the target, and its ratio to the target."""
     total = sum(usage.values())
     if not target.utilization:
         mean = total // len(usage)
@@ -212,7 +211,7 @@ def _ratio(target: WantedLoad, usage: Mapping[str, int], requests: Mapping[str, 
 
 
 def _requests(target: WantedLoad, pods: Iterable[JSONObject]) -> dict[str, int]:
-    """Return the requests of pods, by name; sidecars, which run for a pod's whole life, also count."""
+    """Return the requests of pods by name, including sidecars, which run for a pod's whole lifetime."""
     return {
         meta.name(pod): sum(_request(target, pod, container) for container in _containers(target, pod)) for pod in pods
     }
@@ -236,7 +235,7 @@ def _request(target: WantedLoad, pod: JSONObject, container: JSONObject) -> int:
 
 
 def _samples(target: WantedLoad, metrics: Iterable[JSONObject]) -> dict[str, Sample]:
-    """Return the usage of pods, by name, except pods with an unmeasured container."""
+    """Return the usage of pods by name, except pods with an unmeasured container."""
     samples = {}
     for pod_metrics in metrics:
         measured = [container for container in pod_metrics["containers"] if target.container in {"", container["name"]}]

@@ -1,4 +1,4 @@
-"""The driver of the Deployment controller: observes through caches and lets `deploymentcontrol.py` decide."""
+"""The driver of the Deployment controller: observes through caches and calls `deploymentcontrol.py`."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -18,7 +18,7 @@ from localkube.controllers.deployment import deploymentcontrol, history, sizes
 
 
 class Deployments(Struct, frozen=True, kw_only=True):
-    """The driver, with its caches: ReplicaSets and pods by their controller, and orphaned ReplicaSets; and a client."""
+    """The driver with a client and its caches: ReplicaSets and pods by controller, and orphaned ReplicaSets."""
 
     deployments: Informer
     sets: Informer
@@ -35,7 +35,7 @@ class Deployments(Struct, frozen=True, kw_only=True):
         )
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Return the plan of one Deployment: first the owner references of ReplicaSets, then the ReplicaSets."""
+        """Return the plan for a Deployment: first the owner references of ReplicaSets, then the ReplicaSets."""
         deployment = self.deployments.store.get(key)
         if deployment is None:
             return Plan()
@@ -60,7 +60,7 @@ class Deployments(Struct, frozen=True, kw_only=True):
         )
 
     def _collisions(self, deployment: JSONObject, sets: Sequence[JSONObject]) -> int:
-        """Return the first count from the current one for which no ReplicaSet has the name of a new one."""
+        """Return the first collision count for which the name of the new ReplicaSet is unused."""
         collisions = int(meta.status(deployment).get("collisionCount") or 0)
         if history.find_new(deployment, sets) is not None:
             return collisions
@@ -69,7 +69,7 @@ class Deployments(Struct, frozen=True, kw_only=True):
         return collisions
 
     def _deployments_of_ended_pod(self, change: Change) -> Iterator[ObjectKey]:
-        """Yield the Deployment whose new pods may wait for the end of this pod."""
+        """Yield the Deployment whose new pods may wait for the termination of this pod."""
         owner = meta.controller_of(change.object)
         if owner and (change.new is None or podstate.has_ended(change.new)):
             replicaset = self.sets.store.get(ObjectKey(meta.namespace(change.object), owner["name"]))

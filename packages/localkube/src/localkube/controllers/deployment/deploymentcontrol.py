@@ -1,7 +1,7 @@
-"""Decides which ReplicaSets of a Deployment to create, resize and delete, and the content of its status.
+"""Decides which ReplicaSets of a Deployment to create, scale and delete, and the content of its status.
 
-Mirrors `syncDeployment`. A change of the Deployment's own size comes before a rollout; while it is paused, there is no
-rollout. One plan makes one step: the next step follows when the ReplicaSets report the result.
+Mirrors `syncDeployment`. If the Deployment's own size changes, it is scaled before a rollout. While the Deployment is
+paused, there is no rollout. A plan performs one step. The next step follows when the ReplicaSets report the result.
 """
 
 from collections.abc import Sequence
@@ -20,9 +20,9 @@ from localkube.controllers.deployment.sizes import Sizes
 
 
 class ObservedDeployment(Struct, frozen=True, kw_only=True):
-    """All inputs of the decision: the Deployment, its ReplicaSets, and where it counts their pods.
+    """All inputs of the decision: the Deployment, its ReplicaSets and their pods.
 
-    `collisions` is the count for which the name of a new ReplicaSet is free.
+    `collisions` is the collision count for which the name of a new ReplicaSet is unused.
     """
 
     deployment: JSONObject
@@ -33,7 +33,7 @@ class ObservedDeployment(Struct, frozen=True, kw_only=True):
 
 
 class _Step(Struct, frozen=True, kw_only=True):
-    """The next step: the new ReplicaSet (to create if it does not exist), the new sizes, the sets to delete."""
+    """The next step: the new ReplicaSet (to be created if missing), the new sizes, and the ReplicaSets to delete."""
 
     new: JSONObject | None
     created: bool = False
@@ -43,7 +43,7 @@ class _Step(Struct, frozen=True, kw_only=True):
 
 
 def plan(observed: ObservedDeployment) -> Plan:
-    """Return the next actions of a Deployment."""
+    """Return the next actions for a Deployment."""
     deployment = observed.deployment
     replicaset = history.find_new(deployment, observed.sets)
     old = [candidate for candidate in sizes.by_age(observed.sets) if candidate is not replicaset]
@@ -75,7 +75,7 @@ def _rolled(observed: ObservedDeployment, new: JSONObject | None, old: Sequence[
 
 
 def _recreated(observed: ObservedDeployment, new: JSONObject | None, old: Sequence[JSONObject]) -> _Step:
-    """Stop all old pods first; create or scale up the new ReplicaSet when none of them runs any more."""
+    """Stop all old pods first. Create or scale up the new ReplicaSet when no old pod is running."""
     deployment = observed.deployment
     leaving = {meta.name(replicaset): 0 for replicaset in old if sizes.size(replicaset)}
     if leaving or _do_old_pods_run(observed, old):
@@ -99,7 +99,7 @@ def _built(observed: ObservedDeployment, old: Sequence[JSONObject]) -> JSONObjec
 
 
 def _renewed(deployment: JSONObject, new: JSONObject, old: Sequence[JSONObject]) -> JSONObject:
-    """Return the new ReplicaSet with the fields that it takes from the Deployment."""
+    """Return the new ReplicaSet with the current fields of the Deployment."""
     spec = meta.spec(new) | {"minReadySeconds": meta.spec(deployment).get("minReadySeconds") or 0}
     return _annotated(new, history.annotated(deployment, new, old)) | {"spec": spec}
 
@@ -115,7 +115,7 @@ def _annotated(replicaset: JSONObject, annotations: dict[str, str]) -> JSONObjec
 
 
 def _acted(observed: ObservedDeployment, old: Sequence[JSONObject], existing: JSONObject | None, step: _Step) -> Plan:
-    """Return the actions of a step: write the changed ReplicaSets, then the status."""
+    """Return the actions for a step: write the changed ReplicaSets, then the status."""
     deployment = observed.deployment
 
     def after(replicaset: JSONObject) -> JSONObject:
@@ -152,7 +152,7 @@ def _acted(observed: ObservedDeployment, old: Sequence[JSONObject], existing: JS
 
 
 def _noted(deployment: JSONObject, new: JSONObject | None) -> JSONObject:
-    """Return the Deployment with the number of its new ReplicaSet."""
+    """Return the Deployment with the revision number of its new ReplicaSet."""
     number = meta.annotations(new).get(history.REVISION) if new else None
     return _annotated(deployment, {history.REVISION: number}) if number else deployment
 

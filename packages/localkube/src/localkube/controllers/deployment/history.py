@@ -1,4 +1,4 @@
-"""The history of a Deployment: its ReplicaSets, one of which has the current template, and their numbers.
+"""The history of a Deployment: its ReplicaSets, one of which has the current template, and their revision numbers.
 
 Mirrors `getNewReplicaSet`, `SetNewReplicaSetAnnotations` and `cleanupDeployment` of kube-controller-manager.
 """
@@ -15,7 +15,7 @@ HASH_LABEL: Final = "pod-template-hash"
 REVISION: Final = "deployment.kubernetes.io/revision"
 FORMER: Final = "deployment.kubernetes.io/revision-history"
 FORMER_LIMIT: Final = 2000
-"""The maximum characters of the annotation that lists the former numbers of a ReplicaSet."""
+"""The maximum characters of the annotation with the former revision numbers of a ReplicaSet."""
 
 NOT_COPIED: Final = {
     "kubectl.kubernetes.io/last-applied-configuration",
@@ -30,20 +30,20 @@ UNLIMITED: Final = 2**31 - 1
 
 
 def find_new(deployment: JSONObject, sets: Iterable[JSONObject]) -> JSONObject | None:
-    """Return the oldest ReplicaSet with the Deployment's template, None if there is none yet."""
+    """Return the oldest ReplicaSet with the Deployment's template, or None if there is none yet."""
     template = meta.spec(deployment)["template"]
     return next((replicaset for replicaset in sizes.by_age(sets) if template_of(replicaset) == template), None)
 
 
 def template_of(replicaset: JSONObject) -> JSONObject:
-    """Return the template of a ReplicaSet in the form of the Deployment: without the label of its hash."""
+    """Return the template of a ReplicaSet without the hash label, as in the Deployment."""
     template: JSONObject = meta.spec(replicaset)["template"]
     labels = {name: value for name, value in meta.labels(template).items() if name != HASH_LABEL}
     return template | {"metadata": meta.metadata(template) | {"labels": labels}}
 
 
 def build(deployment: JSONObject, collisions: int) -> JSONObject:
-    """Build the ReplicaSet of the Deployment's template, without pods and annotations."""
+    """Build a ReplicaSet from the Deployment's template, without replicas and annotations."""
     spec = meta.spec(deployment)
     template, selector = spec["template"], spec["selector"]
     digest = hash_of(template, collisions)
@@ -68,7 +68,7 @@ def build(deployment: JSONObject, collisions: int) -> JSONObject:
 
 
 def annotated(deployment: JSONObject, new: JSONObject, old: Iterable[JSONObject]) -> dict[str, str]:
-    """Return the annotations of the new ReplicaSet: those of the Deployment, and the highest number of all."""
+    """Return the annotations of the new ReplicaSet: the Deployment's annotations, and the highest revision number."""
     copied = {name: value for name, value in meta.annotations(deployment).items() if name not in NOT_COPIED}
     annotations = meta.annotations(new) | copied
     number = max((number_of(replicaset) for replicaset in old), default=0) + 1
@@ -78,7 +78,7 @@ def annotated(deployment: JSONObject, new: JSONObject, old: Iterable[JSONObject]
 
 
 def number_of(replicaset: JSONObject) -> int:
-    """Return the number of a ReplicaSet in the history, 0 if it has none."""
+    """Return the revision number of a ReplicaSet, or 0 if it has none."""
     return decimals.integer(meta.annotations(replicaset).get(REVISION, "")) or 0
 
 
@@ -96,7 +96,7 @@ def _is_empty(replicaset: JSONObject) -> bool:
 
 
 def _former(annotations: dict[str, str]) -> dict[str, str]:
-    """Return the annotation of former numbers with the current one, without the earliest if it gets too long."""
+    """Add the current number to the annotation with former numbers. Drop the earliest if it is too long."""
     if REVISION not in annotations:
         return {}
     numbers = [number for number in annotations.get(FORMER, "").split(",") if number] + [annotations[REVISION]]

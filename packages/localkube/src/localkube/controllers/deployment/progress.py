@@ -28,9 +28,9 @@ Conditions: TypeAlias = dict[str, JSONObject]
 
 
 class Situation(Struct, frozen=True, kw_only=True):
-    """The input of the status: the planned ReplicaSets with the new one, and the actions.
+    """The inputs of the status: the planned ReplicaSets, the new ReplicaSet, and the actions.
 
-    `created`: this plan creates the new ReplicaSet. `rolling_out`: this plan does more than change sizes.
+    `created` means that this plan creates the new ReplicaSet, and `rolling_out` that it does more than scale.
     """
 
     deployment: JSONObject
@@ -43,7 +43,7 @@ class Situation(Struct, frozen=True, kw_only=True):
 
 
 def build(situation: Situation) -> JSONObject:
-    """Build the whole status; counts of 0 are omitted if the API type omits them."""
+    """Build the whole status. Counts of 0 are omitted if the API type omits them."""
     counts = _counts(situation)
     conditions = _available(situation, counts, _announced(situation))
     if situation.rolling_out:
@@ -53,7 +53,7 @@ def build(situation: Situation) -> JSONObject:
 
 
 def failed(situation: Situation, message: str) -> JSONObject:
-    """Return the status for a new ReplicaSet that could not be created."""
+    """Return the status if the new ReplicaSet could not be created."""
     deployment = situation.deployment
     conditions = _conditions(deployment)
     if has_deadline(deployment):
@@ -70,12 +70,12 @@ def is_complete(deployment: JSONObject, status: JSONObject) -> bool:
 
 
 def has_deadline(deployment: JSONObject) -> bool:
-    """Return whether the Deployment limits the time of a rollout without progress."""
+    """Return whether the Deployment has a progress deadline."""
     return int(meta.spec(deployment)["progressDeadlineSeconds"]) < UNLIMITED
 
 
 def next_check(deployment: JSONObject, status: JSONObject, now: datetime) -> float | None:
-    """Return in how many seconds a rollout without progress times out, None if it cannot."""
+    """Return the seconds until a rollout without progress times out, or None if it cannot time out."""
     condition = meta.find_condition({"status": status}, PROGRESSING)
     if condition is None or not has_deadline(deployment) or is_complete(deployment, status):
         return None
@@ -102,7 +102,7 @@ def _counts(situation: Situation) -> JSONObject:
 
 
 def _announced(situation: Situation) -> Conditions:
-    """Return the conditions with the change that this plan begins: a pause, a resumption, or a new ReplicaSet."""
+    """Return the conditions with the change that this plan starts: a pause, a resumption, or a new ReplicaSet."""
     deployment, conditions = situation.deployment, _conditions(situation.deployment)
     if not has_deadline(deployment) or meta.is_deleting(deployment):
         return conditions
@@ -196,7 +196,7 @@ def _without(conditions: Conditions, name: str) -> Conditions:
 
 
 def _set(conditions: Conditions, change: tuple[str, str, str, str], now: datetime) -> Conditions:
-    """Return the conditions with one (type, status, reason, message); unchanged if status and reason are equal."""
+    """Set a condition (type, status, reason, message). If status and reason are equal, keep it unchanged."""
     name, status, reason, message = change
     previous = conditions.get(name, {})
     if (previous.get("status"), previous.get("reason")) == (status, reason):

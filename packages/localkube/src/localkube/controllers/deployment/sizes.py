@@ -1,7 +1,7 @@
-"""The next number of pods of each ReplicaSet of a Deployment.
+"""Computes the next size of each ReplicaSet of a Deployment.
 
-Mirrors `rolling.go`, `recreate.go` and `scale` of kube-controller-manager. Every function returns the new sizes by the
-name of the ReplicaSet; a set that is not named keeps its size.
+Mirrors `rolling.go`, `recreate.go` and `scale` of kube-controller-manager. Functions return the new sizes by ReplicaSet
+name. A missing ReplicaSet keeps its size.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ def size(replicated: JSONObject) -> int:
 
 
 def available(replicaset: JSONObject) -> int:
-    """Return how many of the pods that a ReplicaSet keeps are available; its status may still count others."""
+    """Return the number of available pods in a ReplicaSet, without pods that it will delete."""
     return min(int(meta.status(replicaset).get("availableReplicas") or 0), size(replicaset))
 
 
@@ -37,7 +37,7 @@ def is_rolling(deployment: JSONObject) -> bool:
 
 
 def bounds(deployment: JSONObject) -> tuple[int, int]:
-    """Return maxSurge and maxUnavailable in pods; if both round to 0, one pod may be unavailable."""
+    """Return maxSurge and maxUnavailable in pods. If both round to 0, one pod may be unavailable."""
     if not is_rolling(deployment):
         return 0, 0
     desired = size(deployment)
@@ -48,31 +48,31 @@ def bounds(deployment: JSONObject) -> tuple[int, int]:
 
 
 def annotations(deployment: JSONObject) -> dict[str, str]:
-    """Return the annotations of a ReplicaSet with the size of the Deployment for which its own size was chosen."""
+    """Return the annotations of a ReplicaSet that record the Deployment's size."""
     desired = size(deployment)
     return {DESIRED: str(desired), MOST: str(desired + bounds(deployment)[0])}
 
 
 def is_scaled(deployment: JSONObject, sets: Sequence[JSONObject]) -> bool:
-    """Return whether the Deployment's size differs from the one for which a ReplicaSet with pods was sized."""
+    """Return whether the Deployment's size differs from the size recorded on a ReplicaSet with pods."""
     desired = (_number(replicaset, DESIRED) for replicaset in sets if size(replicaset))
     return any(number not in {None, size(deployment)} for number in desired)
 
 
 def surged(deployment: JSONObject, new: JSONObject, old: Sequence[JSONObject]) -> int:
-    """Return the size to which the new ReplicaSet may grow while the old ones have their pods."""
+    """Return the maximum size of the new ReplicaSet while the old ReplicaSets keep their pods."""
     free = size(deployment) + bounds(deployment)[0] - sum(map(size, (*old, new)))
     return size(new) + max(0, min(free, size(deployment) - size(new)))
 
 
 def rolled(deployment: JSONObject, new: JSONObject, old: Sequence[JSONObject]) -> Sizes:
-    """Return the next step of a rolling update: the new set grows, otherwise the old ones (oldest first) shrink."""
+    """Return the next step of a rolling update: scale up the new ReplicaSet, or scale down the old ReplicaSets."""
     grown = min(surged(deployment, new, old), size(deployment))
     return {meta.name(new): grown} if grown != size(new) else _shrunk(deployment, new, old)
 
 
 def _shrunk(deployment: JSONObject, new: JSONObject, old: Sequence[JSONObject]) -> Sizes:
-    """Remove pods from the old sets: first unavailable pods, then as many pods as may be unavailable."""
+    """Scale down the old ReplicaSets: first unavailable pods, then as many pods as may be unavailable."""
     least = size(deployment) - bounds(deployment)[1]
     may_go = sum(map(size, (*old, new))) - least - (size(new) - available(new))
     if may_go <= 0:
@@ -89,7 +89,7 @@ def _shrunk(deployment: JSONObject, new: JSONObject, old: Sequence[JSONObject]) 
 
 
 def _spread(count: int, limits: Sequence[int]) -> list[int]:
-    """Spread a count over places with these limits, from the first one on.
+    """Distribute a count over slots with limits, starting with the first one.
 
     >>> _spread(5, [2, 2, 4])
     [2, 2, 1]
@@ -101,7 +101,7 @@ def _spread(count: int, limits: Sequence[int]) -> list[int]:
 
 
 def scaled(deployment: JSONObject, new: JSONObject | None, old: Sequence[JSONObject]) -> Sizes:
-    """Return the sizes after the Deployment's own size changed; during a rollout in proportion, to keep its pace."""
+    """Return the sizes after the Deployment was scaled. During a rollout, scale all ReplicaSets proportionally."""
     sets = [*old, new] if new is not None else [*old]
     active = [replicaset for replicaset in sets if size(replicaset)]
     desired = size(deployment)
@@ -129,7 +129,7 @@ def _proportional(deployment: JSONObject, active: Sequence[JSONObject]) -> Sizes
 
 
 def _share(deployment: JSONObject, replicaset: JSONObject) -> int:
-    """Return by how many pods the set grows if it keeps its share of the total, rounded."""
+    """Return by how many pods the ReplicaSet grows to keep its share of the total, rounded."""
     if not size(deployment):
         return -size(replicaset)
     before = _number(replicaset, MOST) or int(meta.status(deployment).get("replicas") or 0)

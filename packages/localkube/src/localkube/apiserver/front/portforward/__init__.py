@@ -1,1 +1,1 @@
-"""Forwards ports of pods: through a tunnel of many connections (kubectl), or over channels (`kuberuntime`)."""
+"""Forwards pod ports, either through a tunnel with many connections (kubectl) or over channels (`kuberuntime`)."""

@@ -1,6 +1,6 @@
-"""Forwards ports of a pod over channels, for the client of `kuberuntime`: one connection to each requested port.
+"""Forwards pod ports over channels for the client in `kuberuntime`, with one connection to each requested port.
 
-Channel 2i has the data of port i, channel 2i + 1 its error.
+Channel 2i carries the data of port i, and channel 2i + 1 its error.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter] | None
 
 
 async def serve(socket: web.WebSocketResponse, dial: Dial, ports: Sequence[int]) -> None:
-    """Connect the client to ports of a pod until it disconnects, or the pod has closed all connections."""
+    """Connect the client to pod ports until the client disconnects or the pod has closed all connections."""
     for index, port in enumerate(ports):
         await socket.send_bytes(channels.port_frame(2 * index, port))
         await socket.send_bytes(channels.port_frame(2 * index + 1, port))
@@ -50,7 +50,7 @@ async def _forward(socket: web.WebSocketResponse, connections: Sequence[Connecti
 
 
 async def _close_after(copies: Sequence[asyncio.Task[None]], socket: web.WebSocketResponse) -> None:
-    """Close the WebSocket once the pod has closed all connections: the protocol has no other signal for that."""
+    """Close the WebSocket once the pod has closed all connections, because the protocol has no other signal."""
     await asyncio.gather(*copies)
     await socket.close()
 

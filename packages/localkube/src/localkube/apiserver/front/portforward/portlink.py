@@ -1,7 +1,7 @@
-"""One forwarded connection: the client's pair of streams on one side, a connection to a pod's port on the other.
+"""A forwarded connection between the client's pair of streams and a pod's port.
 
-The client opens one stream for data and one for errors, in any order. Each direction ends separately: the end of the client's
-data is passed on while the pod may still send, and vice versa.
+The client opens a data stream and an error stream, in any order. Each direction ends separately. If the client has sent
+all its data, the pod can still send, and vice versa.
 """
 
 import asyncio
@@ -21,21 +21,21 @@ StreamType: TypeAlias = Literal["data", "error"]
 PORT: Final = re.compile(r"[0-9]{1,5}", re.ASCII)
 
 INBOX_LIMIT: Final = 32
-"""The maximum number of frames of a client that wait for the pod; kubectl's frames have 32 KiB."""
+"""The maximum number of client frames that wait for the pod. Frames of kubectl have 32 KiB."""
 
 PATIENCE: Final = 30
-"""The time limit in seconds for the second stream of a pair, as in Kubernetes."""
+"""The timeout for the second stream of a pair in seconds, as in Kubernetes."""
 
 Dial: TypeAlias = Callable[[int], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
 """Connects to a port of the pod."""
 
 
 class LinkError(Exception):
-    """The connection cannot be established; the text is for the client."""
+    """The connection cannot be established. The text is sent to the client."""
 
 
 class Outlet:
-    """Sends the pending bytes of a SPDY connection. `send` returns when the client has read enough."""
+    """Sends the pending bytes of a SPDY connection. `send` waits until the client has read enough."""
 
     def __init__(self, connection: Connection, send: Send) -> None:
         self._connection = connection
@@ -43,19 +43,19 @@ class Outlet:
         self._turn = asyncio.Lock()
 
     async def send(self, stream: int, data: bytes, *, fin: bool = False) -> None:
-        """Send bytes on a stream; `fin` marks the last ones."""
+        """Send bytes on a stream. `fin` marks the last bytes."""
         self._connection.send(stream, data, fin=fin)
         await self.flush()
 
     async def flush(self) -> None:
-        """Send all pending bytes, including those of later calls."""
+        """Send all pending bytes, including bytes from later calls."""
         async with self._turn:
             while data := self._connection.take():
                 await self._send(data)
 
 
 class PortLink:
-    """One forwarded connection: `data` and `error` are its streams, 0 until they are open.
+    """A forwarded connection. `data` and `error` are its streams, or 0 until they are open.
 
     The client's data is put into `inbox`, and an empty text at its end.
     """
@@ -76,7 +76,7 @@ class PortLink:
         return None if self.error else "error"
 
     def add(self, stream: int, kind: StreamType, port: int) -> bool:
-        """Add a stream of the client; return whether it belongs to this connection."""
+        """Add a stream of the client. Return whether it belongs to this connection."""
         if port != self.port or getattr(self, kind):
             return False
         setattr(self, kind, stream)
@@ -112,7 +112,7 @@ class PortLink:
             raise LinkError(text) from error
 
     async def _answer(self, reader: asyncio.StreamReader) -> bool:
-        """Send the output of the pod until its end; return whether the end was orderly."""
+        """Send the output of the pod until its end. Return whether the pod closed the connection normally."""
         try:
             while data := await reader.read(PIECE):
                 await self._outlet.send(self.data, data)
@@ -123,9 +123,9 @@ class PortLink:
 
 
 def purpose(stream: int, headers: Headers) -> tuple[str, StreamType, int] | None:
-    """Return the request, type and port in the headers of a stream; None if they are invalid.
+    """Return the request, type and port in the headers of a stream, or None if they are invalid.
 
-    Clients that send no request id open the error stream, then the data stream.
+    Clients that do not send a request ID open the error stream, then the data stream.
 
     >>> purpose(3, {"streamtype": "data", "port": "80"}) == ("1", "data", 80)
     True
@@ -143,7 +143,7 @@ def purpose(stream: int, headers: Headers) -> tuple[str, StreamType, int] | None
 
 
 async def connect(dial: Dial, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Connect to a port of the pod; raise `LinkError` with the reason if that fails."""
+    """Connect to a port of the pod. Raise a `LinkError` with the reason if the connection fails."""
     try:
         return await dial(port)
     except (NodeError, OSError) as error:

@@ -1,12 +1,12 @@
-"""Forwards ports of a pod through one tunnel, for kubectl: SPDY/3.1 inside a WebSocket, with many connections.
+"""Forwards pod ports for kubectl through a tunnel with many connections: SPDY/3.1 inside a WebSocket.
 
 In: the bytes of the client, and a function that connects to a port of the pod. Out: bytes for the client. Every
-connection is a pair of streams with its own task (`portlink.py`). If the pod refuses a connection, the
-reason is sent on the error stream of that pair, and the others continue.
+connection is a pair of streams with its own task (`portlink.py`). If the pod refuses a connection, the reason is sent
+on the error stream of that pair, and the other connections continue.
 
-There is no flow control by stream. Data that a pod does not read waits in the inbox of its connection. Once that is
-full, the client has to wait, and with it the other connections of its tunnel. If the client is killed meanwhile, this
-is detected when the pod reads again or ends.
+There is no flow control per stream. Data that a pod does not read waits in the inbox of its connection. When the inbox
+is full, the client and all connections of its tunnel wait. If the client is killed in the meantime, this is detected
+when the pod reads again or terminates.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from localkube.apiserver.front.spdy import Connection, Frame, ProtocolError, Sta
 
 
 class Tunnel:
-    """One client's tunnel to one pod; it lasts as long as `run`."""
+    """The tunnel of a client to a pod, which exists while `run` is active."""
 
     def __init__(self, dial: Dial, send: Send) -> None:
         self._dial = dial
@@ -30,7 +30,7 @@ class Tunnel:
         self._flushing: asyncio.Task[None] | None = None
 
     async def run(self, messages: AsyncIterable[bytes]) -> str:
-        """Serve the client until it disconnects; return its violation of the protocol, empty if there was none."""
+        """Serve the client until it disconnects. Return its protocol violation, or an empty string."""
         async with self._tasks:
             failure = await self._serve(messages)
             for task in (*self._running.values(), self._flushing):
@@ -67,7 +67,7 @@ class Tunnel:
             await link.inbox.put(data)
 
     def _open(self, frame: Frame) -> None:
-        """Accept a stream, which starts or completes a link; refuse a stream without a link."""
+        """Accept a stream that starts or completes a link. Reject other streams."""
         stream_purpose = purpose(frame.stream, frame.headers)
         request, kind, port = stream_purpose or ("", "data", 0)
         link = self._incomplete.get(request) or PortLink(request, port, self._outlet)
@@ -95,7 +95,7 @@ class Tunnel:
         self._forget(link)
 
     def _forget(self, link: PortLink) -> None:
-        """Close the streams of a link; the end of its error stream reports that to the client."""
+        """Close the streams of a link. The end of the error stream notifies the client."""
         if self._incomplete.get(link.request) is link:
             del self._incomplete[link.request]
         self._connection.send(link.error, b"", fin=True)

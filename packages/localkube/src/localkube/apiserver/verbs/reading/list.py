@@ -1,6 +1,6 @@
-"""GET of a collection: its objects at one revision, in pages if requested.
+"""GET of a collection: returns its objects at one revision, in pages if requested.
 
-The continue token has the revision of the first page and the last key returned, so that all pages together are a
+The continue token contains the revision of the first page and the last returned key, so that all pages form a
 consistent list. Lists without selectors are built from the stored bytes without decoding them.
 """
 
@@ -37,19 +37,19 @@ EXPIRED_LIST: Final = (
 
 
 class Token(msgspec.Struct, frozen=True):
-    """The content of a continue token: the revision of the list, and the object after which it continues."""
+    """The content of a continue token: the revision of the list, and the last returned object."""
 
     revision: Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
     namespace: str
     name: str
 
     def encode(self) -> str:
-        """Return the token in the form for clients."""
+        """Encode the token for clients."""
         return base64.urlsafe_b64encode(msgspec.json.encode(self)).decode().rstrip("=")
 
     @classmethod
     def decode(cls, text: str) -> "Token":
-        """Read a token; refuse an invalid one."""
+        """Parse a token. Raise an error if it is invalid."""
         try:
             return msgspec.json.decode(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), type=cls)
         except (msgspec.MsgspecError, binascii.Error, ValueError, RecursionError) as error:
@@ -57,7 +57,7 @@ class Token(msgspec.Struct, frozen=True):
 
 
 class Page(msgspec.Struct, frozen=True):
-    """The objects of one page, encoded as stored, and the token of the next page (empty: this is the last page)."""
+    """The objects of a page, encoded as stored, and the token of the next page, which is empty on the last page."""
 
     items: list[bytes]
     revision: int
@@ -66,7 +66,7 @@ class Page(msgspec.Struct, frozen=True):
 
 
 def list_page(backend: Backend, call: Call) -> Page:
-    """Read the page that the call requests."""
+    """Return the page that the call requests."""
     selection = filters.parse(call.served, call.namespace, call.query)
     backend.store.flush()
     limit = max(call.number("limit") or 0, 0)
@@ -97,7 +97,7 @@ def _start(backend: Backend, call: Call) -> tuple[int, tuple[str, str]]:
 
 
 def check_match(query: Mapping[str, str]) -> None:
-    """Refuse options that are invalid for a list."""
+    """Raise an error for options that are invalid for a list."""
     if "sendInitialEvents" in query:
         failure = FieldError(Kind.FORBIDDEN, "sendInitialEvents", detail="sendInitialEvents is forbidden for list")
         raise refusal.invalid("meta.k8s.io", "ListOptions", "", [failure])
@@ -122,14 +122,14 @@ def _forbidden_match(text: str) -> FieldError:
 
 
 def version(text: str) -> int:
-    """Read a resourceVersion of the query; absent counts as 0."""
+    """Parse a resourceVersion in the query. If it is absent, return 0."""
     if not REVISION.fullmatch(text or "0") or int(text or "0") > LARGEST_REVISION:
         raise refusal.bad_request(f'resourceVersion: Invalid value: "{text}": must be a number this server gave out')
     return int(text or "0")
 
 
 def too_new(revision: int, current: int) -> refusal.RefusalError:
-    """Build the refusal of a resourceVersion that does not exist yet."""
+    """Build the error for a resourceVersion that does not exist yet."""
     details = {
         "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
         "retryAfterSeconds": 1,
@@ -150,7 +150,7 @@ def _selected(rows: Iterator[bytes], selection: Selection) -> Iterator[bytes]:
 
 
 def _page(rows: Iterator[bytes], revision: int, limit: int, *, counted: bool) -> Page:
-    """Read a page from the rows; with `counted`, also count the remaining objects."""
+    """Read a page from the rows. If `counted` is set, also count the remaining objects."""
     if not limit:
         return Page(list(rows), revision)
     items = list(islice(rows, limit))
@@ -184,7 +184,7 @@ def head_of(page: Page) -> JSONObject:
 
 
 def _item(served: Served, item: bytes) -> bytes:
-    """Return an item without apiVersion and kind, because the items of built-in lists do not have these fields."""
+    """Remove apiVersion and kind from an item, because items of built-in lists do not have these fields."""
     if served.kind.alias is not None:
         obj = served.from_store(msgspec.json.decode(item))
         return encode({name: value for name, value in obj.items() if name not in {"apiVersion", "kind"}})

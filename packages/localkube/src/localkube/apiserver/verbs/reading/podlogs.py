@@ -20,7 +20,7 @@ AT_LEAST = {"tailLines": 0, "sinceSeconds": 1, "limitBytes": 1}
 
 
 async def logs(backend: Backend, call: Call) -> AsyncIterator[bytes] | None:
-    """Return the parts of the log, None for a pod without a node; raise a refusal of the node first."""
+    """Return the chunks of the log, or None for a pod without a node. Errors of the node are raised immediately."""
     sent_options = read_options(call)
     pod = get(backend, call)
     options = replace(sent_options, container=podtarget.container_of(pod, sent_options.container))
@@ -35,7 +35,7 @@ async def logs(backend: Backend, call: Call) -> AsyncIterator[bytes] | None:
 
 
 def read_options(call: Call) -> LogOptions:
-    """Read the query of `/log`; `container` is empty if it is not given."""
+    """Parse the query of `/log`. `container` is empty if it is not specified."""
     numbers = {name: call.number(name) for name in AT_LEAST}
     errors: list[FieldError] = [
         invalid(name, value, f"must be greater than or equal to {AT_LEAST[name]}")
@@ -59,7 +59,7 @@ def read_options(call: Call) -> LogOptions:
 
 
 def _moment(call: Call) -> str | None:
-    """Return the time of `sinceTime` in UTC; refuse an invalid one."""
+    """Return the time of `sinceTime` in UTC. Raise an error if it is invalid."""
     text = call.query.get("sinceTime")
     try:
         return scalars.read(scalars.Time, text).text if text else None

@@ -1,4 +1,4 @@
-"""Finds the pod and the container for `/log`, `/exec` and `/portforward`."""
+"""Finds the pod and container for `/log`, `/exec` and `/portforward`."""
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -17,7 +17,7 @@ def running_pod(backend: Backend, call: Call) -> JSONObject:
 
 
 def container_of(pod: JSONObject, container: str) -> str:
-    """Return the requested container; without a name the pod must have exactly one."""
+    """Return the requested container. Without a name, the pod must have exactly one container."""
     spec, name = meta.spec(pod), meta.name(pod)
     ordinary = _names(spec, "containers")
     initial = _names(spec, "initContainers")

@@ -1,4 +1,4 @@
-"""Presents objects: unchanged, as rows of a Table (`kubectl get`), or as their metadata only.
+"""Presents objects unchanged, as Table rows (`kubectl get`), or as metadata only.
 
 In: objects that a verb returned. Out: the response in the form that the client accepts. Plain lists are built from the
 stored bytes without decoding them.
@@ -29,7 +29,7 @@ from localkube.apiserver.verbs.reading.list import Page, encode_list, head_of
 
 
 def show(backend: Backend, call: Call, code: int, obj: JSONObject, warnings: Sequence[str] = ()) -> Response:
-    """Build the response with one object (or a Status), in the form that the client accepts."""
+    """Build a response with one object (or a Status), in a form that the client accepts."""
     form = negotiate(call.headers.get("accept", ""))
     if obj.get("kind") != "Status":
         match form.shape:
@@ -41,7 +41,7 @@ def show(backend: Backend, call: Call, code: int, obj: JSONObject, warnings: Seq
 
 
 def show_page(backend: Backend, call: Call, page: Page) -> Response:
-    """Build the response with a page of a list, in the form that the client accepts."""
+    """Build a response with a page of a list, in a form that the client accepts."""
     form = negotiate(call.headers.get("accept", ""))
     if not form.shape:
         return respond_bytes(200, encode_list(call.served, page), form.media)
@@ -54,12 +54,12 @@ def show_page(backend: Backend, call: Call, page: Page) -> Response:
 
 
 def include_object(call: Call) -> str:
-    """Return what the rows of a Table include of their objects, as requested."""
+    """Return which part of the object each Table row includes, as requested."""
     return call.query.get("includeObject", "")
 
 
 def encoder_of(backend: Backend, call: Call, form: Representation) -> Encoder:
-    """Return the encoder of watch events in a representation."""
+    """Return an encoder for watch events in a representation."""
     served = call.served
     identity = {"kind": served.resource.kind, "apiVersion": served.resource.api_version}
     match form.shape:
@@ -74,9 +74,9 @@ def encoder_of(backend: Backend, call: Call, form: Representation) -> Encoder:
 
 
 def _rows(backend: Backend, call: Call) -> Callable[[JSONObject, bytes | None], bytes]:
-    """Return an encoder of Tables with one row.
+    """Return an encoder for Tables with one row.
 
-    Only the first Table has columns, so each watcher needs its own encoder.
+    Only the first Table contains column definitions, so each watcher needs its own encoder.
     """
     columns_sent = False
 

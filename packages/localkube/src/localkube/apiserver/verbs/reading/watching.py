@@ -1,4 +1,4 @@
-"""GET of a collection with `watch=true`: the changes of its objects as they happen.
+"""GET of a collection with `watch=true`: streams the changes of its objects.
 
 ```
 resourceVersion absent or 0     the current objects as ADDED, then changes
@@ -27,13 +27,13 @@ from localkube.apiserver.verbs.reading import list as listing
 from localkube.apiserver.verbs.reading.present import encoder_of
 
 LONGEST: Final = 3600
-"""The duration in seconds of a watch without `timeoutSeconds`."""
+"""The duration of a watch without `timeoutSeconds`, in seconds."""
 
 INITIAL_EVENTS_END: Final = {"k8s.io/initial-events-end": "true"}
 
 
 class WatchPlan(msgspec.Struct, frozen=True):
-    """The parameters of a watch. `initial`: begin with the existing objects; `marked`: send a bookmark after them."""
+    """The parameters of a watch. `initial` sends the existing objects first; `marked` sends a bookmark after them."""
 
     selection: Selection
     revision: int
@@ -66,7 +66,7 @@ def watch(backend: Backend, call: Call, form: Representation) -> AsyncIterator[b
 
 
 def check(call: Call) -> None:
-    """Refuse options that are invalid for a watch."""
+    """Raise an error for options that are invalid for a watch."""
     call.number("limit")  # has no effect, but must be a number
     match, initial = call.query.get("resourceVersionMatch", ""), "sendInitialEvents" in call.query
     if initial and match != "NotOlderThan":
@@ -82,9 +82,9 @@ def check(call: Call) -> None:
 
 
 class WatchLines:
-    """The lines of one watch: first the initial ones, then changes.
+    """The lines of a watch: first the initial lines, then changes.
 
-    It must be closed; otherwise the hub keeps it.
+    The caller must close it. Otherwise the hub keeps it.
     """
 
     def __init__(self, backend: Backend, call: Call, plan: WatchPlan, form: Representation) -> None:

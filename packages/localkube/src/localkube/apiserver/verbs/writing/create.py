@@ -1,4 +1,4 @@
-"""POST to a collection: store a new object."""
+"""POST to a collection: stores a new object."""
 
 import re
 from contextlib import suppress
@@ -17,14 +17,14 @@ from localkube.apiserver.verbs.backend import Backend
 from localkube.apiserver.verbs.writing import metadata, writing
 
 VERSION: Final = re.compile(r"0*[1-9][0-9]*", re.ASCII)
-"""The pattern of a resourceVersion; on a new object, zero and other texts are ignored."""
+"""The pattern of a resourceVersion. In a new object, zero and other texts are ignored."""
 
 ATTEMPTS: Final = 8
 """The maximum number of generated names to try."""
 
 
 async def create(backend: Backend, call: Call) -> tuple[JSONObject, WriteOptions]:
-    """Create the object of the body; return it as stored."""
+    """Create the object in the body, and return it as stored."""
     write_options = options.parse(call, "CreateOptions")
     sent = body.read_object(call)
     options.check_fields(call.served.kind, sent, write_options)
@@ -40,9 +40,9 @@ async def create(backend: Backend, call: Call) -> tuple[JSONObject, WriteOptions
 async def create_object(
     backend: Backend, call: Call, sent: JSONObject, write_options: WriteOptions, *, owned: bool = False
 ) -> JSONObject:
-    """Create `sent`, and try further names if the name is generated; with `owned` its managedFields are already set.
+    """Create an object. If its generated name exists, retry with a new name.
 
-    Raises `ExistsError`.
+    If `owned` is set, managedFields are already set. Raises `ExistsError`.
     """
     if VERSION.fullmatch(meta.resource_version(sent)):
         raise refusal.RefusalError(500, "", "resourceVersion should not be set on objects to be created")

@@ -1,4 +1,4 @@
-"""DELETE of an object: at once, after its grace period, or after the removal of its finalizers.
+"""DELETE of an object: deletes it immediately, after its grace period, or after the removal of its finalizers.
 
 ```
 finalizers or a grace period left   mark with deletionTimestamp; removed by a later write
@@ -6,8 +6,8 @@ pod without grace left              mark, then remove: watchers see MODIFIED, DE
 otherwise                           remove
 ```
 
-The finalizers `orphan` and `foregroundDeletion` are added here, according to the propagation policy; the garbage
-collector removes them when it has processed the dependents.
+The finalizers `orphan` and `foregroundDeletion` are added according to the propagation policy. The garbage collector
+removes them when it has processed the dependents.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ RETURNS_OBJECT: Final = {
 
 
 class DeleteOptions(msgspec.Struct, frozen=True):
-    """The options of a deletion; None if not given."""
+    """The options of a deletion, or None for unspecified options."""
 
     grace_period: int | None = None
     propagation: str | None = None
@@ -82,7 +82,7 @@ class SentOptions(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """The result of a deletion: the object or its last state, whether it was removed, and warnings of webhooks."""
+    """The result of a deletion: the object or its last state, whether it was removed, and webhook warnings."""
 
     object: JSONObject
     removed: bool
@@ -90,7 +90,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 async def delete(backend: Backend, call: Call) -> tuple[int, JSONObject, Sequence[str]]:
-    """Delete the object; return the code, body and warnings of the response."""
+    """Delete the object. Return the code, body and warnings of the response."""
     delete_options = read_options(call)
     outcome = await delete_object(backend, call, delete_options)
     code = 202 if not outcome.removed and delete_options.orphan_dependents is False else 200
@@ -133,7 +133,7 @@ def _write(backend: Backend, call: Call, stored: JSONObject, marked: JSONObject,
 
 
 def mark(call: Call, obj: JSONObject, delete_options: DeleteOptions, now: datetime) -> JSONObject:
-    """Return the object with the marks of a deletion; remove it if it `is_finished`."""
+    """Mark the object as deleted. If the result `is_finished`, the caller must remove it."""
     metadata = meta.metadata(obj)
     if meta.is_deleting(obj) and metadata.get("deletionGracePeriodSeconds"):
         return _shortened(obj, delete_options)
@@ -151,7 +151,7 @@ def mark(call: Call, obj: JSONObject, delete_options: DeleteOptions, now: dateti
 
 
 def _shortened(obj: JSONObject, delete_options: DeleteOptions) -> JSONObject:
-    """Return a pod that is being deleted with a shorter grace period, if one is requested."""
+    """Shorten the grace period of a terminating pod, if a shorter one is requested."""
     metadata = meta.metadata(obj)
     before = metadata["deletionGracePeriodSeconds"]
     if delete_options.grace_period is None or delete_options.grace_period >= before:
@@ -162,13 +162,13 @@ def _shortened(obj: JSONObject, delete_options: DeleteOptions) -> JSONObject:
 
 
 def _after(moment: datetime, seconds: int) -> datetime:
-    """Return the time some seconds later; a duration beyond 64 bits of nanoseconds overflows, as in Go."""
+    """Add seconds to a time. A duration of more than 64 bits of nanoseconds overflows, as in Go."""
     nanoseconds = (seconds * NANOSECONDS + NANOSECONDS_END) % (2 * NANOSECONDS_END) - NANOSECONDS_END
     return moment + timedelta(microseconds=nanoseconds // 1000)
 
 
 def _finalizers(present: list[str], delete_options: DeleteOptions) -> list[str]:
-    """Return the finalizers; the propagation policy adds or removes those of the garbage collector."""
+    """Return the finalizers. The propagation policy adds or removes the garbage collector's finalizers."""
     if delete_options.orphan_dependents is None and delete_options.propagation is None:
         return present
     others = [name for name in present if name not in {ORPHAN, FOREGROUND}]
@@ -181,7 +181,7 @@ def _is_graceful(call: Call) -> bool:
 
 
 def _grace(pod: JSONObject, delete_options: DeleteOptions) -> int:
-    """Return the grace period of a pod in seconds, 0 if no node runs it or it has ended."""
+    """Return the grace period of a pod in seconds, or 0 if no node runs the pod or it has terminated."""
     if not meta.spec(pod).get("nodeName") or podstate.has_ended(pod):
         return 0
     grace = delete_options.grace_period
@@ -206,7 +206,7 @@ def _require_preconditions(call: Call, stored: JSONObject, delete_options: Delet
 
 
 def read_options(call: Call) -> DeleteOptions:
-    """Read the options of a deletion; those of the body override those of the query."""
+    """Parse the options of a deletion. Options in the body override options in the query."""
     sent = body.parse(call.body, body.media_type(call.headers)) if call.body else {}
     try:
         sent_options = msgspec.convert(sent, SentOptions)
@@ -250,7 +250,7 @@ def _errors(delete_options: DeleteOptions) -> list[FieldError]:
 
 
 def success(call: Call, obj: JSONObject) -> JSONObject:
-    """Build the Status of an object that was removed."""
+    """Build the Status for a removed object."""
     resource = call.served.resource
     details = {"name": meta.name(obj), "group": resource.group, "kind": resource.plural, "uid": meta.uid(obj)}
     return {
@@ -263,14 +263,14 @@ def success(call: Call, obj: JSONObject) -> JSONObject:
 
 
 BATCH: Final = 25
-"""The number of objects that are read at once; a batch of the largest objects takes about a hundred milliseconds."""
+"""The number of objects in a batch. A batch of the largest objects takes about a hundred milliseconds."""
 
 
 async def delete_collection(backend: Backend, call: Call) -> Page:
-    """Delete the selected objects, each like a DELETE of it; return the original objects.
+    """Delete the selected objects, like single DELETE requests. Return the original objects.
 
-    They are selected before any is deleted, as in kube-apiserver. A collection may be large: it is read in batches,
-    between which other requests are served, and only the keys of selected objects are kept.
+    All objects are selected before the first one is deleted, as in kube-apiserver. Because a collection can be large,
+    it is read in batches, between which other requests are served, and only the keys of selected objects are kept.
     """
     delete_options = read_options(call)
     selected = filters.parse(call.served, call.namespace, call.query)
@@ -297,7 +297,7 @@ async def _select(backend: Backend, call: Call, selected: Selection) -> list[Sto
 
 
 async def _delete(backend: Backend, call: Call, obj: JSONObject, delete_options: DeleteOptions) -> bool:
-    """Delete one object; return whether it still existed: another request may have deleted it."""
+    """Delete one object. Return whether it still existed, because a concurrent request may have deleted it."""
     object_call = replace(call, namespace=meta.namespace(obj), name=meta.name(obj))
     try:
         await delete_object(backend, object_call, delete_options)

@@ -1,7 +1,8 @@
-"""POST to a pod's `/eviction`: delete it with the options of the Eviction, unless a disruption budget forbids it.
+"""POST to a pod's `/eviction`: deletes the pod with the options of the Eviction, if its disruption budget allows it.
 
-Mirrors `eviction.go` of kube-apiserver. The pod gets the condition `DisruptionTarget` first. A granted eviction is recorded in the status of the budget before the pod is
-deleted, and no eviction is granted until the budget controller has observed the newest spec.
+Mirrors `eviction.go` of kube-apiserver. The pod gets the condition `DisruptionTarget` first. A granted eviction is
+recorded in the status of the budget before the pod is deleted. Evictions are granted only after the budget controller
+has observed the latest spec.
 """
 
 from collections.abc import Iterator
@@ -23,10 +24,10 @@ from localkube.apiserver.verbs.writing import delete
 from localkube.apiserver.verbs.writing.binding import SUCCESS
 
 UNPROTECTED: Final = ("Pending", "Succeeded", "Failed")
-"""The phases of pods that no budget protects."""
+"""The pod phases that budgets do not protect."""
 
 MOST_DISRUPTED: Final = 2000
-"""The maximum number of granted evictions that the budget controller has not yet observed."""
+"""The maximum number of granted evictions that the budget controller has not observed yet."""
 
 BUDGETS: Final = POD_DISRUPTION_BUDGETS.group_resource
 
@@ -53,7 +54,7 @@ async def evict(backend: Backend, call: Call) -> JSONObject:
 
 
 async def _mark(backend: Backend, call: Call, options: delete.DeleteOptions) -> delete.DeleteOptions:
-    """Give the pod the condition of an eviction; return the options for its new version."""
+    """Add the eviction condition to the pod. Return the options for its new version."""
     pod = backend.store.get(call.key)
     if pod is None or options.dry_run or options.uid not in (None, meta.uid(pod)):
         return options
@@ -68,7 +69,7 @@ async def _mark(backend: Backend, call: Call, options: delete.DeleteOptions) -> 
 
 
 def _find_budget(backend: Backend, pod: JSONObject) -> JSONObject | None:
-    """Return the budget of a pod, None without one; refuse an eviction if there are several."""
+    """Return the budget of a pod, or None. Raise an error if the pod has several budgets."""
     budgets = list(_budgets(backend, pod))
     if len(budgets) > 1:
         text = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
@@ -94,7 +95,7 @@ def _is_unguarded(pod: JSONObject, budget: JSONObject) -> bool:
 
 
 def _granted(budget: JSONObject, pod: JSONObject, now: str) -> JSONObject:
-    """Return the budget with one additional recorded eviction; refuse the eviction if none is left."""
+    """Return the budget with an additional recorded eviction. Raise an error if it allows no further eviction."""
     status, name = meta.status(budget), meta.name(budget)
     allowed, disrupted = status["disruptionsAllowed"], status.get("disruptedPods") or {}
     if status.get("observedGeneration", 0) < meta.generation(budget):

@@ -21,7 +21,7 @@ KEPT: Final = ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSec
 IMMUTABLE: Final = ("name", "namespace", "uid", "deletionTimestamp", "deletionGracePeriodSeconds")
 
 LONGEST_BASE: Final = 58
-"""The characters of `generateName` that are used: 63 minus the suffix."""
+"""The maximum characters of `generateName` that are used: 63 minus the suffix."""
 
 
 def created(metadata: JSONObject, identities: Identities, now: datetime) -> JSONObject:

@@ -1,6 +1,6 @@
 """PATCH to an object or a subresource: JSON patch, merge patch, strategic merge patch, server-side apply.
 
-In: a call whose content type is the type of the patch. Out: the object as stored, and whether an apply created it.
+In: a call whose content type is the patch type. Out: the object as stored, and whether an apply created it.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ ACCEPTED: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
 
 
 async def patch(backend: Backend, call: Call) -> tuple[int, JSONObject, WriteOptions]:
-    """Patch the object; return the code and object of the response."""
+    """Patch the object. Return the code and object of the response."""
     write_options = options.parse(call, "PatchOptions")
     if body.media_type(call.headers) == APPLY_PATCH:
         return await _apply(backend, call, write_options)
@@ -54,7 +54,7 @@ async def patch(backend: Backend, call: Call) -> tuple[int, JSONObject, WriteOpt
 
 
 def patcher(call: Call) -> Patcher:
-    """Return the function that performs the JSON, merge or strategic merge patch of a call."""
+    """Return a function that performs the JSON, merge or strategic merge patch of a call."""
     if "force" in call.query:
         error = FieldError(FieldKind.FORBIDDEN, "force", detail="may not be specified for non-apply patch")
         raise refusal.invalid("meta.k8s.io", "PatchOptions", "", [error])
@@ -80,7 +80,7 @@ def _check_fields(call: Call, obj: JSONObject, write_options: WriteOptions) -> N
 
 
 async def _apply(backend: Backend, call: Call, write_options: WriteOptions) -> tuple[int, JSONObject, WriteOptions]:
-    """Apply server-side; create the object if it does not exist."""
+    """Apply server-side. If the object does not exist, create it."""
     if not call.query.get("fieldManager"):
         error = required("fieldManager", "is required for apply patch")
         raise refusal.invalid("meta.k8s.io", "PatchOptions", "", [error])
@@ -113,7 +113,7 @@ async def _apply(backend: Backend, call: Call, write_options: WriteOptions) -> t
 
 
 def _writable(call: Call, applied: JSONObject) -> JSONObject:
-    """Return the part that this call may write: all except the status, or only the status."""
+    """Return the fields that this call may write: all except the status, or only the status."""
     if call.subresource == "status":
         return {name: value for name, value in applied.items() if name in STATUS_PARTS}
     unwritable = {"status"} if call.served.kind.has_status else set()
@@ -121,7 +121,7 @@ def _writable(call: Call, applied: JSONObject) -> JSONObject:
 
 
 def _applied(call: Call) -> JSONObject:
-    """Read the applied configuration; refuse another object, and unknown fields."""
+    """Parse the applied configuration. Raise an error for a different object or unknown fields."""
     content = body.parse_yaml(call.body) if not call.body.lstrip().startswith(b"{") else body.parse_json(call.body)
     if not isinstance(content, dict):
         raise refusal.bad_request("error decoding YAML: the body is not an object")

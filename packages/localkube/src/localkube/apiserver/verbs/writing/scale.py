@@ -21,20 +21,20 @@ KEPT = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
 class ScaleIdentity(msgspec.Struct, frozen=True, rename="camel"):
-    """The metadata of a Scale: preconditions against writing to another object or version."""
+    """The metadata of a Scale, which are preconditions for the object and its version."""
 
     uid: str | None = None
     resource_version: str | None = None
 
 
 class ScaleSpec(msgspec.Struct, frozen=True):
-    """The spec of a Scale; null replicas count as 0."""
+    """The spec of a Scale. Null replicas count as 0."""
 
     replicas: Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)] | None = 0
 
 
 class SentScale(msgspec.Struct, frozen=True, rename="camel"):
-    """A Scale as clients send it."""
+    """A Scale in the form that clients send."""
 
     kind: Literal["Scale", ""] = "Scale"
     api_version: Literal["autoscaling/v1", ""] = "autoscaling/v1"
@@ -43,7 +43,7 @@ class SentScale(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def replicas(self) -> int:
-        """Return the requested replicas: 0 if they or the spec are null."""
+        """Return the requested replicas, or 0 if they or the spec are null."""
         return (self.spec.replicas if self.spec else None) or 0
 
 
@@ -53,7 +53,7 @@ async def get_scale(backend: Backend, call: Call) -> JSONObject:
 
 
 async def update_scale(backend: Backend, call: Call) -> JSONObject:
-    """Set the replicas of an object to those of the Scale in the body."""
+    """Set the replicas of an object to the replicas of the Scale in the body."""
     write_options = options.parse(call, "UpdateOptions")
     sent = body.parse(call.body, body.media_type(call.headers))
     _read(call, sent)
@@ -96,7 +96,7 @@ def build_scale(call: Call, obj: JSONObject) -> JSONObject:
 
 
 def _read(call: Call, content: JSON) -> SentScale:
-    """Read a Scale; refuse a malformed one, and negative replicas."""
+    """Parse a Scale. Raise an error if it is malformed or has negative replicas."""
     try:
         scale = msgspec.convert(content, SentScale)
     except msgspec.ValidationError as error:
@@ -116,7 +116,7 @@ def _paths(call: Call) -> ScalePaths:
 
 
 def _parts(path: str) -> list[str]:
-    """Split a dotted JSON path: `.spec.replicas`."""
+    """Split a dotted JSON path such as `.spec.replicas`."""
     return path.strip(".").split(".")
 
 

@@ -1,7 +1,7 @@
-"""PUT to an object or its `/status` replaces it; PUT and PATCH share the edit of a stored object.
+"""PUT to an object or its `/status` replaces it. PUT and PATCH share the code that edits stored objects.
 
-In: a call and a function from the stored object to the wanted one. Out: the object as stored afterwards. After a
-concurrent write, a wanted object with a resourceVersion is refused; otherwise the function runs again on the newer
+In: a call, and a function from the stored object to the desired object. Out: the object as stored afterwards. After a
+concurrent write, a desired object with a resourceVersion is rejected. Otherwise the function runs again on the newer
 object.
 """
 
@@ -25,7 +25,7 @@ from localkube.apiserver.verbs.writing import metadata, writing
 from localkube.apiserver.verbs.writing.create import create_object
 
 ATTEMPTS: Final = 8
-"""The maximum number of attempts of a change without a resourceVersion if there are concurrent writes."""
+"""The maximum number of attempts for a change without a resourceVersion, if there are concurrent writes."""
 
 CONDITIONAL: Final = {
     "leases.coordination.k8s.io",
@@ -42,9 +42,9 @@ CREATED_BY_PUT: Final = {"leases.coordination.k8s.io", "endpoints", "events", "s
 
 
 class Edit(Struct, frozen=True):
-    """An edit: the function from the stored object to the wanted one.
+    """An edit: the function from the stored object to the desired object.
 
-    With `owned` its managedFields are already set; with `conditional` it must have a resourceVersion.
+    If `owned` is set, managedFields are already set. If `conditional` is set, the object must have a resourceVersion.
     """
 
     operation: Operation
@@ -54,7 +54,7 @@ class Edit(Struct, frozen=True):
 
 
 async def update(backend: Backend, call: Call) -> tuple[int, JSONObject, WriteOptions]:
-    """Replace the object by the body; return the code and object of the response."""
+    """Replace the object by the body. Return the code and object of the response."""
     write_options = options.parse(call, "UpdateOptions")
     sent = body.read_object(call)
     body.require_name(call, sent)
@@ -67,7 +67,7 @@ async def update(backend: Backend, call: Call) -> tuple[int, JSONObject, WriteOp
 
 
 def operation_of(call: Call) -> Operation:
-    """Return the operation of a write to the call's subresource."""
+    """Return the operation for a write to the call's subresource."""
     match call.subresource:
         case "status" | "resize" as operation:
             return operation
@@ -81,7 +81,7 @@ def is_conditional(call: Call) -> bool:
 
 
 async def edit_object(backend: Backend, call: Call, edit: Edit, write_options: WriteOptions) -> JSONObject:
-    """Perform the edit; return the object as stored afterwards."""
+    """Perform the edit, and return the object as stored afterwards."""
     for _ in range(ATTEMPTS):
         stored = get.stored(backend, call)
         old = call.served.from_store(stored)
@@ -115,7 +115,7 @@ async def _store(backend: Backend, call: Call, new: JSONObject, stored: JSONObje
 
 
 def is_finished(obj: JSONObject) -> bool:
-    """Return whether an object that is being deleted can be removed: no finalizer or grace period is left."""
+    """Return whether a terminating object can be removed, because no finalizer or grace period is left."""
     metadata_ = meta.metadata(obj)
     waits = metadata_.get("finalizers") or metadata_.get("deletionGracePeriodSeconds")
     spec_finalizers = obj.get("kind") == "Namespace" and meta.spec(obj).get("finalizers")
@@ -123,7 +123,7 @@ def is_finished(obj: JSONObject) -> bool:
 
 
 def require_preconditions(call: Call, new: JSONObject, old: JSONObject) -> None:
-    """Refuse an edit whose preconditions name another object or another version of it."""
+    """Raise an error if an edit's preconditions specify a different object or version."""
     resource = call.served.resource
     uid, version = meta.uid(new), meta.resource_version(new)
     if uid and uid != meta.uid(old):
@@ -134,7 +134,7 @@ def require_preconditions(call: Call, new: JSONObject, old: JSONObject) -> None:
 
 
 async def finalize(backend: Backend, call: Call) -> JSONObject:
-    """Replace the finalizers in the spec of a namespace, which removes it if none is left."""
+    """Replace the finalizers in the spec of a namespace. If none is left, remove the namespace."""
     sent = body.normalized(call, "Namespace", body.read_object(call))
     body.require_name(call, sent)
     stored = get.stored(backend, call)

@@ -1,6 +1,6 @@
-"""The steps of every write between the request and the store: defaults, validation, field ownership, admission.
+"""The steps of a write between request and store: defaults, validation, field ownership, admission.
 
-In: a `Write`: the call, the operation, the wanted and the stored object. Out: the object to store, or a refusal.
+In: a `Write` with the call, the operation, the desired and the stored object. Out: the object to store, or an error.
 """
 
 from msgspec import Struct
@@ -21,7 +21,7 @@ from localkube.apiserver.verbs.writing import metadata
 
 
 class Write(Struct, frozen=True):
-    """One object to be written: `old` is the stored one, None on create; with `owned` managedFields are already set."""
+    """An object to write. `old` is the stored object, or None on create. `owned` means that managedFields are set."""
 
     call: Call
     operation: Operation
@@ -31,7 +31,7 @@ class Write(Struct, frozen=True):
 
 
 async def complete(backend: Backend, change: Write, write_options: WriteOptions) -> JSONObject:
-    """Return the object to store; the stored one itself if the write changes nothing."""
+    """Return the object to store. If the write changes nothing, return the stored object itself."""
     call, kind = change.call, change.call.served.kind
     obj = prepare(change)
     if change.operation == "create" and call.served.resource == PODS:
@@ -49,12 +49,12 @@ async def complete(backend: Backend, change: Write, write_options: WriteOptions)
 
 
 def is_admitted(call: Call) -> bool:
-    """Return whether webhooks are called: not for `/scale`, whose object has another kind."""
+    """Return whether webhooks are called. They are not called for `/scale`, whose object has a different kind."""
     return call.subresource != "scale"
 
 
 def writer(backend: Backend, call: Call, write_options: WriteOptions, operation: WriteType) -> Writer:
-    """Return the writer: the manager and operation for managedFields."""
+    """Return the manager and operation of the write for managedFields."""
     version, now = call.served.resource.api_version, timestamps.render(backend.clock.now())
     return Writer(write_options.manager, operation, version, now, call.subresource)
 
@@ -68,7 +68,7 @@ def prepare(change: Write) -> JSONObject:
 
 
 def validate(change: Write, obj: JSONObject) -> None:
-    """Refuse an object with invalid fields."""
+    """Raise an error if the object has invalid fields."""
     errors = list(change.call.served.kind.validate(change.operation, obj, change.old))
     if change.old is not None:
         errors = [*metadata.update_errors(meta.metadata(obj), meta.metadata(change.old)), *errors]
