@@ -129,7 +129,7 @@ def init_fails(observed: Observed) -> Finding | None:
     if not runs:
         return None
     text = f"init container {runs[0].container} of pod {runs[0].pod} fails with {exits.described(runs[0].end)}"
-    return _crash_finding(observed, runs[0], runs, text)
+    return _crash_finding(observed, runs[0], runs, text, has_error=True)
 
 
 @cause(
