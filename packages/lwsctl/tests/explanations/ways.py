@@ -74,7 +74,7 @@ WAYS: Final = (
             initContainers=[{"name": "download", "image": "host", **shell_script("echo no model >&2; exit 2")}],
         ),
         "LWS-E068",
-        "init container download of pod init-0 fails with exit code 2 (Error): no model",
+        "init container download of pod init-0 fails with exit code 2 (Error), last line: no model",
         "logs init/0/0 -c download",
     ),
     Way(

@@ -230,20 +230,28 @@ async def follow(session: Session, documents: Sequence[Document], options: RunOp
     if isinstance(end, str):
         raise CommandError(end)
     views = views_of(sets)
-    lacks = "; ".join(f"{view.name}: {_lack(view, session)}" for view in views)
-    late = (causes.get(view.key) for view in views if not _is_at_end(view, session))
+    proof = timedelta(seconds=options.ready_for)
+    lacks = "; ".join(f"{view.name}: {lack(view, proof, is_done=session.until_done)}" for view in views)
+    late = (causes.get(view.key) for view in views if not _is_at_end(view, proof, is_done=session.until_done))
     first = next(filter(None, late), None)
     why = await first.last() if first else ""
     raise TimedOutError(f"not {options.until} after {options.timeout:g} s: {lacks}" + (why and f"\n{why}"))
 
 
-def _is_at_end(view: Shown, session: Session) -> bool:
-    return all_done([view]) if session.until_done and isinstance(view, View) else view.is_ready
+def _is_at_end(view: Shown, proof: timedelta, *, is_done: bool) -> bool:
+    return all_done([view]) if is_done and isinstance(view, View) else view.is_ready and not _unproven(view, proof)
 
 
-def _lack(view: Shown, session: Session) -> str:
-    """Return why a set has not reached the end condition."""
-    return count_of_ended(view) if session.until_done and isinstance(view, View) else missing.ready_groups(view)
+def lack(view: Shown, proof: timedelta, *, is_done: bool) -> str:
+    """Return why a set has not reached the end condition, or that it has not been ready for long enough."""
+    if is_done and isinstance(view, View):
+        return count_of_ended(view)
+    unproven = _unproven(view, proof) if view.is_ready else None
+    return "; ".join(filter(None, [missing.ready_groups(view), unproven]))
+
+
+def _unproven(view: Shown, proof: timedelta) -> str | None:
+    return missing.for_lasting(view, SystemClock().now(), proof)
 
 
 class Ending(Enum):

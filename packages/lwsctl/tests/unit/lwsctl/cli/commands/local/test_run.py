@@ -1,19 +1,24 @@
-"""The end of `lws run`: all sets are deleted at once, within a time limit."""
+"""The end of `lws run`: all sets are deleted at once, within a time limit; what it lacks after a timeout."""
 
 import asyncio
+from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 from testkit.fakes import ScriptedTransport, answer
 from testkit.virtualtime import run
+from tests.explanations.builders import observed, ready
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response
+from kuberuntime.clock import SystemClock
 from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from localkube import workloads
-from lwsctl.cli.commands.local.run import LAST_WORDS, Parts, last_words
+from lwsctl.cli.commands.local.run import LAST_WORDS, Parts, lack, last_words
 from lwsctl.cli.views.live import display
 from lwsctl.observation.following import following
+from lwsctl.views.health.memory import Crashes
 
 KEYS = tuple((LEADERWORKERSETS, ObjectKey("default", f"web-{index}")) for index in range(24))
 
@@ -47,3 +52,16 @@ def test_stop_deletes_all_sets_at_once_within_a_limit(seconds: float, taken: flo
 def test_ranks_are_killed_when_their_last_words_are_over() -> None:
     """The cluster gives no time beyond what the note on Ctrl-C says, so a run ends within five seconds."""
     assert workloads.GRACE_AT_END.total_seconds() <= LAST_WORDS <= 3
+
+
+def test_timeout_of_a_ready_group_that_failed_names_the_failure() -> None:
+    plain, now = observed([ready(), ready(0, 1)]).view, SystemClock().now()
+    status = {"conditions": [{"type": "Available", "status": "True"}]}
+    view = replace(plain, ready=1, object=plain.object | {"status": plain.object.get("status", {}) | status})
+    assert view.is_ready
+    crashes = Crashes(count=1, first=now, last=now, longest_run=timedelta(seconds=4), stable_since=now, is_ready=True)
+    failed = replace(view, groups=tuple(replace(group, crashes=crashes) for group in view.groups))
+    proof = timedelta(seconds=10)
+    failure = "; group 0 of web failed, and has not been ready for long enough since"
+    assert lack(failed, proof, is_done=False) == lack(view, proof, is_done=False) + failure
+    assert lack(failed, timedelta(), is_done=False) == lack(view, proof, is_done=False)
