@@ -19,16 +19,16 @@ from lwsctl.steering import patches
 
 @click.command("restart")
 @click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP[/RANK]]...", shell_complete=completing.names)
-@click.option("--force", is_flag=True, help="Restart all named groups at once, ignoring maxUnavailable.")
+@click.option("--force", is_flag=True, help="Restart all named groups at the same time, ignoring maxUnavailable.")
 @dry_run_option("Show the groups to replace and the steps without persisting changes.")
 @timeout_option("10m")
 @click.pass_obj
 def command(target: Target, names: tuple[str, ...], *, force: bool, is_trial: bool, timeout: float) -> None:
     """Restart all groups of a LeaderWorkerSet, or the specified groups or ranks.
 
-    Without a group, the template is annotated and all groups are updated, as with `kubectl rollout restart`. Specified
-    groups are recreated immediately, at most maxUnavailable at a time, and the command waits for them. If the restart
-    policy recreates groups, restarting a rank recreates its entire group.
+    `lws restart` and `lws rollout restart` are the same command. Without a group, it restarts all groups in a rollout, as
+    `kubectl rollout restart` does. Named groups are recreated immediately, at most maxUnavailable at a time. If the restart
+    policy recreates groups, restarting a rank recreates its group.
     """
     request = RestartRequest.parse(names)
 
