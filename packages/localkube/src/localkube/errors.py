@@ -1,12 +1,12 @@
-"""The base classes of errors that prevent a cluster from starting; this module imports nothing of the package."""
+"""The base classes of errors that prevent the start of a cluster. This module does not import other modules."""
 
 
 class LocalkubeError(Exception):
-    """The cluster cannot be started; the text names the file, port or setting and says what to do."""
+    """The cluster cannot be started. The text names the file, port or setting, and the fix."""
 
 
 class SettingsError(LocalkubeError, ValueError):
-    """A setting is invalid; `setting` is its name in `Nodes` or `Settings`, the text describes a valid value."""
+    """A setting is invalid. `setting` is its name in `Nodes` or `Settings`. The text describes a valid value."""
 
     def __init__(self, setting: str, message: str) -> None:
         super().__init__(f"{setting}: {message}")

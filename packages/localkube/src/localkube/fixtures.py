@@ -1,6 +1,6 @@
-"""Fixtures for pytest: enabled by `pytest_plugins = ["localkube.fixtures"]` in a conftest.py.
+"""Pytest fixtures, enabled with `pytest_plugins = ["localkube.fixtures"]` in a conftest.py.
 
-Both yield the kubeconfig of a cluster that runs in a thread for the whole session; tests use separate namespaces.
+Both fixtures yield the kubeconfig of a cluster that runs in a thread for the whole session. Use a namespace per test.
 """
 
 from collections.abc import Iterator
@@ -14,13 +14,13 @@ from localkube import testing
 
 @pytest.fixture(scope="session")
 def kubernetes_api() -> Iterator[Path]:
-    """Run an API server alone: CRDs, admission webhooks and all verbs, but no controllers and no nodes."""
+    """Run only an API server with CRDs, admission webhooks and all verbs, but without controllers and nodes."""
     with testing.in_thread(testing.temporary) as kubeconfig:
         yield kubeconfig
 
 
 @pytest.fixture(scope="session")
 def kubernetes() -> Iterator[Path]:
-    """Run a cluster with controllers and one node with modelled pods: scheduled, then ready, without processes."""
+    """Run a cluster with controllers and one node, whose simulated pods become ready without processes."""
     with testing.in_thread(partial(testing.temporary, "modelled pods")) as kubeconfig:
         yield kubeconfig

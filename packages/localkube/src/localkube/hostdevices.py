@@ -1,13 +1,13 @@
-"""The real devices of this machine, for the public interface of the package; importing this module is cheap."""
+"""The real devices of this machine, for the public interface of the package. Importing this module is cheap."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Devices:
-    """The real devices of each node, and notes about them for the user; `cluster.host_gpus` finds them.
+    """The real devices of each node, and notes for the user. `cluster.host_gpus` finds them.
 
-    If they are `exposed`, containers that request none see all devices of their node.
+    If devices are `exposed`, containers that do not request devices see all devices of their node.
     """
 
     by_node: tuple[tuple[str, ...], ...] = ()
@@ -17,9 +17,9 @@ class Devices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuReport:
-    """The state of the GPUs of this machine. `problem` is why they are unusable, empty if they can be used.
+    """The state of the GPUs of this machine. `problem` is why they are unusable, or empty.
 
-    `failing`, `busy` (too little free memory) and `apart` (pairs without peer access) are texts, one for each GPU or
+    `failing`, `busy` (too little free memory) and `apart` (pairs without peer access) contain a text for each GPU or
     pair.
     """
 

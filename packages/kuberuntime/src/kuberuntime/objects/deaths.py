@@ -1,4 +1,4 @@
-"""Failed runs of containers, and the rank whose failure explains the others. Pure.
+"""Failed runs of containers, and the rank whose failure caused the other failures.
 
 If several ranks crashed, the first crash is the cause: the other ranks often exit because of it. After many restarts,
 the first crash is no longer known. Then the rank with most crashes is named, or of several such ranks the one with the
@@ -18,20 +18,20 @@ T = TypeVar("T")
 
 
 SETTLED: Final = timedelta(minutes=1)
-"""The minimum time for which a group must be ready after a failure, before it counts as healthy again."""
+"""The minimum time for which a group must be ready after a failure before it counts as healthy."""
 
 REMEMBERED: Final = timedelta(minutes=10)
 """The time for which a failure is relevant for a group that is not ready, as in the manager's back-off.
 
-A run that lasted longer does not belong to a crash loop.
+Longer runs are not part of a crash loop.
 """
 
 TICK: Final = timedelta(seconds=1)
-"""The resolution of times of the API."""
+"""The resolution of API timestamps."""
 
 
 def proof(longest_run: timedelta, least: timedelta = SETTLED) -> timedelta:
-    """Return how long a group must be ready after a failure to be healthy: longer than its longest run.
+    """Return how long a group must be ready after a failure to be healthy, which exceeds its longest run.
 
     >>> proof(timedelta(seconds=2)), proof(timedelta(minutes=3)), proof(timedelta(hours=3))
     (datetime.timedelta(seconds=60), datetime.timedelta(seconds=181), datetime.timedelta(seconds=60))
@@ -48,24 +48,25 @@ class Death(Struct, frozen=True):
     is_init: bool
     restarts: int = 0
     first: str = ""
-    """When the first run of the container ended; empty if that is no longer known."""
+    """When the first run of the container ended, or empty if unknown."""
     is_over: bool = False
-    """Whether a later run of the container is in progress."""
+    """Whether the container has been restarted and is running."""
     is_recorded: bool = False
-    """Whether the pod of that run may be deleted; the record of recreations describes it."""
+    """Whether the run comes from the record of recreations, so that its pod may be deleted."""
 
     @property
     def seconds(self) -> float:
-        """Return how long the run lasted."""
+        """Return the duration of the run."""
         length = run_length(self.end)
         return float("inf") if length is None else length.total_seconds()
 
 
 def of_pod(pod: JSONObject, now: datetime) -> Iterator[Death]:
-    """Yield the relevant failed runs of a pod's containers; none if the pod is being deleted.
+    """Yield the relevant failed runs of a pod's containers, unless the pod is being deleted.
 
-    A container that runs longer than its failed run, and longer than a minute, is not unready because of that run.
-    A run that ended because its pod restarts all containers in place did not fail: another container of the pod failed.
+    A failed run is no longer relevant if the container has been running for longer than that run and longer than a
+    minute. A run that ended because its pod restarts all containers in place did not fail, because a different
+    container of the pod failed.
     """
     inits = {str(status.get("name")) for status in meta.status(pod).get("initContainerStatuses") or []}
     inits -= podstate.sidecars(pod)
@@ -87,13 +88,13 @@ def _has_settled(state: JSONObject, last: JSONObject, now: datetime) -> bool:
 
 
 def run_length(end: JSONObject) -> timedelta | None:
-    """Return how long a run lasted; None if a time is unknown, which Go writes as null."""
+    """Return the duration of a run, or None if a time is unknown, which Go encodes as null."""
     started, finished = (timestamps.read(str(end.get(key) or "")) for key in ("startedAt", "finishedAt"))
     return None if started is None or finished is None else finished - started
 
 
 def in_order(failed_runs: Iterable[Death]) -> list[Death]:
-    """Return failed runs; the run that explains the others comes first."""
+    """Sort failed runs. The run that explains the others is first."""
     runs = list(failed_runs)
     if all(run.first for run in runs):
         return sorted(runs, key=lambda run: (run.first, run.seconds))
@@ -101,14 +102,14 @@ def in_order(failed_runs: Iterable[Death]) -> list[Death]:
 
 
 def is_order_known(runs: list[Death]) -> bool:
-    """Return whether the first crashed rank is known: times are whole seconds, in which two ranks can crash."""
+    """Return whether the first crashed rank is known. Two ranks can crash within the same second."""
     return first_of((run.pod, run.first) for run in runs) is not None
 
 
 def first_of(ends: Iterable[tuple[T, str]]) -> T | None:
-    """Return the name with the earliest first end, from pairs of name and time (empty: not known).
+    """Return the name with the earliest time, from pairs of name and time (empty if unknown).
 
-    None if it is not known.
+    Return None if the earliest name is unknown.
 
     >>> first_of([("a", "10:00:01"), ("b", "10:00:02")]), first_of([("a", "10:00:01"), ("b", "10:00:01")])
     ('a', None)

@@ -1,4 +1,4 @@
-"""The condition of a pod that Kubernetes is about to delete, with the reason: an eviction, a taint, a lost node."""
+"""The DisruptionTarget condition, which contains the reason why Kubernetes deletes a pod, such as an eviction."""
 
 from datetime import datetime
 from typing import Final
@@ -10,7 +10,7 @@ TYPE: Final = "DisruptionTarget"
 
 
 def reason_of(pod: JSONObject) -> str:
-    """Return why the pod is or was about to be deleted; empty if it is not, or if no reason is recorded.
+    """Return the reason of the pod's DisruptionTarget condition, or an empty string.
 
     >>> reason_of({"status": {"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC"}]}})
     'DeletionByPodGC'
@@ -20,13 +20,13 @@ def reason_of(pod: JSONObject) -> str:
 
 
 def condition(reason: str, message: str, now: datetime) -> JSONObject:
-    """Return the condition that gives this reason for the deletion of a pod."""
+    """Return a DisruptionTarget condition with this reason."""
     moment = timestamps.render(now)
     return {"type": TYPE, "status": "True", "reason": reason, "message": message, "lastTransitionTime": moment}
 
 
 def marked(pod: JSONObject, reason: str, message: str, now: datetime) -> JSONObject:
-    """Return the pod as the API server stores it with the condition, which replaces an earlier condition."""
+    """Return the pod with the condition, which replaces an earlier DisruptionTarget condition."""
     status = meta.status(pod)
     others = [each for each in status.get("conditions") or [] if each.get("type") != TYPE]
     return pod | {

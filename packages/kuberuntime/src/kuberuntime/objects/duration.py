@@ -1,4 +1,4 @@
-"""Durations in Go's notation (`15s`, `1h30m`, `500ms`, `-1.5h`), and seconds of the API as durations."""
+"""Durations in Go's notation (`15s`, `1h30m`, `500ms`, `-1.5h`), and conversion of API seconds to durations."""
 
 import re
 from datetime import timedelta
@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 LONGEST: Final = timedelta(days=36_525)
-"""A century: no wait is longer, and `datetime` can represent every time that far from now."""
+"""The maximum duration, a century. `datetime` can represent every time that far from now."""
 
 UNITS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -15,20 +15,20 @@ _NUMBER: Final = r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+"
 _UNIT: Final = "|".join(UNITS)
 _PART: Final = re.compile(f"({_NUMBER})({_UNIT})")
 _WHOLE: Final = re.compile(f"(?:(?:{_NUMBER})(?:{_UNIT}))+")
-"""The pattern of a duration. It is unambiguous, so a long text that does not match is refused in one pass."""
+"""The pattern of a duration. It is unambiguous, so that a long text is rejected in one pass."""
 
 MOST: Final = 2**63 / 1e9
-"""The largest number of seconds that Go's `time.Duration` can hold (64 bits of nanoseconds)."""
+"""The maximum seconds that Go's `time.Duration` can represent (64 bits of nanoseconds)."""
 
 
 class Duration(float):
-    """A duration in seconds; a separate type, so that decoders read it from text."""
+    """A duration in seconds. It is a separate type, so that decoders parse it from text."""
 
     __slots__ = ()
 
 
 def parse(text: str) -> Duration:
-    """Read a duration; raise `ValueError` with Go's message.
+    """Parse a duration. Raise `ValueError` with Go's message.
 
     >>> parse("1m30s"), parse("500ms"), parse("0")
     (90.0, 0.5, 0.0)
@@ -46,7 +46,7 @@ def parse(text: str) -> Duration:
 
 
 def of_seconds(seconds: float) -> timedelta:
-    """Return seconds of the API, which may be any number of 64 bits, as a duration of at most `LONGEST`.
+    """Convert 64-bit API seconds to a duration of at most `LONGEST`.
 
     >>> of_seconds(90), of_seconds(2**62) == LONGEST, of_seconds(-(2**62)) == -LONGEST
     (datetime.timedelta(seconds=90), True, True)
@@ -56,7 +56,7 @@ def of_seconds(seconds: float) -> timedelta:
 
 
 class Range(Struct, frozen=True):
-    """A range of durations: from one second to a number of hours."""
+    """A range of durations, from one second to a number of hours."""
 
     hours: int
 
@@ -64,11 +64,11 @@ class Range(Struct, frozen=True):
         return f"a duration from 1s to {self.hours}h"
 
     def holds(self, seconds: float) -> bool:
-        """Return whether a duration of so many seconds is allowed."""
+        """Return whether a duration in seconds is allowed."""
         return 1 <= seconds <= self.hours * 3600
 
     def read(self, text: str) -> timedelta | None:
-        """Return the duration that a text states; None if it is not allowed."""
+        """Parse a duration. Return None if it is not allowed."""
         try:
             seconds = parse(text)
         except ValueError:

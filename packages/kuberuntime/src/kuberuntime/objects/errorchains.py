@@ -1,7 +1,7 @@
-"""Follows the errors in a program's output back to the first one. Pure, one pass, linear in the length of the text.
+"""Finds the first error of an error chain in process output, in one pass with linear time.
 
-In: lines, and which of them name an error. Out: the index of the first error, and of the last exception. Several
-processes can print into one log, so each prefix is a stream of its own.
+In: lines, and whether each line contains an error. Out: the index of the first error, and of the last exception.
+Several processes can print into one log, so each prefix is a separate stream.
 
 | the output | the first error |
 |---|---|
@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 READ: Final = 2000
-"""The characters of a line that are read."""
+"""The maximum characters of a line that are read."""
 
 PREFIX: Final = re.compile(r"^(?:\[(?:rank ?|default)?[0-9]+\]:|\(\w+(?: pid=[0-9]+)?(?:, ip=[\w.:]+)?\)) ?")
 """The prefix that a launcher adds to each line of a process."""
@@ -38,7 +38,7 @@ ROW: Final = re.compile(r"^[|].*[|]$")
 """A row of a table."""
 
 FRAME: Final = re.compile(r"^(?:frame )?#[0-9]{1,4}:? |^(?:  +)?\^+$|^\s+File \"")
-"""A line of a stack trace that is not indented, or that has a header before it."""
+"""A line of a stack trace that is not indented, or that has a log header."""
 
 TRACEBACK: Final = "Traceback (most recent call last)"
 CHAINED: Final = "The above exception was the direct cause of the following exception:"
@@ -51,7 +51,7 @@ EXCEPTION: Final = re.compile(
     r"|(?i:out of memory|memory pressure|CUDA error|HIP error|no space left|segmentation fault|bus error|illegal memory access)"
     r"|NCCL WARN |exception: [a-zA-Z_.]{1,200}Error: "
 )
-"""Lines that report the end of their process, and not an error that it survived."""
+"""Lines that report the termination of their process, and not an error that it survived."""
 
 PEER: Final = re.compile(
     r"(?i)^(?:\w+\.){0,5}(?:EOFError|BrokenPipeError|ConnectionResetError|ConnectionAbortedError|EngineDeadError|DeadActorError)\b"
@@ -63,27 +63,27 @@ PEER: Final = re.compile(
     r"|lost (?:the )?(?:connection|leader|rank|peer)|another task died"
     r"|Stack trace of the failed collective|barrier (?:timed out|failed)|TCPStore|recvValue|wait timeout after|gloo.{0,80}(?:peer|closed|timed out)|exception raised from"
 )
-"""Errors that usually follow from the end of another process."""
+"""Errors that are usually caused by the termination of a different process."""
 
 FIRST_FAILURE: Final = "Root Cause (first observed failure)"
 OWN: Final = re.compile(r"(?i)(?:CUDA|HIP) error|out of memory|illegal memory access")
-"""Errors of a process itself, also where a watchdog reports them."""
+"""Errors of a process itself, even if a watchdog reports them."""
 
 RANK: Final = re.compile(r"^\s+rank\s+: ([0-9]{1,6}) \(local_rank: ([0-9]{1,6})\)")
-"""The rank that failed first, in the summary of torchrun."""
+"""The rank that failed first, as in the summary of torchrun."""
 
 RECORD: Final = re.compile(r"^.{0,60}[0-9]{2}:[0-9]{2}:[0-9]{2}|^\W?[A-Z]{1,8}\b[:\] ]|:\s*$")
-"""The beginning of a record of a logger (a time or a level), or the end of a title."""
+"""The start of a log record (a time or a level), or the end of a title."""
 
 LONGEST_BLOCK: Final = 5
-"""The maximum lines of one report of an error; more of them are different errors."""
+"""The maximum lines of an error report. More consecutive lines are different errors."""
 
 CLASS: Final = re.compile(r"^[A-Za-z_][\w.]{0,200}(?:\(\w{1,80}\))?(?::\s|$)")
-"""The line of an exception, after its traceback."""
+"""The exception line after a traceback."""
 
 
 class Part(NamedTuple):
-    """A line in parts: the prefix of its process, the rest, and the rest without the header of a logger."""
+    """A line split into its process prefix, the rest, and the rest without the log header."""
 
     stream: str
     body: str
@@ -91,16 +91,16 @@ class Part(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """The index of the first error, and of the last exception (the same if there is only one)."""
+    """The indexes of the first error and the last exception, which can be equal."""
 
     first: int
     last: int
 
 
 class _Error(NamedTuple):
-    """A line that names an error: its stream, the first error of its chain, and what kind that is.
+    """An error line: its stream, the first error of its chain, and its kind.
 
-    A whole one is an exception, an error of a peer, a record of a logger, or the title of the next line.
+    A `whole` error is an exception, a peer error, a log record, or the title of the next line.
     """
 
     stream: str
@@ -126,10 +126,10 @@ class _Kind(Enum):
 
 
 class _Stream(Struct):
-    """The state of one process: the first error of its last chain, and the cause of its next exception.
+    """The state of a process: the first error of its last chain, and the cause of its next exception.
 
-    An error on the line above a traceback announces it, and is dropped. `raised` is the first error of the exception below the
-    last traceback, whose message may have more lines.
+    An error on the line above a traceback only announces it, and is dropped. `raised` is the first error of the
+    exception below the last traceback, whose message may have several lines.
     """
 
     state: _State = _State.OUTSIDE
@@ -152,21 +152,21 @@ def part(line: str) -> Part:
 
 
 def is_frame(text: str) -> bool:
-    """Return whether a text is part of a stack trace, or continues the line above; C++ indents thrown exceptions."""
+    """Return whether a text is part of a stack trace or continues the previous line. C++ indents thrown exceptions."""
     if FRAME.search(text) or ROW.search(text):
         return True
     return text[:1].isspace() and not text[:2].strip() and not text.lstrip().startswith("what():")
 
 
 def is_of_peer(line: str) -> bool:
-    """Return whether an error usually follows from the end of another process."""
+    """Return whether an error is usually caused by the termination of a different process."""
     return PEER.search(line[:READ]) is not None and not OWN.search(line[:READ])
 
 
 def follow(lines: Sequence[str], errors: Sequence[bool], hints: Sequence[bool]) -> Chain | None:
-    """Return the first error and the last exception, None if no line names an error.
+    """Return the first error and the last exception, or None if no line contains an error.
 
-    `errors` states which lines name an error, `hints` which lines follow from one.
+    `errors` specifies which lines contain an error, and `hints` which lines are consequences of an error.
     """
     streams: dict[str, _Stream] = {}
     own_errors: list[_Error] = []
@@ -201,7 +201,7 @@ def follow(lines: Sequence[str], errors: Sequence[bool], hints: Sequence[bool]) 
 
 
 def _chosen(errors: Sequence[_Error], failed_streams: frozenset[str]) -> _Error:
-    """Return the last error, of the rank that failed first if it is known; instead of one of a peer an earlier one."""
+    """Return the last error, preferably of the rank that failed first, and not a peer error."""
     own = [error for error in errors if error.stream in failed_streams]
     error = (own or errors)[-1]
     if not error.is_of_peer:
@@ -210,7 +210,7 @@ def _chosen(errors: Sequence[_Error], failed_streams: frozenset[str]) -> _Error:
 
 
 def _first_of_block(errors: Sequence[_Error]) -> _Error:
-    """Return the first of the last errors in consecutive lines; the last one if they are many, or if one is an exception."""
+    """Return the first error of the last error block, or its last error if it is long or has an exception."""
     block = [errors[-1]]
     for error in reversed(errors[:-1]):
         if error.stream != block[-1].stream or error.first != block[-1].first - 1:

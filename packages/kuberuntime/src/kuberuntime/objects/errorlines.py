@@ -1,6 +1,6 @@
-"""Finds the line of a program's output that explains why it ended. Pure.
+"""Finds the line of process output that explains why the process terminated.
 
-In: the last lines of a log, as a termination message has them. Out: the most informative line, and whether it names an
+In: the last lines of a log, as in a termination message. Out: the most informative line, and whether it contains an
 error. Commands, records and the dashboard use this module, so that they show the same line.
 
 | a line | example | is chosen |
@@ -9,8 +9,8 @@ error. Commands, records and the dashboard use this module, so that they show th
 | names what followed from one, or warns of one | `Aborted (core dumped)` | if no line names an error |
 | does neither | `loaded shard 3` | the last line, if there is no other: it is only the last line |
 
-Words count as whole words. Names of hosts, paths and options are not words of a sentence, so `error-0.error.default`,
-`failover`, `errors=0` and `--fail-fast` name no error; a pod's own addresses are names of hosts.
+Only whole words count. Host names, paths and options are not words, so `error-0.error.default`, `failover`, `errors=0`
+and `--fail-fast` do not indicate errors. A pod's own addresses are host names.
 """
 
 import re
@@ -22,18 +22,18 @@ from kuberuntime.objects import errorchains
 from kuberuntime.objects.foreigntext import clean
 
 JUDGED: Final = 200
-"""The number of last lines from which an error is judged, wherever a log is read for it."""
+"""The number of last lines in which an error is searched."""
 
 HEAD: Final = 80
 """The characters of a line that may contain its level."""
 
 
 NEAR: Final = 10
-"""The number of last lines in which a line that only follows from an error, or warns of one, is the most informative."""
+"""The number of last lines in which a consequence of an error, or a warning, can be the most informative line."""
 
 
 class Strength(IntEnum):
-    """The certainty that a line names an error."""
+    """The certainty that a line contains an error."""
 
     NONE = 0
     CONSEQUENCE = 1
@@ -41,9 +41,9 @@ class Strength(IntEnum):
 
 
 class Telling(NamedTuple):
-    """The line with the first error; if it is not `certain`, it is only the last line.
+    """The line with the first error. If it is not `certain`, it is only the last line.
 
-    `last` is the line of the last exception, if that is another one.
+    `last` is the line of the last exception, if it is a different line.
     """
 
     line: str
@@ -76,14 +76,14 @@ WORDS: Final = (
     r"gave up|giving up|lost (?:the )?(?:connection|quorum|lease)",
 )
 NAMED: Final = re.compile(f"(?i){BEGIN}(?:{'|'.join(WORDS)}){END}")
-"""Words and phrases that name an error."""
+"""Words and phrases that indicate an error."""
 
 RAISED: Final = re.compile(
     r"(?<![\w./-])[A-Za-z_][\w.]{0,200}(?:Error|Exception|Interrupt|Exit|Failure|OutOfMemory|Timeout|Refused|Denied)\b(?=\s*:|$|\(\w+\):)"
     r"|(?<!\w)(?:[a-z]+_?[A-Z_]*ERROR_[A-Z_]+|[A-Z]+_ERR(?:OR)?(?:_[A-Z_]+)?|ENO[A-Z]+|E(?:ADDRINUSE|CONNREFUSED|ACCES|PERM|XIST))\b"
     r"|^\[?[EF][0-9]{3,4} |^\s*what\(\):|(?<![\w-])(?:ERROR|FATAL|CRITICAL|Error|error)(?=[\s\]:|>\"])"
 )
-"""Exceptions and error codes by their form, and the levels of log lines."""
+"""Patterns of exceptions, error codes and log levels."""
 
 NEGATED: Final = re.compile(
     r"(?i)(?<![\w.])(?:no|zero|0|without(?: any)?|not|never|ignoring|on)\s+(?:(?:known|new|more|fatal|further|other|any)\s+)?"
@@ -94,7 +94,7 @@ NEGATED: Final = re.compile(
     r"|(?:(?<!\w)(?:mean|squared|absolute|relative|percentage|quantization|reconstruction|prediction|train(?:ing)?|test|validation|eval(?:uation)?) ){1,6}errors?\b"
     r"|(?<![\w.])errors?\s*[:=]?\s*(?:[0-9]*\.[0-9]+(?:e-?[0-9]+)?|[0-9.]+%)(?![\w.])|(?<![\w.])error (?:de|in)creased\b|(?<![\w.])timeouts?\s*[:=]?\s*[0-9.]+ ?(?:m?s|min|h)\b"
 )
-"""Words of errors that say there are none, that name a feature, or a figure of a training."""
+"""Phrases with error words that do not indicate an error, such as features or training metrics."""
 
 CONSEQUENCE: Final = re.compile(
     r"(?i)see (?:the )?(?:root cause|above|logs?)|root cause|exit(?:s|ed) (?:with|on)|exit(?:s|ed)? (?:code|status)|exitcode|exiting (?:due to|because|after)|ChildFailedError"
@@ -106,13 +106,13 @@ CONSEQUENCE: Final = re.compile(
     r"|during handling of|direct cause of|not recoverable|ERRORS_ARE_FATAL|an error occurred in|the traceback of|exception raised from|detected by watchdog|fatal python error: aborted|refer to the documentation"
     r"|engine(?:core)? (?:failed to start|encountered an? )|output_handler failed|application startup failed|failed to load all models|^\W*[\w./-]+ FAILED\W*$|failures?:\s*$|observed failure"
 )
-"""Words of lines that follow from an error, or give advice about one."""
+"""Words in lines that are consequences of an error, or that contain advice."""
 
 ENDED: Final = re.compile(
     r"(?i)core dumped|^\W*(?:aborted|killed|terminated)\b|exit(?:ed)? (?:with|on|code|status)|primary job|non-?zero"
     r"|mpirun (?:has )?(?:detected|noticed)|MPI_ABORT was invoked|^make(?:\[\d+\])?: \*|terminate called|stack smashing|Watchdog"
 )
-"""Words of lines without an error that certainly follow from one."""
+"""Words in lines that are certainly consequences of an error."""
 
 QUIET: Final = re.compile(
     r"(?:^|[\s\[|(])(?:INFO|DEBUG|TRACE|NOTICE)(?=[\]\s|:)]|$)|level\W{1,4}(?:info|debug|trace)\b|\[(?:info|debug)\]|^\[?I[0-9]{3,4} "
@@ -120,13 +120,13 @@ QUIET: Final = re.compile(
 WARNS: Final = re.compile(
     r"(?:^|[\s\[|(])(?<!NCCL )(?:WARN|WARNING|UserWarning|FutureWarning)(?=[\]\s|:)]|$)|level\W{1,4}warn|^\[?W[0-9]{3,4} |Warning: "
 )
-"""Levels of lines that report no error, and of lines that report a survived error."""
+"""Log levels of lines that do not report an error or that report a survived error."""
 
 TEXT: Final = re.compile(r"[^\W_]")
 
 
 def strength(line: str) -> Strength:
-    """Return the certainty that a line names an error.
+    """Return the certainty that a line contains an error.
 
     >>> strength("KeyError: 'rank'").name, strength("joining error-0.error.default, 3 out of 8").name
     ('ERROR', 'NONE')
@@ -142,7 +142,7 @@ def strength(line: str) -> Strength:
 
 
 def telling(lines: Sequence[str]) -> Telling:
-    """Return the first error of the lines, else the last consequence of an error, else the last line; all cleaned."""
+    """Return the first error, or the last consequence of an error, or the last line. The text is cleaned."""
     lines = [clean(line) for line in lines]
     ranked = [strength(line) for line in lines]
     is_error = [level is Strength.ERROR for level in ranked]
@@ -158,7 +158,7 @@ def telling(lines: Sequence[str]) -> Telling:
 
 
 def excerpt(lines: Sequence[str], most: int) -> list[str]:
-    """Return about `most` last lines, after the first error if it is above them, so that `telling` chooses the same."""
+    """Return about `most` last lines, preceded by the first error, so that `telling` returns the same line."""
     error, tail = telling(lines), list(lines[-most:])
     first, last = [error.line], [error.last] if error.last else []
     candidates = (tail, [*first, *tail], [*first, *last, *tail], [*first, errorchains.CHAINED, *last])

@@ -1,7 +1,7 @@
-"""Field errors: which field of an object is invalid, and why, as the Kubernetes API server reports it.
+"""Field errors: the invalid field of an object and the reason, as reported by the Kubernetes API server.
 
-Rendering follows contract 10.2: `<path>: Invalid value: <value>: <detail>`; numbers bare, strings quoted, everything
-else as JSON.
+Messages follow contract 10.2: `<path>: Invalid value: <value>: <detail>`. Strings are quoted, and other values are
+JSON.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from kuberuntime.objects.meta import JSON, JSONObject
 
 
 class Kind(StrEnum):
-    """The kind of an error: the `reason` of a status cause; `TEXTS` has its message."""
+    """The type of an error, which is the `reason` of a status cause. `TEXTS` contains the messages."""
 
     REQUIRED = "FieldValueRequired"
     INVALID = "FieldValueInvalid"
@@ -42,7 +42,7 @@ WITHOUT_VALUE = {Kind.REQUIRED, Kind.FORBIDDEN, Kind.TOO_LONG, Kind.TOO_MANY}
 
 
 class FieldError(msgspec.Struct, frozen=True):
-    """One error: the path of the field, its value, and what to do about it."""
+    """An error: the path of the field, its value, and a detail."""
 
     kind: Kind
     path: str
@@ -50,7 +50,7 @@ class FieldError(msgspec.Struct, frozen=True):
     detail: str = ""
 
     def body(self) -> str:
-        """Render the message without the path, as a status cause carries it."""
+        """Render the message without the path, as in a status cause."""
         text = TEXTS[self.kind]
         if self.kind not in WITHOUT_VALUE:
             text += f": {render(self.value)}"
@@ -60,27 +60,27 @@ class FieldError(msgspec.Struct, frozen=True):
         return f"{self.path}: {self.body()}"
 
     def cause(self) -> JSONObject:
-        """Build the entry of `status.details.causes`."""
+        """Build the entry for `status.details.causes`."""
         return {"reason": self.kind.value, "message": self.body(), "field": self.path}
 
 
 def invalid(path: str, value: JSON, detail: str) -> FieldError:
-    """Build the error of a value that is present but invalid."""
+    """Build the error for an invalid value."""
     return FieldError(Kind.INVALID, path, value, detail)
 
 
 def all_invalid(path: str, value: JSON, details: Iterable[str]) -> list[FieldError]:
-    """Build the errors of a value that is invalid for these reasons, if there are any."""
+    """Build an error for each reason why a value is invalid."""
     return [FieldError(Kind.INVALID, path, value, detail) for detail in details]
 
 
 def required(path: str, detail: str = "") -> FieldError:
-    """Build the error of a value that is missing."""
+    """Build the error for a missing value."""
     return FieldError(Kind.REQUIRED, path, detail=detail)
 
 
 def not_supported(path: str, value: JSON, allowed: Iterable[str]) -> FieldError:
-    """Build the error of a value outside a closed set."""
+    """Build the error for an unsupported value."""
     return FieldError(Kind.NOT_SUPPORTED, path, value, "supported values: " + ", ".join(map(render, allowed)))
 
 
@@ -94,6 +94,6 @@ def render(value: JSON) -> str:
 
 
 def aggregate(errors: Iterable[FieldError]) -> str:
-    """Join errors as the API server does: a single one unchanged, several as `[a, b]`, duplicates once."""
+    """Join errors as the API server does. Several errors become `[a, b]`, without duplicates."""
     texts = list(dict.fromkeys(map(str, errors)))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

@@ -1,6 +1,6 @@
 """FNV-1 in 32 bits, as in Go's `hash/fnv`.
 
-For each byte, multiply by a prime, then combine by exclusive or; FNV-1a does this in the other order.
+For each byte, multiply by a prime, then apply exclusive or. FNV-1a uses the reverse order.
 """
 
 from typing import Final
@@ -8,11 +8,11 @@ from typing import Final
 OFFSET: Final = 2166136261
 PRIME: Final = 16777619
 MOST: Final = 0xFFFFFFFF
-"""The largest 32-bit hash."""
+"""The maximum 32-bit hash."""
 
 
 def fnv1(data: bytes) -> int:
-    """Return the FNV-1 hash of bytes; 1.5 MiB take about 0.1 s.
+    """Return the FNV-1 hash of bytes. 1.5 MiB take about 0.1 s.
 
     >>> fnv1(b""), fnv1(b"a"), fnv1(b"foobar")
     (2166136261, 84696446, 837857890)

@@ -1,4 +1,4 @@
-r"""Cleans text that tenants and programs wrote, before it is judged or shown. Pure, and linear in the length of the text.
+r"""Cleans text from tenants and applications before it is analyzed or shown, in linear time.
 
 | part of the text | becomes |
 |---|---|
@@ -13,10 +13,10 @@ import unicodedata
 from typing import Final
 
 LONGEST: Final = 16 * 1024
-"""The maximum characters of one message that is judged or shown; a termination message has at most 4,096 bytes."""
+"""The maximum characters of a message. A termination message has at most 4,096 bytes."""
 
 HARMFUL: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Categories of Unicode: controls, formats, halves of surrogate pairs, line and paragraph separators."""
+"""Unicode categories: control, format, surrogate, line separator and paragraph separator."""
 
 ESCAPES: Final = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]"  # colors and movements of the cursor
@@ -27,7 +27,7 @@ ESCAPES: Final = re.compile(
 
 
 def clean(text: str) -> str:
-    r"""Return a text without escape sequences and overwritten parts of lines, and with other controls visible.
+    r"""Remove escape sequences and overwritten parts of lines from a text, and escape other control characters.
 
     >>> clean("\x1b[31mRuntimeError\x1b[0m: no GPU"), clean(" 1%|#\r 9%|##\n"), clean("a\u202eb")
     ('RuntimeError: no GPU', ' 9%|##\n', 'a\\u202eb')
@@ -42,14 +42,14 @@ def clean(text: str) -> str:
 
 
 def visible_lines(text: str) -> str:
-    """Return a text like `visible`, with its line breaks and tabs unchanged."""
+    """Escape a text like `visible`, but keep line breaks and tabs."""
     if text.isprintable():
         return text
     return "\n".join("\t".join(map(visible, line.split("\t"))) for line in text.split("\n"))
 
 
 def bounded(text: str, most: int = LONGEST) -> str:
-    r"""Return a text of at most this length: of a longer one both ends, and the number of omitted characters.
+    r"""Shorten a text to both ends and the number of omitted characters if it is longer than `most`.
 
     >>> bounded("0123456789", 6)
     '012\n… 4 characters omitted …\n789'
@@ -61,7 +61,7 @@ def bounded(text: str, most: int = LONGEST) -> str:
 
 
 def visible(text: str) -> str:
-    r"""Return a text with every control character, mark of direction and invisible character as an escape.
+    r"""Escape control characters, directional marks and invisible characters in a text.
 
     >>> visible("a\u202eb\x07\n")
     'a\\u202eb\\x07\\n'

@@ -1,7 +1,7 @@
 """Object metadata: accessors and predicates for fields of every Kubernetes object.
 
-Objects of other owners stay plain dictionaries (`JSONObject`), so that no field is ever lost by reading one. The
-functions here read such dictionaries; none changes its argument.
+Objects are plain dictionaries (`JSONObject`), so that reading an object never loses a field. Functions read such
+dictionaries and do not modify their arguments.
 """
 
 from collections.abc import Mapping
@@ -9,17 +9,17 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple, NewType, TypeAlias, TypedDict
 
 JSON: TypeAlias = Any
-"""A JSON value from the wire."""
+"""A JSON value from the API."""
 
 JSONObject: TypeAlias = dict[str, Any]
-"""A JSON object from the wire; treat it as frozen."""
+"""A JSON object from the API. Treat it as immutable."""
 
 UID = NewType("UID", str)
 ResourceVersion = NewType("ResourceVersion", str)
 
 
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
-"""The metadata of an object without any. The accessors below read metadata without a call: decisions ask by the thousand."""
+"""The metadata of an object without metadata. For performance, accessors read metadata without a function call."""
 
 
 class ObjectKey(NamedTuple):
@@ -59,12 +59,12 @@ def status(obj: Mapping[str, Any]) -> JSONObject:
 
 
 def name(obj: Mapping[str, Any]) -> str:
-    """Return `metadata.name`, empty if absent."""
+    """Return `metadata.name`, or an empty string if it is absent."""
     return str((obj.get("metadata") or _NONE).get("name") or "")
 
 
 def namespace(obj: Mapping[str, Any]) -> str:
-    """Return `metadata.namespace`, empty if absent."""
+    """Return `metadata.namespace`, or an empty string if it is absent."""
     return str((obj.get("metadata") or _NONE).get("namespace") or "")
 
 
@@ -75,17 +75,17 @@ def key(obj: Mapping[str, Any]) -> ObjectKey:
 
 
 def uid(obj: Mapping[str, Any]) -> UID:
-    """Return `metadata.uid`, empty if absent."""
+    """Return `metadata.uid`, or an empty string if it is absent."""
     return UID(str((obj.get("metadata") or _NONE).get("uid") or ""))
 
 
 def resource_version(obj: Mapping[str, Any]) -> ResourceVersion:
-    """Return `metadata.resourceVersion`, empty if absent."""
+    """Return `metadata.resourceVersion`, or an empty string if it is absent."""
     return ResourceVersion(str((obj.get("metadata") or _NONE).get("resourceVersion") or ""))
 
 
 def generation(obj: Mapping[str, Any]) -> int:
-    """Return `metadata.generation`, 0 if absent."""
+    """Return `metadata.generation`, or 0 if it is absent."""
     return int(metadata(obj).get("generation") or 0)
 
 
@@ -95,32 +95,32 @@ def is_observed(obj: Mapping[str, Any]) -> bool:
 
 
 def labels(obj: Mapping[str, Any]) -> dict[str, str]:
-    """Return `metadata.labels`, empty if absent."""
+    """Return `metadata.labels`, or an empty map if it is absent."""
     return (obj.get("metadata") or _NONE).get("labels") or {}
 
 
 def annotations(obj: Mapping[str, Any]) -> dict[str, str]:
-    """Return `metadata.annotations`, empty if absent."""
+    """Return `metadata.annotations`, or an empty map if it is absent."""
     return (obj.get("metadata") or _NONE).get("annotations") or {}
 
 
 def is_deleting(obj: Mapping[str, Any]) -> bool:
-    """Return whether the object carries a deletion timestamp."""
+    """Return whether the object has a deletion timestamp."""
     return (obj.get("metadata") or _NONE).get("deletionTimestamp") is not None
 
 
 def created(obj: Mapping[str, Any]) -> str:
-    """Return the creation time as the API server writes it; empty for an object that was not created."""
+    """Return the creation timestamp, or an empty string if the object was not created."""
     return str((obj.get("metadata") or _NONE).get("creationTimestamp") or "")
 
 
 def by_age(obj: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the key that sorts the oldest object first, and objects of the same second by name."""
+    """Return a sort key: the oldest object is first, and objects of the same second are sorted by name."""
     return created(obj), name(obj)
 
 
 def controller_of(obj: Mapping[str, Any]) -> OwnerReference | None:
-    """Return the owner reference that is marked as controller, if there is one."""
+    """Return the owner reference of the controller, or None if there is none."""
     references: list[OwnerReference] = (obj.get("metadata") or _NONE).get("ownerReferences") or []
     for reference in references:  # a loop: each object is asked often, and `next` costs twice as much
         if reference.get("controller"):
@@ -129,15 +129,15 @@ def controller_of(obj: Mapping[str, Any]) -> OwnerReference | None:
 
 
 def is_controlled(obj: Mapping[str, Any], owner: Mapping[str, Any]) -> bool:
-    """Return whether `owner`, not another object of its name, controls `obj`."""
+    """Return whether `owner`, and not a different object with its name, controls `obj`."""
     controller = controller_of(obj)
     return controller is not None and controller["uid"] == uid(owner)
 
 
 def is_of_predecessor(obj: Mapping[str, Any], owner: Mapping[str, Any]) -> bool:
-    """Return whether the controller of `obj` has the kind and name of `owner` but another UID: it is deleted.
+    """Return whether the controller of `obj` is a deleted object with the kind and name of `owner`.
 
-    The garbage collector deletes such an object soon; until then it is not related to `owner`.
+    The garbage collector deletes such an object soon. Until then, it is not related to `owner`.
     """
     controller = controller_of(obj)
     if controller is None or controller["uid"] == uid(owner):
@@ -154,13 +154,13 @@ def foreign_controller(obj: Mapping[str, Any], owner: Mapping[str, Any]) -> Owne
 
 
 def ownership(obj: Mapping[str, Any]) -> str:
-    """Return the end of a sentence about who controls `obj`."""
+    """Describe the controller of `obj`, as the end of a sentence."""
     controller = controller_of(obj)
     return f"is controlled by {controller['kind']} {controller['name']}" if controller else "has no controller"
 
 
 def controller_reference(owner: Mapping[str, Any]) -> OwnerReference:
-    """Build the reference by which `owner` controls another object and blocks its own foreground deletion."""
+    """Build a controller reference to `owner`, which blocks its foreground deletion."""
     return {
         "apiVersion": owner["apiVersion"],
         "kind": owner["kind"],
@@ -172,13 +172,13 @@ def controller_reference(owner: Mapping[str, Any]) -> OwnerReference:
 
 
 def find_condition(obj: Mapping[str, Any], condition_type: str) -> JSONObject | None:
-    """Return the entry of `status.conditions` with the given type, if there is one."""
+    """Return the condition with the given type, or None if there is none."""
     conditions: list[JSONObject] = status(obj).get("conditions") or []
     return next((condition for condition in conditions if condition.get("type") == condition_type), None)
 
 
 def with_condition(obj: Mapping[str, Any], condition: JSONObject, moment: str) -> list[JSONObject]:
-    """Return the object's conditions with this condition. Its time changes only with its status.
+    """Return the object's conditions with a new condition. Its time changes only with its status.
 
     >>> with_condition({}, {"type": "Ready", "status": "True"}, "2026-01-01T00:00:00Z")
     [{'type': 'Ready', 'status': 'True', 'lastTransitionTime': '2026-01-01T00:00:00Z'}]

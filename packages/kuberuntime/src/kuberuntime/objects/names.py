@@ -1,7 +1,7 @@
-"""Rules for names, label keys and label values, with the messages of Kubernetes.
+"""Rules for names, label keys and label values, with Kubernetes' messages.
 
-Each function takes a text and returns its errors, one sentence each; a valid text has none. Names, keys and values repeat from
-object to object, so the newest results are kept.
+Each function takes a text and returns its errors, one sentence each; a valid text has none. Because objects repeat
+names, keys and values, recent results are cached.
 """
 
 import re

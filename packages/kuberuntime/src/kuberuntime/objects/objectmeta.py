@@ -1,6 +1,6 @@
-"""The standard checks of an object's metadata, such as its name (R-VAL-1, R-VAL-2), with the messages of Kubernetes.
+"""The standard validation of object metadata, such as names (R-VAL-1, R-VAL-2), with Kubernetes' messages.
 
-In: `metadata` of an object, its types already checked. Out: all errors, in the order of the API server.
+In: `metadata` of an object, with valid types. Out: all errors, in the order of the API server.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,13 +13,13 @@ ANNOTATIONS_MAX = 256 * 1024
 MANAGER_MAX = 128
 
 CONTROLLERS_REPORTED = 8
-"""The maximum number of reported surplus controllers: each error repeats all owners, so errors grow quadratically."""
+"""The maximum number of reported surplus controllers, because each error repeats all owners."""
 
 NameRule = Callable[[str], Sequence[str]]
 
 
 def validate(metadata: JSONObject, name_rule: NameRule, *, namespaced: bool = True) -> list[FieldError]:
-    """Return the errors of the metadata; `name_rule` returns the errors of a name of the kind."""
+    """Return the errors of the metadata. `name_rule` returns the errors of a name."""
     return [
         *_name(metadata, name_rule),
         *(_namespace(metadata.get("namespace") or "") if namespaced else ()),
@@ -33,7 +33,7 @@ def validate(metadata: JSONObject, name_rule: NameRule, *, namespaced: bool = Tr
 
 
 def _name(metadata: JSONObject, name_rule: NameRule) -> Iterator[FieldError]:
-    """Check name and name prefix; a prefix may end in a dash, since characters follow it."""
+    """Check the name and the name prefix. A prefix may end with a dash, because characters follow."""
     prefix = metadata.get("generateName") or ""
     masked = f"{prefix[:-1]}a" if len(prefix) > 1 and prefix.endswith("-") else prefix
     if prefix:
@@ -58,7 +58,7 @@ def _generation(generation: int) -> Iterator[FieldError]:
 
 
 def annotation_errors(annotations: Mapping[str, str], path: str) -> Iterator[FieldError]:
-    """Yield the errors of a map of annotations."""
+    """Yield the errors of annotations."""
     for key in annotations:
         yield from all_invalid(path, key, names.qualified_name(key.lower()))
     if sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items()) > ANNOTATIONS_MAX:

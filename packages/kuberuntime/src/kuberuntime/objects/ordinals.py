@@ -1,4 +1,4 @@
-"""Ordinals: the number at the end of the name of a StatefulSet's pod, after the StatefulSet's name (R-ADM-3)."""
+"""Ordinals: the number at the end of a StatefulSet pod's name (R-ADM-3)."""
 
 import re
 from collections.abc import Collection
@@ -17,7 +17,7 @@ class Ordinal(NamedTuple):
 
 
 def split(name: str) -> Ordinal | None:
-    """Return the parts of a pod's name, None if it does not end in a number.
+    """Split a pod's name. Return None if it does not end with a number.
 
     >>> split("a-1-0"), split("a--1").parent, split("a1"), split("a-")
     (Ordinal(parent='a-1', number=0), 'a-', None, None)
@@ -28,7 +28,7 @@ def split(name: str) -> Ordinal | None:
 
 
 def ranges(numbers: Collection[int], most: int | None = None) -> str:
-    """Return numbers as ranges; if there are too many, the first ranges and the total number.
+    """Format numbers as ranges. If there are more than `most`, return the first ones and the total count.
 
     >>> ranges([7, 0, 1, 2, 5, 8]), ranges([3]), ranges([])
     ('0-2,5,7-8', '3', '')

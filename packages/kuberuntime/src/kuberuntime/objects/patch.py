@@ -1,7 +1,7 @@
 """Builds JSON patches (RFC 6902) from two JSON values, for the responses of admission webhooks.
 
-A patch has only `add`, `replace` and `remove`, touches nothing that is equal, and turns `old` into `new` for any two
-JSON values.
+A patch contains only `add`, `replace` and `remove` operations, does not change equal parts, and converts `old` to `new`
+for any two JSON values.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from kuberuntime.objects.meta import JSON, JSONObject
 
 
 def diff(old: JSON, new: JSON) -> list[JSONObject]:
-    """Return the JSON patch that turns `old` into `new`; empty if they are equal.
+    """Return the JSON patch that converts `old` to `new`. It is empty if they are equal.
 
     >>> diff({"a": [1, 2]}, {"a": [0, 1, 2], "b": True})
     [{'op': 'add', 'path': '/a/0', 'value': 0}, {'op': 'add', 'path': '/b', 'value': True}]
@@ -19,7 +19,7 @@ def diff(old: JSON, new: JSON) -> list[JSONObject]:
 
 
 def equal(left: JSON, right: JSON) -> bool:
-    """Compare as JSON does: `true` is not 1, and 1 is not 1.0, at any depth."""
+    """Compare JSON values strictly at any depth: `true` is not 1, and 1 is not 1.0."""
     if left is right:
         return True
     if type(left) is not type(right):
@@ -52,7 +52,7 @@ def _diff_objects(old: JSONObject, new: JSONObject, path: str) -> Iterator[JSONO
 
 
 def _diff_lists(old: list[JSON], new: list[JSON], path: str) -> Iterator[JSONObject]:
-    """Skip the common start and end; between them, change items in place, then remove or add the rest."""
+    """Skip the common start and end. Change the items between them in place, then remove or add the rest."""
     shorter = min(len(old), len(new))
     start = next((i for i in range(shorter) if not equal(old[i], new[i])), shorter)
     end = next((i for i in range(shorter - start) if not equal(old[-1 - i], new[-1 - i])), shorter - start)

@@ -13,14 +13,14 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.selectors import Operator, Requirement, SelectorError
 
 REPELLING: Final = ("NoSchedule", "NoExecute")
-"""The effects of taints that keep pods away; the third, PreferNoSchedule, is a preference."""
+"""The taint effects that repel pods. The third effect, PreferNoSchedule, is only a preference."""
 
 CORDONED: Final[JSONObject] = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 """The taint that corresponds to `spec.unschedulable`."""
 
 
 class Toleration(Struct, frozen=True):
-    """One toleration; empty parts match anything. `seconds` is how long NoExecute is tolerated; None: forever."""
+    """A toleration. Empty parts match anything. `seconds` is how long NoExecute is tolerated, or None for forever."""
 
     key: str
     operator: str
@@ -38,10 +38,9 @@ class Toleration(Struct, frozen=True):
 
 
 class NodeTerm(Struct, frozen=True):
-    """One node selector term: requirements on labels and on the node's name; an empty term matches nothing.
+    """A node selector term: requirements for labels and the node's name. An empty term matches no nodes.
 
-    `error` is the reason why a term is unreadable. API servers store such terms (`Gt` with a text), and no node matches
-    them.
+    `error` is the reason if a term is invalid. API servers store such terms (`Gt` with a text), which match no nodes.
     """
 
     labels: tuple[Requirement, ...]
@@ -75,7 +74,7 @@ def read_node_selector(spec: JSONObject) -> tuple[Requirement, ...]:
 
 
 def read_node_terms(spec: JSONObject) -> tuple[NodeTerm, ...] | None:
-    """Return the terms of which a node must match one; None if the pod has no required node affinity."""
+    """Return the terms of which a node must match one, or None if the pod does not have required node affinity."""
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
     return None if required is None else tuple(map(read_node_term, required.get("nodeSelectorTerms") or []))

@@ -1,4 +1,4 @@
-"""The volume claims of a pod: named claims, and claims of its generic ephemeral volumes. Pure.
+"""The volume claims of a pod: named claims, and claims for generic ephemeral volumes.
 
 The claim of an ephemeral volume is named `POD-VOLUME`, and its controller is the pod (component-helpers,
 `ephemeral.go`).

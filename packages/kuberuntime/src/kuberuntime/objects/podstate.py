@@ -1,6 +1,6 @@
 """The state of a pod in one word, as in kubectl's column STATUS, and the reason in one sentence.
 
-In: a pod. Out: texts. They are used wherever a pod is shown: tables of the API server, command lines, live views.
+In: a pod. Out: texts, which are used wherever a pod is shown: API server tables, commands, live views.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ ENDING: Final = "ending"
 """The reason why a pod that is being deleted is not ready, unless it failed before."""
 
 STOPPED: Final = frozenset({0, 130, 137, 143})
-"""The exit codes of programs that a signal ended on request, or that handled the signal."""
+"""The exit codes of processes that were stopped by a signal, or that handled the signal."""
 
 ALL_RESTARTED: Final = "RestartingAllContainers"
 """The reason of a run that ended because its pod restarts all containers in place (`action: RestartAllContainers`)."""
@@ -47,7 +47,7 @@ def state(pod: JSONObject) -> str:
 
 
 def why(pod: JSONObject) -> str:
-    """Return one sentence on why the pod waits or failed; empty for a pod that is ready."""
+    """Return a sentence about why the pod waits or failed, or an empty string if the pod is ready."""
     if meta.is_condition_true(pod, "Ready"):
         return ""
     scheduled = meta.find_condition(pod, "PodScheduled")
@@ -58,7 +58,7 @@ def why(pod: JSONObject) -> str:
 
 
 def has_ended(pod: JSONObject) -> bool:
-    """Return whether all containers of the pod have ended for good."""
+    """Return whether all containers of the pod have terminated permanently."""
     return meta.status(pod).get("phase") in ENDED
 
 
@@ -79,7 +79,7 @@ def restarts(pod: JSONObject) -> int:
 
 
 def ready_containers(pod: JSONObject) -> tuple[int, int]:
-    """Return how many containers are ready, and how many there are."""
+    """Return the number of ready containers, and of all containers."""
     statuses = [*(meta.status(pod).get("containerStatuses") or []), *_sidecar_statuses(pod)]
     total = len(meta.spec(pod).get("containers") or []) + len(sidecars(pod))
     return sum(bool(status.get("ready")) for status in statuses), total
@@ -105,14 +105,14 @@ def _sidecar_statuses(pod: JSONObject) -> list[JSONObject]:
 
 
 class _Initialization(Struct, frozen=True):
-    """The init container that has not completed yet: its index, and the STATUS it gives the pod."""
+    """The init container that has not completed yet: its index, and the pod's STATUS."""
 
     index: int
     word: str
 
 
 def _initialization(pod: JSONObject) -> _Initialization | None:
-    """Return the `Init:…` status while an init container has not completed, else None."""
+    """Return the `Init:…` status while an init container has not completed, or None."""
     statuses = meta.status(pod).get("initContainerStatuses")
     if not statuses:
         return None
@@ -132,7 +132,7 @@ def _initialization(pod: JSONObject) -> _Initialization | None:
 
 
 def _containers(pod: JSONObject, word: str) -> str:
-    """Return the status of the first container that waits or has ended; `word` if there is none."""
+    """Return the status of the first container that waits or has terminated, or `word` if there is none."""
     running = False
     for status in reversed(meta.status(pod)["containerStatuses"]):
         current = status.get("state") or {}
@@ -171,9 +171,9 @@ def restarted_with_all(status: JSONObject) -> bool:
 
 
 def ended_on_request(pod: JSONObject, ended: JSONObject) -> bool:
-    """Return whether a run ended by a signal after the deletion of its pod was requested.
+    """Return whether a signal terminated a run after the deletion of its pod was requested.
 
-    Times are whole seconds: in the second of the request only the exit code distinguishes them.
+    Times are whole seconds. In the second of the request, only the exit code is conclusive.
     """
     metadata = meta.metadata(pod)
     due, finished = (
@@ -187,12 +187,12 @@ def ended_on_request(pod: JSONObject, ended: JSONObject) -> bool:
 
 
 def is_failure(ended: JSONObject) -> bool:
-    """Return whether a run ended with its own error, and not because its pod restarts all containers in place."""
+    """Return whether a run failed itself, and was not stopped because its pod restarts all containers in place."""
     return bool(ended.get("exitCode")) and ended.get("reason") != ALL_RESTARTED
 
 
 def _reasons(pod: JSONObject) -> Iterator[str]:
-    """Yield the reasons why containers wait or ended, the most important first."""
+    """Yield the reasons why containers wait or terminated, starting with the most important reason."""
     statuses = container_statuses(pod)
     for container in statuses:
         waiting = (container.get("state") or {}).get("waiting") or {}
@@ -218,9 +218,9 @@ def last_lines(ended: JSONObject) -> list[str]:
 
 
 def quotation(ended: JSONObject) -> str:
-    r"""Return the first error as the end of a sentence about a container's exit, and the last one if it differs.
+    r"""Return the first error, and the last error if it differs, as the end of a sentence about a container's exit.
 
-    Empty if there is no message.
+    Return an empty string if there is no message.
 
     >>> quotation({"message": "no such model\n"}), quotation({"message": "loaded shard 3\n"})
     (': no such model', ', last line: loaded shard 3')
@@ -229,7 +229,7 @@ def quotation(ended: JSONObject) -> str:
 
 
 def quoted(lines: Sequence[str]) -> str:
-    """Return the first error of a log as the end of a sentence, and the last one if it differs; empty without lines."""
+    """Return the first error of a log, and the last error if it differs, as the end of a sentence."""
     line, is_certain, last = errorlines.telling(lines)
     if not is_certain:
         return line and f", last line: {line}"
@@ -237,9 +237,9 @@ def quoted(lines: Sequence[str]) -> str:
 
 
 def death(ended: JSONObject) -> str:
-    r"""Describe how a container ended: the first error of its message, the reason and the exit code.
+    r"""Describe how a container terminated: the first error in its message, the reason and the exit code.
 
-    A line that names no error is described as the last line.
+    A line without an error is described as the last line.
 
     >>> death({"message": "Traceback …\nKeyError: 'rank'\n", "reason": "Error", "exitCode": 1})
     "KeyError: 'rank' (Error, exit code 1)"

@@ -1,8 +1,8 @@
-"""EndpointSlices: the pods of each service, for readers of the API (`kubectl get endpointslices`, clients).
+"""The EndpointSlice controller: lists the pods of each service for API clients (`kubectl get endpointslices`).
 
-In this cluster, names are not resolved through them, so a service is planned at most once a second. Slices are named
-`<service>-<number>` and hold up to 100 endpoints each, as upstream; an endpoint stays in its slice, so that an added or
-deleted pod changes one slice. The older Endpoints are not created.
+In this cluster, slices are not used to resolve names, so a service is planned at most once a second. Slices are named
+`<service>-<number>` and contain up to 100 endpoints each, as upstream. An endpoint stays in its slice, so that an added
+or deleted pod changes only one slice. Endpoints objects are not created.
 """
 
 from collections import OrderedDict
@@ -31,10 +31,10 @@ INTERVAL: Final = 1.0
 """The minimum seconds between two plans of one service, so that starting n pods needs few plans of n endpoints."""
 
 SHARE: Final = 20
-"""The pause after a plan, as a multiple of its duration: plans take longer on busy processors."""
+"""The pause after a plan, as a multiple of its duration, because plans take longer on a busy CPU."""
 
 SHORTEST: Final = 0.01
-"""The shortest wait in seconds: a shorter one may be lost in floating-point sums of virtual time."""
+"""The minimum wait in seconds. A shorter wait can be lost in floating-point sums of virtual time."""
 
 BY_NAMESPACE: Final = "namespace"
 BY_SERVICE: Final = "service"
@@ -54,14 +54,14 @@ def service_index(endpoint_slice: JSONObject) -> Iterable[str]:
 
 
 class EndpointSlices(Struct, frozen=True, kw_only=True):
-    """Keeps the slices of services with selectors; services, pods and slices have the indexes above."""
+    """Maintains the slices of services with selectors. Services, pods and slices have the indexes above."""
 
     services: Informer
     pods: Informer
     slices: Informer
     clock: Clock
     _due: OrderedDict[UID, float] = field(default_factory=OrderedDict)
-    """The time from which on a planned service may be planned again, by its UID, earliest first."""
+    """The earliest time of the next plan for a planned service, by UID, in ascending order."""
 
     def watches(self) -> tuple[Watch, ...]:
         """Return the watches, with the services that a change affects."""
@@ -72,7 +72,7 @@ class EndpointSlices(Struct, frozen=True, kw_only=True):
         )
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Write the slices of one service, at most every `INTERVAL`; slices of deleted services are collected."""
+        """Write the slices of a service, at most every `INTERVAL`. Slices of deleted services are garbage-collected."""
         service = self.services.store.get(key)
         if service is None or meta.is_deleting(service) or not meta.spec(service).get("selector"):
             return Plan()
@@ -98,7 +98,7 @@ class EndpointSlices(Struct, frozen=True, kw_only=True):
 
 
 def corrections(service: JSONObject, pods: Sequence[JSONObject], existing: Sequence[JSONObject]) -> Actions:
-    """Return the writes that turn the existing slices into those of the service."""
+    """Return the writes that update the existing slices of the service."""
     live = {meta.name(endpoint_slice): endpoint_slice for endpoint_slice in existing}
     desired = {meta.name(endpoint_slice): endpoint_slice for endpoint_slice in build(service, pods, existing)}
     actions: list[Action] = [
@@ -117,7 +117,7 @@ def corrections(service: JSONObject, pods: Sequence[JSONObject], existing: Seque
 
 
 def build(service: JSONObject, pods: Sequence[JSONObject], existing: Sequence[JSONObject] = ()) -> list[JSONObject]:
-    """Build the slices of a service; there is always one."""
+    """Build the slices of a service, which has at least one slice."""
     endpoints = [endpoint for pod in pods if (endpoint := _endpoint(service, pod)) is not None]
     ports = _ports(service, pods)
     labels = meta.labels(service) | {SERVICE_NAME: meta.name(service), MANAGED_BY: MANAGER}
@@ -144,7 +144,7 @@ def build(service: JSONObject, pods: Sequence[JSONObject], existing: Sequence[JS
 def _placed(
     service: str, endpoints: Sequence[JSONObject], existing: Sequence[JSONObject]
 ) -> dict[str, list[JSONObject]]:
-    """Return the endpoints by the names of slices: known ones stay, new ones fill free places, then further slices."""
+    """Return the endpoints by slice name. Known endpoints keep their slice, and new endpoints fill free slots first."""
     new = {endpoint["targetRef"]["uid"]: endpoint for endpoint in endpoints}
     slices: dict[str, list[JSONObject]] = {}
     for endpoint_slice in sorted(existing, key=meta.name):
@@ -198,7 +198,7 @@ def _ports(service: JSONObject, pods: Sequence[JSONObject]) -> list[JSONObject]:
 
 
 def _target(port: JSONObject, pods: Sequence[JSONObject]) -> int | None:
-    """Return the number of a service port's target; a name selects the port of the first pod that has it."""
+    """Return the target port number of a service port. A name selects the port of the first pod with that name."""
     target = port.get("targetPort") or port["port"]
     if isinstance(target, int):
         return target

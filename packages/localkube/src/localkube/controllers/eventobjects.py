@@ -1,4 +1,4 @@
-"""Events of the controllers, built from the regarded object."""
+"""Builds controller events from the regarding object."""
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -16,7 +16,7 @@ def warning(obj: JSONObject, reason: str, action: str, note: str) -> Event:
 
 
 def reference(obj: JSONObject) -> JSONObject:
-    """Return the reference by which an event names its object."""
+    """Return the reference to an object for an event."""
     metadata = meta.metadata(obj)
     fields = ("namespace", "name", "uid", "resourceVersion")
     identity = {"apiVersion": obj["apiVersion"], "kind": obj["kind"]}

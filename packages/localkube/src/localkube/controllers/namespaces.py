@@ -1,8 +1,8 @@
-"""The namespace controller: deletes everything in a terminating namespace, then its finalizer, which removes it.
+"""The namespace controller: deletes all objects in a terminating namespace, and then removes its finalizer.
 
 Mirrors `namespaced_resources_deleter.go`: the kinds come from discovery, so that custom resources are also deleted.
 While objects remain (a pod in its grace period, an object with finalizers), the namespace is reconciled periodically,
-and its conditions name them.
+and its conditions name the objects.
 """
 
 import asyncio
@@ -26,11 +26,11 @@ from localkube.controllers.garbage.deletableresources import discover, metadata_
 FINALIZER: Final = "kubernetes"
 CONTENT_REMAINING: Final = "NamespaceContentRemaining"
 RECOUNT: Final = 0.25
-"""Seconds until the objects of a namespace that is not yet empty are counted again."""
+"""Seconds until the remaining objects of a namespace are counted again."""
 
 
 class Namespaces(Struct, frozen=True, kw_only=True):
-    """Empties and finalizes terminating namespaces; `_emptying` has the namespaces whose objects were deleted once."""
+    """Empties and finalizes terminating namespaces. `_emptying` contains namespaces with a completed deletion pass."""
 
     namespaces: Informer
     client: Client
@@ -42,7 +42,7 @@ class Namespaces(Struct, frozen=True, kw_only=True):
         return (Watch(self.namespaces, lambda change: [meta.key(change.object)]),)
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Delete the objects in one namespace, or finalize it once it is empty."""
+        """Delete the objects in a namespace, or finalize it if it is empty."""
         namespace = self.namespaces.store.get(key)
         finalizers = meta.spec(namespace or {}).get("finalizers") or []
         if namespace is None or not meta.is_deleting(namespace) or FINALIZER not in finalizers:
@@ -79,7 +79,7 @@ class Namespaces(Struct, frozen=True, kw_only=True):
 
 
 def with_remaining(namespace: JSONObject, remaining: Counter[str], now: datetime) -> Sequence[JSONObject] | None:
-    """Return the conditions that name the remaining objects; None if they already do so."""
+    """Return conditions that name the remaining objects, or None if they are up to date."""
     counts = ", ".join(f"{kind} has {number} resource instances" for kind, number in sorted(remaining.items()))
     message = f"Some resources are remaining: {counts}"
     previous = meta.find_condition(namespace, CONTENT_REMAINING) or {}

@@ -1,4 +1,4 @@
-"""The state of a pod for the controllers of workloads (`isRunningAndReady`, `isHealthy`, ...)."""
+"""The state of a pod for workload controllers (`isRunningAndReady`, `isHealthy`, ...)."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -8,7 +8,7 @@ from kuberuntime.objects.meta import JSONObject
 
 
 def phase(pod: JSONObject) -> str:
-    """Return `status.phase`, empty before the API server set it."""
+    """Return `status.phase`, or an empty string if it is not set."""
     return str(meta.status(pod).get("phase") or "")
 
 
@@ -18,7 +18,7 @@ def is_ready(pod: JSONObject) -> bool:
 
 
 def available_at(pod: JSONObject, min_ready_seconds: int) -> datetime | None:
-    """Return when the pod counts as available, None while it is not ready."""
+    """Return when the pod becomes available, or None while it is not ready."""
     condition = meta.find_condition(pod, "Ready")
     if not is_ready(pod) or condition is None:
         return None
@@ -43,7 +43,7 @@ def is_awaited(at: datetime, min_ready_seconds: int, now: datetime) -> bool:
 
 
 def next_available(pods: Iterable[JSONObject], min_ready_seconds: int, now: datetime) -> float | None:
-    """Return in how many seconds the next ready pod becomes available."""
+    """Return the seconds until the next ready pod becomes available."""
     moments = [available_at(pod, min_ready_seconds) for pod in pods] if min_ready_seconds else []
     waits = [(at - now).total_seconds() for at in moments if at is not None and is_awaited(at, min_ready_seconds, now)]
     return min(waits, default=None)

@@ -1,4 +1,4 @@
-"""The hashes at the end of names of revisions and ReplicaSets, in characters that form no words."""
+"""The hash suffixes of revision and ReplicaSet names, with characters that cannot form words."""
 
 from typing import Final
 
@@ -10,6 +10,6 @@ SAFE_CHARACTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 
 
 def hash_of(data: JSONObject, collisions: int) -> str:
-    """Hash a template, or the data of a revision: FNV-1 of its JSON as Go writes it, and of the collision count."""
+    """Hash a template or revision data, and the collision count, with FNV-1. JSON is encoded as in Go."""
     digest = str(fnv1(canonical_json(data) + str(collisions).encode()))
     return "".join(SAFE_CHARACTERS[ord(digit) % len(SAFE_CHARACTERS)] for digit in digest)

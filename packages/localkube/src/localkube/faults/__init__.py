@@ -1,1 +1,1 @@
-"""Intentional faults: programs, packets, disks, nodes and parts of the cluster that fail for a time, and recover."""
+"""Fault injection: processes, packets, disks, nodes and cluster components that fail for a time, and recover."""

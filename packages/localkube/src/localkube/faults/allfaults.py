@@ -1,4 +1,4 @@
-"""Composes the faults of a cluster from its parts."""
+"""Composes the faults that a cluster supports."""
 
 import asyncio
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from localkube.faults.parts import Part, Removing
 
 
 def keeper(pods: PodsHere, clock: Clock, parts: Mapping[FaultKind, Part], tasks: asyncio.TaskGroup) -> FaultKeeper:
-    """Return the keeper of a cluster's faults; `tasks` runs the work that a fault needs while it lasts."""
+    """Return the keeper of a cluster's faults. `tasks` runs the background work of active faults."""
     packets, removing = Packets(pods), Removing(parts)
     effects: dict[FaultKind, Effect] = {
         FaultKind.KILL: partial(programs.kill, pods),

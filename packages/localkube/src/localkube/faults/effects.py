@@ -1,4 +1,4 @@
-"""The effects of faults: an effect starts, and returns a function that undoes it.
+"""The effects of faults. A function starts an effect, and returns a function that reverts it.
 
 Most effects need the pods of this machine.
 """
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 Undo: TypeAlias = Callable[[], Awaitable[None]]
 
 Effect: TypeAlias = Callable[[Fault], Awaitable[Undo]]
-"""Starts a fault; raises `FaultError` or `StartError` if that is impossible."""
+"""Starts a fault. Raises `FaultError` or `StartError` if this is impossible."""
 
 
 class PodsHere(Struct, frozen=True):
-    """The pods of this machine: objects of the API, and processes of the runner.
+    """The pods on this machine: API objects, and processes of the runner.
 
-    `containers` returns the IDs by which the runner knows the running containers of a pod.
+    `containers` returns the runner's IDs of the running containers of a pod.
     """
 
     client: Client
@@ -45,12 +45,12 @@ class PodsHere(Struct, frozen=True):
         return pod
 
     def running(self, pod: JSONObject) -> list[str]:
-        """Return the names of its running containers."""
+        """Return the runner's IDs of the running containers of a pod."""
         if containers := self.containers(pod):
             return containers
         raise FaultError(f"pod {meta.key(pod)} has no running container: wait until it has started again")
 
     async def signal(self, containers: list[str], number: int) -> None:
-        """Signal every process of containers; exited processes are ignored."""
+        """Send a signal to all processes of containers. Exited processes are ignored."""
         for container in containers:
             await self.runner.signal(container, number, everything=True)

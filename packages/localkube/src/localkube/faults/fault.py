@@ -1,6 +1,6 @@
-"""One fault as it is requested and listed: its kind, targets, amount and duration. Pure.
+"""A requested or active fault: its kind, targets, amount and duration.
 
-`FORMS` is the table of all faults: the number and kind of their targets, and the amounts that they accept.
+`FORMS` is the table of all faults, with the number and kind of their targets, and the valid amounts.
 """
 
 import math
@@ -12,7 +12,7 @@ import msgspec
 from kuberuntime.objects.meta import ObjectKey
 
 LONGEST: Final = 24 * 3600.0
-"""The maximum seconds of a fault, after which it is undone."""
+"""The maximum duration of a fault in seconds, after which it is reverted."""
 
 
 class FaultKind(StrEnum):
@@ -34,7 +34,7 @@ class FaultKind(StrEnum):
 
 
 class Form(msgspec.Struct, frozen=True):
-    """The form of a fault: its targets (pods as NAMESPACE/NAME, or nodes), and the limits of its amount, if any."""
+    """The parameters of a fault: targets (pods as NAMESPACE/NAME, or nodes), and the limits of the amount."""
 
     of_pods: bool = True
     fewest: int = 1
@@ -61,17 +61,17 @@ FORMS: Final = {
     FaultKind.WEBHOOKS: _PART,
     FaultKind.MANAGER: _PART,
 }
-"""The table of faults; amounts are a share of CPU time or of packets, seconds of delay, bytes per second."""
+"""The table of faults. Amounts are a fraction of CPU time or packets, seconds of delay, or bytes per second."""
 
 
 class FaultError(Exception):
-    """The fault is impossible; the text names the fault, its part and what to do."""
+    """The fault is impossible. The text names the fault, the cluster component and the fix."""
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A fault with its duration in seconds.
 
-    For two pods it affects their connection, for one pod all its connections.
+    A fault for two pods affects the connection between them, and a fault for one pod affects all its connections.
     """
 
     kind: FaultKind
@@ -92,7 +92,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 def parse(body: bytes) -> Fault:
-    """Read a requested fault; raise a `FaultError` that names the first invalid field."""
+    """Parse a requested fault. Raise a `FaultError` that names the first invalid field."""
     try:
         fault = msgspec.json.decode(body, type=Fault)
     except (msgspec.DecodeError, RecursionError) as error:

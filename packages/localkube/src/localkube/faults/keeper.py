@@ -1,12 +1,12 @@
-"""Keeps the faults of a cluster: starts requested faults, and undoes each when its time is over.
+"""Manages the faults of a cluster: starts requested faults, and reverts each fault at its deadline.
 
-The time is a deadline of the cluster, not of the requesting command: faults of a killed command end in time. When the
-cluster ends, all faults are undone. Changes that a killed cluster left on objects are undone when it starts again
+The cluster enforces the deadline, so that faults of a killed command also end in time. When the cluster stops, all
+faults are reverted. If the cluster was killed, changes of objects are reverted when it starts again
 (`leavingnodes.restore`).
 
 `answer` serves `FAULTS_PATH` (`apiserver/server.py`), which is not part of the Kubernetes API: GET lists faults, POST
-starts one, DELETE undoes all, or the fault whose number follows in the path. Every client with the token of the cluster
-can use it.
+starts a fault, and DELETE reverts all faults, or the fault whose number follows in the path. Every client with the
+token of the cluster can use it.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Active(Struct, frozen=True):
-    """A fault that has begun; `until` is monotonic time."""
+    """An active fault. `until` is monotonic time."""
 
     fault: Fault
     until: float
@@ -54,7 +54,7 @@ class FaultKeeper:
         self._changing = asyncio.Lock()
 
     async def run(self) -> None:
-        """Undo each fault at its deadline, and when cancelled all of them."""
+        """Revert each fault at its deadline, and all faults when cancelled."""
         try:
             while True:
                 self._changed.clear()
@@ -66,7 +66,7 @@ class FaultKeeper:
             await self.undo_all()
 
     async def begin(self, fault: Fault) -> int:
-        """Begin a fault; return its number. Raise `FaultError` or `StartError` if that is impossible."""
+        """Start a fault, and return its number. Raise `FaultError` or `StartError` if this is impossible."""
         async with self._changing:
             if len(self._active) >= MOST:
                 raise FaultError(f"{MOST} faults last already: undo some first")
@@ -77,7 +77,7 @@ class FaultKeeper:
         return number
 
     async def undo(self, number: int) -> None:
-        """Undo a fault, unless it is already undone."""
+        """Revert a fault, unless it is already reverted."""
         async with self._changing:
             active = self._active.pop(number, None)
             if active is None:
@@ -90,12 +90,12 @@ class FaultKeeper:
                 log.exception("fault not undone", fault=str(active.fault.kind))
 
     async def undo_all(self) -> None:
-        """Undo all faults, the newest first."""
+        """Revert all faults, starting with the latest."""
         for number in sorted(self._active, reverse=True):
             await self.undo(number)
 
     async def answer(self, request: Request, path: str) -> Response:
-        """Serve a request to the path of the faults, followed by `path`."""
+        """Serve a fault request. `path` is the rest of its path."""
         try:
             match request.method, path:
                 case "GET", "":

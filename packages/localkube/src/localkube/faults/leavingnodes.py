@@ -1,7 +1,7 @@
-"""Nodes that are drained, or lost with all their pods.
+"""Faults of nodes: drained nodes, and nodes lost with all their pods.
 
-Such a fault changes objects of the API, so it survives the cluster's process. An annotation marks the node: a cluster
-that starts again undoes marked faults (`restore`).
+Such a fault changes API objects, so it survives the cluster's process. An annotation marks the node, so that a
+restarted cluster reverts the fault (`restore`).
 """
 
 from contextlib import suppress
@@ -19,11 +19,11 @@ MARK: Final = "localkube/fault"
 """The annotation of a node that a fault made unschedulable."""
 
 LOST: Final = {"key": "node.kubernetes.io/out-of-service", "value": "fault", "effect": "NoExecute"}
-"""The taint by which administrators declare a node lost, so that its pods are replaced."""
+"""The taint with which administrators mark a node as lost, so that its pods are replaced."""
 
 
 async def remove(client: Client, fault: Fault) -> Undo:
-    """Make a node unschedulable, and remove its pods: with their grace period, or as in a power failure."""
+    """Make a node unschedulable, and remove its pods, either with their grace period or as in a power failure."""
     name, is_lost = fault.targets[0], fault.kind is FaultKind.LOSE_NODE
     node = await _find(client, name)
     if meta.spec(node).get("unschedulable"):
@@ -67,7 +67,7 @@ async def recover(client: Client, name: str) -> None:
 
 
 async def restore(client: Client) -> None:
-    """Undo the faults of an earlier process on nodes."""
+    """Revert the node faults of an earlier process."""
     for node in (await client.list(NODES)).items:
         if MARK in meta.annotations(node):
             await recover(client, meta.name(node))

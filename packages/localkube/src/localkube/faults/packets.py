@@ -1,7 +1,7 @@
-"""Packets between pods that are lost (all, a share, or those beyond a rate) or delayed.
+"""Faults of packets between pods: drops all packets, a fraction or packets above a rate, or delays packets.
 
-With two pods, both directions between them are affected. With one pod, all its packets from and to pods are affected. A
-delay affects all packets to a pod.
+A fault for two pods affects both directions between them. A fault for one pod affects all packets between it and other
+pods. A delay affects all packets to a pod.
 """
 
 from itertools import permutations
@@ -13,7 +13,7 @@ from localkube.kubelet.processes.runner import PacketLoss
 
 
 class Packets:
-    """Drops and delays packets. All losses are in one table, which is replaced whenever a loss begins or ends."""
+    """Drops and delays packets. All losses are in one table, which is replaced when a loss starts or ends."""
 
     def __init__(self, pods: PodsHere) -> None:
         self._pods = pods
@@ -21,7 +21,7 @@ class Packets:
         self._delayed: set[str] = set()
 
     async def lose(self, fault: Fault) -> Undo:
-        """Begin to drop packets."""
+        """Start to drop packets."""
         addresses = [str(meta.status(await self._pods.pod(key)).get("podIP")) for key in fault.pods]
         own = losses(fault, addresses)
 
@@ -38,7 +38,7 @@ class Packets:
         return undo
 
     async def delay(self, fault: Fault) -> Undo:
-        """Begin to delay all packets to a pod by this time. One pod has at most one delay at a time."""
+        """Start to delay all packets to a pod. A pod has at most one delay at a time."""
         uid = meta.uid(await self._pods.pod(fault.pods[0]))
         if uid in self._delayed:
             raise FaultError(f"delay: {fault.targets[0]} is delayed already: undo that first")
@@ -56,7 +56,7 @@ class Packets:
 
 
 def losses(fault: Fault, addresses: list[str]) -> list[PacketLoss]:
-    """Return the losses between two addresses, or around one.
+    """Return the losses between two addresses, or for all packets of one address.
 
     >>> losses(Fault(kind=FaultKind.LOSE, seconds=1.0, amount=0.5), ["10.88.1.0"])[1]
     PacketLoss(source='', destination='10.88.1.0', share=0.5, rate=0)

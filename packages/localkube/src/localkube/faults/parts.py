@@ -1,4 +1,4 @@
-"""Parts of the cluster that are unavailable for a time: the API server, its webhooks, and additions of a product."""
+"""Faults of cluster components, such as the API server and its webhooks, which are unavailable for a time."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -10,22 +10,22 @@ from localkube.faults.fault import Fault, FaultError, FaultKind
 
 
 class Part(Protocol):
-    """A part that can be unavailable."""
+    """A cluster component that can be unavailable."""
 
     async def leave(self) -> None:
-        """Make the part unavailable."""
+        """Make the component unavailable."""
         ...
 
     async def come_back(self) -> None:
-        """Begin to make the part available again."""
+        """Start to make the component available again."""
         ...
 
 
 class RemovablePart:
-    """A context that is left when its part becomes unavailable, and entered again afterwards.
+    """A component that is a context, which is exited when the component becomes unavailable, and entered again later.
 
-    Entering may take as long as another fault lasts, so it runs in the background. A part that is not yet available can
-    also be removed.
+    Entering may take as long as a different fault is active, so it runs in the background. A component that is not
+    available yet can also be removed.
     """
 
     def __init__(self, enter: Callable[[], AbstractAsyncContextManager[None]]) -> None:
@@ -49,7 +49,7 @@ class RemovablePart:
                 await self.leave()
 
     async def leave(self) -> None:
-        """Leave the context; cancel an entering that is in progress."""
+        """Exit the context, or cancel a pending entry."""
         if self._life is not None:
             self._leaving.set()
             if not self._there.is_set():
@@ -57,7 +57,7 @@ class RemovablePart:
             await asyncio.wait([self._life])
 
     async def come_back(self) -> None:
-        """Begin to enter the context again, unless the cluster ends."""
+        """Start to enter the context again, unless the cluster stops."""
         if not self._is_over:
             self._leaving.clear()
             self._life = self._tasks.create_task(self._live())
@@ -70,14 +70,14 @@ class RemovablePart:
 
 
 class Removing:
-    """Makes parts unavailable. One part can have only one such fault at a time."""
+    """Makes components unavailable. A component can have only one such fault at a time."""
 
     def __init__(self, parts: Mapping[FaultKind, Part]) -> None:
         self._parts = parts
         self._away: set[FaultKind] = set()
 
     async def begin(self, fault: Fault) -> Undo:
-        """Make the part unavailable."""
+        """Make the component unavailable."""
         kind = fault.kind
         part = self._parts.get(kind)
         if part is None:

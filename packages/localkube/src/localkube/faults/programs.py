@@ -1,6 +1,6 @@
-"""Programs that are killed, stopped, starved of CPU time, or have a full disk.
+"""Faults of containers: killed, paused, throttled, or with a full disk.
 
-A program that restarts during the fault is a new one without it. Only a starved pod stays starved.
+A fault does not apply to a container that restarts. Only throttling continues to apply to the pod.
 """
 
 import asyncio
@@ -14,22 +14,22 @@ from localkube.faults.fault import Fault, FaultError
 from localkube.kubelet.processes.runner import StartError
 
 PERIOD: Final = 0.1
-"""Seconds within which a starved program runs once: shorter periods cost more than they show."""
+"""The period in seconds in which a throttled process runs once. Shorter periods are more expensive."""
 
 
 async def kill(pods: PodsHere, fault: Fault) -> Undo:
-    """Kill the first process of each container, as the kernel does when memory is short."""
+    """Kill the first process of each container, as the kernel does when it is out of memory."""
     for container in pods.running(await pods.pod(fault.pods[0])):
         await pods.runner.signal(container, signal.SIGKILL)
 
     async def undo() -> None:
-        """Do nothing: the kubelet starts the container again."""
+        """Do nothing, because the kubelet restarts the container."""
 
     return undo
 
 
 async def stop(pods: PodsHere, fault: Fault) -> Undo:
-    """Stop all processes of a pod, which keep their connections and answer nothing; resume them at the end."""
+    """Pause all processes of a pod, which keep their connections but do not respond. Resume them at the end."""
     stopped = pods.running(await pods.pod(fault.pods[0]))
 
     async def undo() -> None:
@@ -40,7 +40,7 @@ async def stop(pods: PodsHere, fault: Fault) -> Undo:
 
 
 async def starve(pods: PodsHere, tasks: asyncio.TaskGroup, fault: Fault) -> Undo:
-    """Let the processes of a pod run for a share of every period; the work runs in `tasks`."""
+    """Run the processes of a pod only for a fraction of every period. The throttling runs in `tasks`."""
     pod = await pods.pod(fault.pods[0])
     pods.running(pod)
     task = tasks.create_task(_starve(pods, pod, fault.amount))
@@ -67,7 +67,7 @@ async def _starve(pods: PodsHere, pod: JSONObject, share: float) -> None:
 
 
 async def fill(pods: PodsHere, fault: Fault) -> Undo:
-    """Resize /tmp or /dev/shm (in memory) of a pod's containers to their content; restore the size at the end."""
+    """Resize /tmp or /dev/shm (in memory) of a pod's containers to their content. Restore the size at the end."""
     former: dict[str, int] = {}
 
     async def undo() -> None:

@@ -1,5 +1,5 @@
-"""Go's struct types as data, and JSON as Go reads and writes their values (canonical revisions, R-REV-6).
+"""Go struct types as data, and their JSON encoding as in Go (canonical revisions, R-REV-6).
 
-`declarations` has the types, `roundtrip` reads a value into a type and writes it again, `canonicaljson` encodes as Go
-does.
+`declarations` contains the types, `roundtrip` decodes a value into a type and encodes it again, and `canonicaljson`
+encodes JSON like Go.
 """

@@ -1,4 +1,4 @@
-"""Encodes JSON to the same bytes as Go: revisions are compared byte for byte with those of Go controllers."""
+"""Encodes JSON to the same bytes as Go, because revisions are compared with bytes of Go controllers."""
 
 import json
 from typing import Final
@@ -15,7 +15,7 @@ _DIGITS: Final = bytes.maketrans(b"123456789E", b"000000000e")
 
 
 def canonical_json(value: JSON) -> bytes:
-    r"""Return the bytes that Go writes for a generic map: compact, sorted keys, HTML characters escaped (R-REV-6.7, 6.8).
+    r"""Encode a generic map like Go: compact, with sorted keys and escaped HTML characters (R-REV-6.7, 6.8).
 
     >>> canonical_json({"b": "<&>", "a": [1, None]})
     b'{"a":[1,null],"b":"\\u003c\\u0026\\u003e"}'
@@ -29,7 +29,7 @@ def canonical_json(value: JSON) -> bytes:
 
 
 def _holds_odd_numbers(encoded: bytes) -> bool:
-    """Return whether there is a number with a fraction or more than 15 digits, not counting texts."""
+    """Return whether there is a number with a fraction or more than 15 digits outside of strings."""
     if b"\\" in encoded:
         encoded = encoded.replace(rb"\\", b"").replace(rb"\"", b"")
     outside_texts = b"".join(encoded.split(b'"')[::2]).translate(_DIGITS)
@@ -37,7 +37,7 @@ def _holds_odd_numbers(encoded: bytes) -> bool:
 
 
 def _with_numbers_of_go(value: JSON) -> JSON:
-    """Replace numbers by their digits in Go: different for integers that a float64 cannot represent."""
+    """Replace numbers by their digits in Go, which differ for integers that a float64 cannot represent."""
     if isinstance(value, dict):
         return {name: _with_numbers_of_go(child) for name, child in value.items()}
     if isinstance(value, list):

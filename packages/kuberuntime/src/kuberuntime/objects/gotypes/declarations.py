@@ -1,9 +1,9 @@
-"""Go's struct types as data: the JSON fields of each type, and the Go type of each field.
+"""Go struct types as data: the JSON fields of each type, and the Go type of each field.
 
-The notation is Go's with the options of the JSON tag: `*int32,omitempty`, `[]Container`, `map[string]quantity`.
-Scalars beyond Go's own are `quantity`, `time`, `microtime`, `bytes` (base64), `int-or-string`, and `raw` for JSON that
-is kept as it is. `KUBERNETES` has the types of pod templates, volume claims and metadata; other packages declare their
-types on top of it.
+The notation is Go's with the options of the JSON tag: `*int32,omitempty`, `[]Container`, `map[string]quantity`. Scalars
+beyond Go's own are `quantity`, `time`, `microtime`, `bytes` (base64), `int-or-string`, and `raw` for unchanged JSON.
+`KUBERNETES` contains the types of pod templates, volume claims and metadata. Other packages declare additional types
+based on it.
 """
 
 from functools import cached_property
@@ -20,7 +20,7 @@ SCALARS: Final = frozenset(
 
 
 class GoField(msgspec.Struct, frozen=True):
-    """One field: its type without the pointer mark, and the notation of absent and empty values."""
+    """A field: its type without the pointer mark, and the handling of absent and empty values."""
 
     type: str
     pointer: bool
@@ -52,7 +52,7 @@ def element_of(go_type: str) -> str:
 
 
 class GoTypes:
-    """A table of struct types, read from a file at first use; types that it lacks are looked up in `base`."""
+    """A table of struct types, read from a file at first use. Missing types are looked up in `base`."""
 
     def __init__(self, file: Path, base: "GoTypes | None" = None) -> None:
         self._file = file
@@ -61,11 +61,11 @@ class GoTypes:
 
     @cached_property
     def own(self) -> dict[str, dict[str, str]]:
-        """Return the table of the file, without the table of the base."""
+        """Return the table in the file, without the base table."""
         return msgspec.json.decode(self._file.read_bytes(), type=dict[str, dict[str, str]])
 
     def owner(self, struct: str) -> "GoTypes":
-        """Return the table that declares a struct: this one or one of its bases."""
+        """Return the table that declares a struct, which is this table or a base table."""
         if struct in self.own:
             return self
         if self._base is None:
@@ -73,7 +73,7 @@ class GoTypes:
         return self._base.owner(struct)
 
     def fields(self, struct: str) -> dict[str, GoField]:
-        """Return the fields of a struct in the order of their declaration.
+        """Return the fields of a struct in declaration order.
 
         >>> KUBERNETES.fields("EmptyDirVolumeSource")["sizeLimit"].type
         'quantity'

@@ -1,4 +1,4 @@
-"""The plain defaults of Kubernetes' kinds by Go type, and a function that fills them in.
+"""The constant defaults of Kubernetes kinds by Go type, and a function that fills them in.
 
 Defaults that depend on other fields are code, such as `podrules/pod_defaults.py`.
 """
@@ -77,11 +77,11 @@ DEFAULTS: Final[dict[str, JSONObject]] = {
     "StorageClass": {"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"},
     "ValidatingWebhook": _WEBHOOK,
 }
-"""Defaults by Go type, as in the `SetDefaults_` functions of Kubernetes."""
+"""Defaults by Go type, as in Kubernetes' `SetDefaults_` functions."""
 
 
 class _Plan(NamedTuple):
-    """The defaults of one struct, and its fields whose types have defaults."""
+    """The defaults of a struct, and its fields whose types have defaults."""
 
     own: tuple[tuple[str, JSON], ...]
     below: "tuple[tuple[str, Shape, _Plan], ...]"

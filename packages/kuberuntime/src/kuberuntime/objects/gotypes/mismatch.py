@@ -1,6 +1,6 @@
-"""Mismatches: the first place where a value does not fit its Go type, for error texts.
+"""Finds the first field whose value does not match its Go type, for error messages.
 
-The round trip itself runs in C and reports few details; this walk runs only after it has failed.
+The round trip itself runs in C and reports few details. This code runs only after the round trip has failed.
 """
 
 from typing import Any, Final
@@ -27,10 +27,10 @@ CONTAINERS: Final = {"list": "a list", "map": "an object", "struct": "an object"
 
 
 class Mismatch(msgspec.Struct, frozen=True):
-    """A value that does not fit its type.
+    """A value that does not match its type.
 
-    `path` is for users, with indexes and keys; `names` are the fields along it, the last of which `owner` declares.
-    `syntax` is Go's error for a text; it is empty where the JSON type is wrong.
+    `path` is for users, with indexes and keys. `names` are the fields in the path; `owner` declares the last one.
+    `syntax` is Go's error for a string, or empty if the JSON type is wrong.
     """
 
     path: str
@@ -42,7 +42,7 @@ class Mismatch(msgspec.Struct, frozen=True):
 
     @property
     def expected(self) -> str:
-        """Return a description of the values that fit."""
+        """Describe the valid values."""
         if self.go_type != "quantity":
             return EXPECTED.get(self.go_type) or CONTAINERS[shape_of(self.go_type)]
         try:
@@ -52,7 +52,7 @@ class Mismatch(msgspec.Struct, frozen=True):
 
 
 class GoTypeError(ValueError):
-    """A value does not fit its Go type; `error` names the field, `mismatch` has the details."""
+    """A value does not match its Go type. `error` names the field. `mismatch` contains the details."""
 
     def __init__(self, mismatch: Mismatch) -> None:
         self.mismatch = mismatch
@@ -73,7 +73,7 @@ class _Place(msgspec.Struct, frozen=True):
 
 
 def find_mismatch(types: GoTypes, struct: str, value: JSON, path: str) -> Mismatch | None:
-    """Return the first place of `value` that does not fit `struct`; null fits everywhere."""
+    """Return the first field of `value` that does not match `struct`. Null matches every type."""
     return _find(types, struct, value, _Place(path, struct))
 
 
@@ -100,7 +100,7 @@ def _find(types: GoTypes, go_type: str, value: JSON, place: _Place) -> Mismatch 
 
 
 def _scalar_problem(go_type: str, value: JSON) -> str | None:
-    """Return Go's error for a scalar: empty if its JSON type is wrong, None if it is valid."""
+    """Return Go's error for a scalar. It is empty if the JSON type is wrong, and None if the scalar is valid."""
     annotation: Any = scalars.ANNOTATIONS[go_type]
     if annotation in scalars.KINDS:
         try:

@@ -1,4 +1,4 @@
-"""Reads a JSON value into a Go struct and writes it again, as every Go client and the API server do (R-REV-6).
+"""Decodes a JSON value into a Go struct and encodes it again, like Go clients and the API server (R-REV-6).
 
 That drops unknown fields and zero values of `omitempty` fields, but keeps zero values behind pointers. Structs and
 quantities that are not pointers are always written, quantities and times in canonical form. One pass in C (msgspec)
@@ -33,7 +33,7 @@ CONTAINERS: dict[str, type[list[Any] | dict[str, Any]]] = {"list": list, "map": 
 
 
 def round_trip(types: GoTypes, struct: str, value: JSON, path: str = "") -> JSONObject:
-    """Return `value` as Go writes it after reading it into `struct`; `path` is its place, for errors.
+    """Decode `value` into `struct` and encode it again like Go. `path` is its location, for errors.
 
     >>> from kuberuntime.objects.gotypes.declarations import KUBERNETES
     >>> round_trip(KUBERNETES, "Container", {"name": "c", "image": "", "unknown": 1})
@@ -69,7 +69,7 @@ def _annotation(types: GoTypes, field: GoField) -> Any:
 
 
 def _accepts_null(field: GoField) -> bool:
-    """Return whether the absent value is null; other types have their own zero values."""
+    """Return whether the absent value is null. Other types have their own zero values."""
     if field.pointer or field.omit_zero or field.type in TIMES:
         return True
     return field.shape in CONTAINERS and not field.omit_empty
@@ -91,7 +91,7 @@ def _type_annotation(types: GoTypes, go_type: str) -> Any:
 
 
 def _default(types: GoTypes, field: GoField) -> Any:
-    """Return the default; a plain default is omitted on the wire, one from a factory is always written."""
+    """Return the default. A constant default is omitted in JSON, but a default from a factory is always written."""
     if _accepts_null(field):
         is_struct = field.type in TIMES and not field.pointer
         return None if field.omit_zero or (field.omit_empty and not is_struct) else _always(None)
@@ -106,17 +106,17 @@ def _default(types: GoTypes, field: GoField) -> Any:
 
 
 def _always(value: Any) -> Any:
-    """Return a default that is also written: a constant for msgspec, which runs no Python.
+    """Return a default that is always written. It is a constant, so that msgspec does not run Python code.
 
-    All objects without the field share it: values that were read are never modified, and written values are another
-    tree.
+    All objects without the field share it, because decoded values are never modified, and encoded values are new
+    objects.
     """
     factory: Callable[[], Any] = repeat(value).__next__
     return msgspec.field(default_factory=factory)
 
 
 def _denull(types: GoTypes, go_type: str, value: JSON) -> JSON:
-    """Return the value without fields that are null, and with the zero value for other nulls."""
+    """Remove null fields from a value, and replace other nulls by the zero value."""
     element = element_of(go_type)
     match shape_of(go_type):
         case "list" if isinstance(value, list):

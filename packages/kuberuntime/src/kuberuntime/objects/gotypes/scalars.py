@@ -1,6 +1,6 @@
-"""The scalars of Go types. Those with a syntax of their own (quantities, times, base64) are read and written as Go does.
+"""The scalar Go types. Scalars with their own syntax (quantities, times, base64) are parsed and formatted like Go.
 
-Each of these is a marker class that msgspec hands to `decode`; the value is the canonical text.
+Each type is a marker class that msgspec passes to `decode`. The value is the canonical text.
 """
 
 import base64
@@ -60,19 +60,19 @@ class Base64(Scalar):
 
 
 class Amounts(dict[str, str]):
-    """A map of resource quantities, read at once: templates have one or many of them, with similar amounts."""
+    """A map of resource quantities, which is decoded as a whole because templates repeat similar maps."""
 
     __slots__ = ()
 
 
 FEW: Final = 4
-"""The maximum number of amounts of a remembered map."""
+"""The maximum number of amounts in a cached map."""
 
 REMEMBERED: Final = 1024
-"""The maximum number of remembered quantities and small maps: objects repeat few of them."""
+"""The maximum number of cached quantities and small maps. Objects repeat few of them."""
 
 SHORT: Final = 256
-"""The maximum characters of remembered quantities, so that nobody fills the memory with long ones."""
+"""The maximum characters of cached quantities, so that long quantities cannot exhaust the memory."""
 
 NO_AMOUNTS: Final = Amounts()
 """The value of every empty map, so that msgspec recognizes the default."""
@@ -96,7 +96,7 @@ ANNOTATIONS: Final[dict[str, Any]] = {
 
 
 def decode(kind: type[Any], value: Any) -> Scalar | Amounts:
-    """Read a scalar, or a map of quantities, for msgspec."""
+    """Decode a scalar, or a map of quantities, for msgspec."""
     if kind is Amounts:
         return _amounts(value)
     if kind is QuantityText and type(value) is str and len(value) <= SHORT:
@@ -105,7 +105,7 @@ def decode(kind: type[Any], value: Any) -> Scalar | Amounts:
 
 
 def read(kind: type[Any], value: Any) -> Scalar:
-    """Read a scalar; the text of a `ValueError` is for users."""
+    """Parse a scalar. The text of a `ValueError` is for users."""
     if kind is QuantityText:
         return QuantityText(_quantity(value))
     if not isinstance(value, str):
@@ -128,7 +128,7 @@ def encode(value: Any) -> str:
 
 @lru_cache(maxsize=REMEMBERED)
 def _quantity_text(text: str) -> QuantityText:
-    """Read a quantity, which many fields share: it is never modified."""
+    """Parse a quantity, which many fields share and which is never modified."""
     return QuantityText(_quantity(text))
 
 
@@ -154,7 +154,7 @@ def _amounts(value: Any) -> Amounts:
 
 @lru_cache(maxsize=REMEMBERED)
 def _few_amounts(*names_and_amounts: str) -> Amounts:
-    """Read the amounts of one container or claim, which many share: each written map is a separate one."""
+    """Parse the amounts of a container or claim, which many objects share. Each encoded map is a new object."""
     number = len(names_and_amounts) // 2
     amounts = dict(zip(names_and_amounts[:number], names_and_amounts[number:], strict=True))
     return _read_amounts(amounts) if amounts else NO_AMOUNTS
@@ -181,7 +181,7 @@ def _moment(value: str) -> datetime:
 
 
 def _syntax_error(value: str) -> str:
-    """Return Go's error for a text that is not a time: the first part that does not fit the layout, or is out of range.
+    """Return Go's error for an invalid time, which names the first part that is malformed or out of range.
 
     >>> _syntax_error("yesterday")
     'parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": cannot parse "yesterday" as "2006"'

@@ -1,4 +1,4 @@
-"""The controller of PodDisruptionBudgets: counts the healthy pods of each, and the evictions that are left.
+"""The PodDisruptionBudget controller: counts the healthy pods and the remaining evictions of each budget.
 
 Mirrors `disruption.go` of kube-controller-manager, without its events.
 """

@@ -1,6 +1,6 @@
-"""The status of a PodDisruptionBudget, from its pods and the desired number of pods of their controllers.
+"""Computes the status of a PodDisruptionBudget from its pods and the scale of their controllers.
 
-In: the budget, its pods, the scale of their controllers. Out: the status, and when it may change without a write.
+In: the budget, its pods, and the scale of their controllers. Out: the status, and when it may change without a write.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from kuberuntime.objects import intstr, meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 
 DELETION_TIMEOUT: Final = timedelta(minutes=2)
-"""The time for which a granted eviction counts while its pod is not being deleted."""
+"""The time for which a granted eviction counts if its pod is not being deleted."""
 
 CONDITION: Final = "DisruptionAllowed"
 
@@ -21,7 +21,7 @@ CONDITION: Final = "DisruptionAllowed"
 class ObservedBudget(Struct, frozen=True, kw_only=True):
     """A budget and its pods.
 
-    `scale` is the desired number of pods of their controllers; `failure` is the reason why it is unknown.
+    `scale` is the desired number of pods according to their controllers. `failure` is the reason if it is unknown.
     """
 
     budget: JSONObject
@@ -32,7 +32,7 @@ class ObservedBudget(Struct, frozen=True, kw_only=True):
 
 
 def build(observed: ObservedBudget) -> JSONObject:
-    """Build the whole status; if it cannot be computed, no eviction is allowed."""
+    """Build the whole status. If it cannot be computed, evictions are not allowed."""
     budget = observed.budget
     if observed.failure and _needs_scale(budget):
         kept = meta.status(budget) | {"disruptionsAllowed": 0, "observedGeneration": meta.generation(budget)}
@@ -55,18 +55,18 @@ def build(observed: ObservedBudget) -> JSONObject:
 
 
 def next_check(status: JSONObject, now: datetime) -> float | None:
-    """Return in how many seconds the first granted eviction stops counting, None if there is none."""
+    """Return the seconds until the first granted eviction stops counting, or None if there is none."""
     moments = [timestamps.parse(text) for text in (status.get("disruptedPods") or {}).values()]
     return max((min(moments) + DELETION_TIMEOUT - now).total_seconds(), 0.0) + 1 if moments else None
 
 
 def _needs_scale(budget: JSONObject) -> bool:
-    """Return whether the number of expected pods comes from the controllers, not from existing pods."""
+    """Return whether the number of expected pods depends on the controllers instead of the existing pods."""
     return not isinstance(meta.spec(budget).get("minAvailable"), int)
 
 
 def _amounts(observed: ObservedBudget) -> tuple[int, int]:
-    """Return how many pods are expected, and how many of them must be healthy."""
+    """Return the number of expected pods, and the number of pods that must be healthy."""
     spec = meta.spec(observed.budget)
     match spec.get("maxUnavailable"), spec.get("minAvailable"):
         case None, None:

@@ -1,4 +1,4 @@
-"""The driver of the budget controller: observes through caches and lets `budgetstatus.py` count."""
+"""The driver of the budget controller: observes through caches and calls `budgetstatus.py`."""
 
 from collections.abc import Iterator, Sequence
 
@@ -17,7 +17,7 @@ from localkube.controllers.endpoints import BY_NAMESPACE
 
 
 class DisruptionBudgets(Struct, frozen=True, kw_only=True):
-    """The driver, with its caches: budgets and pods by namespace, and the controllers that pods may have."""
+    """The driver and its caches: budgets and pods by namespace, and the possible controllers of pods."""
 
     budgets: Informer
     pods: Informer
@@ -27,14 +27,14 @@ class DisruptionBudgets(Struct, frozen=True, kw_only=True):
     clock: Clock
 
     def watches(self) -> Sequence[Watch]:
-        """Return the watches, with the budgets that a change affects; a change of scale is visible in pods."""
+        """Return the watches, with the budgets that a change affects. A scale change is visible in the pods."""
         return (
             Watch(self.budgets, lambda change: [meta.key(change.object)]),
             Watch(self.pods, self._budgets_of_pod),
         )
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Write the status of one budget if it changes."""
+        """Write the status of a budget if it changes."""
         budget = self.budgets.store.get(key)
         if budget is None:
             return Plan()
@@ -51,7 +51,7 @@ class DisruptionBudgets(Struct, frozen=True, kw_only=True):
         return budgetstatus.ObservedBudget(budget=budget, pods=pods, scale=scale, failure=failure, now=self.clock.now())
 
     def _scale(self, pods: Sequence[JSONObject]) -> tuple[int, str]:
-        """Return the desired number of pods of these pods' controllers, and why it is unknown."""
+        """Return the desired number of pods according to the pods' controllers, or the reason why it is unknown."""
         scales: dict[UID, int] = {}
         for pod in pods:
             if meta.controller_of(pod) is None:
@@ -63,7 +63,7 @@ class DisruptionBudgets(Struct, frozen=True, kw_only=True):
         return sum(scales.values()), ""
 
     def _workload(self, pod: JSONObject) -> JSONObject | None:
-        """Return the workload that scales a pod: its StatefulSet, or its ReplicaSet, or the Deployment of that."""
+        """Return the workload that scales a pod: its StatefulSet or ReplicaSet, or the Deployment of the ReplicaSet."""
         replicaset = _controller(pod, REPLICA_SETS.kind, self.replicasets)
         if replicaset is None:
             return _controller(pod, STATEFULSETS.kind, self.statefulsets)

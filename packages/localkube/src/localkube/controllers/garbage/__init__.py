@@ -1,4 +1,5 @@
-"""The garbage collector: deletes objects without remaining owners, in the background or foreground, or orphans them.
+"""The garbage collector: deletes objects whose owners are deleted, in the background or foreground, or orphans them.
 
-`graph.py` holds the owner references of all objects, `verdict.py` decides on one object, `controller.py` watches every kind and writes.
+`graph.py` contains the owner references of all objects, `verdict.py` decides on one object, and `controller.py` watches
+all kinds and writes.
 """

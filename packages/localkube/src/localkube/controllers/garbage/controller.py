@@ -1,7 +1,7 @@
-"""The driver of the garbage collector: watches the metadata of every kind, and acts on the verdicts.
+"""The driver of the garbage collector: watches the metadata of all kinds, and executes the verdicts.
 
-Kinds come from discovery, which is repeated whenever a CustomResourceDefinition changes. No object is deleted only
-because its owner is missing in the graph. If the deletion of the owner was not observed, it is read from the API
+Kinds come from discovery, which is repeated whenever a CustomResourceDefinition changes. An owner that is missing in
+the graph does not suffice for a deletion. If the owner's deletion was not observed, the owner is read from the API
 server. The object itself is also read before its deletion.
 """
 
@@ -27,7 +27,7 @@ from localkube.controllers.garbage.graph import FOREGROUND, ORPHAN, Graph, Graph
 from localkube.controllers.garbage.verdict import Collect, Disown, Keep, OwnerState, Verdict, decide
 
 IGNORED: Final = {"events", "events.events.k8s.io"}
-"""Kinds that are never collected, as in kube-controller-manager: events are many, short-lived, and own nothing."""
+"""Kinds that are never collected, as in kube-controller-manager. Events are many and short-lived, and own nothing."""
 
 WORKERS: Final = 16
 
@@ -38,7 +38,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class GarbageCollector:
-    """Deletes objects that lost their owners, and completes foreground and orphaning deletions."""
+    """Deletes objects whose owners were deleted, and completes foreground and orphaning deletions."""
 
     def __init__(self, client: Client, definitions: Informer, clock: Clock) -> None:
         self._client = metadata_client(client)
@@ -70,7 +70,7 @@ class GarbageCollector:
                     self._kinds_changed.set()
 
     async def _follow_kinds(self, group: asyncio.TaskGroup) -> list[Informer]:
-        """Watch every served kind, and no others; return the new informers."""
+        """Watch exactly the served kinds. Return the new informers."""
         self._kinds_changed.clear()
         served = {resource for resource in await discover(self._client) if resource.group_resource not in IGNORED}
         self._kinds = {(resource.group, resource.kind): resource for resource in served}
@@ -107,7 +107,7 @@ class GarbageCollector:
         return await self._act(node)
 
     async def _act(self, node: GraphNode) -> Actions:
-        """Decide again on the current state of the object, and return the actions."""
+        """Decide based on the current state of the object, and return the actions."""
         live = await self._read(node)
         if live is None:
             return ()
@@ -148,7 +148,7 @@ class GarbageCollector:
         return OwnerState.WAITING if owner_node.waits_for_dependents else OwnerState.SOLID
 
     async def _orphan_dependents(self, node: GraphNode) -> Actions:
-        """Release all dependents concurrently, so that they are partly released only briefly; then release the owner."""
+        """Release all dependents concurrently, to minimize the time of a partial release, and then the owner."""
         patches = await asyncio.gather(
             *(self._orphan(dependent, node.uid) for dependent in self._graph.dependents(node.uid))
         )
@@ -169,7 +169,7 @@ class GarbageCollector:
         return (guarded_patch(node.resource, live, {"metadata": {"finalizers": kept}}, if_present=True),)
 
     async def _read(self, node: GraphNode) -> JSONObject | None:
-        """Read the current object; None if it does not exist or has another UID."""
+        """Return the current object, or None if it does not exist or has a different UID."""
         live = await self._client.find(node.resource, node.key)
         return live if live is not None and meta.uid(live) == node.uid else None
 
@@ -180,12 +180,12 @@ def set_owners(resource: Resource, live: JSONObject, owners: list[JSONObject]) -
 
 
 def without(obj: JSONObject, uids: Collection[str]) -> list[JSONObject]:
-    """Return the owner references of an object, without those to these UIDs."""
+    """Return the owner references of an object, except references to the given UIDs."""
     references: list[JSONObject] = meta.metadata(obj).get("ownerReferences") or []
     return [reference for reference in references if reference["uid"] not in uids]
 
 
 def unblocked(obj: JSONObject) -> list[JSONObject]:
-    """Return the owner references of an object, none of them blocking its owner's deletion."""
+    """Return the owner references of an object with `blockOwnerDeletion` disabled."""
     references: list[JSONObject] = meta.metadata(obj).get("ownerReferences") or []
     return [reference | {"blockOwnerDeletion": False} for reference in references]

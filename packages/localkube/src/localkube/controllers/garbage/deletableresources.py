@@ -18,7 +18,7 @@ MANY: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,
 
 
 def metadata_client(client: Client) -> Client:
-    """Return a client over `client` that requests only metadata, if the server supports it."""
+    """Return a client that wraps `client` and requests only metadata, if the server supports it."""
     return Client(MetadataTransport(client))
 
 
@@ -38,11 +38,11 @@ class MetadataTransport(msgspec.Struct, frozen=True):
             yield response
 
     async def close(self) -> None:
-        """Do nothing: the connections belong to the wrapped client."""
+        """Do nothing, because the wrapped client owns the connections."""
 
 
 def _asking(request: Request) -> Request:
-    """Return the request with the Accept header for metadata: of a list when reading, else of an object."""
+    """Return the request with the Accept header for metadata of a list or of an object."""
     watching = ("watch", "true") in request.query
     return replace(request, headers={"accept": ONE if watching else f"{MANY},{ONE}"} | dict(request.headers))
 
@@ -75,7 +75,7 @@ def preferred_versions(groups: JSONObject) -> list[str]:
 
 
 def parse_resources(answer: JSONObject) -> Iterator[Resource]:
-    """Read an APIResourceList, without subresources and resources that cannot be listed, watched or deleted."""
+    """Yield the resources in an APIResourceList that can be listed, watched and deleted, without subresources."""
     group, _, version = answer["groupVersion"].rpartition("/")
     for entry in answer.get("resources") or []:
         if "/" not in entry["name"] and set(entry.get("verbs") or ()) >= NEEDED_VERBS:

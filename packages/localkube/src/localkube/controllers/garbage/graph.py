@@ -1,7 +1,7 @@
 """The owner references of all objects as a graph, and the objects that a change affects.
 
-In: objects as they are added and deleted, in any order. Out: the UIDs to process. An owner that is missing in the graph
-may still exist (its kind is not watched, or its watch lags). Only objects whose deletion was observed count as absent.
+In: added and deleted objects, in any order. Out: the UIDs to process. An owner that is missing in the graph may still
+exist, because its kind is not watched or its watch lags. Only objects whose deletion was observed count as absent.
 Mirrors `graph_builder.go`.
 """
 
@@ -22,7 +22,7 @@ MOST_GONE: Final = 2_000
 
 
 class Owner(Struct, frozen=True):
-    """One owner reference: the owner, and whether it blocks that owner's foreground deletion."""
+    """An owner reference: the owner, and whether the reference blocks the owner's foreground deletion."""
 
     uid: UID
     group: str
@@ -52,20 +52,20 @@ class GraphNode(Struct, frozen=True):
         return self.deleting and ORPHAN in self.finalizers
 
     def is_meant_by(self, owner: Owner) -> bool:
-        """Return whether all parts of a reference match this object."""
+        """Return whether a reference matches this object completely."""
         identity = (self.uid, self.resource.group, self.resource.kind, self.key.name)
         return identity == (owner.uid, owner.group, owner.kind, owner.name)
 
 
 class Graph(Struct):
-    """The nodes and edges; only the garbage collector's driver modifies it."""
+    """The nodes and edges of the graph. Only the garbage collector's driver modifies them."""
 
     nodes: dict[UID, GraphNode] = field(default_factory=dict)
     _dependents: dict[UID, set[UID]] = field(default_factory=dict)
     _gone: dict[UID, None] = field(default_factory=dict)
 
     def put(self, node: GraphNode) -> set[UID]:
-        """Store the current state of an object; return the UIDs that this affects."""
+        """Store the current state of an object. Return the affected UIDs."""
         old = self.nodes.get(node.uid)
         if old == node:
             return set()
@@ -77,7 +77,7 @@ class Graph(Struct):
         return self._concerned(old, node)
 
     def remove(self, uid: UID) -> set[UID]:
-        """Remove an object that was deleted; return the UIDs that this affects: its dependents, and owners that wait for it."""
+        """Remove a deleted object. Return the affected UIDs, which are its dependents and waiting owners."""
         node = self.nodes.pop(uid, None)
         if uid in self._dependents:
             self.note_absent(uid)
@@ -93,17 +93,17 @@ class Graph(Struct):
             self._unlink(node)
 
     def note_absent(self, uid: UID) -> None:
-        """Record that an object is absent: it was deleted, or the API server does not have it."""
+        """Record that an object is absent, because it was deleted or the API server does not have it."""
         self._gone[uid] = None
         if len(self._gone) > MOST_GONE:
             del self._gone[next(iter(self._gone))]
 
     def is_known_gone(self, uid: UID) -> bool:
-        """Return whether the object with this UID is known to be deleted; a UID is never used again."""
+        """Return whether the object with this UID is known to be deleted. UIDs are never reused."""
         return uid in self._gone and uid not in self.nodes
 
     def dependents(self, uid: UID) -> list[GraphNode]:
-        """Return the objects that name this one as an owner."""
+        """Return the objects that have an owner reference to this UID."""
         return [self.nodes[dependent] for dependent in self._dependents.get(uid, ())]
 
     def blocking_dependents(self, uid: UID) -> list[GraphNode]:

@@ -1,6 +1,6 @@
 """Decides on one object whose owners may be deleted. Mirrors `attemptToDeleteItem` of kube-controller-manager.
 
-In: the current object, the state of each owner, whether it has dependents. Out: a verdict.
+In: the current object, the state of each owner, and the dependents. Out: a verdict.
 
 | owners | verdict |
 |---|---|
@@ -37,13 +37,13 @@ class Keep(Struct, frozen=True):
 
 
 class Disown(Struct, frozen=True):
-    """Drop the references to these owners."""
+    """Remove the references to these owners."""
 
     uids: frozenset[UID]
 
 
 class Collect(Struct, frozen=True):
-    """Delete the object; with `unblock` first unblock its owners, because it and they own each other in a circle."""
+    """Delete the object. With `unblock`, unblock its owners first, because the owner references form a cycle."""
 
     propagation: Propagation
     unblock: bool = False
@@ -53,7 +53,7 @@ Verdict: TypeAlias = Keep | Disown | Collect
 
 
 def decide(node: GraphNode, states: Mapping[UID, OwnerState], dependents: Sequence[GraphNode]) -> Verdict:
-    """Decide on one object; `states` contains each of its owners."""
+    """Decide on one object. `states` contains the state of each owner."""
     if not node.owners or node.deleting:
         return Keep()
     owner_states = {owner.uid: states[owner.uid] for owner in node.owners}

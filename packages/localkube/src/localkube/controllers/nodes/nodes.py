@@ -1,9 +1,9 @@
-"""The simulated nodes: their number, capacity and labels. All of them are this machine.
+"""The simulated nodes: their number, capacity and labels. All nodes run on this machine.
 
-In: `NodeSettings`, from options of the user (`nodewords.py`). Out: Node objects, and at start the
-writes after which the cluster has exactly these nodes. Capacity is not enforced: on a node with 8 GPUs, pods can
-request 8. The defaults are far more than any machine has, so that requests for real nodes do not leave pods pending;
-smaller ones simulate that.
+In: `NodeSettings`, from user options (`nodewords.py`). Out: Node objects, and at the start the writes that make the
+nodes match the settings. Capacity affects only scheduling: on a node with 8 GPUs, pods can request 8. The defaults
+exceed the capacity of any machine, so that pods with requests for real nodes are not pending. Smaller values simulate
+pending pods.
 """
 
 import platform
@@ -28,14 +28,14 @@ from localkube.wellknown import GPU
 KUBELET_VERSION: Final = "v{}.{}.0".format(*wellknown.KUBERNETES_VERSION)
 
 DECLARED: Final = ("RestartAllContainersOnContainerExits",)
-"""The kubelet features of these nodes that a scheduler may require."""
+"""The declared kubelet features, which a scheduler may require."""
 ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 class NodeSettings(Struct, frozen=True, kw_only=True):
-    """The settings of the simulated nodes; `capacity` replaces or extends the defaults.
+    """The settings of the simulated nodes. `capacity` replaces or extends the defaults.
 
-    `also` are further nodes with other settings. Their numbers follow, and `i` in labels counts all nodes.
+    `also` adds nodes with different settings. Their numbers follow, and `i` in labels counts all nodes.
     """
 
     count: int = 1
@@ -46,7 +46,7 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
 
     @property
     def total(self) -> int:
-        """Return the number of all nodes, including those of `also`."""
+        """Return the number of all nodes, including nodes in `also`."""
         return self.count + sum(group.total for group in self.also)
 
     def sort(self, index: int) -> "NodeSettings":
@@ -82,7 +82,7 @@ def node_names(settings: NodeSettings) -> list[str]:
 
 
 def capacity_of(settings: NodeSettings) -> dict[str, str]:
-    """Return the capacity of the first of these nodes, all of which is allocatable."""
+    """Return the capacity of the first nodes, which is completely allocatable."""
     return CAPACITY | dict(settings.capacity)
 
 
@@ -115,7 +115,7 @@ def build_node(settings: NodeSettings, index: int, now: datetime) -> JSONObject:
 
 
 async def ensure_nodes(client: Client, settings: NodeSettings, clock: Clock) -> None:
-    """Create, update and delete simulated nodes until the cluster has exactly these; write only differences."""
+    """Create, update and delete simulated nodes to match the settings. Write only differences."""
     nodes = [build_node(settings, index, clock.now()) for index in range(settings.total)]
     for node in nodes:
         await _ensure_node(client, node)
@@ -125,7 +125,7 @@ async def ensure_nodes(client: Client, settings: NodeSettings, clock: Clock) -> 
 
 
 def is_simulated(node: JSONObject) -> bool:
-    """Return whether this version or an earlier one simulates the node."""
+    """Return whether the node is simulated by this or an earlier version."""
     return any(meta.labels(node).get(name) == "true" for name in (wellknown.SIMULATED, wellknown.FORMER_SIMULATED))
 
 
@@ -156,7 +156,7 @@ def _node_name(index: int) -> str:
 
 
 def _status_differs(live: JSONObject, desired: JSONObject) -> bool:
-    """Return whether a status must be written; the times in conditions do not count."""
+    """Return whether a status must be written, ignoring the times in conditions."""
     fields = ("capacity", "allocatable", "addresses", "nodeInfo", "declaredFeatures")
     ready = meta.is_condition_true({"status": live}, "Ready")
     return not ready or any(live.get(name) != desired[name] for name in fields)

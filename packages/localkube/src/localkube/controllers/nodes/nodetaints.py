@@ -1,8 +1,8 @@
-"""The controller of node taints: derives taints from the conditions of a node, for the scheduler and evictions.
+"""The node taint controller: derives taints from node conditions, for the scheduler and evictions.
 
-Mirrors the taints of kube-controller-manager's `node_lifecycle_controller.go`. Not mirrored: there, a silent node
-becomes Unknown, and the pods of a node that is not ready become unready. The nodes here run in this process, so that
-only a user can make one NotReady.
+Mirrors the taints of kube-controller-manager's `node_lifecycle_controller.go`. Upstream, the status of an unresponsive
+node becomes Unknown, and pods on a node that is not ready become unready. This is not mirrored, because nodes run in
+this process, so that only a user can make a node NotReady.
 """
 
 from datetime import datetime
@@ -38,7 +38,7 @@ OWN: Final = {PREFIX + name for name in (*TAINTS.values(), UNSCHEDULABLE)}
 
 
 class NodeTaints(Struct, frozen=True, kw_only=True):
-    """Keeps the taints of nodes up to date with their conditions."""
+    """Keeps node taints up to date with node conditions."""
 
     nodes: Informer
     clock: Clock
@@ -48,7 +48,7 @@ class NodeTaints(Struct, frozen=True, kw_only=True):
         return (Watch(self.nodes, lambda change: [meta.key(change.object)]),)
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Correct the taints of one node."""
+        """Correct the taints of a node."""
         node = self.nodes.store.get(key)
         taints = None if node is None else corrected(node, self.clock.now())
         if node is None or taints is None:
@@ -57,7 +57,7 @@ class NodeTaints(Struct, frozen=True, kw_only=True):
 
 
 def corrected(node: JSONObject, now: datetime) -> list[JSONObject] | None:
-    """Return the taints that the node should have, including other taints; None if it has them."""
+    """Return the desired taints of the node, including unrelated taints, or None if they are up to date."""
     live: list[JSONObject] = meta.spec(node).get("taints") or []
     desired = due(node)
     kept = [taint for taint in live if taint["key"] not in OWN or _identity(taint) in desired]
@@ -69,7 +69,7 @@ def corrected(node: JSONObject, now: datetime) -> list[JSONObject] | None:
 
 
 def due(node: JSONObject) -> list[tuple[str, str]]:
-    """Return the taints that the state of a node requires, as keys and effects.
+    """Return the keys and effects of the taints that the state of a node requires.
 
     >>> due({"status": {"conditions": [{"type": "Ready", "status": "False"}]}})
     [('node.kubernetes.io/not-ready', 'NoSchedule'), ('node.kubernetes.io/not-ready', 'NoExecute')]

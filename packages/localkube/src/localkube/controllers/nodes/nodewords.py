@@ -1,9 +1,9 @@
 """Parses the options for simulated nodes: labels, taints and capacity.
 
-In: the values of `--node-label`, `--node-taint` and `--node-capacity`. Labels, and the values of taints, may contain
-the number of the node, as in `rack=r{i//2}`: braces contain integer arithmetic on `i`. Python's parser reads it, and
-its tree is evaluated node by node. Out: values for `nodes.NodeSettings`, or a `ValueError` that names the invalid value
-and says what to write.
+In: the values of `--node-label`, `--node-taint` and `--node-capacity`. Labels and taint values may contain the number
+of the node, as in `rack=r{i//2}`: braces contain integer arithmetic on `i`. Python's parser parses the expression,
+whose tree is evaluated for each node. Out: values for `nodes.NodeSettings`, or a `ValueError` that names the invalid
+value and the valid form.
 """
 
 import ast
@@ -48,7 +48,7 @@ class LabelTemplate(Struct, frozen=True):
 
 
 def parse_label(text: str) -> LabelTemplate:
-    """Read `key=template`; raise errors in the template here, not when nodes are created."""
+    """Parse `key=template`. Errors in the template are raised here, not when nodes are created."""
     key, separator, template = text.partition("=")
     errors = [*names.qualified_name(key)] if separator else ["must have the form KEY=VALUE"]
     rest = PIECES.sub("", template)
@@ -93,7 +93,7 @@ def _invalid(text: str, detail: str) -> ValueError:
 EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 CAPACITY: Final = {"cpu": "1k", "memory": "4Ti", "ephemeral-storage": "100Ti", "pods": "10k"}
-"""The default capacity of a node; other resources have a domain in their names."""
+"""The default capacity of a node. Other resource names contain a domain."""
 
 
 class TaintTemplate(Struct, frozen=True):
@@ -109,7 +109,7 @@ class TaintTemplate(Struct, frozen=True):
 
 
 def parse_taint(text: str) -> TaintTemplate:
-    """Read `key=value:Effect` or `key:Effect`, as kubectl writes taints; the value may be a template.
+    """Parse `key=value:Effect` or `key:Effect`, as in kubectl. The value may be a template.
 
     >>> parse_taint("pool=p{i//2}:NoSchedule").taint(3)
     {'key': 'pool', 'effect': 'NoSchedule', 'value': 'p1'}
@@ -122,7 +122,7 @@ def parse_taint(text: str) -> TaintTemplate:
 
 
 def parse_capacity(words: Iterable[str]) -> dict[str, str]:
-    """Read `resource=amount`, several of them joined by commas or given one by one.
+    """Parse `resource=amount` items, which may be joined by commas.
 
     >>> parse_capacity(["cpu=8,memory=32Gi", "google.com/tpu=4"])
     {'cpu': '8', 'memory': '32Gi', 'google.com/tpu': '4'}
@@ -139,7 +139,7 @@ def parse_capacity(words: Iterable[str]) -> dict[str, str]:
 
 
 def _problem(name: str, amount: str) -> str:
-    """Return the error in the capacity of one resource, empty if it is valid."""
+    """Return the error in the capacity of a resource, or an empty string if it is valid."""
     for failure in names.qualified_name(name):
         return f"{name!r} names no resource: {failure}"
     if not ("/" in name or name in CAPACITY or name.startswith("hugepages-")):

@@ -1,4 +1,4 @@
-"""Removes the pods of deleted nodes at once: no kubelet will ever report their end.
+"""Removes the pods of deleted nodes immediately, because a kubelet will never report their termination.
 
 Mirrors `gcOrphaned` of kube-controller-manager, without its quarantine: a live GET shows whether a simulated node was
 deleted.
@@ -28,7 +28,7 @@ def node_index(pod: JSONObject) -> Iterable[str]:
 
 
 class PodGarbageCollector(Struct, frozen=True):
-    """Removes the pods of deleted nodes; `pods` has the index above. Its keys are names of nodes."""
+    """Removes the pods of deleted nodes. `pods` has the index above. Keys are node names."""
 
     client: Client
     pods: Informer
@@ -41,7 +41,7 @@ class PodGarbageCollector(Struct, frozen=True):
         return lost_node, Watch(self.pods, self._unknown_node)
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Remove the pods of one node if it was deleted."""
+        """Remove the pods of a node if the node was deleted."""
         stranded = self.pods.store.by_index(BY_NODE, key.name)
         if not stranded or await self.client.find(NODES, key) is not None:
             return Plan()
@@ -49,19 +49,19 @@ class PodGarbageCollector(Struct, frozen=True):
         return Plan(tuple(action for pod in stranded for action in _remove(pod, condition)))
 
     def _unknown_node(self, change: Change) -> Iterator[ObjectKey]:
-        """Yield the node of a pod if it is not known: deleted before this process started, or not yet observed."""
+        """Yield the node of a pod if the node is unknown, because it was deleted earlier or not observed yet."""
         for node in node_index(change.new or {}):
             if self.nodes.store.get(ObjectKey("", node)) is None:
                 yield ObjectKey("", node)
 
 
 def _remove(pod: JSONObject, condition: JSONObject) -> Iterator[Action]:
-    """Mark the pod as failed, unless it has ended, and delete it without a grace period."""
+    """Mark the pod as failed, unless it has terminated, and delete it without a grace period."""
     failed = {} if podstate.has_ended(pod) else {"phase": "Failed"}
     yield mark(pod, failed | {"conditions": [condition]})
     yield Delete(resource=PODS, key=meta.key(pod), uid=meta.uid(pod), grace_period=0)
 
 
 def mark(pod: JSONObject, status: JSONObject) -> Patch:
-    """Return the patch of the status of a pod that is about to be deleted."""
+    """Return a status patch for a pod that is about to be deleted."""
     return identified_patch(PODS, pod, {"status": status}, subresource="status", kind="strategic", if_present=True)

@@ -1,7 +1,7 @@
 """Evicts pods from nodes with NoExecute taints that they do not, or no longer, tolerate.
 
-Mirrors `taint_eviction.go` of kube-controller-manager: the time for which a pod tolerates a taint counts from when this
-controller first observed pod and taint together. An evicted pod gets the condition `DisruptionTarget` first.
+Mirrors `taint_eviction.go` of kube-controller-manager. The toleration time of a pod starts when this controller first
+observed the pod with the taint. An evicted pod gets the condition `DisruptionTarget` first.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,10 +25,10 @@ AT_ONCE: Final = timedelta()
 
 
 class TaintEviction(Struct, frozen=True, kw_only=True):
-    """Evicts pods; `pods` has the index of `podgc.py`.
+    """Evicts pods. `pods` has the index of `podgc.py`.
 
-    `_since` is when a pod began to tolerate the taints of its node, by the monotonic clock, so that setting the wall
-    clock evicts no pod.
+    `_since` is the monotonic time when a pod started to tolerate the taints of its node, so that setting the wall clock
+    does not evict pods.
     """
 
     pods: Informer
@@ -41,7 +41,7 @@ class TaintEviction(Struct, frozen=True, kw_only=True):
         return Watch(self.nodes, self._pods_of), Watch(self.pods, self._pod_in_danger)
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Evict one pod, or requeue it until its toleration ends."""
+        """Evict a pod, or requeue it until its toleration expires."""
         pod = self.pods.store.get(key)
         stay = None if pod is None or meta.is_deleting(pod) else tolerated(pod, self._taints_around(pod))
         if pod is None or stay is None:
@@ -67,7 +67,7 @@ class TaintEviction(Struct, frozen=True, kw_only=True):
         return [taint for taint in meta.spec(node or {}).get("taints") or [] if taint["effect"] == "NoExecute"]
 
     def _pod_in_danger(self, change: Change) -> list[ObjectKey]:
-        """Return the pod if its node has such taints, or had them, which is rare."""
+        """Return the pod if its node has or had NoExecute taints, which is rare."""
         key = meta.key(change.object)
         return [key] if key in self._since or self._taints_around(change.object) else []
 
@@ -79,7 +79,7 @@ class TaintEviction(Struct, frozen=True, kw_only=True):
 
 
 def tolerated(pod: JSONObject, taints: Iterable[JSONObject]) -> timedelta | None:
-    """Return how long the pod may stay on a node with these NoExecute taints; None: without limit."""
+    """Return how long the pod may stay on a node with these NoExecute taints, or None for no limit."""
     tolerations = read_tolerations(meta.spec(pod))
     limits: list[float] = []
     for taint in taints:
@@ -91,5 +91,5 @@ def tolerated(pod: JSONObject, taints: Iterable[JSONObject]) -> timedelta | None
 
 
 def marked(pod: JSONObject) -> Event:
-    """Build the event of an eviction, as in kube-controller-manager."""
+    """Build the event for an eviction, as in kube-controller-manager."""
     return eventobjects.normal(pod, "TaintManagerEviction", "Deleting", f"Marking for deletion Pod {meta.key(pod)}")

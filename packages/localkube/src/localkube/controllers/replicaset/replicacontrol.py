@@ -1,11 +1,11 @@
 """Decides which pods of a ReplicaSet to create and delete, and the content of its status.
 
-Mirrors `manageReplicas` and `calculateStatus`. Pods that ended or are being deleted do not count. One plan creates or
-deletes at most `AT_ONCE` pods; a failure ends the batch (slow start) and becomes the condition ReplicaFailure, which
-stays until the number is right.
+Mirrors `manageReplicas` and `calculateStatus`. Pods that terminated or are being deleted do not count. A plan creates
+or deletes at most `AT_ONCE` pods. A failure stops the batch (slow start) and sets the condition ReplicaFailure, until
+the number of pods is correct.
 
-The first deleted pods are those of `ActivePodsWithRanks`: ages are compared by their order of magnitude (powers of two
-of nanoseconds); within one the UID decides, so that the youngest is not always deleted.
+Pods are deleted in the order of `ActivePodsWithRanks`. Ages are compared by order of magnitude (powers of two of
+nanoseconds). If it is equal, the UID decides, so that the youngest pod is not always deleted.
 """
 
 import math
@@ -28,7 +28,7 @@ FAILURE: Final = "ReplicaFailure"
 
 
 class ObservedReplicaSet(Struct, frozen=True, kw_only=True):
-    """All inputs of the decision: the set, its pods, the pods of its siblings, names for new pods."""
+    """All inputs of the decision: the ReplicaSet, its pods, the pods of its siblings, and names for new pods."""
 
     replicaset: JSONObject
     pods: Sequence[JSONObject]
@@ -38,17 +38,17 @@ class ObservedReplicaSet(Struct, frozen=True, kw_only=True):
 
 
 def is_active(pod: JSONObject) -> bool:
-    """Return whether the pod counts: it neither ended nor is being deleted."""
+    """Return whether the pod is active: it has not terminated and is not being deleted."""
     return not podstate.has_ended(pod) and not meta.is_deleting(pod)
 
 
 def missing(replicaset: JSONObject, pods: Iterable[JSONObject]) -> int:
-    """Return how many pods are missing, negative if there are too many."""
+    """Return the number of missing pods. It is negative if there are too many pods."""
     return int(meta.spec(replicaset)["replicas"]) - sum(map(is_active, pods))
 
 
 def plan(observed: ObservedReplicaSet) -> Plan:
-    """Return the next actions of a set."""
+    """Return the next actions for a ReplicaSet."""
     replicaset = observed.replicaset
     status = build_status(observed)
     changes = () if meta.is_deleting(replicaset) else _changes(observed)
@@ -63,7 +63,7 @@ def plan(observed: ObservedReplicaSet) -> Plan:
 
 
 def build_pod(replicaset: JSONObject, name: str) -> JSONObject:
-    """Build a pod of the set's template."""
+    """Build a pod from the ReplicaSet's template."""
     template = meta.spec(replicaset)["template"]
     head = meta.metadata(template)
     copied = {field: head[field] for field in ("labels", "annotations", "finalizers") if head.get(field)}
@@ -77,7 +77,7 @@ def build_pod(replicaset: JSONObject, name: str) -> JSONObject:
 
 
 def build_status(observed: ObservedReplicaSet) -> JSONObject:
-    """Build the whole status; counts of 0 are omitted if the API type omits them."""
+    """Build the whole status. Counts of 0 are omitted if the API type omits them."""
     replicaset = observed.replicaset
     active = [pod for pod in observed.pods if is_active(pod)]
     template_labels = meta.labels(meta.spec(replicaset)["template"]).items()
@@ -141,9 +141,9 @@ PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
 def ranked(pods: Iterable[JSONObject], related: Iterable[JSONObject], now: datetime) -> Sequence[JSONObject]:
-    """Return the pods in the order of their deletion.
+    """Return the pods in deletion order.
 
-    `related` are the pods that should be on other nodes than these.
+    `related` are pods that should run on different nodes.
     """
     crowd = Counter(meta.spec(pod).get("nodeName") or "" for pod in related)
 
@@ -180,7 +180,7 @@ def _created(pod: JSONObject) -> datetime | None:
 
 
 def _compare_ages(first: datetime | None, second: datetime | None, now: datetime) -> int | None:
-    """Return whether `first` is younger (negative), of the same order of magnitude (0), or of the same time (None)."""
+    """Return a negative number if `first` is younger, 0 for a similar age, and None for the same time."""
     if first == second:
         return None
     if first is None or second is None:

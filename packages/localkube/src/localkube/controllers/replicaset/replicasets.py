@@ -1,7 +1,7 @@
-"""The driver of the ReplicaSet controller: observes through caches and lets `replicacontrol.py` decide.
+"""The driver of the ReplicaSet controller: observes through caches and calls `replicacontrol.py`.
 
-A pod's name is random, so a plan that is made before the cache shows the last creations would create more pods. So
-assigned names whose pods were not yet observed are used first: an existing pod is then not created again.
+Pod names are random, so a plan based on a cache without the last created pods would create more pods. Therefore,
+assigned names whose pods were not observed yet are used first, so that an existing pod is not created again.
 """
 
 from collections import defaultdict
@@ -25,11 +25,11 @@ from localkube.controllers.replicaset import replicacontrol
 from localkube.controllers.templatehash import SAFE_CHARACTERS
 
 LONGEST_PREFIX: Final = 57
-"""The maximum characters of the set's name in a pod's name, which is a host name of at most 63."""
+"""The maximum characters of the ReplicaSet's name in a pod's name, which is a host name of at most 63 characters."""
 
 
 class ReplicaSets(Struct, frozen=True, kw_only=True):
-    """The driver, with its caches: pods and sets with the indexes above; and a client."""
+    """The driver with a client and its caches: pods and ReplicaSets with the indexes above."""
 
     sets: Informer
     pods: Informer
@@ -38,14 +38,14 @@ class ReplicaSets(Struct, frozen=True, kw_only=True):
     _unseen: dict[UID, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
 
     def watches(self) -> Sequence[Watch]:
-        """Return the watches, with the sets that a change affects."""
+        """Return the watches, with the ReplicaSets that a change affects."""
         return (
             Watch(self.sets, self._changed_set),
             Watch(self.pods, self._sets_of_pod),
         )
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Return the plan of one set: first the owner references of pods, then the pods."""
+        """Return the plan for a ReplicaSet: first the owner references of pods, then the pods."""
         replicaset = self.sets.store.get(key)
         if replicaset is None:
             return Plan()
@@ -67,7 +67,7 @@ class ReplicaSets(Struct, frozen=True, kw_only=True):
         )
 
     def _names(self, replicaset: JSONObject, number: int) -> Sequence[str]:
-        """Return names for new pods: first assigned names whose pods were not observed, then new ones."""
+        """Return names for new pods: first assigned names whose pods were not observed, then new names."""
         if number <= 0:
             return ()
         unseen = self._unseen[meta.uid(replicaset)]
@@ -77,7 +77,7 @@ class ReplicaSets(Struct, frozen=True, kw_only=True):
         return [*unseen][:number]
 
     def _related(self, replicaset: JSONObject) -> list[JSONObject]:
-        """Return the pods of all sets with the same controller, including its own."""
+        """Return the pods of all ReplicaSets with the same controller, including this ReplicaSet."""
         owner = meta.controller_of(replicaset)
         siblings = self.sets.store.by_index(controllerrefs.BY_CONTROLLER, owner["uid"]) if owner else [replicaset]
         pods = (self.pods.store.by_index(controllerrefs.BY_CONTROLLER, meta.uid(sibling)) for sibling in siblings)

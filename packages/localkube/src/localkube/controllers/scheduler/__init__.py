@@ -1,6 +1,6 @@
-"""The scheduler: assigns nodes to pods by the rules of kube-scheduler's default plugins, without preemption.
+"""The scheduler: assigns pods to nodes by the rules of kube-scheduler's default plugins, without preemption.
 
-`podinfo.py` reads the requirements of a pod, `capacity.py` keeps the free capacity of nodes. `predicates.py`,
-`affinity.py` and `spread.py` decide on which nodes a pod may run, `scores.py` chooses the best, `decision.py` combines
-them. `queue.py` sorts pods and keeps the causes of refusals, `controller.py` binds.
+`podinfo.py` reads the requirements of a pod, and `capacity.py` tracks the free capacity of nodes. `predicates.py`,
+`affinity.py` and `spread.py` filter nodes, `scores.py` chooses the best node, and `decision.py` combines them.
+`queue.py` sorts pods and records why pods are unschedulable. `controller.py` binds pods.
 """

@@ -1,7 +1,7 @@
 """Inter-pod affinity: the nodes that the required terms of a pod, and of the running pods, allow.
 
-Everything about other pods is counted once per decision; then each node is a few look-ups. Mirrors the plugin
-InterPodAffinity of kube-scheduler, with its exception for the first pod of a group with affinity to itself.
+Other pods are counted once per decision, so that each node needs only a few lookups. Mirrors the InterPodAffinity
+plugin of kube-scheduler, with its exception for the first pod of a group with affinity to itself.
 """
 
 from collections import Counter
@@ -15,19 +15,19 @@ from localkube.controllers.scheduler.predicates import Cause
 
 
 class Affinity(Struct, frozen=True):
-    """The other pods that are relevant for the affinity of one pod."""
+    """The pods that are relevant for the affinity of a pod."""
 
     required: tuple[tuple[str, Mapping[str, int]], ...]
-    """For each required affinity term: its topology key, and the number of pods in each domain that match all terms."""
+    """The topology key of each required affinity term, and the number of pods per domain that match all terms."""
     is_first: bool
-    """No pod matches all affinity terms yet, but the pod itself does: it may run anywhere."""
+    """Only the pod itself matches all affinity terms, so that it may run anywhere."""
     avoided: frozenset[tuple[str, str]]
     """Topology pairs with pods that the pod's anti-affinity selects."""
     claimed: frozenset[tuple[str, str]]
     """Topology pairs with pods whose anti-affinity selects the pod."""
 
     def objection(self, node: NodeState) -> tuple[Cause, str] | None:
-        """Return why the pod may not run on the node, None if it may."""
+        """Return why the pod may not run on the node, or None if it may."""
         if not self._is_near(node):
             return Cause.AFFINITY, "node(s) didn't match pod affinity rules"
         if _has_any(node, self.avoided):
@@ -43,7 +43,7 @@ class Affinity(Struct, frozen=True):
 
 
 def survey(cluster: ClusterState, pod: PodInfo) -> Affinity:
-    """Count the other pods that affinity terms of, or against, this pod select."""
+    """Count the pods that this pod's affinity terms select, and the pods whose anti-affinity selects this pod."""
     scopes = tuple(term.scope for term in pod.affinity)
     required: list[tuple[str, Counter[str]]] = [
         (term.topology_key, cluster.count_domains(scopes, term.topology_key)) for term in pod.affinity

@@ -1,6 +1,6 @@
-"""Amounts of resources as integers: the requests of pods, the capacity of nodes.
+"""Resource amounts as integers, for pod requests and node capacity.
 
-CPU is in thousandths, everything else in units, rounded up. A pod's request is the sum of its containers and
+CPU is in thousandths, and other resources are in units, rounded up. A pod's request is the sum of its containers and
 sidecars, or its largest init container with earlier sidecars, plus the overhead and `pods: 1`.
 """
 
@@ -54,7 +54,7 @@ def add(left: Amounts, right: Amounts) -> dict[str, int]:
 
 
 def largest(left: Amounts, right: Amounts) -> dict[str, int]:
-    """Take the larger amount by name."""
+    """Return the larger amount for each name."""
     return {name: max(left.get(name, 0), right.get(name, 0)) for name in left.keys() | right.keys()}
 
 

@@ -1,7 +1,7 @@
-"""The free capacity of nodes, and counts of their pods by scope, updated as pods are added and removed.
+"""Tracks the free capacity of nodes, and counts of their pods by scope, as pods are added and removed.
 
-So the cost of a decision grows with the nodes, not with the pods. The counts of a scope are computed from all pods when
-a term first needs them; the least recently used ones are dropped.
+So the cost of a decision depends on the number of nodes, not of pods. The counts of a scope are computed from all pods
+when a term first needs them. The least recently used counts are dropped.
 """
 
 from collections import Counter, OrderedDict
@@ -19,11 +19,11 @@ from localkube.controllers.scheduler.podinfo import PodInfo, Port, Scope, Term
 KEPT_SCOPES: Final = 1024
 
 Scopes: TypeAlias = tuple[Scope, ...]
-"""Scopes that a pod must all match."""
+"""Scopes, all of which a pod must match."""
 
 
 class NodeState(Struct):
-    """One node: its properties, and the sums over its pods."""
+    """The properties of a node, and the sums over its pods."""
 
     name: str
     labels: dict[str, str]
@@ -43,7 +43,7 @@ class Placed(Struct, frozen=True):
 
 
 class ClusterState(Struct):
-    """Nodes and placed pods; only the scheduler's driver modifies it."""
+    """The nodes and placed pods. Only the scheduler's driver modifies them."""
 
     nodes: dict[str, NodeState] = field(default_factory=dict)
     pods: dict[UID, Placed] = field(default_factory=dict)
@@ -60,11 +60,11 @@ class ClusterState(Struct):
         self.nodes[state.name] = state
 
     def remove_node(self, name: str) -> None:
-        """Forget a node; its pods stay known until they are deleted."""
+        """Remove a node. Its pods remain until they are deleted."""
         self.nodes.pop(name, None)
 
     def put_namespace(self, name: str, labels: dict[str, str]) -> bool:
-        """Store the labels of a namespace; return whether they changed."""
+        """Store the labels of a namespace. Return whether they changed."""
         if self.namespaces.get(name) == labels:
             return False
         self.namespaces[name] = labels
@@ -72,7 +72,7 @@ class ClusterState(Struct):
         return True
 
     def remove_namespace(self, name: str) -> None:
-        """Forget a deleted namespace, which has no pods."""
+        """Remove a deleted namespace, which does not contain pods."""
         self.namespaces.pop(name, None)
 
     def place(self, pod: PodInfo, node: str) -> None:
@@ -85,7 +85,7 @@ class ClusterState(Struct):
         self._count(pod, node, 1)
 
     def remove(self, uid: UID) -> Placed | None:
-        """Forget a pod; return its node."""
+        """Remove a pod. Return its node."""
         placed = self.pods.pop(uid, None)
         if placed is not None:
             del self._by_node[placed.node][uid]
@@ -93,7 +93,7 @@ class ClusterState(Struct):
         return placed
 
     def count(self, scopes: Scopes) -> Mapping[str, int]:
-        """Return how many pods match all scopes, by node."""
+        """Return the number of pods that match all scopes, by node."""
         counts = self._counts.get(scopes)
         if counts is None:
             matching = (placed.node for placed in self.pods.values() if self.matches(scopes, placed.pod))
@@ -104,11 +104,11 @@ class ClusterState(Struct):
         return counts
 
     def count_domains(self, scopes: Scopes, topology_key: str) -> Counter[str]:
-        """Return how many pods match all scopes, by the value of a node label."""
+        """Return the number of pods that match all scopes, by the value of a node label."""
         return self._by_domain(self.count(scopes), topology_key)
 
     def forbidden_domains(self, pod: PodInfo) -> set[tuple[str, str]]:
-        """Return the topology pairs from which the anti-affinity of running pods excludes this pod."""
+        """Return the topology pairs that the anti-affinity of running pods excludes for this pod."""
         return {
             (term.topology_key, value)
             for term, nodes in self._carriers.items()
@@ -147,7 +147,7 @@ class ClusterState(Struct):
 
 
 def read_node(node: JSONObject) -> NodeState:
-    """Read a node, without pods."""
+    """Parse a node, without pods."""
     spec = meta.spec(node)
     return NodeState(
         name=meta.name(node),

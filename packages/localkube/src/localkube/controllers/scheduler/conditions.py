@@ -1,6 +1,6 @@
-"""The writes of the scheduler: bindings, the condition PodScheduled of pods that fit on no node, and events.
+"""The scheduler's writes: bindings, the PodScheduled condition of unschedulable pods, and events.
 
-Pods with scheduling gates get their condition from the API server when they are created.
+The API server sets the condition of pods with scheduling gates when they are created.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ def binding(pod: JSONObject, node: str) -> Create:
 
 
 def report(pod: JSONObject, message: str, now: datetime) -> Patch | None:
-    """Return the action that records on the pod why it has no node; None if it is already recorded."""
+    """Return the action that records why the pod is unschedulable, or None if it is already recorded."""
     changed = unschedulable(pod, message, now)
     if changed is None:
         return None
@@ -42,7 +42,7 @@ def report(pod: JSONObject, message: str, now: datetime) -> Patch | None:
 
 
 def unschedulable(pod: JSONObject, message: str, now: datetime) -> list[JSONObject] | None:
-    """Return the pod's conditions with PodScheduled=False and the reason; None if it already has them."""
+    """Return the pod's conditions with PodScheduled=False and the reason, or None if they are up to date."""
     previous = meta.find_condition(pod, SCHEDULED) or {}
     if (previous.get("status"), previous.get("reason"), previous.get("message")) == ("False", UNSCHEDULABLE, message):
         return None
@@ -57,12 +57,12 @@ def unschedulable(pod: JSONObject, message: str, now: datetime) -> list[JSONObje
 
 
 def scheduled(pod: JSONObject, node: str) -> Event:
-    """Build the event of a pod that got a node."""
+    """Build the event for a scheduled pod."""
     return eventobjects.normal(pod, "Scheduled", "Binding", f"Successfully assigned {meta.key(pod)} to {node}")
 
 
 def failed(pod: JSONObject, message: str) -> Event:
-    """Build the event of a pod that got no node."""
+    """Build the event for an unschedulable pod."""
     return eventobjects.warning(pod, "FailedScheduling", "Scheduling", message)
 
 
@@ -70,7 +70,7 @@ UNBOUND = "pod has unbound immediate PersistentVolumeClaims"
 
 
 def objection(pod: PodInfo, find_claim: Callable[[ObjectKey], JSONObject | None]) -> str | None:
-    """Return why the pod's claims prevent scheduling, None if they do not."""
+    """Return why the pod's claims prevent scheduling, or None if they do not."""
     for name in pod.claims:
         claim = find_claim(ObjectKey(pod.key.namespace, name))
         if claim is None and name in pod.own_claims:

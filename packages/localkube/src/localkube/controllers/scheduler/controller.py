@@ -1,7 +1,7 @@
-"""The driver of the scheduler: watches the state of the cluster, decides pod by pod, binds concurrently.
+"""The driver of the scheduler: watches the cluster, decides one pod at a time, and binds concurrently.
 
-A decision takes effect at once (the pod is assumed on its node), so that the next pod is decided without waiting for
-the binding; a binding that fails is undone. Pods of other schedulers are ignored.
+A decision takes effect immediately (the pod is assumed on its node), so that the next pod does not wait for the
+binding. A failed binding is reverted. Pods of other schedulers are ignored.
 """
 
 import asyncio
@@ -29,10 +29,10 @@ BINDINGS: Final = 32
 """The maximum number of bindings and reports that are written concurrently."""
 
 RETRY: Final = 1.0
-"""Seconds until a pod is retried after its binding or report failed, as in kube-scheduler's first back-off."""
+"""Seconds until a pod is retried after a failed write, as in kube-scheduler's first back-off."""
 
 CATCH_UP: Final = 0.05
-"""Seconds until a pod that changed during a write is decided again; the watch has then delivered the change."""
+"""Seconds until a pod that changed during a write is retried, so that the watch has delivered the change."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -47,7 +47,7 @@ class Sources(Struct, frozen=True, kw_only=True):
 
 
 class Scheduler:
-    """Assigns nodes to pods that name this scheduler."""
+    """Assigns nodes to pods whose `schedulerName` is this scheduler."""
 
     def __init__(self, executor: Executor, sources: Sources, recorder: Recorder, clock: Clock) -> None:
         self._executor = executor
@@ -78,7 +78,7 @@ class Scheduler:
                     group.create_task(self._write(pod, self._decide(pod)))
 
     def _decide(self, pod: PodInfo) -> Decision:
-        """Decide on a pod, and assume that the decision will be written; an internal error only refuses this pod."""
+        """Decide on a pod, and assume that the decision will be written. An internal error affects only this pod."""
         try:
             return self._decided(pod)
         except Exception as error:  # noqa: BLE001 - loop edge: a decision that fails must not stop the others
@@ -103,7 +103,7 @@ class Scheduler:
         return decision
 
     async def _write(self, pod: PodInfo, decision: Decision) -> None:
-        """Write a decision; after a failed write, undo it and decide again later."""
+        """Write a decision. If the write fails, revert the decision and retry later."""
         obj = self._sources.pods.store.get(pod.key)
         try:
             if obj is None or meta.uid(obj) != pod.uid:
@@ -128,7 +128,7 @@ class Scheduler:
                 return Plan((report,) if report else ())
 
     def _take_back(self, pod: PodInfo) -> None:
-        """Undo a decision that could not be written, and decide again if the pod still has no node."""
+        """Revert a decision that could not be written, and decide again if the pod is still unscheduled."""
         self._forget(pod.uid)
         obj = self._sources.pods.store.get(pod.key)
         if obj is not None and meta.uid(obj) == pod.uid:
@@ -205,7 +205,7 @@ class Scheduler:
 
 
 def _is_same(old: JSONObject | None, new: JSONObject) -> bool:
-    """Return whether no part that is relevant for scheduling changed: most changes concern the status."""
+    """Return whether no field that is relevant for scheduling changed. Most changes affect only the status."""
     if old is None:
         return False
     return (

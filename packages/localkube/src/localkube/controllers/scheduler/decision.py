@@ -1,4 +1,4 @@
-"""Decides on the node of a pod: the best of the feasible nodes, or the reasons why there is none."""
+"""Chooses the best feasible node for a pod, or collects the reasons why no node is feasible."""
 
 from collections import Counter
 from typing import TypeAlias
@@ -18,7 +18,7 @@ class Placement(Struct, frozen=True):
 
 
 class Refusal(Struct, frozen=True):
-    """The pod fits on no node; `causes` determine which changes may help."""
+    """No node is feasible. `causes` determine which changes may help."""
 
     message: str
     causes: frozenset[Cause]

@@ -1,6 +1,6 @@
-"""The requirements of a pod for its node, read once from the object.
+"""The scheduling requirements of a pod, parsed once from the object.
 
-Affinity terms are hashable, so that the cluster can keep one count per term, however many pods have it.
+Affinity terms are hashable, so that the cluster can keep one count per term, regardless of how many pods have it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from localkube.controllers.scheduler.amounts import Amounts
 
 
 class Scope(Struct, frozen=True):
-    """Pods by label, in these namespaces and in those whose labels match; with `living`, without terminating ones."""
+    """A selection of pods by label and namespace. If `living` is set, terminating pods are excluded."""
 
     selector: LabelSelector
     namespaces: frozenset[str]
@@ -26,14 +26,14 @@ class Scope(Struct, frozen=True):
     living: bool = False
 
     def matches(self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]) -> bool:
-        """Return whether the term selects a pod."""
+        """Return whether the scope selects a pod."""
         if not self.selector.matches(labels):
             return False
         return namespace in self.namespaces or self.namespace_selector.matches(namespace_labels)
 
 
 class Term(Struct, frozen=True):
-    """One (anti-)affinity term; the `weight` of a required one is 0."""
+    """An affinity or anti-affinity term. The `weight` of a required term is 0."""
 
     scope: Scope
     topology_key: str
@@ -55,7 +55,7 @@ def read_preferred_terms(pod: JSONObject, kind: str) -> tuple[Term, ...]:
 
 
 def with_own_labels(selector: LabelSelector, pod: JSONObject, keys: Sequence[str], operator: Operator) -> LabelSelector:
-    """Extend a selector by the pod's own values of some labels (`matchLabelKeys`); labels it lacks are skipped."""
+    """Extend a selector with the pod's own values of `matchLabelKeys`. Missing labels are skipped."""
     labels = meta.labels(pod)
     extra = tuple(Requirement(key, operator, (labels[key],)) for key in keys if key in labels)
     return replace(selector, requirements=selector.requirements + extra)
@@ -77,16 +77,16 @@ def _affinity(pod: JSONObject, kind: str) -> JSONObject:
 
 
 Port: TypeAlias = tuple[str, str, int]
-"""Host address (0.0.0.0: all), protocol, port."""
+"""The host address (0.0.0.0 for all), protocol and port."""
 
 ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - compared with; nothing is bound to it
 
 SCORED_DEFAULTS: Final[Amounts] = {amounts.CPU: 100, amounts.MEMORY: 200 * 1024 * 1024}
-"""Requests that are assumed for a pod without requests when nodes are scored, so that such pods also spread."""
+"""The assumed requests of a pod without requests in node scores, so that such pods are also spread."""
 
 
 class Constraint(Struct, frozen=True):
-    """One topology spread constraint."""
+    """A topology spread constraint."""
 
     scope: Scope
     topology_key: str
@@ -98,7 +98,7 @@ class Constraint(Struct, frozen=True):
 
 
 class PodInfo(Struct, frozen=True, kw_only=True):
-    """The parts of a pod that the scheduler uses."""
+    """The fields of a pod that the scheduler uses."""
 
     key: ObjectKey
     uid: UID

@@ -1,6 +1,6 @@
-"""Checks of one pod on one node: the reasons why it may not run there, with kube-scheduler's messages.
+"""Checks whether a pod may run on a node, and returns reasons with kube-scheduler's messages.
 
-The checks are in the order of kube-scheduler's filter plugins; the first failed check gives the node's reason.
+The checks have the order of kube-scheduler's filter plugins. The first failed check determines the reason.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from localkube.controllers.scheduler.podinfo import ANY_ADDRESS, PodInfo, Port
 
 
 class Cause(StrEnum):
-    """The causes that exclude a node, by the changes that may remove them."""
+    """The causes that make a node infeasible, by the changes that may remove them."""
 
     NODE = "node"
     RESOURCES = "resources"
@@ -27,7 +27,7 @@ Check: TypeAlias = Callable[[PodInfo, NodeState], list[str]]
 
 
 def unschedulable(pod: PodInfo, node: NodeState) -> list[str]:
-    """NodeUnschedulable: the node is cordoned, and the pod does not tolerate that."""
+    """NodeUnschedulable: the node is cordoned, and the pod does not tolerate this."""
     if not node.unschedulable or any(toleration.tolerates(placement.CORDONED) for toleration in pod.tolerations):
         return []
     return ["node(s) were unschedulable"]

@@ -1,7 +1,7 @@
-"""The scheduling queue: the next pod to schedule, and the refused pods that a change may help.
+"""The scheduling queue: selects the next pod, and retries unschedulable pods when a change may help.
 
-Pods are sorted by priority, then by age in the queue. A refused pod waits, with the causes of its refusal, until a
-change that may remove one of them; nothing is polled.
+Pods are sorted by priority, then by time in the queue. An unschedulable pod waits, with its causes, until a change may
+remove a cause, without polling.
 """
 
 import heapq
@@ -23,7 +23,7 @@ VOLUMES_CHANGED: Final = frozenset({Cause.VOLUMES})
 
 
 class SchedulingQueue(Struct):
-    """Pods without a node: pods to schedule now, and refused pods."""
+    """Pods without a node: pods to schedule now, and unschedulable pods."""
 
     _heap: list[tuple[int, int, UID]] = field(default_factory=list)
     _active: dict[UID, PodInfo] = field(default_factory=dict)
@@ -31,11 +31,11 @@ class SchedulingQueue(Struct):
     _order: "count[int]" = field(default_factory=count)
 
     def __len__(self) -> int:
-        """Return how many pods wait to be scheduled now."""
+        """Return the number of pods to schedule now."""
         return len(self._active)
 
     def put(self, pod: PodInfo) -> None:
-        """Add or update a pod; an unchanged refused pod keeps waiting."""
+        """Add or update a pod. An unchanged unschedulable pod continues to wait."""
         if pod.uid in self._refused and self._refused[pod.uid][0] == pod:
             return
         self._refused.pop(pod.uid, None)
@@ -51,16 +51,16 @@ class SchedulingQueue(Struct):
         return None
 
     def refuse(self, pod: PodInfo, causes: frozenset[Cause]) -> None:
-        """Keep a pod until one of the causes may be removed."""
+        """Keep an unschedulable pod until a change may remove one of the causes."""
         self._refused[pod.uid] = (pod, causes)
 
     def remove(self, uid: UID) -> None:
-        """Forget a pod."""
+        """Remove a pod."""
         self._active.pop(uid, None)
         self._refused.pop(uid, None)
 
     def retry(self, changed: frozenset[Cause], concerns: Callable[[PodInfo], bool] = lambda _: True) -> None:
-        """Schedule refused pods again whose causes may have changed, if the change `concerns` them."""
+        """Retry unschedulable pods whose causes may have changed, if the change `concerns` them."""
         for pod, causes in tuple(self._refused.values()):
             if causes & changed and concerns(pod):
                 del self._refused[pod.uid]

@@ -1,7 +1,7 @@
-"""Chooses the best of the feasible nodes for a pod: kube-scheduler's main scores, each 0 to 100, weighted.
+"""Chooses the best feasible node for a pod with kube-scheduler's main scores (0 to 100, weighted).
 
-Nodes with more free capacity score higher; preferences of the pod add to that. Of equal scores the first node wins, so
-that decisions are reproducible.
+Nodes with more free capacity and nodes that the pod prefers have higher scores. If scores are equal, the first node is
+chosen, so that decisions are reproducible.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ Scorer: TypeAlias = Callable[[ClusterState, PodInfo, Sequence[NodeState]], list[
 
 
 def choose(cluster: ClusterState, pod: PodInfo, nodes: Sequence[NodeState]) -> NodeState:
-    """Return the best of the nodes, of which there must be at least one."""
+    """Return the node with the highest score. `nodes` must not be empty."""
     if len(nodes) == 1:
         return nodes[0]
     totals = [0.0] * len(nodes)
@@ -28,24 +28,24 @@ def choose(cluster: ClusterState, pod: PodInfo, nodes: Sequence[NodeState]) -> N
 
 
 def least_allocated(_: ClusterState, pod: PodInfo, nodes: Sequence[NodeState]) -> list[float]:
-    """NodeResourcesFit: the share of CPU and memory that would be left with the pod on the node."""
+    """NodeResourcesFit: the fraction of CPU and memory that remains free with the pod on the node."""
     return [FULL * sum(_share_left(node, pod, name) for name in pod.scored) / len(pod.scored) for node in nodes]
 
 
 def preferred_nodes(_: ClusterState, pod: PodInfo, nodes: Sequence[NodeState]) -> list[float]:
-    """NodeAffinity: the weights of the preferences that the node matches."""
+    """NodeAffinity: the sum of the weights of the preferences that the node matches."""
     return normalize(
         [sum(weight for weight, term in pod.preferred_nodes if term.matches(node.name, node.labels)) for node in nodes]
     )
 
 
 def tolerable_taints(_: ClusterState, pod: PodInfo, nodes: Sequence[NodeState]) -> list[float]:
-    """TaintToleration: the fewer PreferNoSchedule taints that the pod does not tolerate, the better."""
+    """TaintToleration: fewer PreferNoSchedule taints that the pod does not tolerate are better."""
     return normalize([-sum(_is_unwelcome(pod, taint) for taint in node.taints) for node in nodes])
 
 
 def preferred_pods(cluster: ClusterState, pod: PodInfo, nodes: Sequence[NodeState]) -> list[float]:
-    """InterPodAffinity: the weights of the preferences for and against the pods in the node's domains."""
+    """InterPodAffinity: the sum of the weights of preferences for and against pods in the node's domains."""
     domains = [(term, cluster.count_domains((term.scope,), term.topology_key)) for term in pod.preferred]
     return normalize(
         [
@@ -56,7 +56,7 @@ def preferred_pods(cluster: ClusterState, pod: PodInfo, nodes: Sequence[NodeStat
 
 
 def even_spread(cluster: ClusterState, pod: PodInfo, nodes: Sequence[NodeState]) -> list[float]:
-    """PodTopologySpread: the fewer matching pods in the node's domains, the better."""
+    """PodTopologySpread: fewer matching pods in the node's domains are better."""
     soft = spread.survey(cluster, pod, hard=False)
     return normalize(
         [
@@ -79,7 +79,7 @@ SCORERS: Final[tuple[tuple[int, Scorer], ...]] = (
 
 
 def normalize(values: Sequence[int]) -> list[float]:
-    """Scale values to 0..100; equal ones become 0.
+    """Scale values to 0..100. If all values are equal, they become 0.
 
     >>> normalize([1, 3, 2]), normalize([5, 5])
     ([0.0, 100.0, 50.0], [0.0, 0.0])

@@ -1,7 +1,8 @@
-"""Topology spread: which nodes keep the pods of a set evenly spread. Mirrors the plugin PodTopologySpread.
+"""Topology spread: selects nodes that keep pods evenly spread. Mirrors the PodTopologySpread plugin.
 
 A node is eligible if it has all topology keys and, depending on the policies, fits the pod's node affinity and taints.
-A hard constraint allows a node if its domain, with the pod, has at most `maxSkew` pods more than the emptiest domain.
+A hard constraint allows a node if its domain, including the pod, has at most `maxSkew` more pods than the domain with
+the fewest pods.
 """
 
 from collections import Counter
@@ -17,14 +18,14 @@ NO_LABEL = f"{MISMATCH} (missing required label)"
 
 
 class Spread(Struct, frozen=True):
-    """One constraint with the number of matching pods in each eligible domain."""
+    """A constraint with the number of matching pods in each eligible domain."""
 
     constraint: Constraint
     domains: Counter[str]
     own: int
 
     def objection(self, node: NodeState) -> str | None:
-        """Return why the pod may not run on the node, None if it may."""
+        """Return why the pod may not run on the node, or None if it may."""
         domain = node.labels.get(self.constraint.topology_key)
         if domain is None:
             return NO_LABEL

@@ -1,6 +1,7 @@
-"""The driver of the StatefulSet controller: observes through caches and lets `setcontrol.py` decide.
+"""The driver of the StatefulSet controller: observes through caches and calls `setcontrol.py`.
 
-Pods, claims and revisions are found by indexes, so that the cost of a plan grows with the set, not with the cluster.
+Pods, claims and revisions are found by index, so that the cost of a plan depends on the StatefulSet, not on the
+cluster.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,13 +26,13 @@ BY_PARENT = "orphans by the set in their names"
 
 
 def orphan_pod_index(pod: JSONObject) -> Iterable[str]:
-    """Index a pod without controller by the set in its name."""
+    """Index a pod without a controller by the StatefulSet in its name."""
     parts = identity.parse_pod_name(meta.name(pod))
     return [f"{meta.namespace(pod)}/{parts[0]}"] if parts and not meta.controller_of(pod) else []
 
 
 class StatefulSets(Struct, frozen=True, kw_only=True):
-    """The driver, with its caches: pods and revisions with the indexes above, sets, claims; and a client."""
+    """The driver with a client and its caches: StatefulSets, claims, and pods and revisions with the indexes above."""
 
     sets: Informer
     pods: Informer
@@ -50,7 +51,7 @@ class StatefulSets(Struct, frozen=True, kw_only=True):
         )
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Return the plan of one set: first the owner references of pods and revisions, then the pods."""
+        """Return the plan for a StatefulSet: first the owner references of pods and revisions, then the pods."""
         statefulset = self.sets.store.get(key)
         if statefulset is None:
             return Plan()
@@ -105,8 +106,8 @@ class StatefulSets(Struct, frozen=True, kw_only=True):
     ) -> tuple[JSONObject, int, Actions]:
         """Return the update revision, the collision count, and the actions that create or renumber the revision.
 
-        A set that is being deleted needs a revision for its status only. If it were written, the garbage collector
-        would have to delete it again.
+        A StatefulSet that is being deleted needs a revision only for its status. The revision is not written, because
+        the garbage collector would have to delete it again.
         """
         collisions = int(meta.status(statefulset).get("collisionCount") or 0)
         match revisions.choose_update(statefulset, history):
@@ -121,7 +122,7 @@ class StatefulSets(Struct, frozen=True, kw_only=True):
                 return self._new_revision(statefulset, number, collisions)
 
     def _new_revision(self, statefulset: JSONObject, number: int, collisions: int) -> tuple[JSONObject, int, Actions]:
-        """Build a revision under the first name that no other template has."""
+        """Build a revision with the first name that a different template does not use."""
         while True:
             revision = revisions.build(statefulset, number, collisions)
             existing = self.revisions.store.get(meta.key(revision))
@@ -150,7 +151,7 @@ class StatefulSets(Struct, frozen=True, kw_only=True):
                 yield ObjectKey(*parent.split("/"))
 
     def _sets_of_lost_claim(self, change: Change) -> Iterator[ObjectKey]:
-        """Yield the sets that may wait for a claim's deletion, or must create it again."""
+        """Yield the StatefulSets that may wait for a claim's deletion, or must recreate the claim."""
         if change.new is not None:
             return
         for statefulset in self.sets.store.list():

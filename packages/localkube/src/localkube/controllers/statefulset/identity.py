@@ -19,13 +19,13 @@ LARGEST_ORDINAL: Final = 2**31 - 1
 
 
 def replicas(statefulset: JSONObject) -> int:
-    """Return `spec.replicas`, 1 if absent."""
+    """Return `spec.replicas`, or 1 if it is absent."""
     number = meta.spec(statefulset).get("replicas")
     return 1 if number is None else int(number)
 
 
 def start_ordinal(statefulset: JSONObject) -> int:
-    """Return `spec.ordinals.start`, 0 if absent."""
+    """Return `spec.ordinals.start`, or 0 if it is absent."""
     return int((meta.spec(statefulset).get("ordinals") or {}).get("start") or 0)
 
 
@@ -53,7 +53,7 @@ def parse_pod_name(name: str) -> tuple[str, int] | None:
 
 
 def ordinal_of(pod: JSONObject) -> int:
-    """Return the ordinal in the pod's name, -1 if there is none."""
+    """Return the ordinal in the pod's name, or -1 if there is none."""
     parts = parse_pod_name(meta.name(pod))
     return parts[1] if parts else -1
 
@@ -70,12 +70,12 @@ def revision_of(pod: JSONObject) -> str:
 
 
 def identity_labels(statefulset: JSONObject, ordinal: int) -> dict[str, str]:
-    """Return the labels of the pod's identity."""
+    """Return the identity labels of the pod."""
     return {POD_NAME_LABEL: pod_name(statefulset, ordinal), POD_INDEX_LABEL: str(ordinal)}
 
 
 def has_identity(statefulset: JSONObject, pod: JSONObject) -> bool:
-    """Return whether the pod still has the labels of its identity (they may be edited)."""
+    """Return whether the pod still has its identity labels, which users may edit."""
     return meta.labels(pod).get(POD_NAME_LABEL) == pod_name(statefulset, ordinal_of(pod))
 
 

@@ -1,9 +1,9 @@
 """The volume claims of a StatefulSet's pods: names, objects, and owners under the retention policy.
 
 Mirrors `stateful_set_utils.go` and `stateful_pod_control.go`. A claim is named `<template>-<pod>` and is created before
-its pod. `spec.persistentVolumeClaimRetentionPolicy` determines its owner: none (Retain, Retain), the set (whenDeleted
-Delete) while its pod is wanted, or the pod (whenScaled Delete) once the set was scaled below it. Claims that another
-controller owns are ignored.
+its pod. `spec.persistentVolumeClaimRetentionPolicy` determines its owner: none (Retain, Retain), the StatefulSet
+(whenDeleted Delete) while its pod is desired, or the pod (whenScaled Delete) after the StatefulSet was scaled down.
+Claims of other controllers are ignored.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ def templates(statefulset: JSONObject) -> list[JSONObject]:
 
 
 def claim_name(template: JSONObject, pod_name: str) -> str:
-    """Return the name of the claim that a pod has from this template."""
+    """Return the name of a pod's claim from this template."""
     return f"{meta.name(template)}-{pod_name}"
 
 
@@ -33,7 +33,7 @@ def claim_names(statefulset: JSONObject, pod_name: str) -> list[str]:
 
 
 def build(statefulset: JSONObject, pod_name: str) -> list[JSONObject]:
-    """Build all claims of a wanted pod, with the owners that the policy requires."""
+    """Build all claims of a desired pod, with the owners that the policy requires."""
     namespace = meta.namespace(statefulset)
     labels = (meta.spec(statefulset).get("selector") or {}).get("matchLabels") or {}
     is_owned = _policy(statefulset, "whenDeleted") == DELETE
@@ -53,7 +53,7 @@ def build(statefulset: JSONObject, pod_name: str) -> list[JSONObject]:
 
 
 def pod_volumes(statefulset: JSONObject, pod_name: str, volumes: list[JSONObject]) -> list[JSONObject]:
-    """Return a pod's volumes: one per claim, replacing any volume of the same name, then the template's others."""
+    """Return a pod's volumes: one per claim, which replaces a volume of the same name, and the other volumes."""
     claimed: list[JSONObject] = [
         {"name": meta.name(template), "persistentVolumeClaim": {"claimName": claim_name(template, pod_name)}}
         for template in templates(statefulset)
@@ -63,7 +63,7 @@ def pod_volumes(statefulset: JSONObject, pod_name: str, volumes: list[JSONObject
 
 
 def is_stale(statefulset: JSONObject, pod_name: str, claims: Mapping[str, JSONObject]) -> bool:
-    """Return whether a claim still belongs to a former pod of this name, and is about to be deleted with it."""
+    """Return whether a claim still belongs to a former pod of this name, with which it will be deleted."""
     if _policy(statefulset, "whenScaled") != DELETE:
         return False
     return any(

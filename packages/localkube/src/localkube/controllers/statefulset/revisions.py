@@ -1,7 +1,7 @@
-"""The history of a StatefulSet's template: the current ControllerRevision, the update revision, and the obsolete ones.
+"""The history of a StatefulSet's template: the current, the update and the obsolete ControllerRevisions.
 
-Mirrors `getStatefulSetRevisions`, `truncateHistory` and `pkg/controller/history`. A revision is named `<set>-<hash>`;
-the hash covers the template and the collision count, so a collision of names leads to a new one.
+Mirrors `getStatefulSetRevisions`, `truncateHistory` and `pkg/controller/history`. A revision is named `<set>-<hash>`.
+The hash includes the template and the collision count, so that a name collision leads to a new name.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -19,20 +19,20 @@ LONGEST_PREFIX: Final = 223
 
 
 class Current(Struct, frozen=True):
-    """The newest revision already has the template."""
+    """The latest revision already has the template."""
 
     revision: JSONObject
 
 
 class Raise(Struct, frozen=True):
-    """An older revision has the template: it becomes the newest with `number`."""
+    """An older revision has the template, and becomes the latest revision with `number`."""
 
     revision: JSONObject
     number: int
 
 
 class New(Struct, frozen=True):
-    """No revision has the template: one with `number` is created."""
+    """No revision has the template, so a revision with `number` is created."""
 
     number: int
 
@@ -43,7 +43,7 @@ def order(revisions: Iterable[JSONObject]) -> list[JSONObject]:
 
 
 def choose_update(statefulset: JSONObject, history: Sequence[JSONObject]) -> Current | Raise | New:
-    """Decide which revision is the update revision; `history` is ordered."""
+    """Decide which revision is the update revision. `history` is sorted."""
     data = revision_data(statefulset)
     equal = [revision for revision in history if revision.get("data") == data]
     number = number_of(history[-1]) + 1 if history else 1
@@ -53,13 +53,13 @@ def choose_update(statefulset: JSONObject, history: Sequence[JSONObject]) -> Cur
 
 
 def choose_current(statefulset: JSONObject, history: Iterable[JSONObject], update: JSONObject) -> JSONObject:
-    """Return the current revision in the status; the update revision if that is unknown or deleted."""
+    """Return the current revision in the status, or the update revision if it is unknown or deleted."""
     name = meta.status(statefulset).get("currentRevision")
     return next((revision for revision in history if meta.name(revision) == name), update)
 
 
 def obsolete(statefulset: JSONObject, history: Sequence[JSONObject], live: Collection[str]) -> tuple[JSONObject, ...]:
-    """Return the oldest revisions above the history limit whose names are not `live` (used by a pod or the status)."""
+    """Return the oldest revisions above the history limit that are not `live` (used by a pod or the status)."""
     limit = meta.spec(statefulset).get("revisionHistoryLimit")
     dead = [revision for revision in history if meta.name(revision) not in live]
     surplus = len(dead) - (HISTORY_LIMIT if limit is None else int(limit))
@@ -67,7 +67,7 @@ def obsolete(statefulset: JSONObject, history: Sequence[JSONObject], live: Colle
 
 
 def build(statefulset: JSONObject, number: int, collisions: int) -> JSONObject:
-    """Build the ControllerRevision of the set's template."""
+    """Build a ControllerRevision from the StatefulSet's template."""
     data = revision_data(statefulset)
     digest = hash_of(data, collisions)
     metadata: JSONObject = {
@@ -83,7 +83,7 @@ def build(statefulset: JSONObject, number: int, collisions: int) -> JSONObject:
 
 
 def revision_data(statefulset: JSONObject) -> JSONObject:
-    """Return the data of a revision: the set's template, as a patch that replaces it."""
+    """Return the data of a revision: a patch that replaces the StatefulSet's template."""
     return {"spec": {"template": meta.spec(statefulset)["template"] | {"$patch": "replace"}}}
 
 

@@ -1,19 +1,19 @@
 """Decides which pods of a StatefulSet to create, repair and delete next.
 
-In: one `ObservedStatefulSet`. Out: a `Plan`: phases one after the other, then the status in any case, then the history
-is truncated to its limit. Mirrors `updateStatefulSet` of kube-controller-manager:
+In: one `ObservedStatefulSet`. Out: a `Plan`, which performs phases in sequence, always writes the status, and then
+truncates the history to its limit. Mirrors `updateStatefulSet` of kube-controller-manager:
 
 1. Wanted ordinals from the lowest: finished pods are deleted, missing ones created, edited ones repaired.
 2. Condemned pods (outside the ordinals) from the highest are deleted.
 3. RollingUpdate: the highest pod at or above the partition that is not at the update revision is deleted, and nothing
    while a pod above it is unavailable.
 
-OrderedReady stops at the first pod that is not running, ready and available; Parallel does 1 and 2 all at once, stops
-only after errors, and waits for availability in 3.
+OrderedReady stops at the first pod that is not running, ready and available. Parallel performs 1 and 2 concurrently,
+stops only after errors, and waits for availability in 3.
 
-A set may have two billion replicas, of which the cluster can run a few thousand. So no step takes time by
-`spec.replicas`: a plan has the existing pods, and the first `AT_ONCE` of the missing ones. Creating those enqueues the
-set again.
+A StatefulSet may have two billion replicas, of which the cluster can run a few thousand. So no step depends on
+`spec.replicas`. A plan includes the existing pods and the first `AT_ONCE` missing pods. Their creation enqueues the
+StatefulSet again.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -46,8 +46,8 @@ from localkube.controllers.statefulset import identity, podclaims, revisions, st
 class ObservedStatefulSet(Struct, frozen=True, kw_only=True):
     """All inputs of the decision.
 
-    `pods` are the pods of the set. `claims` are the claims of its pods by name. `history` is ordered. `renewal` has the
-    actions that create or renumber the revision `update` if needed.
+    `pods` are the pods of the StatefulSet. `claims` are the claims of its pods by name. `history` is sorted. `renewal`
+    contains the actions that create or renumber the revision `update` if needed.
     """
 
     statefulset: JSONObject
@@ -65,11 +65,11 @@ AT_ONCE: Final = 500
 """The maximum number of missing pods that one plan creates."""
 
 Phase: TypeAlias = tuple[Actions, ...]
-"""Sequences of actions that are performed concurrently; a failure ends the plan after the phase."""
+"""Sequences of actions that are performed concurrently. A failure stops the plan after the phase."""
 
 
 class StatefulSetDecision(Struct, frozen=True):
-    """The phases for the pods. `status` is the whole new status, written even if a phase fails."""
+    """The phases for the pods. `status` is the whole new status, which is written even if a phase fails."""
 
     phases: tuple[Phase, ...]
     status: JSONObject
@@ -84,7 +84,7 @@ class Need(NamedTuple):
 
 
 def plan(observed: ObservedStatefulSet) -> Plan:
-    """Return the next actions of a set."""
+    """Return the next actions for a StatefulSet."""
     decision = decide(observed)
     phases = tuple(Together(sequences=phase) for phase in decision.phases)
     after = changed_status(STATEFULSETS, observed.statefulset, decision.status)
@@ -93,7 +93,7 @@ def plan(observed: ObservedStatefulSet) -> Plan:
 
 
 def decide(observed: ObservedStatefulSet) -> StatefulSetDecision:
-    """Decide what to do with the pods of a set, and the content of its status."""
+    """Decide the actions for the pods of a StatefulSet, and the content of its status."""
     phases = () if meta.is_deleting(observed.statefulset) else _phases(observed)
     return StatefulSetDecision(
         phases=tuple(phase for phase in phases if phase),
@@ -105,7 +105,7 @@ def decide(observed: ObservedStatefulSet) -> StatefulSetDecision:
 
 
 def build_pod(observed: ObservedStatefulSet, ordinal: int) -> JSONObject:
-    """Build the missing pod: at the current revision below the partition, at the update revision from there on."""
+    """Build a missing pod from the current revision below the partition, or from the update revision otherwise."""
     statefulset = observed.statefulset
     strategy = meta.spec(statefulset).get("updateStrategy") or {}
     boundary = -1
@@ -118,13 +118,13 @@ def build_pod(observed: ObservedStatefulSet, ordinal: int) -> JSONObject:
 
 
 def missing(statefulset: JSONObject, pods: Iterable[JSONObject]) -> list[int]:
-    """Return the lowest wanted ordinals without a pod, at most `AT_ONCE`."""
+    """Return the lowest desired ordinals without a pod, at most `AT_ONCE`."""
     present = set(map(identity.ordinal_of, pods))
     return list(islice((ordinal for ordinal in identity.ordinals(statefulset) if ordinal not in present), AT_ONCE))
 
 
 def _truncation(observed: ObservedStatefulSet) -> Actions:
-    """Return the deletions of the revisions beyond the history limit."""
+    """Return the deletions of revisions that exceed the history limit."""
     live = {meta.name(observed.current), meta.name(observed.update), *map(identity.revision_of, observed.pods)}
     return tuple(
         guarded_delete(CONTROLLER_REVISIONS, revision)
@@ -150,7 +150,7 @@ def _phases(observed: ObservedStatefulSet) -> tuple[Phase, ...]:
 
 
 def _sort(observed: ObservedStatefulSet) -> tuple[dict[int, JSONObject], list[JSONObject]]:
-    """Return the pods of wanted ordinals, from the lowest, and the condemned pods from the highest ordinal."""
+    """Return the desired pods in ascending order, and the condemned pods in descending order."""
     ordinals = identity.ordinals(observed.statefulset)
     by_ordinal = {identity.ordinal_of(pod): pod for pod in observed.pods}
     desired = {ordinal: by_ordinal[ordinal] for ordinal in sorted(by_ordinal) if ordinal in ordinals}
@@ -242,7 +242,7 @@ def _condemned_needs(
 
 
 def _waits_its_turn(observed: ObservedStatefulSet, pod: JSONObject, first_unhealthy: JSONObject | None) -> bool:
-    """Return whether OrderedReady keeps an unavailable condemned pod, because a lower pod is also unhealthy."""
+    """Return whether OrderedReady keeps an unavailable condemned pod, because a lower pod is unhealthy."""
     waits = pod is not first_unhealthy and not _is_available(observed, pod)
     return waits and _is_ordered(observed.statefulset)
 
@@ -299,24 +299,24 @@ def _counts(observed: ObservedStatefulSet) -> status.Counts:
 
 
 def pod_done(statefulset: JSONObject, verb: str, pod: str) -> Event:
-    """Build the event of a pod that was created or deleted."""
+    """Build the event for a pod that was created or deleted."""
     note = f"{verb.title()} Pod {pod} in StatefulSet {meta.name(statefulset)} successful"
     return eventobjects.normal(statefulset, f"Successful{verb.title()}", verb.title(), note)
 
 
 def pod_failed(statefulset: JSONObject, verb: str, pod: str, error: str = "{error}") -> Event:
-    """Build the event of a pod that could not be created or deleted."""
+    """Build the event for a pod that could not be created or deleted."""
     note = f"{verb.title()} Pod {pod} in StatefulSet {meta.name(statefulset)} failed error: {error}"
     return eventobjects.warning(statefulset, f"Failed{verb.title()}", verb.title(), note)
 
 
 def claim_done(statefulset: JSONObject, claim: str, pod: str) -> Event:
-    """Build the event of a volume claim that was created."""
+    """Build the event for a volume claim that was created."""
     note = f"Create Claim {claim} Pod {pod} in StatefulSet {meta.name(statefulset)} success"
     return eventobjects.normal(statefulset, "SuccessfulCreate", "Create", note)
 
 
 def claim_failed(statefulset: JSONObject, claim: str, pod: str) -> Event:
-    """Build the event of a volume claim that could not be created."""
+    """Build the event for a volume claim that could not be created."""
     note = f"Create Claim {claim} for Pod {pod} in StatefulSet {meta.name(statefulset)} failed error: {{error}}"
     return eventobjects.warning(statefulset, "FailedCreate", "Create", note)

@@ -1,4 +1,4 @@
-"""The status of a StatefulSet: counts of pods, names of revisions, completion of a rollout.
+"""Builds the status of a StatefulSet: pod counts, revision names, completion of a rollout.
 
 Mirrors `updateStatus`, `completeRollingUpdate` and `inconsistentStatus` of kube-controller-manager.
 """
@@ -27,14 +27,14 @@ class Counts(Struct, frozen=True, kw_only=True):
 
 
 def min_ready_seconds(statefulset: JSONObject) -> int:
-    """Return `spec.minReadySeconds`, 0 if absent."""
+    """Return `spec.minReadySeconds`, or 0 if it is absent."""
     return int(meta.spec(statefulset).get("minReadySeconds") or 0)
 
 
 def count(
     statefulset: JSONObject, pods: Sequence[JSONObject], revisions: tuple[JSONObject, JSONObject], now: datetime
 ) -> Counts:
-    """Count the pods of a set; `revisions` are the current and the update revision."""
+    """Count the pods of a StatefulSet. `revisions` are the current and the update revision."""
     seconds = min_ready_seconds(statefulset)
     current, update = (meta.name(revision) for revision in revisions)
     created = [pod for pod in pods if podhealth.phase(pod)]  # the API server has set the phase of each it took
@@ -51,7 +51,7 @@ def count(
 
 
 def build(statefulset: JSONObject, counts: Counts, collisions: int) -> JSONObject:
-    """Build the whole status; counts of 0 are omitted if the API type omits them."""
+    """Build the whole status. Counts of 0 are omitted if the API type omits them."""
     current, current_revision = counts.current, counts.current_revision
     if _is_complete(statefulset, counts):
         current, current_revision = counts.updated, counts.update_revision

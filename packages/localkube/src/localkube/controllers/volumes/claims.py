@@ -1,4 +1,4 @@
-"""Volume claims on one machine: a claim is bound to a matching volume, or to a new directory.
+"""Volume claims on one machine: binds a claim to a matching volume, or to a new directory.
 
 | claim | what happens |
 |---|---|
@@ -49,7 +49,7 @@ class ObservedClaim(Struct, frozen=True, kw_only=True):
 
 
 def plan(observed: ObservedClaim) -> Actions:
-    """Decide the next step of a claim; each step is planned after the caches show the previous one."""
+    """Decide the next step of a claim. Each step is planned when the caches contain the previous step."""
     claim = observed.claim
     if meta.is_deleting(claim) or meta.status(claim).get("phase") == "Bound":
         return ()
@@ -62,21 +62,21 @@ def plan(observed: ObservedClaim) -> Actions:
 
 
 def is_abandoned(volume: JSONObject, claim: JSONObject | None) -> bool:
-    """Return whether a provisioned volume lost its claim."""
+    """Return whether the claim of a provisioned volume was deleted."""
     reference = meta.spec(volume).get("claimRef") or {}
     is_provisioned = meta.annotations(volume).get(PROVISIONED_BY) in wellknown.PROVISIONERS
     return is_provisioned and bool(reference) and (claim is None or meta.uid(claim) != reference.get("uid"))
 
 
 def directory_of(volume: JSONObject, root: Path) -> Path | None:
-    """Return the directory of a provisioned volume, None if its path does not match its name."""
+    """Return the directory of a provisioned volume, or None if its path does not match its name."""
     expected = root / meta.name(volume)
     path = (meta.spec(volume).get("hostPath") or {}).get("path")
     return expected if path == str(expected) and meta.name(volume).startswith("pvc-") else None
 
 
 def _find(observed: ObservedClaim) -> JSONObject | None:
-    """Return the volume that is reserved for the claim, or the smallest free volume that fits."""
+    """Return the volume that is reserved for the claim, or the smallest free volume that matches."""
     claim = observed.claim
     volumes = [volume for volume in observed.volumes.values() if not meta.is_deleting(volume)]
     reserved = (volume for volume in volumes if _is_reserved_for(volume, claim))
@@ -85,7 +85,7 @@ def _find(observed: ObservedClaim) -> JSONObject | None:
 
 
 def _bind(claim: JSONObject, volume: JSONObject) -> Actions:
-    """Bind both sides, the volume first, so that no other claim can take it."""
+    """Bind the volume first, so that no other claim can use it, and then the claim."""
     actions: Actions = ()
     if not _is_reserved_for(volume, claim):
         actions += (guarded_patch(PERSISTENT_VOLUMES, volume, {"spec": {"claimRef": _reference(claim)}}),)
@@ -127,7 +127,7 @@ def _provision(observed: ObservedClaim) -> Actions:
 
 
 def class_of(observed: ObservedClaim) -> str:
-    """Return the name of the claim's class, else of the default class, empty without a default."""
+    """Return the name of the claim's class, or of the default class, or an empty string."""
     name = meta.spec(observed.claim).get("storageClassName")
     if name is not None:
         return str(name)

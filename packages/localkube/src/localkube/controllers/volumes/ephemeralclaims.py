@@ -1,7 +1,7 @@
-"""Creates the claims of generic ephemeral volumes: one per volume and pod, deleted with the pod that owns it.
+"""Creates the claims for generic ephemeral volumes. The pod owns its claims, which are deleted with the pod.
 
-Mirrors `pkg/controller/volume/ephemeral`. A claim of that name that another object owns stays unchanged: the scheduler
-and the kubelet report this, and the pod waits until the claim is deleted.
+Mirrors `pkg/controller/volume/ephemeral`. If a different object owns a claim with the same name, the claim is not
+changed. The scheduler and the kubelet report this, and the pod waits until the claim is deleted.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from localkube.controllers.volumes.volumebinder import BY_CLAIM
 
 
 class EphemeralClaims(Struct, frozen=True):
-    """Creates claims for pods; `pods` has the index of `VolumeBinder`."""
+    """Creates claims for pods. `pods` has the index of `VolumeBinder`."""
 
     pods: Informer
     claims: Informer
@@ -37,13 +37,13 @@ class EphemeralClaims(Struct, frozen=True):
         return Plan(tuple(Create(resource=PERSISTENT_VOLUME_CLAIMS, object=claim, if_absent=True) for claim in missing))
 
     def _pods_of(self, change: Change) -> Iterator[ObjectKey]:
-        """Yield the pods that mount a deleted claim: a former pod of the same name owned it."""
+        """Yield the pods that mount a deleted claim, which a former pod of the same name owned."""
         if change.new is None:
             yield from map(meta.key, self.pods.store.by_index(BY_CLAIM, str(meta.key(change.object))))
 
 
 def build(pod: JSONObject, volume: str, template: JSONObject) -> JSONObject:
-    """Build the claim of an ephemeral volume."""
+    """Build the claim for an ephemeral volume."""
     metadata = {
         name: meta.metadata(template)[name] for name in ("labels", "annotations") if name in meta.metadata(template)
     }

@@ -26,7 +26,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def pod_claim_index(pod: JSONObject) -> Iterable[str]:
-    """Index a pod that has not ended by the claims it mounts."""
+    """Index a pod that has not terminated by its mounted claims."""
     if podstate.has_ended(pod):
         return
     for name in podclaims.by_volume(pod).values():
@@ -34,7 +34,7 @@ def pod_claim_index(pod: JSONObject) -> Iterable[str]:
 
 
 class VolumeBinder(Struct, frozen=True, kw_only=True):
-    """Reconciles claims, and each volume through its claim; `pods` has the index above."""
+    """Reconciles claims and their volumes. `pods` has the index above."""
 
     claims: Informer
     volumes: Informer
@@ -53,7 +53,7 @@ class VolumeBinder(Struct, frozen=True, kw_only=True):
         )
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Bind one claim, after reclaiming the volumes of former claims of its name."""
+        """Reclaim the volumes of former claims with the same name, and then bind the claim."""
         claim = self.claims.store.get(key)
         actions: Actions = ()
         is_mounted = bool(self.pods.store.by_index(BY_CLAIM, str(key)))
@@ -71,7 +71,7 @@ class VolumeBinder(Struct, frozen=True, kw_only=True):
         )
 
     async def _reclaim(self, volume: JSONObject, key: ObjectKey) -> Actions:
-        """Release or delete a volume whose claim no longer exists; its directory is deleted before its object."""
+        """Release or delete a volume whose claim no longer exists. Its directory is deleted before the object."""
         claim_uid = (meta.spec(volume).get("claimRef") or {}).get("uid")
         with suppress(NotFoundError):
             if meta.uid(await self.client.get(PERSISTENT_VOLUME_CLAIMS, key)) == claim_uid:
@@ -85,7 +85,7 @@ class VolumeBinder(Struct, frozen=True, kw_only=True):
         return (Delete(resource=PERSISTENT_VOLUMES, key=meta.key(volume), propagation="Background", uid=uid),)
 
     def _claims_of_volume(self, change: Change) -> Iterator[ObjectKey]:
-        """Yield the claim of a volume; for a volume without one, all pending claims."""
+        """Yield the claim of a volume, or all pending claims if the volume has no claim."""
         key = _claim_key(change.object)
         if key is not None:
             yield key
@@ -98,7 +98,7 @@ class VolumeBinder(Struct, frozen=True, kw_only=True):
                 yield meta.key(claim)
 
     def _claims_of_lost_pod(self, change: Change) -> Iterator[ObjectKey]:
-        """Yield the claims that a pod no longer mounts; their provisioned volumes may wait for that."""
+        """Yield the claims that a pod no longer mounts, because their provisioned volumes may wait for this."""
         keys = set(pod_claim_index(change.old or {})) - set(pod_claim_index(change.new or {}))
         for key in keys:
             yield ObjectKey(*key.split("/"))

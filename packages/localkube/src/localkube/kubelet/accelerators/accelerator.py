@@ -1,7 +1,7 @@
-"""The accelerators of this machine as values, and how they are divided over the simulated nodes. Pure.
+"""The accelerators of this machine as values, and their distribution over the simulated nodes.
 
-A device is what one container can get: a whole GPU, a MIG instance, or with `host:N` one of N shares of it. The
-identifier of a device is a UUID. Identifiers of shares have a suffix: `GPU-1234::0`.
+A device is the unit that a container can use: a whole GPU, a MIG instance, or with `host:N` one of N shares of a GPU.
+The identifier of a device is a UUID. Identifiers of shares have a suffix: `GPU-1234::0`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ FORM: Final = "want host, or host:N with N from 1 to 64"
 
 
 class Accelerator(Struct, frozen=True, kw_only=True):
-    """A GPU, or a MIG instance of one. `gpu` is the UUID of the whole GPU, `memory` is in bytes."""
+    """A GPU or a MIG instance. `gpu` is the UUID of the whole GPU. `memory` is in bytes."""
 
     uuid: str
     gpu: str
@@ -28,9 +28,9 @@ class Accelerator(Struct, frozen=True, kw_only=True):
 class Inventory(Struct, frozen=True, kw_only=True):
     """The accelerators of a machine.
 
-    `distances` has the distance of two GPUs by their UUIDs, as NVML counts it. `processes` has the PIDs of programs
-    that use a GPU now, by the UUID of the GPU. `failing` has GPUs that do not answer, with the reason, by number;
-    `apart` has pairs of GPUs that cannot read the memory of each other.
+    `distances` contains the NVML distance of two GPUs by UUID. `processes` contains the PIDs of processes that use a
+    GPU, by UUID. `failing` contains the reason for each unresponsive GPU, by number. `apart` contains pairs of GPUs
+    without peer memory access.
     """
 
     driver: str
@@ -57,7 +57,7 @@ def parse_shares(text: str) -> int:
 
 
 def uuid_of(device: str) -> str:
-    """Return the UUID that a program needs to use a device.
+    """Return the UUID with which a process selects a device.
 
     >>> uuid_of("GPU-1::3")
     'GPU-1'
@@ -66,7 +66,7 @@ def uuid_of(device: str) -> str:
 
 
 def divided(inventory: Inventory, nodes: int, shares: int) -> tuple[tuple[str, ...], ...]:
-    """Return the devices of each node. A GPU is on one node only; GPUs that are close to each other share a node."""
+    """Return the devices of each node. GPUs are not split over nodes, and nearby GPUs share a node."""
     gpus = list(dict.fromkeys(accelerator.gpu for accelerator in inventory.accelerators))
     if len(gpus) < nodes:
         have = f"{len(gpus)} GPU{'s' * (len(gpus) != 1)}"
@@ -82,7 +82,7 @@ def divided(inventory: Inventory, nodes: int, shares: int) -> tuple[tuple[str, .
 
 
 def _close_together(gpus: Sequence[str], size: int, distances: Mapping[tuple[str, str], int]) -> set[str]:
-    """Return this number of GPUs: the first one, then repeatedly the nearest to the selected ones."""
+    """Return `size` GPUs: the first GPU, and then repeatedly the nearest GPU to the selected GPUs."""
     own = [gpus[0]]
     while len(own) < size:
         rest = [gpu for gpu in gpus if gpu not in own]

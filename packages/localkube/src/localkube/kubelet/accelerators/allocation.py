@@ -1,7 +1,8 @@
-"""Decides which devices the containers of a pod get. Pure.
+"""Decides which devices are allocated to the containers of a pod.
 
-The rules are those of Kubernetes. Init containers run one after the other, so later containers get the devices of
-earlier ones again. A sidecar keeps its devices while other containers run. A pod keeps all devices until it has ended.
+The rules are the same as in Kubernetes. Init containers run in sequence, so that later containers reuse the devices of
+earlier containers. A sidecar keeps its devices while other containers run. A pod keeps all devices until it has
+terminated.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -14,11 +15,11 @@ from localkube.wellknown import GPU
 
 
 class ShortageError(Exception):
-    """The node has not enough free devices for a pod; the text says how many it has."""
+    """The node does not have enough free devices for a pod. The text contains the number of free devices."""
 
 
 def requested(container: JSONObject) -> int:
-    """Return how many GPUs a container requests."""
+    """Return the number of GPUs that a container requests."""
     resources = container.get("resources") or {}
     amounts = (resources.get("requests") or {}) | (resources.get("limits") or {})
     return int(quantity.parse(str(amounts[GPU])).fraction()) if GPU in amounts else 0
@@ -30,9 +31,9 @@ def requests_any(pod: JSONObject) -> bool:
 
 
 def allocate(pod: JSONObject, free: Sequence[str], busy: Collection[str] = ()) -> dict[str, tuple[str, ...]]:
-    """Return the devices of each container that requests some, all from `free`; raise a `ShortageError`.
+    """Allocate devices from `free` to the containers that request devices. May raise a `ShortageError`.
 
-    `busy` are the devices of others: shares of a GPU that few use come first.
+    `busy` are the devices of other pods. Shares of the least used GPUs are preferred.
     """
     load = [uuid_of(device) for device in busy]
     remaining, reusable, allocation = list(free), list[str](), dict[str, tuple[str, ...]]()
@@ -53,14 +54,14 @@ def allocate(pod: JSONObject, free: Sequence[str], busy: Collection[str] = ()) -
 
 
 def runs_alone(container: JSONObject, pod: JSONObject) -> bool:
-    """Return whether a container has ended before the next one starts: an init container that is not a sidecar."""
+    """Return whether a container terminates before the next one starts, as init containers except sidecars do."""
     return container in podspec.init_containers(pod) and not podspec.is_sidecar(container, pod)
 
 
 def _choose(number: int, reusable: Sequence[str], remaining: Sequence[str], load: Sequence[str]) -> tuple[str, ...]:
-    """Return so many devices: of different GPUs if possible, else of the least used one.
+    """Return a number of devices, from different GPUs if possible, or from the least used GPU.
 
-    Previously used devices first.
+    Reusable devices are preferred.
     """
     own: list[str] = []
     candidates = [*reusable, *remaining]
@@ -75,7 +76,7 @@ def _choose(number: int, reusable: Sequence[str], remaining: Sequence[str], load
 
 
 def fits(pod: JSONObject, recorded: Mapping[str, Sequence[str]]) -> bool:
-    """Return whether recorded devices match the requests of the pod's containers, none with two owners at a time."""
+    """Return whether recorded devices match the requests of the pod's containers without conflicts."""
     requests = {
         container["name"]: requested(container) for container in podspec.all_containers(pod) if requested(container)
     }

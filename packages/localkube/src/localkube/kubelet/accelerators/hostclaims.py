@@ -1,7 +1,7 @@
-"""Claims GPUs for one cluster of this machine, so that two clusters never give the same one.
+"""Claims GPUs for a local cluster, so that two clusters never use the same GPU.
 
-A claim is a socket with an abstract name. All users of the machine see it, and the kernel releases it when the
-process ends, however it ends.
+A claim is a socket with an abstract name, which all users of the machine can see, and which the kernel releases when
+the process exits for any reason.
 """
 
 import errno
@@ -14,7 +14,7 @@ from localkube.kubelet.accelerators.nvml import AcceleratorError
 
 @contextmanager
 def claimed(uuids: Iterable[str]) -> Iterator[None]:
-    """Claim these devices for the body of the context; raise an `AcceleratorError` if another cluster has one."""
+    """Claim devices in the context. Raise an `AcceleratorError` if a different cluster has claimed one of them."""
     with ExitStack() as stack:
         for uuid in dict.fromkeys(uuids):
             sock = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))

@@ -1,7 +1,7 @@
-"""The devices of all nodes and the pods that have them; lives as long as the kubelet.
+"""The device allocations of all nodes, which exist as long as the kubelet.
 
-The record of a pod is in its annotation `wellknown.DEVICES`, written before its first container starts. After a
-restart the ledger is made again from these records.
+The record of a pod is in its annotation `wellknown.DEVICES`, which is written before its first container starts. After
+a restart, the ledger is rebuilt from these records.
 """
 
 import json
@@ -20,9 +20,9 @@ Record = Mapping[str, Sequence[str]]
 
 
 class Ledger:
-    """Gives devices to pods. With `devices` empty, GPUs are simulated: nothing is given, and nothing is refused.
+    """Allocates devices to pods. If `devices` is empty, GPUs are simulated, and nothing is allocated or rejected.
 
-    If they are `exposed`, a container that requests none sees all healthy devices of its node.
+    If devices are `exposed`, a container that does not request devices sees all healthy devices of its node.
     """
 
     def __init__(self, devices: Mapping[str, Sequence[str]], *, exposed: bool = False) -> None:
@@ -31,7 +31,7 @@ class Ledger:
         self._records: dict[UID, tuple[str, Record]] = {}
         self._waiting: set[UID] = set()
         self.unhealthy: Mapping[str, str] = {}
-        """The reason why a device is unavailable, by its UUID."""
+        """The reason why a device is unavailable, by UUID."""
 
     @property
     def is_real(self) -> bool:
@@ -49,7 +49,7 @@ class Ledger:
                 self._records[meta.uid(pod)] = (node, record)
 
     def take(self, pod: JSONObject) -> Record:
-        """Return the devices of a pod: its own, else free devices of its node; raise a `ShortageError`."""
+        """Return the devices of a pod, or allocate free devices of its node. May raise a `ShortageError`."""
         uid, node = meta.uid(pod), meta.spec(pod).get("nodeName", "")
         if not self.is_real or not allocation.requests_any(pod):
             return {}
@@ -65,7 +65,7 @@ class Ledger:
         return self._records[uid][1]
 
     def of(self, pod: JSONObject) -> Record | None:
-        """Return the devices that a pod's containers see; None if GPUs are simulated."""
+        """Return the devices that a pod's containers see, or None if GPUs are simulated."""
         if not self.is_real:
             return None
         _, record = self._records.get(meta.uid(pod), ("", {}))
@@ -75,17 +75,17 @@ class Ledger:
         return {container["name"]: others for container in podspec.all_containers(pod)} | dict(record)
 
     def release(self, uid: UID) -> set[UID]:
-        """Free the devices of a pod without remaining processes; return the pods that wait for devices."""
+        """Free the devices of a pod without remaining processes. Return the pods that wait for devices."""
         self._waiting.discard(uid)
         return set(self._waiting) if self._records.pop(uid, None) else set()
 
     @property
     def records(self) -> Mapping[UID, Record]:
-        """Return the devices of each pod that has any."""
+        """Return the devices of each pod that has devices."""
         return {uid: record for uid, (_, record) in self._records.items()}
 
     def held(self) -> list[tuple[str, UID, str]]:
-        """Return node, owner and identifier of each device that a pod has."""
+        """Return the node, owner and identifier of each allocated device."""
         return [
             (node, uid, device)
             for uid, (node, record) in self._records.items()
@@ -110,13 +110,13 @@ class Ledger:
         return [device for device in self.healthy(node) if device not in allocated]
 
     def _why(self, node: str) -> str:
-        """Return the failing devices of a node, as a clause."""
+        """Describe the failing devices of a node in a clause."""
         uuids = dict.fromkeys(map(uuid_of, self.offered(node)))
         return "".join(f"; {uuid} is unhealthy: {self.unhealthy[uuid]}" for uuid in uuids if uuid in self.unhealthy)
 
 
 def recorded(pod: JSONObject) -> dict[str, list[str]]:
-    """Return the devices in the annotation of a pod; nothing if it is missing or invalid."""
+    """Return the devices in the annotation of a pod. If it is missing or invalid, return an empty value."""
     try:
         record = json.loads(meta.annotations(pod).get(wellknown.DEVICES, "{}"))
     except ValueError:

@@ -1,7 +1,7 @@
-"""Reads the NVIDIA GPUs of this machine with NVML, by the optional package `nvidia-ml-py`.
+"""Reads the NVIDIA GPUs of this machine with NVML, from the optional package `nvidia-ml-py`.
 
-The package is imported when GPUs are asked for, never before. Every failure becomes an `AcceleratorError` with the
-next step.
+The package is imported only when GPUs are requested. Every failure becomes an `AcceleratorError` that contains the next
+step.
 """
 
 import importlib
@@ -16,21 +16,21 @@ from localkube.kubelet.accelerators.accelerator import Accelerator, Inventory
 
 PACKAGE: Final = "pip install nvidia-ml-py"
 VENDORS: Final = {"0x1002": "AMD", "0x8086": "Intel"}
-"""Vendors of PCI devices whose GPUs are not supported, by their numbers."""
+"""PCI vendors whose GPUs are not supported, by number."""
 
 DRM: Final = Path("/sys/class/drm")
 
 APPLICATION_ERRORS: Final = frozenset({13, 31, 43, 45, 68, 109})
-"""XIDs that a faulty program causes, not a faulty GPU, as in NVIDIA's device plugin."""
+"""XIDs that are caused by a faulty application and not by a faulty GPU, as in NVIDIA's device plugin."""
 
 
 class AcceleratorError(LocalkubeError):
-    """The GPUs of this machine cannot be used; the text says why, and what to do."""
+    """The GPUs of this machine cannot be used. The text contains the reason and the fix."""
 
 
 @contextmanager
 def library() -> Iterator[Any]:
-    """Load and initialize NVML for the body of the context."""
+    """Load and initialize NVML in the context."""
     try:
         nvml: Any = importlib.import_module("pynvml")
     except ImportError as error:
@@ -46,7 +46,7 @@ def library() -> Iterator[Any]:
 
 
 def _others() -> str:
-    """Return which other GPUs this machine has, and what to do."""
+    """Describe the other GPUs of this machine, and what the user can do."""
     numbers = set()
     for path in sorted(DRM.glob("card*/device/vendor")):
         with suppress(OSError):
@@ -60,7 +60,7 @@ def _others() -> str:
 def inventory(visible: str | None = None) -> Inventory:
     """Return the GPUs and MIG instances of this machine.
 
-    `visible` is the value of CUDA_VISIBLE_DEVICES of this process: only the devices that it names count.
+    `visible` is CUDA_VISIBLE_DEVICES of this process, which limits the devices.
     """
     with library() as nvml, _refused(nvml):
         handles, accelerators, failing = [], list[Accelerator](), dict[str, str]()
@@ -100,7 +100,7 @@ def _refused(nvml: Any) -> Iterator[None]:
 
 
 def _devices_of(nvml: Any, handle: Any, index: int) -> Iterator[Accelerator]:
-    """Yield a GPU, or its MIG instances if it has some."""
+    """Yield a GPU, or its MIG instances if it has any."""
     gpu = _text(nvml.nvmlDeviceGetUUID(handle))
     for instance in list(_instances(nvml, handle)) or [handle]:
         memory = nvml.nvmlDeviceGetMemoryInfo(instance)
@@ -127,9 +127,9 @@ def _instances(nvml: Any, handle: Any) -> Iterator[Any]:
 
 
 def _visible(accelerators: Iterable[Accelerator], visible: str | None) -> tuple[Accelerator, ...]:
-    """Return the devices that CUDA_VISIBLE_DEVICES names, by number or by the beginning of a UUID.
+    """Return the devices in CUDA_VISIBLE_DEVICES, specified by number or by UUID prefix.
 
-    The numbers are those of `nvidia-smi`.
+    The numbers are the same as in `nvidia-smi`.
     """
     devices = tuple(accelerators)
     if visible is None:
@@ -146,7 +146,7 @@ def _visible(accelerators: Iterable[Accelerator], visible: str | None) -> tuple[
 
 
 def _is_named(device: Accelerator, word: str) -> bool:
-    """Return whether a word is the beginning of the UUID of a device or of its GPU."""
+    """Return whether a word is a prefix of the UUID of a device or its GPU."""
     return device.uuid.startswith(word) or device.gpu.startswith(word)
 
 
@@ -158,7 +158,7 @@ def _distance(nvml: Any, handle: Any, other: Any) -> int:
 
 
 def _reads(nvml: Any, handle: Any, other: Any) -> bool:
-    """Return whether two GPUs can read the memory of each other; True if that is not known."""
+    """Return whether two GPUs have peer memory access, or True if it is unknown."""
     try:
         status = nvml.nvmlDeviceGetP2PStatus(handle, other, nvml.NVML_P2P_CAPS_INDEX_READ)
     except nvml.NVMLError:
@@ -178,7 +178,7 @@ def _text(value: str | bytes) -> str:
 
 
 class HealthMonitor:
-    """Reports failing GPUs: lost from the bus, or with a critical error (XID). A failure lasts until the restart."""
+    """Reports GPUs that are lost from the bus or have a critical error (XID). A failure remains until a restart."""
 
     def __init__(self, nvml: Any, gpus: Mapping[str, str]) -> None:
         self._nvml = nvml
@@ -193,7 +193,7 @@ class HealthMonitor:
                 nvml.nvmlDeviceRegisterEvents(handle, nvml.nvmlEventTypeXidCriticalError, self._events)
 
     def failures(self) -> dict[str, str]:
-        """Return the reasons of failing devices, by UUID."""
+        """Return the failure reasons of devices by UUID."""
         for gpu in dict.fromkeys(self._gpus.values()):
             if gpu not in self._failed and (why := self._state(gpu)):
                 self._failed[gpu] = why
@@ -222,6 +222,6 @@ class HealthMonitor:
 
 @contextmanager
 def monitored(gpus: Mapping[str, str]) -> Iterator[Callable[[], dict[str, str]]]:
-    """Yield a function that returns the reasons of failing devices; `gpus` has the GPU of each device."""
+    """Yield a function that returns the failure reasons of devices. `gpus` contains the GPU of each device."""
     with library() as nvml:
         yield HealthMonitor(nvml, gpus).failures

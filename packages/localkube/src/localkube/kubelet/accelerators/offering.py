@@ -1,4 +1,4 @@
-"""The real devices that a cluster offers: detected on this machine, divided among its nodes, with notes to print."""
+"""Detects the real devices of this machine, and divides them among the nodes of a cluster."""
 
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -16,11 +16,11 @@ DRIVER: Final = Path("/dev/nvidiactl")
 """The device file that the NVIDIA driver creates."""
 
 ENOUGH: Final = 0.9
-"""The share of a GPU's memory that is free if no other program uses it."""
+"""The minimum fraction of free memory of a GPU that no other process uses."""
 
 
 def offer(words: str, nodes: int, visible: str | None) -> Devices:
-    """Return the devices for `host` or `host:N`; raise a `ValueError` if they are too few, or the value is invalid."""
+    """Return the devices for `host` or `host:N`. Raise a `ValueError` for an invalid value or too few devices."""
     shares = parse_shares(words)
     inventory = nvml.inventory(visible)
     if not inventory.accelerators:
@@ -31,7 +31,7 @@ def offer(words: str, nodes: int, visible: str | None) -> Devices:
 
 
 def report(visible: str | None) -> GpuReport | None:
-    """Return the state of the GPUs; None if neither the NVML package nor a driver is installed."""
+    """Return the state of the GPUs, or None if neither the NVML package nor a driver is installed."""
     if find_spec("pynvml") is None and not DRIVER.exists():
         return None
     try:
@@ -52,7 +52,7 @@ def report(visible: str | None) -> GpuReport | None:
 
 
 def notes(inventory: Inventory, by_node: tuple[tuple[str, ...], ...], shares: int) -> Iterator[str]:
-    """Yield notes: the devices of the nodes, that shares are not isolated, and programs that use the GPUs already."""
+    """Yield notes about the devices of nodes, shares without isolation, and processes that already use the GPUs."""
     counts = ", ".join(f"node-{number}: {len(own)}" for number, own in enumerate(by_node))
     devices = inventory.accelerators
     models = ", ".join(dict.fromkeys(device.name for device in devices))

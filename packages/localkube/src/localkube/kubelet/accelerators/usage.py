@@ -1,4 +1,4 @@
-"""Reads with NVML how busy devices are, and how much of their memory is in use."""
+"""Reads the utilization and memory usage of devices with NVML."""
 
 from collections.abc import Collection, Mapping
 from contextlib import suppress
@@ -10,7 +10,7 @@ from localkube.kubelet.accelerators.nvml import library
 class DeviceUse(NamedTuple):
     """The use of a device: the busy share of the last sample (0 to 1), bytes of memory, and bytes by the PID of each program.
 
-    `busy` is None where NVML does not measure it: on MIG instances.
+    `busy` is None on MIG instances, which NVML does not measure.
     """
 
     busy: float | None

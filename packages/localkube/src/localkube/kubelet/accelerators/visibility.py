@@ -1,4 +1,4 @@
-"""The environment variables that limit a program to the devices of its container. Pure."""
+"""The environment variables that limit a process to the devices of its container."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -12,9 +12,9 @@ NONE: Final = "void"
 
 
 def visible(env: Mapping[str, str], devices: Sequence[str]) -> dict[str, str]:
-    """Return the environment of a container with these devices.
+    """Return the environment variables for a container with these devices.
 
-    A manifest may set CUDA_VISIBLE_DEVICES, whose numbers count the devices of the container, not those of the machine.
+    A manifest may set CUDA_VISIBLE_DEVICES, whose numbers refer to the devices of the container, not of the machine.
 
     >>> visible({}, ["GPU-a", "GPU-b"])["CUDA_VISIBLE_DEVICES"]
     'GPU-a,GPU-b'
@@ -29,7 +29,7 @@ def visible(env: Mapping[str, str], devices: Sequence[str]) -> dict[str, str]:
 
 
 def _selected(text: str, own: Sequence[str]) -> list[str]:
-    """Return the container's devices that a value names; as in CUDA, the first invalid word ends the list."""
+    """Return the container's devices in a value. As in CUDA, the first invalid item ends the list."""
     devices: list[str] = []
     for word in map(str.strip, text.split(",")):
         number = int(word) if word.isascii() and word.isdecimal() else -1
