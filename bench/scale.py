@@ -17,8 +17,7 @@
 
 Each line has seconds, and of the manager's process its processor time, resident memory and, by the API server's audit
 log, its writes (with events and statuses, without renewals of its lease). With `go`, the Go manager does the same in
-the same control plane, with its own webhooks, whose certificate is an RSA key as in its own secret (R-CERT-1). With
-`bare`, a process does the least that a manager must do (`bench/bare.py`): a lower bound of `created`, `rows`, `groups`
+the same control plane, with its own webhooks, whose certificate is an RSA key as in its own secret (R-CERT-1). With `policy`, kube-apiserver admits pods, not the webhook. With `bare`, a process does the least that a manager must do (`bench/bare.py`): a lower bound of `created`, `rows`, `groups`
 and `many`. Nodes, rates and sizes stand in the lines; control plane, scheduler, kwok and manager share the cores of the
 machine. Needs the binaries of `tests/controlplane`; for `go`, `python -m tests.kubernetes.programs.build lws`.
 """
@@ -44,6 +43,7 @@ from tests.controlplane import build
 from tests.controlplane.audit import Audit
 from tests.controlplane.process import Plane, control_plane, free_ports
 from tests.integration.clusters.managed import set_up
+from tests.kubernetes.manager.admission import start_with, until_evaluated
 from tests.kubernetes.manager.groups import Space
 from tests.kubernetes.manager.installation import ACCOUNT, CONFIGURATIONS, trust, write_certificate, write_kubeconfig
 from tests.kubernetes.manager.world import World, opened
@@ -53,6 +53,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import NODES as NODE_RESOURCE
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.core.admission.podpolicy import NOT_A_MEMBER
 from leaderworkerset.webhooks import certificates
 from leaderworkerset.webhooks.spec import NOTHING_TO_CHECK
 
@@ -88,6 +89,20 @@ async def ours(world: World, name: str, *, elects: bool) -> AsyncIterator[Runnin
         replica.start()
         await replica.await_ready()
         return replica.process.pid
+
+    yield Running(replica.process.pid, replica.webhooks, replace)
+
+
+@asynccontextmanager
+async def by_policy(world: World, name: str, *, elects: bool) -> AsyncIterator[Running]:
+    """Run a manager of this project, with a policy by which kube-apiserver admits pods."""
+    election = USUAL_ELECTION if elects else {"leaderElect": False}
+    replica = await start_with(world, name, leaderElection=election, podAdmission="Policy")
+    probed = await Space(world.client, f"{name}-probe").open()
+    await until_evaluated(world.client, probed.namespace)
+
+    async def replace(_: float) -> int:
+        raise NotImplementedError("this manager is not killed")
 
     yield Running(replica.process.pid, replica.webhooks, replace)
 
@@ -150,11 +165,14 @@ async def call_all_webhooks(client: Client) -> None:
         for configuration in (await client.list(resource)).items:
             for webhook in configuration["webhooks"]:
                 conditions = webhook.get("matchConditions") or []
-                webhook["matchConditions"] = [condition for condition in conditions if condition != NOTHING_TO_CHECK]
+                webhook["matchConditions"] = [condition for condition in conditions if condition not in OURS]
             await client.update(resource, configuration)
 
 
-MANAGERS = {"ours": ours, "go": theirs, "bare": bare}
+OURS = (NOTHING_TO_CHECK, NOT_A_MEMBER)
+"""The match conditions that upstream's configuration does not have."""
+
+MANAGERS = {"ours": ours, "policy": by_policy, "go": theirs, "bare": bare}
 
 
 def main() -> None:

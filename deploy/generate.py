@@ -54,7 +54,7 @@ from kuberuntime.objects.resources import (
     Resource,
 )
 from kuberuntime.policyrules import policy_rules
-from leaderworkerset.controllers.permissions import ALL_OF_DISRUPTION, MAINTENANCE, RESIZE
+from leaderworkerset.controllers.permissions import ALL_OF_DISRUPTION, ALL_OF_POD_POLICIES, MAINTENANCE, RESIZE
 from leaderworkerset.install import rbac, rendering
 from leaderworkerset.install.installsettings import MOUNTED_CERTIFICATES, NAMESPACE, InstallSettings
 from leaderworkerset.install.objects import build_all
@@ -75,6 +75,7 @@ MANAGER_ROLE = "lws-manager-role"
 RECORDING_RULES = policy_rules(RECORDING)
 DISRUPTION_RULES = policy_rules(ALL_OF_DISRUPTION)
 MAINTENANCE_RULES = policy_rules(MAINTENANCE)
+POD_POLICY_RULES = policy_rules(ALL_OF_POD_POLICIES)
 RBAC = (SERVICE_ACCOUNTS, CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS, ROLES, ROLE_BINDINGS)
 FILES: dict[str, tuple[Resource, ...]] = {
     "namespace.yaml": (NAMESPACES,),
@@ -132,6 +133,7 @@ def everything() -> dict[str, str]:
         opted_in("recorder", RECORDING_RULES, "recorder"),
         opted_in("disruption-budgets", DISRUPTION_RULES, "disruption"),
         opted_in("maintenance", MAINTENANCE_RULES, "maintenance"),
+        opted_in("pod-policies", POD_POLICY_RULES, "pod-policies"),
         in_place(),
         overlays(),
         release(),
@@ -312,7 +314,13 @@ def chart() -> dict[str, str]:
         for resource, obj in zip(MANAGED.defined, MANAGED.definitions(), strict=True)
     }
     served = helmchart.Served(
-        MANAGED, managed("auto"), managed("built-in"), RECORDING_RULES, DISRUPTION_RULES, MAINTENANCE_RULES
+        MANAGED,
+        managed("auto"),
+        managed("built-in"),
+        RECORDING_RULES,
+        DISRUPTION_RULES,
+        MAINTENANCE_RULES,
+        POD_POLICY_RULES,
     )
     return {f"helm/lws/{name}": text for name, text in helmchart.files(served, texts).items()}
 

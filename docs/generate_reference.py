@@ -225,7 +225,7 @@ def configuration_page() -> Iterator[str]:
         yield f"## {section}"
         yield ""
         rows = (
-            (f"`{path.partition('.')[2]}`", *value_of(default, kind), names()["configuration"][path])
+            (f"`{path.partition('.')[2] or path}`", *value_of(default, kind), names()["configuration"][path])
             for path, default, kind in members
         )
         yield from table(("Field", "Type", "Default", "Description"), rows)

@@ -87,6 +87,7 @@ KEPT: Final = (
     labels.GANG_GROUP,
     labels.GANG_GATE,
     labels.CONFIGURATION_HASH,
+    labels.SPEC_DIGEST,
     labels.PROGRESS,
     labels.HANG,
     labels.GROUP_ENDED,

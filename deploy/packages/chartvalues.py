@@ -18,6 +18,7 @@ from leaderworkerset.manager.config.configuration import (
     FeatureGates,
     GroupRestarts,
     Maintenance,
+    PodAdmission,
     RecorderSettings,
 )
 from leaderworkerset.manager.config.configurationrules import GANG_PROVIDERS
@@ -146,6 +147,12 @@ def _parts() -> tuple[Value, ...]:
             {},
             section(Maintenance),
             "This block of the manager's configuration: groups that are moved off closed nodes.",
+        ),
+        Value(
+            "podAdmission",
+            PodAdmission.WEBHOOK.value,
+            TEXT | {"enum": [admission.value for admission in PodAdmission]},
+            "This field of the manager's configuration: the webhook, or a policy of kube-apiserver, admits pods.",
         ),
         Value("featureGates", {}, section(FeatureGates), "This block of the manager's configuration."),
         Value("dashboard.enable", False, SWITCH, "The dashboard, in which users log in with tokens of the cluster."),

@@ -43,6 +43,7 @@ from leaderworkerset.install.installsettings import (
     InstallSettings,
 )
 from leaderworkerset.install.objects import Declared, build_all
+from leaderworkerset.manager.config.configuration import PodAdmission
 from leaderworkerset.webhooks.configurations import SERVICE_NAME
 
 PREFIX: Final = "lws-"
@@ -67,13 +68,14 @@ WORDS: Final[Mapping[str, str]] = {
     "__CHART__": '{{ include "lws.chart" . }}',
     "__SERVICE__": "{{ .Release.Service }}",
     "__VERSION__": "{{ .Chart.AppVersion | quote }}",
-    "__HASH__": f"{{{{ list .Values.enableCertManager {_SECTION_VALUES} | toJson | sha256sum | trunc 16 }}}}",
+    "__HASH__": f"{{{{ list .Values.enableCertManager .Values.podAdmission {_SECTION_VALUES} | toJson | sha256sum | trunc 16 }}}}",
 }
 CERT_MANAGER: Final = ".Values.enableCertManager"
 PROMETHEUS: Final = ".Values.enablePrometheus"
 RECORDER: Final = ".Values.recorder.enable"
 DISRUPTION: Final = ".Values.disruptionBudgets.enable"
 MAINTENANCE: Final = ".Values.maintenance.enable"
+POD_POLICIES: Final = f'ne .Values.podAdmission "{PodAdmission.WEBHOOK.value}"'
 DASHBOARD: Final = ".Values.dashboard.enable"
 USER_ROLES: Final = ".Values.userRoles.enable"
 SCHEDULER: Final = ".Values.gangSchedulingManagement.schedulerProvider"
@@ -103,6 +105,8 @@ class Served:
     """The additional rules if groups have disruption budgets."""
     maintaining: Sequence[JSONObject]
     """The additional rules if groups are moved off closed nodes."""
+    admitting: Sequence[JSONObject]
+    """The additional rules if kube-apiserver may admit pods by a policy."""
 
 
 def files(served: Served, definitions: Mapping[str, str]) -> dict[str, str]:
@@ -137,6 +141,7 @@ def templates(served: Served) -> dict[str, str]:
     switched[MANAGER_ROLE] += only_if(RECORDER, rendering.document(served.recording))
     switched[MANAGER_ROLE] += only_if(DISRUPTION, rendering.document(served.disruption))
     switched[MANAGER_ROLE] += only_if(MAINTENANCE, rendering.document(served.maintaining))
+    switched[MANAGER_ROLE] += only_if(POD_POLICIES, rendering.document(served.admitting))
     return switched | _user_roles(served.plain) | _dashboard() | _alerts()
 
 
@@ -288,6 +293,9 @@ def _with_sections(text: str) -> str:
         f"{indent}  {{{{- toYaml . | nindent 6 }}}}\n{indent}{{{{- end }}}}\n"
         for section in SECTIONS
     ]
+    expressions.append(
+        f"{indent}{{{{- if {POD_POLICIES} }}}}\n{indent}podAdmission: {{{{ .Values.podAdmission }}}}\n{indent}{{{{- end }}}}\n"
+    )
     return text.replace(f"{indent}{MARK}", "".join(expressions))
 
 

@@ -75,6 +75,7 @@ SET_BY_US: Final = frozenset(
         "GANG_GROUP",
         "GANG_GATE",
         "CONFIGURATION_HASH",
+        "SPEC_DIGEST",
         "ROLE",
         "SCHEDULING_LEVEL",
         "GROUP_IDENTITY",
@@ -113,6 +114,7 @@ IN_THE_CONFIGURATION: Final = {
     "recorder",
     "disruptionBudgets",
     "maintenance",
+    "podAdmission",
 }
 """Values of the chart that are settings of the manager; the others belong to its Deployment and to further objects."""
 
@@ -202,7 +204,7 @@ def test_settings_of_the_chart_are_tested() -> None:
     """The matrix has the enumerated values of the schema, and the fields of its sections."""
     schemas = {one.name: one.schema for one in chartvalues.values()}
     reaching = {name for name, schema in schemas.items() if "additionalProperties" in schema}
-    assert {*reaching, "enableCertManager"} == IN_THE_CONFIGURATION
+    assert {*reaching, "enableCertManager", "podAdmission"} == IN_THE_CONFIGURATION
     for section in reaching:
         for field, schema in schemas[section]["properties"].items():
             assert tried()[f"{section}.{field}"] >= set(schema.get("enum", ()))

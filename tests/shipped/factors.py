@@ -107,6 +107,7 @@ FIELDS: Final = (
     one("maintenance.enable", None, False, True),
     one("maintenance.taint", None, "example.com/maintenance"),
     one("maintenance.moveByDefault", None, False, True),
+    one("podAdmission", None, "Auto", "Webhook"),
     one("featureGates.WorkloadAwareScheduling", None, False, True),
 )
 
@@ -187,13 +188,14 @@ def fields(section: Sections = Configuration, path: str = "") -> Iterator[tuple[
             yield from fields(inner, f"{name}.")
 
 
-def document(row: Row, **places: object) -> dict[str, dict[str, Any]]:
-    """Return the sections of the configuration that a row sets."""
-    found: dict[str, dict[str, Any]] = {}
+def document(row: Row, **places: object) -> dict[str, Any]:
+    """Return the sections and fields of the configuration that a row sets."""
+    found: dict[str, Any] = {}
     for name, value in row.items():
         if value is not None and name[0] != "-" and "/" not in name:
             section, _, field = name.partition(".")
-            found.setdefault(section, {})[field] = _placed(value, places)
+            inner = found.setdefault(section, {}) if field else found
+            inner[field or section] = _placed(value, places)
     return found
 
 

@@ -14,11 +14,13 @@ from tests.kubernetes.install.conftest import Administrator
 from kuberuntime.manifests.yamltext import SafeLoader
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
+from leaderworkerset.capabilities import names
 from leaderworkerset.install import installsettings
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.operatornames import IMAGE_VARIABLE, OPERATOR
 from leaderworkerset.kinds.managed import MANAGED, managed
+from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager.config import configurationfile
 from leaderworkerset.manager.config.configuration import GroupRestarts
 
@@ -71,14 +73,19 @@ def test_overlay_sets_namespace_image_and_replicas(settled: Administrator, tmp_p
     )
 
 
-def test_gang_component_adds_its_permissions(settled: Administrator, tmp_path: Path) -> None:
-    """The permissions equal those of `lws install` with gang scheduling; the configuration is the user's (R-OP-47)."""
-    folder = overlay(tmp_path, components=["components/gang"])
-    ganged = by_name(obj for _, obj in build_all(managed("auto"), InstallSettings()))
+@pytest.mark.parametrize(
+    ("component", "kinds"),
+    [("gang", managed("auto")), ("pod-policies", managed(configured={names.POD_ADMISSION: True}))],
+    ids=["gang", "pod-policies"],
+)
+def test_component_adds_permissions(settled: Administrator, tmp_path: Path, component: str, kinds: Registry) -> None:
+    """The permissions equal those of `lws install` with such a configuration, which is the user's (R-OP-47)."""
+    folder = overlay(tmp_path, components=[f"components/{component}"])
+    installed = by_name(obj for _, obj in build_all(kinds, InstallSettings()))
     role = ("ClusterRole", "lws-manager-role")
     found = rendered(settled, folder)
     assert found | {role: None} == built(InstallSettings()) | {role: None}
-    assert granted(found[role]) == granted(ganged[role]) > granted(built(InstallSettings())[role])
+    assert granted(found[role]) == granted(installed[role]) > granted(built(InstallSettings())[role])
 
 
 def granted(role: JSONObject) -> set[tuple[str, str, str]]:

@@ -166,8 +166,8 @@ class Replica:
             "metrics": {"bindAddress": f"127.0.0.1:{self.metrics}"},
             "leaderElection": {"leaseDuration": f"{LEASE_SECONDS:g}s", "renewDeadline": "2s", "retryPeriod": "500ms"},
         }
-        sections = {name: own.get(name, {}) | self.configuration.get(name, {}) for name in own | self.configuration}
-        return {"apiVersion": config.API_VERSION, "kind": config.KIND} | sections
+        sections = {name: fields | self.configuration.get(name, {}) for name, fields in own.items()}
+        return {"apiVersion": config.API_VERSION, "kind": config.KIND} | self.configuration | sections
 
     async def _serves_webhooks(self) -> bool:
         self.check()

@@ -30,7 +30,11 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, EVENTS, NODES, SERVICE_ACCOUNTS
 from leaderworkerset.api import crd
+from leaderworkerset.capabilities import names
+from leaderworkerset.kinds.managed import MANAGED, managed
+from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager import lwsmanager
+from leaderworkerset.manager.policyremoval import PolicyRemoval
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.controllers.composition import ControllerSettings
 from localkube.controllers.nodes.nodes import NodeSettings
@@ -73,11 +77,12 @@ class ParityCluster:
     client: Client
     agent: Agent
     clock: SystemClock = field(default_factory=SystemClock)
+    kinds: Registry = MANAGED
 
     @asynccontextmanager
     async def manager(self) -> AsyncIterator[None]:
         """Run our controllers while the context is entered."""
-        async with lwsmanager.controllers(Client(self.agent), self.clock):
+        async with lwsmanager.controllers(Client(self.agent), self.clock, kinds=self.kinds):
             yield
 
 
@@ -105,14 +110,19 @@ def plane(directory: Path) -> Iterator[Plane]:
 
 
 @asynccontextmanager
-async def kubernetes(running: Plane) -> AsyncIterator[ParityCluster]:
-    """Use a control plane that may have served other tests, without the events about them."""
+async def kubernetes(running: Plane, *, by_policy: bool = False) -> AsyncIterator[ParityCluster]:
+    """Use a control plane that may have served other tests, without the events about them.
+
+    With `by_policy`, our manager lets kube-apiserver admit pods by a policy, which stays until the end.
+    """
+    kinds = managed(configured={names.POD_ADMISSION: True}) if by_policy else MANAGED
     client = Client(HTTPTransport(_access(running), user_agent="tester"))
     agent = Agent(HTTPTransport(_access(running), user_agent=USER_AGENT))
     try:
         await client.send(Request("DELETE", EVENTS.path(NAMESPACE), (), {"accept": "application/json"}))
-        async with lwsmanager.webhooks(client, SystemClock()):
-            yield ParityCluster(client, agent)
+        async with lwsmanager.webhooks(client, SystemClock(), kinds=kinds, evaluates_cel=by_policy):
+            yield ParityCluster(client, agent, kinds=kinds)
+            await PolicyRemoval(client).run()
     finally:
         await agent.close()
         await client.close()

@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 import pytest
 from tests.controlplane.process import Plane
 from tests.integration.clusters import objects
+from tests.kubernetes.manager.admission import until_evaluated
 from tests.kubernetes.programs import build
 from tests.parity import clusters
 from tests.parity.clusters import ParityCluster
@@ -27,6 +28,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, PODS
 from leaderworkerset.api import disaggregatedset_crd, labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.core.policies import identity
 from leaderworkerset.manager import lwsmanager
 
 pytestmark = [
@@ -96,6 +98,11 @@ class Fleet:
         assert set(twice) <= {f"{BOTH}-0"}
         assert born[f"{BOTH}-0"] in (1, 2)
 
+    def is_by_policy(self) -> bool:
+        """Return whether a policy admitted the pods of the last group."""
+        pods = [pod for pod in self._watched.objects() if meta.name(pod) == f"{FLEET[-1]}-{REPLICAS - 1}-{SIZE - 1}"]
+        return all(identity.is_joined(meta.labels(pod)[labels.GROUP_KEY]) for pod in pods)
+
     async def delete(self) -> None:
         """Delete all of them, and wait until nothing is left."""
         for name in FLEET:
@@ -133,18 +140,22 @@ def _is_hurt(pod: JSONObject) -> bool:
     return meta.is_deleting(pod) or any(restarts)
 
 
-def test_rolling_fleet_moves_to_the_go_manager_and_back(plane: Plane, tmp_path: Path) -> None:
+@pytest.mark.parametrize("by_policy", [False, True], ids=["webhook", "policy"])
+def test_rolling_fleet_moves_to_the_go_manager_and_back(plane: Plane, tmp_path: Path, *, by_policy: bool) -> None:
     """In both directions each group goes once for the edit, and once for its failure (R-REV-17, R-MGR-7)."""
 
     async def scenario() -> None:
-        async with clusters.kubernetes(plane) as cluster, watching(cluster.client) as watched:
+        async with clusters.kubernetes(plane, by_policy=by_policy) as cluster, watching(cluster.client) as watched:
             for definition in (disaggregatedset_crd.disaggregatedset_crd(), disaggregatedset_crd.role_scaler_crd()):
                 await cluster.client.apply(CUSTOM_RESOURCE_DEFINITIONS, definition, manager=lwsmanager.INSTALLER)
             fleet = Fleet(cluster, watched)
             ours: Manager = cluster.manager
             go: Manager = partial(go_manager, plane.kubeconfig, tmp_path)
             async with ours():
+                if by_policy:
+                    await until_evaluated(cluster.client, NAMESPACE)
                 await fleet.create()
+                assert fleet.is_by_policy() is by_policy
             for number, (before, after) in enumerate([(ours, go), (go, ours)]):
                 async with before():
                     await fleet.begin(f"app:{number + 1}")

@@ -86,6 +86,11 @@ RESIZE_CHECK: Final = Feature(
     Version(36),
     "the kubelet reports such a resize as infeasible, with the same result",
 )
+POD_POLICIES: Final = Feature(
+    "MutatingAdmissionPolicies",
+    Version(36),
+    "pods wait for the webhook, also with `podAdmission: Auto`; the manager does not start with `Policy`",
+)
 ALPHA_POD_GROUPS: Final = Feature(
     "PodGroups of scheduling.k8s.io, behind feature gates",
     Version(36),
@@ -112,6 +117,7 @@ FEATURES: Final = (
     RESTART_RULES,
     RESTART_ALL,
     RESIZE_CHECK,
+    POD_POLICIES,
     ALPHA_POD_GROUPS,
     POD_GROUPS,
     MAX_UNAVAILABLE,

@@ -162,6 +162,9 @@ GANG_GATE: Final = PREFIX + "gang"
 # An annotation of the manager's own pods.
 CONFIGURATION_HASH: Final = PREFIX + "configuration-hash"
 
+# An annotation of the policy that admits pods, and of its binding: the digest of their spec, as the manager wrote it.
+SPEC_DIGEST: Final = PREFIX + "spec-digest"
+
 # Environment variables, in the order of injection (R-ENV-1).
 ENV_LEADER_ADDRESS: Final = "LWS_LEADER_ADDRESS"
 ENV_GROUP_SIZE: Final = "LWS_GROUP_SIZE"

@@ -14,6 +14,7 @@ MANAGER: Final = "lws-controller-manager"
 CONFIGURATION: Final = "lws-manager-config"
 METRICS_SERVICE: Final = "lws-controller-manager-metrics-service"
 LEASE: Final = "b8b2488c.x-k8s.io"
+MUTATING_WEBHOOKS: Final = "lws-mutating-webhook-configuration"
 
 LABELS: Final[Mapping[str, str]] = {"app.kubernetes.io/name": "lws", "app.kubernetes.io/instance": "lws"}
 SELECTOR: Final[Mapping[str, str]] = {**LABELS, "control-plane": "controller-manager"}

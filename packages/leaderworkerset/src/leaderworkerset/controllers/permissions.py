@@ -11,6 +11,7 @@ from typing import Final
 from kuberuntime.objects import resources
 from kuberuntime.policyrules import Permission
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
+from leaderworkerset.core.admission import podpolicy
 
 LEADERWORKERSET: Final = (
     Permission(LEADERWORKERSETS, ("delete", "patch")),
@@ -52,6 +53,22 @@ ALL_OF_DISRUPTION: Final = (
     Permission(resources.NODES, ("list", "watch")),
 )
 """The additional permissions of a manager with disruption budgets, including its caches."""
+
+POD_POLICIES: Final = tuple(
+    Permission(kind, ("create", "patch", "update"), names=(podpolicy.NAME,)) for kind in podpolicy.KINDS
+)
+"""Permissions for the policy that admits pods. Server-side apply is the only creation that a role can limit to a name."""
+
+ALL_OF_POD_POLICIES: Final = tuple(
+    Permission(kind, ("create", "list", "patch", "update", "watch"), names=(podpolicy.NAME,))
+    for kind in podpolicy.KINDS
+)
+"""The additional permissions of a manager that allows the policy, including its caches."""
+
+REMOVE_POD_POLICIES: Final = tuple(
+    Permission(kind, ("delete", "get"), names=(podpolicy.NAME,)) for kind in podpolicy.KINDS
+)
+"""The permissions of every manager: without the opt-in, it removes the policy of an earlier configuration."""
 
 DISAGGREGATED_SET: Final = (
     Permission(DISAGGREGATED_SETS, ("update",), "status"),

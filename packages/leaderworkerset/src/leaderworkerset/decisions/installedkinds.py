@@ -1,11 +1,12 @@
 """The kinds of an installation, the configuration of its manager, and its webhooks."""
 
+from leaderworkerset.core.admission import podpolicy
 from leaderworkerset.core.restarts.retention import is_kept as is_pod_kept
 from leaderworkerset.core.restarts.retention import let_go as release_pod
 from leaderworkerset.core.restarts.retention import set_of as leaderworkerset_of_pod
 from leaderworkerset.kinds.managed import MANAGED, full_definitions, managed
 from leaderworkerset.kinds.registry import Registry
-from leaderworkerset.manager.config.configuration import ConfigurationError
+from leaderworkerset.manager.config.configuration import Configuration, ConfigurationError, PodAdmission
 from leaderworkerset.manager.config.configurationfile import check as check_configuration
 from leaderworkerset.manager.config.configurationfile import load as load_configuration
 from leaderworkerset.manager.config.configurationfile import opted_in

@@ -77,7 +77,7 @@ def build_webhooks(
 ) -> Sequence[tuple[Resource, JSONObject]]:
     """Build the webhook configurations, which trust the issuer of the certificates."""
     service = configurations.at_service(namespace, SERVICE_NAME)
-    calling = configurations.build_configurations(declared.webhooks, service)
+    calling = configurations.build_configurations(declared.webhooks, service, evaluates_cel=True)
     objects = [(resource, metadata.labeled(obj)) for resource, obj in calling]
     if certificates == "internal":
         return objects

@@ -36,6 +36,9 @@ CERTIFICATES: Final = PREFIX + "certificates"
 GROUP_RESTARTS: Final = PREFIX + "group-restarts"
 """JSON of the section `groupRestarts` of the operand's configuration, which overrides may still change."""
 
+POD_ADMISSION: Final = PREFIX + "pod-admission"
+"""The field `podAdmission` of the operand's configuration, which overrides may still change."""
+
 LOG_FORMAT: Final = PREFIX + "log-format"
 """`json`: the operand logs lines for programs, as the operator itself does."""
 

@@ -14,6 +14,7 @@ from kuberuntime.objects.resources import Resource
 from kuberuntime.policyrules import Permission, policy_rules
 from kuberuntime.serving import permissions as kube
 from leaderworkerset.api.metadata import LEASE, MANAGER, build
+from leaderworkerset.controllers.permissions import REMOVE_POD_POLICIES
 from leaderworkerset.webhooks import configurations as webhooks
 
 METRICS_READER: Final = "lws-metrics-reader"
@@ -35,7 +36,7 @@ def roles(
     """
     keeping = webhooks.CLUSTER if certificates else webhooks.READ
     return [
-        *cluster_role("lws-manager-role", policy_rules((*controllers, *keeping)), namespace),
+        *cluster_role("lws-manager-role", policy_rules((*controllers, *REMOVE_POD_POLICIES, *keeping)), namespace),
         *cluster_role("lws-proxy-role", policy_rules(kube.METRICS), namespace),
         (resources.CLUSTER_ROLES, build(resources.CLUSTER_ROLES, METRICS_READER, rules=[READ_METRICS])),
         *_role("lws-leader-election-role", policy_rules(kube.leader_election(LEASE)), namespace),

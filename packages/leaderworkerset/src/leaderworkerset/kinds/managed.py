@@ -44,16 +44,20 @@ def managed(
 
     `workload_aware` is the feature gate of `spec.scheduling`, `configured` the settings of capabilities.
     """
+    gang: Gang = NoGang(Support(workload_aware)) if workload_aware else NO_GANG
     if not provider:
-        none = NoGang(Support(workload_aware)) if workload_aware else NO_GANG
-        kinds = _registry(none, lambda: none, configured)
+        kinds = _registry(gang, lambda: gang, configured)
     else:
-        gangs = Gangs(default=provider, is_enabled=workload_aware)
+        gang = gangs = Gangs(default=provider, is_enabled=workload_aware)
         kinds = _registry(gangs, lambda: replace(gangs, served=served()), configured)
     if (budgets := configured.get(names.DISRUPTION)) is not None:
         from leaderworkerset.kinds.disruptionbudget import disruption_budget
 
         kinds = kinds.with_kind(disruption_budget(budgets))
+    if configured.get(names.POD_ADMISSION):
+        from leaderworkerset.kinds.mutatingadmissionpolicy import pod_policy
+
+        kinds = kinds.with_kind(pod_policy(gang))
     if not configured.get(names.RECORDER):
         return kinds
     from leaderworkerset.kinds.besidecontrollers import RECORDER  # no other manager needs it

@@ -10,16 +10,13 @@ from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from typing import Final
 
-import msgspec
 import structlog
 
 from kuberuntime.client.client import Client
-from kuberuntime.client.transport import Request
-from kuberuntime.errors import KubeError, NotFoundError
-from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import Resource
+from kuberuntime.errors import KubeError
 from leaderworkerset.core.gang.gangs import AUTO, DETECTABLE, SCHEDULING, served_name
 from leaderworkerset.core.gang.native import KUBERNETES, NATIVE
+from leaderworkerset.manager.kubernetesversions import is_served
 from leaderworkerset.manager.parts import background
 
 DETECTING: Final = (AUTO, KUBERNETES, NATIVE.name)
@@ -84,15 +81,4 @@ async def detect(client: Client) -> frozenset[str]:
     """Read the kinds of every provider's group, and of `spec.scheduling`; return the names of the served ones."""
     kinds = [(name, kind) for name, provider in DETECTABLE.items() for kind in provider.group_objects]
     kinds += [(served_name(kind), kind) for kind in SCHEDULING]
-    return frozenset([name for name, kind in kinds if await _is_served(client, kind)])
-
-
-async def _is_served(client: Client, resource: Resource) -> bool:
-    try:
-        answer = await client.send(Request("GET", f"/apis/{resource.api_version}"))
-        discovery = msgspec.json.decode(answer.body, type=JSONObject)
-    except NotFoundError:
-        return False
-    except msgspec.DecodeError as error:
-        raise KubeError(f"discovery of {resource.api_version}: {error}") from error
-    return any(api_resource.get("name") == resource.plural for api_resource in discovery.get("resources") or [])
+    return frozenset([name for name, kind in kinds if await is_served(client, kind)])

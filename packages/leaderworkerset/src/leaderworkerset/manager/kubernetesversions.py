@@ -1,13 +1,15 @@
-"""Stops a manager on a Kubernetes that is too old for groups, and logs a warning on an untested version."""
+"""Stops a manager on a Kubernetes that is too old for groups or its configuration; logs a warning on an untested version."""
 
 import msgspec
 import structlog
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request
-from kuberuntime.errors import KubeError
+from kuberuntime.errors import KubeError, NotFoundError
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
 from leaderworkerset.api import kubernetesfeatures
+from leaderworkerset.core.admission import podpolicy
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -24,6 +26,28 @@ async def read(client: Client) -> str:
     except msgspec.DecodeError as error:
         raise KubeError(f"/version: {error}") from error
     return str(version.get("gitVersion") or "of unknown version")
+
+
+async def is_served(client: Client, resource: Resource) -> bool:
+    """Return whether the API server serves the kind in this version."""
+    try:
+        answer = await client.send(Request("GET", f"/apis/{resource.api_version}"))
+        discovery = msgspec.json.decode(answer.body, type=JSONObject)
+    except NotFoundError:
+        return False
+    except msgspec.DecodeError as error:
+        raise KubeError(f"discovery of {resource.api_version}: {error}") from error
+    return any(api_resource.get("name") == resource.plural for api_resource in discovery.get("resources") or [])
+
+
+async def require_pod_policies(client: Client) -> None:
+    """Raise an error if the API server does not serve the policies that the configuration requires."""
+    missing = [kind for kind in podpolicy.KINDS if not await is_served(client, kind)]
+    if missing:
+        raise UnsupportedKubernetesError(
+            f'podAdmission: Invalid value: "Policy": Kubernetes {await read(client)} does not serve {missing[0].kind} of'
+            f" {missing[0].api_version}: use 1.{kubernetesfeatures.POD_POLICIES.since.minor} or newer, or set Auto or Webhook"
+        )
 
 
 async def check(client: Client) -> None:

@@ -30,10 +30,11 @@ async def webhooks(
     definitions: Sequence[JSONObject] | None = None,
     *,
     kinds: Registry = MANAGED,
+    evaluates_cel: bool = False,
 ) -> AsyncIterator[None]:
     """Serve admission on a loopback port, and install the kinds and their webhooks on the API server.
 
-    Without `definitions` the kinds are installed without descriptions.
+    Without `definitions` the kinds are installed without descriptions. `evaluates_cel` is for tests on a real API server.
     """
     authority = certificates.create_authority(clock.now())
     validity = certificates.AUTHORITY_VALIDITY  # valid as long as the cluster can live: nothing renews it
@@ -49,7 +50,7 @@ async def webhooks(
         at = configurations.at_url(server.url, authority.certificate)
         for resource, obj in (
             *((CUSTOM_RESOURCE_DEFINITIONS, definition) for definition in definitions or kinds.definitions()),
-            *configurations.build_configurations(kinds.webhooks, at),
+            *configurations.build_configurations(kinds.webhooks, at, evaluates_cel=evaluates_cel),
         ):
             await client.apply(resource, obj, manager=INSTALLER)
         yield

@@ -61,6 +61,7 @@ from leaderworkerset.manager.gangdetection import DETECTING, GangDetection
 from leaderworkerset.manager.leading import Leading
 from leaderworkerset.manager.metricsserver import CertificateEnds, MetricsServer
 from leaderworkerset.manager.parts import ProcessPart
+from leaderworkerset.manager.policyremoval import PolicyRemoval
 from leaderworkerset.manager.probes import Probes
 from leaderworkerset.manager.webhookowner import WebhookOwner
 from leaderworkerset.manager.webhookserving import Use, Webhooks
@@ -153,6 +154,8 @@ class ManagerProcess:
             if webhooks is not None:
                 await webhooks.opened()
             await kubernetesversions.check(self._client)
+            if self._configuration.requires_pod_policies:
+                await kubernetesversions.require_pod_policies(self._client)
 
         follows = webhooks is not None and self._settings.is_pod
         owner = WebhookOwner(self._client, self._settings.namespace) if follows else None
@@ -220,6 +223,8 @@ class ManagerProcess:
             instance=f"leaderworkerset-{socket.gethostname()}",
             instruments=self._instruments,
         )
+        if not self._configuration.allows_pod_policies:
+            controllers.run_beside(PolicyRemoval(Client(self._fenced(self._shared), outage=self._outage)))
         if self._recording is not None:
             from leaderworkerset.manager import flightrecorder  # it imports what no other manager needs
 

@@ -11,7 +11,14 @@ from msgspec import Struct, field
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.install.installsettings import Certificates, LogFormat, Placement
-from leaderworkerset.install.operatornames import CERTIFICATES, DELETE_CRDS, GROUP_RESTARTS, LOG_FORMAT, REMOVE_OPERAND
+from leaderworkerset.install.operatornames import (
+    CERTIFICATES,
+    DELETE_CRDS,
+    GROUP_RESTARTS,
+    LOG_FORMAT,
+    POD_ADMISSION,
+    REMOVE_OPERAND,
+)
 
 MANAGED: Final = ("", "Managed")
 REMOVED: Final = "Removed"
@@ -25,7 +32,7 @@ OPERATOR_VERBOSITY: Final = {"Normal": 2, "Debug": 4, "Trace": 6, "TraceAll": 8}
 class Desired(Struct, frozen=True, kw_only=True):
     """The desired settings; `overrides` is an unsupported patch of the manager's configuration.
 
-    `group_restarts` is the text of the configuration's section of that name, empty for none.
+    `group_restarts` is the text of the configuration's section of that name, empty for none; `pod_admission` a field.
     """
 
     management_state: str = ""
@@ -36,6 +43,7 @@ class Desired(Struct, frozen=True, kw_only=True):
     deletes_definitions: bool = False
     removes_operand: bool = False
     group_restarts: str = ""
+    pod_admission: str = ""
     overrides: JSONObject = field(default_factory=dict)
 
     @property
@@ -61,6 +69,7 @@ def read(obj: JSONObject) -> Desired:
         deletes_definitions=annotations.get(DELETE_CRDS) == "true",
         removes_operand=annotations.get(REMOVE_OPERAND) == "true",
         group_restarts=annotations.get(GROUP_RESTARTS, ""),
+        pod_admission=annotations.get(POD_ADMISSION, ""),
         overrides=_object(spec.get("unsupportedConfigOverrides")),
     )
 

@@ -1,8 +1,9 @@
 """The configuration file of the operand: the issuer of certificates, the TLS profile, restarts, and overrides.
 
-The annotation `lws.x-k8s.io/group-restarts` is the section `groupRestarts` as JSON. `spec.unsupportedConfigOverrides`
+The annotation `lws.x-k8s.io/group-restarts` is the section `groupRestarts` as JSON, and `lws.x-k8s.io/pod-admission` the
+field `podAdmission`. `spec.unsupportedConfigOverrides`
 is a JSON merge patch (RFC 7386) that is applied to the file last (R-OP-41). The result is decoded like in the manager;
-a file that it would refuse is an error here, before any pod is replaced.
+a file that it would reject is an error here, before any pod is replaced.
 """
 
 from typing import Final
@@ -13,7 +14,7 @@ import yaml
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.install import rendering
 from leaderworkerset.install.installsettings import CONFIGURATION, MOUNTED_CERTIFICATES
-from leaderworkerset.install.operatornames import GROUP_RESTARTS
+from leaderworkerset.install.operatornames import GROUP_RESTARTS, POD_ADMISSION
 from leaderworkerset.manager.config import configuration, configurationrules
 from leaderworkerset.manager.config.configuration import ConfigurationError
 from leaderworkerset.operator.desired import Desired
@@ -29,14 +30,17 @@ class OverrideError(ValueError):
 
 
 def text(desired: Desired, tls: JSONObject) -> str:
-    """Return the text of the file; raise `OverrideError` if the manager would refuse it."""
+    """Return the text of the file; raise `OverrideError` if the manager would reject it."""
     plain = CONFIGURATION if desired.certificates == "internal" else MOUNTED_CERTIFICATES
-    if not (tls or desired.group_restarts or desired.overrides):
+    if not (tls or desired.group_restarts or desired.pod_admission or desired.overrides):
         return plain
     document = yaml.safe_load(plain) | ({"tls": tls} if tls else {})
     if desired.group_restarts:
         document["groupRestarts"] = _section(desired.group_restarts)
         _check(document, ANNOTATION)
+    if desired.pod_admission:
+        document["podAdmission"] = desired.pod_admission
+        _check(document, f"metadata.annotations[{POD_ADMISSION}]")
     merged = patched(document, desired.overrides)
     _check(merged, FIELD)
     return rendering.document(merged, sort_keys=False)

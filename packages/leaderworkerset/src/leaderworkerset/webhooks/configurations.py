@@ -9,6 +9,8 @@ import base64
 from collections.abc import Iterable, Sequence
 from typing import Final, TypeAlias
 
+from msgspec.structs import replace
+
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import (
     MUTATING_WEBHOOK_CONFIGURATIONS,
@@ -20,7 +22,7 @@ from kuberuntime.policyrules import Permission
 from leaderworkerset.api import metadata
 from leaderworkerset.webhooks.spec import ClientConfig, WebhookSpec
 
-MUTATING_NAME: Final = "lws-mutating-webhook-configuration"
+MUTATING_NAME: Final = metadata.MUTATING_WEBHOOKS
 VALIDATING_NAME: Final = "lws-validating-webhook-configuration"
 
 Objects: TypeAlias = Sequence[tuple[Resource, JSONObject]]
@@ -41,9 +43,14 @@ def at_service(namespace: str, name: str, authority: bytes = b"") -> ClientConfi
     return lambda path: {"service": {"namespace": namespace, "name": name, "path": path}} | bundle
 
 
-def build_configurations(webhooks: Iterable[WebhookSpec], client_config: ClientConfig) -> Objects:
-    """Build both configurations, each with its webhooks in their order."""
-    declared = tuple(webhooks)
+def build_configurations(
+    webhooks: Iterable[WebhookSpec], client_config: ClientConfig, *, evaluates_cel: bool = False
+) -> Objects:
+    """Build both configurations, each with its webhooks in their order.
+
+    Without `evaluates_cel`, which the API server of one machine does not, webhooks get all objects of their selector.
+    """
+    declared = [webhook if evaluates_cel else replace(webhook, conditions=()) for webhook in webhooks]
     return [
         (
             resource,

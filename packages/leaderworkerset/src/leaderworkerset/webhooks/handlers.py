@@ -10,13 +10,13 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.field import aggregate
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
-from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import decode as decode_disaggregatedset
 from leaderworkerset.api.fieldtypes import round_trip
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, decode
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.capabilities import deciding
 from leaderworkerset.core.admission import disaggregatedset, leaderworkerset
+from leaderworkerset.core.admission.podpolicy import MEMBERS, NOT_A_MEMBER
 from leaderworkerset.core.admission.ratchet import new_errors
 from leaderworkerset.core.policies.gang import Gang
 from leaderworkerset.core.policies.policy import DeniedError
@@ -105,9 +105,6 @@ def allow(review: Review) -> JSONObject:
     return review.object
 
 
-MEMBERS: Final[JSONObject] = {"matchExpressions": [{"key": labels.NAME, "operator": "Exists"}]}
-"""Selects pods of LeaderWorkerSets, so that other pods never wait for a webhook."""
-
 Ask: TypeAlias = Callable[[], Gang]
 """Returns the gang schedulers that may be used now."""
 
@@ -159,6 +156,7 @@ def pod_webhooks(ask: Ask) -> tuple[WebhookSpec, ...]:
             operations=("CREATE",),
             mutates=True,
             selector=MEMBERS,
+            conditions=(NOT_A_MEMBER,),
         ),
         WebhookSpec(
             name="vpod.kb.io",

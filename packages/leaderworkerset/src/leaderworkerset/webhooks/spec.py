@@ -23,7 +23,7 @@ ClientConfig: TypeAlias = Callable[[str], JSONObject]
 
 
 class WebhookSpec(Struct, frozen=True, kw_only=True):
-    """One webhook. `mutates`: whether it may change objects; `selector` (labels): the objects it gets.
+    """One webhook. `mutates` means that it may change objects; `selector` (labels) and `conditions` select its objects.
 
     `is_called` is False for a webhook that is only declared, because clients of upstream expect it.
     """
@@ -35,6 +35,7 @@ class WebhookSpec(Struct, frozen=True, kw_only=True):
     operations: tuple[str, ...]
     mutates: bool
     selector: JSONObject | None = None
+    conditions: tuple[JSONObject, ...] = ()
     is_called: bool = True
 
     def build(self, client_config: ClientConfig) -> JSONObject:
@@ -53,7 +54,7 @@ class WebhookSpec(Struct, frozen=True, kw_only=True):
             "rules": [rule],
             "sideEffects": "None",
         }
-        conditions = [NOT_DELETING] if "UPDATE" in self.operations else []
+        conditions = [*([NOT_DELETING] if "UPDATE" in self.operations else ()), *self.conditions]
         conditions = conditions if self.is_called else [*conditions, NOTHING_TO_CHECK]
         matched = {"matchConditions": conditions} if conditions else {}
         return entry | matched | ({} if self.selector is None else {"objectSelector": self.selector})

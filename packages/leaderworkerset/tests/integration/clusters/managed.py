@@ -1,6 +1,10 @@
-"""The manager of LeaderWorkerSets on a cluster, in the process of the tests, and the definitions that it needs."""
+"""The manager of LeaderWorkerSets on a cluster, in the process of the tests, and the definitions that it needs.
+
+With `POD_ADMISSION=Policy` in the environment, kube-apiserver admits pods by a policy; the embedded cluster serves none.
+"""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -16,7 +20,14 @@ from kuberuntime.clock import SystemClock
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
 from leaderworkerset.api.crd import leaderworkerset_crd
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.capabilities import names
+from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managed import managed as managed_kinds
+from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager import lwsmanager
+from leaderworkerset.manager.config.configuration import PodAdmission
+
+BY_POLICY = os.environ.get("POD_ADMISSION") == PodAdmission.POLICY
 
 
 async def set_up(cluster: KubernetesCluster) -> None:
@@ -37,6 +48,7 @@ class LocalManager:
     """The manager of `lws up`, in this process: implements `Manager` for its controllers; its webhooks stay."""
 
     recording: RecordingTransport
+    kinds: Registry
     _controllers: Keeper[None]
 
     async def stop(self) -> None:
@@ -49,7 +61,7 @@ class LocalManager:
 
     async def start(self) -> None:
         """Start the controllers and wait until they know the cluster."""
-        self._controllers = Keeper(lwsmanager.controllers(Client(self.recording), SystemClock()))
+        self._controllers = Keeper(lwsmanager.controllers(Client(self.recording), SystemClock(), kinds=self.kinds))
         await self._controllers.value()
 
     def check(self) -> None:
@@ -62,10 +74,12 @@ async def managed(cluster: Cluster) -> AsyncIterator[LocalManager]:
     """Run webhooks and controllers of LeaderWorkerSets on a cluster."""
     recording = RecordingTransport(transport(cluster, "lws"))
     client = Client(recording)
-    async with lwsmanager.webhooks(client, SystemClock()):
-        controllers = Keeper(lwsmanager.controllers(client, SystemClock()))
+    by_policy = BY_POLICY and isinstance(cluster, KubernetesCluster)
+    kinds = managed_kinds(configured={names.POD_ADMISSION: True}) if by_policy else MANAGED
+    async with lwsmanager.webhooks(client, SystemClock(), kinds=kinds, evaluates_cel=by_policy):
+        controllers = Keeper(lwsmanager.controllers(client, SystemClock(), kinds=kinds))
         await controllers.value()
-        manager = LocalManager(recording, controllers)
+        manager = LocalManager(recording, kinds, controllers)
         try:
             yield manager
         finally:

@@ -3,6 +3,7 @@
 import hashlib
 from datetime import datetime
 
+from tests.integration.clusters.managed import BY_POLICY
 from tests.integration.clusters.objects import lws, pod_template, slow_template
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, is_ready, revision_of, revisions_of
@@ -91,7 +92,8 @@ async def test_pods_have_labels_and_variables_of_their_group(space: Space) -> No
     """Pods have labels and variables of their group (R-ADM-1 to R-ADM-6, R-ADM-10, R-ENV-1, R-ENV-2)."""
     state = await space.bring_up(lws(replicas=2, size=3))
     for index in range(2):
-        key = hashlib.sha1(f"{space.namespace}/web-{index}".encode()).hexdigest()
+        hashed = hashlib.sha1(f"{space.namespace}/web-{index}".encode()).hexdigest()
+        key = meta.labels(state.pods[f"web-{index}"])[labels.GROUP_KEY] if BY_POLICY else hashed
         for rank, name in enumerate((f"web-{index}", f"web-{index}-1", f"web-{index}-2")):
             pod = state.pods[name]
             found = {

@@ -30,6 +30,7 @@ from leaderworkerset.core.leaderworkerset import groupfacts
 from leaderworkerset.core.policies import failures, recreation, replacement
 from leaderworkerset.core.policies.edits import with_spec
 from leaderworkerset.core.policies.placement import PREFERENCES
+from leaderworkerset.core.policies.podrule import PodRule, has_annotation
 from leaderworkerset.core.policies.policy import LiveGroup, Member, Policy, PolicyDecision
 
 PREFERRED: Final = "Preferred"
@@ -171,7 +172,14 @@ def _with_preferences(pod: JSONObject, preferences: list[JSONObject]) -> JSONObj
     return with_spec(pod, {"affinity": affinity | {"nodeAffinity": nodes | {PREFERENCES: preferences}}})
 
 
-POLICY: Final = Policy(admit=admit)
+RULE: Final = PodRule(
+    conditions={
+        "has-no-place": f"!({' || '.join(map(has_annotation, (labels.STAY_ON_NODES, labels.FORMER_NODES, labels.AVOIDED_NODE)))})"
+    }
+)
+"""Pods that prefer nodes are left to the webhook."""
+
+POLICY: Final = Policy(admit=admit, rule=RULE)
 
 
 def _read(annotations: Mapping[str, str]) -> Places:

@@ -34,6 +34,16 @@ from leaderworkerset.core.gang.provider import Provider
 from leaderworkerset.core.gang.volcano import GROUP_NAME, VOLCANO
 from leaderworkerset.core.policies.edits import with_annotations
 from leaderworkerset.core.policies.gang import CHOICE, NONE, UNSUPPORTED, GangGroup, GangSet, Preparation, Support
+from leaderworkerset.core.policies.podrule import (
+    PodRule,
+    add_annotation,
+    annotation,
+    has_annotation,
+    label,
+    text,
+    texts,
+    when,
+)
 from leaderworkerset.core.policies.policy import PolicyDecision
 
 AUTO: Final = "auto"
@@ -63,6 +73,12 @@ LONGEST_NAME: Final = 63
 
 SCHEDULING: Final = (WORKLOADS, POD_GROUPS)
 """The kinds that kube-scheduler needs for `spec.scheduling`."""
+
+NAMING: Final = (labels.NAME, labels.GROUP_INDEX, labels.TEMPLATE_REVISION_HASH)
+"""The labels that name the object of a group after its revision."""
+
+_OF_LEADERS: Final = {labels.GROUP_INDEX: "variables.groupIndex"}
+_REVISION_NAME: Final = ' + "-" + '.join(_OF_LEADERS.get(key, label(key)) for key in NAMING)
 
 DIGITS: Final = 10
 """The number of hexadecimal digits that distinguish the groups of successive leader pods."""
@@ -106,6 +122,19 @@ class Gangs(Struct, frozen=True, kw_only=True):
     def opens_gates(self) -> bool:
         """Return whether the built-in gate may be chosen."""
         return BUILT_IN.name in self.providers
+
+    @property
+    def rule(self) -> PodRule:
+        """Return the rule for pods that are scheduled one by one, or by the Volcano of the configuration."""
+        choice = annotation(labels.GANG_SCHEDULER)
+        if self.default == VOLCANO.name:
+            marked = when(f"{choice} != {text(NONE)}", add_annotation(GROUP_NAME, _REVISION_NAME))
+            covered = f"{choice} in {texts(('', NONE, VOLCANO.name))}"
+            return PodRule(conditions={"gang-is-of-volcano": covered}, patches=(marked,))
+        conditions = {"has-no-gang": f"{choice} == {text(NONE)}"} if self.providers else {}
+        if self._follows:
+            conditions["is-not-workload-aware"] = f"!({has_annotation(labels.WORKLOAD_AWARE_SCHEDULING)})"
+        return PodRule(conditions=conditions)
 
     def errors(self, lws: LeaderWorkerSet, old: LeaderWorkerSet | None) -> Sequence[FieldError]:
         """Return the errors of an unknown or changed choice, and of groups that the scheduler could never start.
@@ -202,9 +231,7 @@ class Gangs(Struct, frozen=True, kw_only=True):
         if not provider.is_named_by_revision:
             return meta.annotations(pod).get(labels.GANG_GROUP, "")
         own = meta.labels(pod)
-        return "-".join(
-            own.get(label, "") for label in (labels.NAME, labels.GROUP_INDEX, labels.TEMPLATE_REVISION_HASH)
-        )
+        return "-".join(own.get(key, "") for key in NAMING)
 
     def _creations(self, group: GangGroup, provider: Provider, kind: Resource, name: str) -> Iterator[Action]:
         if (shared := provider.shared) is not None:

@@ -11,8 +11,9 @@ from msgspec import Struct
 from kuberuntime.objects import meta, ordinals, quantity
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.core.policies.edits import environment, with_each_container
+from leaderworkerset.core.policies.edits import CONTAINERS, environment, with_each_container
 from leaderworkerset.core.policies.numbers import read_annotation, read_label
+from leaderworkerset.core.policies.podrule import PodRule, text
 from leaderworkerset.core.policies.policy import DeniedError, Member, Policy
 
 RESOURCE = "google.com/tpu"
@@ -181,4 +182,16 @@ def admit(pod: JSONObject, member: Member) -> JSONObject:
     return inject(pod, size=member.size, is_leader=member.is_leader)
 
 
-POLICY: Final = Policy(admit=admit)
+_NAMED: Final = " || ".join(
+    f"{text(RESOURCE)} in container.?resources.?{amounts}.orValue({{}})" for amounts in ("limits", "requests")
+)
+
+RULE: Final = PodRule(
+    conditions={
+        f"requests-no-tpus-in-{part.lower()}": f"!object.spec.?{part}.orValue([]).exists(container, {_NAMED})"
+        for part in CONTAINERS
+    }
+)
+"""The variables of a slice name all of its hosts, of any number: pods with TPUs are left to the webhook."""
+
+POLICY: Final = Policy(admit=admit, rule=RULE)

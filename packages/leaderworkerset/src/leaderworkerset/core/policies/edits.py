@@ -1,9 +1,13 @@
 """Functions that return a changed copy of a pod; the given pod stays unchanged."""
 
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+
+CONTAINERS: Final = ("containers", "initContainers")
+"""The fields of a pod's spec whose containers belong to the group; ephemeral containers do not."""
 
 
 def with_labels(pod: JSONObject, labels: Mapping[str, str]) -> JSONObject:
@@ -24,7 +28,7 @@ def with_spec(pod: JSONObject, fields: JSONObject) -> JSONObject:
 def with_each_container(pod: JSONObject, change: Callable[[JSONObject], JSONObject]) -> JSONObject:
     """Return the pod with every container and init container changed; ephemeral containers stay."""
     spec = meta.spec(pod)
-    present = [field for field in ("containers", "initContainers") if spec.get(field)]
+    present = [field for field in CONTAINERS if spec.get(field)]
     return with_spec(pod, {field: [change(container) for container in spec[field]] for field in present})
 
 

@@ -9,7 +9,8 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.core.policies.edits import environment, with_each_container
+from leaderworkerset.core.policies.edits import CONTAINERS, environment, with_each_container
+from leaderworkerset.core.policies.podrule import PodRule, add, annotation, label, remove, text, texts, when
 from leaderworkerset.core.policies.policy import DeniedError, Member, Policy
 
 
@@ -66,4 +67,52 @@ def admit(pod: JSONObject, _member: Member) -> JSONObject:
     return inject(pod)
 
 
-POLICY: Final = Policy(admit=admit)
+FIRST: Final = (labels.ENV_LEADER_ADDRESS, labels.ENV_GROUP_SIZE, labels.ENV_WORKER_INDEX)
+"""The variables that override the user's."""
+
+_VALUES: Final = {
+    labels.ENV_LEADER_ADDRESS: "variables.leaderAddress",
+    labels.ENV_GROUP_SIZE: annotation(labels.SIZE),
+    labels.ENV_WORKER_INDEX: "variables.workerIndex",
+}
+_ENVIRONMENT: Final = "container.?env.orValue([])"
+
+
+def _entry(name: str, value: str) -> str:
+    return f'{{"name": {text(name)}, "value": {value}}}'
+
+
+def _patches_rule(part: str) -> str:
+    """Return the patches of all containers of one field of the spec.
+
+    They remove and insert single variables: Kubernetes 1.37 cannot put the user's variables into a patch.
+    """
+    path = f"{text(f'/spec/{part}/')} + string(index) + {text('/env')}"
+    first, other = f"{path} + {text('/0')}", f"{path} + {text('/')} + string(at)"
+    has_own = f"{_ENVIRONMENT}.exists(entry, entry.name == {text(labels.ENV_GROUP_INDEX)})"
+    overridden = f"lists.range(size({_ENVIRONMENT})).reverse().filter(at, container.env[at].name in {texts(FIRST)})"
+    patches = [
+        when("!has(container.env)", add(path, "[]")),
+        f"{overridden}.map(at, {remove(other)})",
+        when(f"!{has_own}", add(first, _entry(labels.ENV_GROUP_INDEX, "variables.groupIndex"))),
+        f"variables.environment.reverse().map(entry, {add(first, 'entry')})",
+    ]
+    return f"object.spec.?{part}.orValue([]).transformList(index, container, {' + '.join(patches)}).flatten()"
+
+
+RULE: Final = PodRule(
+    conditions={
+        # Of several variables with one name, the webhook keeps the first.
+        f"variables-are-distinct-in-{part.lower()}": f"object.spec.?{part}.orValue([]).all(container,"
+        f" size({_ENVIRONMENT}) == size({_ENVIRONMENT}.map(entry, entry.name).distinct()))"
+        for part in CONTAINERS
+    },
+    variables={
+        "leaderAddress": f'{annotation(labels.LEADER_ADDRESS)} != "" ? {annotation(labels.LEADER_ADDRESS)}'
+        f' : {label(labels.NAME)} + "-" + variables.groupIndex + "." + variables.subdomain + "." + request.namespace',
+        "environment": f"[{', '.join(_entry(name, value) for name, value in _VALUES.items())}]",
+    },
+    patches=tuple(map(_patches_rule, CONTAINERS)),
+)
+
+POLICY: Final = Policy(admit=admit, rule=RULE)

@@ -12,6 +12,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.policies.edits import non_empty, with_spec
+from leaderworkerset.core.policies.podrule import LEADER, PodRule, add, annotation, has_annotation, text, when
 from leaderworkerset.core.policies.policy import LiveGroup, Member, Policy, PolicyDecision, Template
 
 AWAITS_NODE: Final = "waits for the leader to be bound to a node (exclusive placement)"
@@ -66,10 +67,8 @@ def decide(group: LiveGroup) -> PolicyDecision:
     )
 
 
-POLICY: Final = Policy(annotations=annotations, admit=admit)
-
-
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_KINDS: Final = ("podAffinity", "podAntiAffinity")
 
 
 def with_exclusive_terms(pod: JSONObject, *, key: str, value: str, topology_key: str) -> JSONObject:
@@ -78,7 +77,7 @@ def with_exclusive_terms(pod: JSONObject, *, key: str, value: str, topology_key:
     The user's terms stay. A pod that already has both kinds of required terms on the topology is not changed.
     """
     affinity: JSONObject = meta.spec(pod).get("affinity") or {}
-    if _has_term(affinity, "podAffinity", topology_key) and _has_term(affinity, "podAntiAffinity", topology_key):
+    if all(_has_term(affinity, kind, topology_key) for kind in _KINDS):
         return pod
     same: list[JSONObject] = [{"key": key, "operator": "In", "values": [value]}]
     other: list[JSONObject] = [{"key": key, "operator": "Exists"}, {"key": key, "operator": "NotIn", "values": [value]}]
@@ -100,3 +99,48 @@ def _has_term(affinity: JSONObject, kind: str, topology_key: str) -> bool:
 def _with_term(affinity: JSONObject, kind: str, expressions: list[JSONObject], topology_key: str) -> JSONObject:
     term = {"labelSelector": {"matchExpressions": expressions}, "topologyKey": topology_key}
     return (affinity.get(kind) or {}) | {_REQUIRED: [*_terms(affinity, kind), term]}
+
+
+def term_rule(condition: str, *, key: str, value: str, topology: str) -> str:
+    """Return the expression of the terms that a pod gets if a condition holds: none, or one.
+
+    `value` is an expression, `topology` an annotation.
+    """
+    topology_key = annotation(topology)
+    has_all = " && ".join(f"{_terms_rule(kind)}.exists(term, term.topologyKey == {topology_key})" for kind in _KINDS)
+    term = f'{{"key": {text(key)}, "value": {value}, "topologyKey": {topology_key}}}'
+    return f"({condition}) && {has_annotation(topology)} && !({has_all}) ? [{term}] : []"
+
+
+def patch_rule(terms: str) -> str:
+    """Return the patches that add terms (an expression) to the affinity of a pod, after the user's."""
+    same = '[{"key": dyn(term.key), "operator": dyn("In"), "values": dyn([term.value])}]'
+    other = (
+        '[{"key": dyn(term.key), "operator": dyn("Exists")},'
+        ' {"key": dyn(term.key), "operator": dyn("NotIn"), "values": dyn([term.value])}]'
+    )
+    parts = [when("!has(object.spec.affinity)", add(text("/spec/affinity"), "{}"))]
+    for kind, expressions in zip(_KINDS, (same, other), strict=True):
+        path = f"/spec/affinity/{kind}"
+        parts.append(when(f"!object.spec.?affinity.?{kind}.hasValue()", add(text(path), "{}")))
+        is_absent = f"!object.spec.?affinity.?{kind}.?{_REQUIRED}.hasValue()"
+        parts.append(when(is_absent, add(text(f"{path}/{_REQUIRED}"), "[]")))
+        term = f'{{"labelSelector": dyn({{"matchExpressions": {expressions}}}), "topologyKey": dyn(term.topologyKey)}}'
+        parts.append(f"({terms}).map(term, {add(text(f'{path}/{_REQUIRED}/-'), term)})")
+    return f"(size({terms}) == 0 ? [] : {' + '.join(parts)})"
+
+
+def _terms_rule(kind: str) -> str:
+    return f"object.spec.?affinity.?{kind}.?{_REQUIRED}.orValue([])"
+
+
+RULE: Final = PodRule(
+    variables={
+        "groupTerms": term_rule(
+            LEADER, key=labels.GROUP_KEY, value="variables.groupKey", topology=labels.EXCLUSIVE_TOPOLOGY
+        )
+    }
+)
+"""The terms of the group; the policy of subgroups adds them to the pod, with its own."""
+
+POLICY: Final = Policy(annotations=annotations, admit=admit, rule=RULE)

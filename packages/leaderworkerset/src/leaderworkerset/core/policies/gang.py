@@ -29,6 +29,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.policies import exclusive
 from leaderworkerset.core.policies.edits import non_empty
+from leaderworkerset.core.policies.podrule import PodRule
 from leaderworkerset.core.policies.policy import (
     NOT_SCHEDULED,
     LiveGroup,
@@ -110,6 +111,10 @@ class Gang(Protocol):
     def opens_gates(self) -> bool:
         """Return whether pods may wait for the built-in gate, so that a controller must remove it."""
 
+    @property
+    def rule(self) -> PodRule:
+        """Return what `mark` does as expressions, with a condition for the pods that they cover."""
+
     def errors(self, lws: LeaderWorkerSet, old: LeaderWorkerSet | None) -> Sequence[FieldError]:
         """Return the errors of a new or changed LeaderWorkerSet that the chosen scheduler cannot schedule."""
 
@@ -158,6 +163,11 @@ class NoGang(Struct, frozen=True):
     def opens_gates(self) -> bool:
         """Return False: no pod is gated."""
         return False
+
+    @property
+    def rule(self) -> PodRule:
+        """Return the rule that changes nothing."""
+        return PodRule()
 
     def errors(self, lws: LeaderWorkerSet, old: LeaderWorkerSet | None) -> Sequence[FieldError]:
         """Return the error of a newly chosen scheduler: it would have no effect."""

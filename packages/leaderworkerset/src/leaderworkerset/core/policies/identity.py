@@ -3,15 +3,32 @@
 Templates carry the size (R-LSTS-4); leaders get index and key of their group (R-ADM-4 to R-ADM-6), workers their index
 within it (R-ADM-10). With `groupIdentity: Hash` the key is random. It is also the index, and the source of the leader's
 host name (N-ADM-1 to N-ADM-3), since the pod has no name yet.
+
+A key is opaque. The webhook hashes namespace and name of the leader. A MutatingAdmissionPolicy cannot hash: it joins the
+UID of the leader's controller and the index. Only the second form contains a hyphen. The pods of one group have one form.
 """
 
 import hashlib
 from typing import Final
 
-from kuberuntime.objects import meta, ordinals
+from kuberuntime.objects import decimals, meta, ordinals
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.policytypes import WITH_RANDOM_KEYS
 from leaderworkerset.core.policies.edits import with_labels, with_spec
+from leaderworkerset.core.policies.podrule import (
+    IS_LEADER,
+    LEADER,
+    PodRule,
+    add_label,
+    annotation,
+    has_label,
+    label,
+    number,
+    text,
+    texts,
+    when,
+)
 from leaderworkerset.core.policies.policy import DeniedError, Member, Policy, Template
 
 
@@ -60,4 +77,49 @@ def ordinal(pod: JSONObject) -> int:
     return parts.number
 
 
-POLICY: Final = Policy(annotations=annotations, admit=admit)
+def is_joined(key: str) -> bool:
+    """Return whether a key was joined by a policy of kube-apiserver, not hashed.
+
+    >>> is_joined("2c1b6d0e-7f9e-4a3c-9f10-0d5b6f0f7a11-3"), is_joined("95e88034e460983f51a9952fe128729fbc0663b5")
+    (True, False)
+    """
+    return JOINT in key
+
+
+JOINT: Final = "-"
+
+_ORDINAL: Final = 'int(object.metadata.name.substring(object.metadata.name.lastIndexOf("-") + 1))'
+_CONTROLLERS: Final = "object.metadata.?ownerReferences.orValue([]).filter(owner, owner.?controller.orValue(false))"
+
+NOT_RANDOM: Final = {
+    "key-is-not-random": f"!({IS_LEADER} && {annotation(labels.GROUP_IDENTITY)} in {texts(WITH_RANDOM_KEYS)})"
+}
+"""A policy has no source of random keys, so their leaders are left to the webhook."""
+
+RULE: Final = PodRule(
+    conditions={
+        "has-size": f"{number(labels.SIZE)} <= {decimals.HIGHEST}",
+        "has-ordinal": 'object.metadata.name.matches("-[0-9]{1,18}$")',
+        **NOT_RANDOM,
+        "has-group": f"{IS_LEADER} ? {has_label(labels.GROUP_KEY)} || size({_CONTROLLERS}) == 1"
+        f" : {has_label(labels.GROUP_KEY)} && {has_label(labels.GROUP_INDEX)}",
+    },
+    variables={
+        "isLeader": IS_LEADER,
+        "ordinal": _ORDINAL,
+        "groupIndex": f"{has_label(labels.GROUP_INDEX)} ? {label(labels.GROUP_INDEX)} : string(variables.ordinal)",
+        "groupKey": f"{has_label(labels.GROUP_KEY)} ? {label(labels.GROUP_KEY)}"
+        f" : {_CONTROLLERS}[0].uid + {text(JOINT)} + variables.groupIndex",
+        "workerIndex": f"{LEADER} ? {text(labels.LEADER_WORKER_INDEX)} : string(variables.ordinal)",
+    },
+    patches=(
+        when(
+            LEADER,
+            add_label(labels.GROUP_INDEX, "variables.groupIndex"),
+            add_label(labels.GROUP_KEY, "variables.groupKey"),
+        ),
+        when(f"!{LEADER}", add_label(labels.WORKER_INDEX, "variables.workerIndex")),
+    ),
+)
+
+POLICY: Final = Policy(annotations=annotations, admit=admit, rule=RULE)

@@ -1,9 +1,10 @@
 """The type of a policy, and the facts that policies decide from.
 
-A policy acts in up to three places, and its module holds all of them:
+A policy acts in up to four places, and its module holds all of them:
 
 - `annotations`: annotations for the pod templates of the StatefulSets, so that admission reads no other object
 - `admit`: the changes of a pod that is about to be created, from the fields of that pod alone
+- `rule`: the same changes as expressions for kube-apiserver (`podrule.py`)
 - `decide`: the needs of a live group: actions, edits of its workers' template, or a reason to create no workers yet
 
 `core/leaderworkerset/statefulsets.py` and `core/admission/pod.py` call the policies of a table in its order;
@@ -22,6 +23,7 @@ from kuberuntime.objects.resources import Resource
 from kuberuntime.plan import Action
 from leaderworkerset.api import groupname, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, LeaderWorkerTemplate
+from leaderworkerset.core.policies.podrule import PodRule
 
 
 class DeniedError(Exception):
@@ -154,7 +156,11 @@ NOTHING: Final = PolicyDecision()
 
 
 class Policy(Struct, frozen=True, kw_only=True):
-    """The functions of a policy for pod templates, and for pods at their admission."""
+    """The functions of a policy for pod templates, and for pods at their admission.
+
+    `rule` must do the same as `admit`, or leave the pod to it by a condition.
+    """
 
     annotations: Callable[[Template], dict[str, str]] = lambda _template: {}
     admit: Callable[[JSONObject, Member], JSONObject] = lambda pod, _member: pod
+    rule: PodRule = PodRule()

@@ -10,6 +10,8 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.core.policies.edits import with_annotations, with_spec
+from leaderworkerset.core.policies.identity import NOT_RANDOM
+from leaderworkerset.core.policies.podrule import PodRule
 from leaderworkerset.core.policies.policy import Member, Policy
 
 GATED_COST: Final = "-100"
@@ -38,4 +40,4 @@ def gated(pod: JSONObject) -> JSONObject:
     return with_spec(pod, {"schedulingGates": [*gates, {"name": labels.REPLACEMENT_GATE}]})
 
 
-POLICY: Final = Policy(admit=admit)
+POLICY: Final = Policy(admit=admit, rule=PodRule(conditions=NOT_RANDOM))

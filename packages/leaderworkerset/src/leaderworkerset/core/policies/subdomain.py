@@ -7,6 +7,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.policytypes import WITH_OWN_SERVICES
 from leaderworkerset.core.policies.edits import with_spec
+from leaderworkerset.core.policies.podrule import LEADER, PodRule, add, annotation, text, texts, when
 from leaderworkerset.core.policies.policy import Member, Policy
 
 
@@ -16,4 +17,14 @@ def admit(pod: JSONObject, member: Member) -> JSONObject:
     return with_spec(pod, {"subdomain": groupname.host(pod)}) if member.is_leader and is_unique else pod
 
 
-POLICY: Final = Policy(admit=admit)
+_OWN: Final = f"{LEADER} && {annotation(labels.SUBDOMAIN_POLICY)} in {texts(WITH_OWN_SERVICES)}"
+
+RULE: Final = PodRule(
+    variables={
+        "host": 'object.spec.?hostname.orValue("") == "" ? object.metadata.name : object.spec.hostname',
+        "subdomain": f'{_OWN} ? variables.host : object.spec.?subdomain.orValue("")',
+    },
+    patches=(when(_OWN, add(text("/spec/subdomain"), "variables.subdomain")),),
+)
+
+POLICY: Final = Policy(admit=admit, rule=RULE)

@@ -11,9 +11,23 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.policytypes import WITHOUT_LEADER, SubGroupPolicyType
 from leaderworkerset.core.policies.edits import non_empty, with_labels
-from leaderworkerset.core.policies.exclusive import with_exclusive_terms
-from leaderworkerset.core.policies.identity import group_hash
+from leaderworkerset.core.policies.exclusive import patch_rule, term_rule, with_exclusive_terms
+from leaderworkerset.core.policies.identity import JOINT, group_hash, is_joined
 from leaderworkerset.core.policies.numbers import read_annotation
+from leaderworkerset.core.policies.podrule import (
+    IS_LEADER,
+    LABELS,
+    LEADER,
+    PodRule,
+    add_label,
+    annotation,
+    has_annotation,
+    label,
+    number,
+    text,
+    texts,
+    when,
+)
 from leaderworkerset.core.policies.policy import DeniedError, Member, Policy, Template
 
 
@@ -54,7 +68,11 @@ def _needs_subgroup(pod: JSONObject) -> bool:
 
 
 def _join(pod: JSONObject, *, index: int, leader: str) -> JSONObject:
-    key = group_hash(meta.labels(pod)[labels.GROUP_KEY] if groupname.is_hash(pod) else leader, str(index))
+    group_key = meta.labels(pod).get(labels.GROUP_KEY, "")
+    if is_joined(group_key):
+        key = f"{group_key}{JOINT}{index}"
+    else:
+        key = group_hash(group_key if groupname.is_hash(pod) else leader, str(index))
     joined = with_labels(pod, {labels.SUBGROUP_INDEX: str(index), labels.SUBGROUP_KEY: key})
     topology_key = meta.annotations(pod).get(labels.SUBGROUP_EXCLUSIVE_TOPOLOGY)
     if topology_key is None:
@@ -80,4 +98,41 @@ def admit(pod: JSONObject, member: Member) -> JSONObject:
     return join_as_worker(pod, size=member.size, worker_index=member.worker_index)
 
 
-POLICY: Final = Policy(annotations=annotations, admit=admit)
+_IS_SET: Final = has_annotation(labels.SUBGROUP_SIZE)
+_EXCLUDED: Final = f"{LEADER} && {annotation(labels.SUBGROUP_POLICY_TYPE)} in {texts(WITHOUT_LEADER)}"
+_SIZE: Final = number(labels.SUBGROUP_SIZE)
+_IS_EXTRA: Final = f"({number(labels.SIZE)} - 1) % {_SIZE} == 0 && {number(labels.SIZE)} % {_SIZE} != 0"
+_TERMS: Final = "variables.groupTerms + variables.subgroupTerms"
+
+RULE: Final = PodRule(
+    conditions={
+        # A group whose key was hashed has hashed keys of subgroups, and workers have ordinals from 1 on.
+        "subgroup-key-is-joined": f"!({_IS_SET}) || {_SIZE} >= 1"
+        f" && {LABELS}[?{text(labels.GROUP_KEY)}].orValue({text(JOINT)}).contains({text(JOINT)})"
+        f' && ({IS_LEADER} || !object.metadata.name.endsWith("-0"))',
+    },
+    variables={
+        "joinsSubgroup": f'{_IS_SET} && {label(labels.SUBGROUP_INDEX)} == "" && !({_EXCLUDED})',
+        "subgroupIndex": f"!variables.joinsSubgroup || {LEADER} ? 0"
+        f" : (variables.ordinal - ({_IS_EXTRA} ? 1 : 0)) / {_SIZE}",
+        "subgroupKey": f"variables.groupKey + {text(JOINT)} + string(variables.subgroupIndex)",
+        "subgroupTerms": "variables.groupTerms.exists(term, term.topologyKey =="
+        f" {annotation(labels.SUBGROUP_EXCLUSIVE_TOPOLOGY)}) ? [] : "
+        + term_rule(
+            "variables.joinsSubgroup",
+            key=labels.SUBGROUP_KEY,
+            value="variables.subgroupKey",
+            topology=labels.SUBGROUP_EXCLUSIVE_TOPOLOGY,
+        ),
+    },
+    patches=(
+        when(
+            "variables.joinsSubgroup",
+            add_label(labels.SUBGROUP_INDEX, "string(variables.subgroupIndex)"),
+            add_label(labels.SUBGROUP_KEY, "variables.subgroupKey"),
+        ),
+        patch_rule(_TERMS),
+    ),
+)
+
+POLICY: Final = Policy(annotations=annotations, admit=admit, rule=RULE)

@@ -6,6 +6,7 @@ and the empty value mean the default.
 """
 
 from datetime import timedelta
+from enum import StrEnum
 from types import UnionType
 from typing import Any, Final, TypeAlias, get_args
 
@@ -95,7 +96,7 @@ class ClientConnection(_Section, frozen=True, kw_only=True):
 
 
 class GroupRestarts(_Section, frozen=True, kw_only=True):
-    """How failed groups are recreated; a section that the Go manager does not have, and refuses.
+    """How failed groups are recreated; a section that the Go manager does not have, and rejects.
 
     `max_group_restarts` of 0 means no limit; `release_lost_pods_after` of 0 means to wait for lost pods.
     """
@@ -111,7 +112,7 @@ class GroupRestarts(_Section, frozen=True, kw_only=True):
 class RecorderSettings(_Section, frozen=True, kw_only=True):
     """Whether failures of groups are recorded in ConfigMaps, how many, and for how long (docs/adr/0019).
 
-    The Go manager does not have this section, and refuses it.
+    The Go manager does not have this section, and rejects it.
     """
 
     enable: bool = False
@@ -123,7 +124,7 @@ class RecorderSettings(_Section, frozen=True, kw_only=True):
 class DisruptionBudgets(_Section, frozen=True, kw_only=True):
     """Whether groups get disruption budgets, and the default number for groups without annotation (docs/adr/0022).
 
-    The Go manager does not have this section, and refuses it.
+    The Go manager does not have this section, and rejects it.
     """
 
     enable: bool = False
@@ -135,7 +136,7 @@ class DisruptionBudgets(_Section, frozen=True, kw_only=True):
 class Maintenance(_Section, frozen=True, kw_only=True):
     """Whether groups are moved off closed nodes, which other taint closes nodes, and the default (docs/adr/0023).
 
-    The Go manager does not have this section, and refuses it.
+    The Go manager does not have this section, and rejects it.
     """
 
     enable: bool = False
@@ -148,6 +149,18 @@ class TLS(_Section, frozen=True, kw_only=True):
 
     min_version: str = ""
     cipher_suites: tuple[str, ...] = ()
+
+
+class PodAdmission(StrEnum):
+    """The part that adds pods to their group, the webhook or kube-apiserver (docs/adr/0050-pod-policies.md).
+
+    `Auto` uses the policy where the API server serves policies; `Policy` requires that. Both leave to the webhook what
+    the policy cannot say.
+    """
+
+    AUTO = "Auto"
+    POLICY = "Policy"
+    WEBHOOK = "Webhook"
 
 
 class FeatureGates(_Section, frozen=True, kw_only=True):
@@ -174,6 +187,7 @@ class Configuration(_Section, frozen=True, kw_only=True):
     disruption_budgets: DisruptionBudgets = DisruptionBudgets()
     maintenance: Maintenance = Maintenance()
     feature_gates: FeatureGates = FeatureGates()
+    pod_admission: str = PodAdmission.WEBHOOK.value
 
     @property
     def restarts(self) -> RestartSettings:
@@ -208,6 +222,16 @@ class Configuration(_Section, frozen=True, kw_only=True):
         """Return how groups are moved off closed nodes, None if they are not."""
         section = self.maintenance
         return MaintenanceSettings(section.taint, section.move_by_default) if section.enable else None
+
+    @property
+    def allows_pod_policies(self) -> bool:
+        """Return whether kube-apiserver may admit pods by a policy."""
+        return self.pod_admission != PodAdmission.WEBHOOK
+
+    @property
+    def requires_pod_policies(self) -> bool:
+        """Return whether the manager must not run on an API server without policies."""
+        return self.pod_admission == PodAdmission.POLICY
 
     @property
     def gang_provider(self) -> str:

@@ -46,5 +46,6 @@ def opted_in(configuration: Configuration) -> Configured:
         names.DISRUPTION: configuration.disruption,
         names.MOVES: configuration.moving,
         names.LOST_NODES: configuration.release_after,
+        names.POD_ADMISSION: configuration.allows_pod_policies or None,
     }
     return {name: value for name, value in settings.items() if value is not None}

@@ -28,6 +28,7 @@ from leaderworkerset.manager.config.configuration import (
     InternalCertManagement,
     LeaderElection,
     Maintenance,
+    PodAdmission,
     RecorderSettings,
 )
 
@@ -59,6 +60,7 @@ def validate(configuration: Configuration) -> list[FieldError]:
         *_recorder_errors(configuration.recorder),
         *_disruption_errors(configuration.disruption_budgets),
         *_maintenance_errors(configuration.maintenance),
+        *_admission_errors(configuration.pod_admission),
     ]
 
 
@@ -172,6 +174,10 @@ def _disruption_errors(budgets: DisruptionBudgets) -> list[FieldError]:
 def _maintenance_errors(maintenance: Maintenance) -> list[FieldError]:
     taint = maintenance.taint
     return [invalid("maintenance.taint", taint, error) for error in names.label_key(taint)] if taint else []
+
+
+def _admission_errors(admission: str) -> list[FieldError]:
+    return [] if admission in tuple(PodAdmission) else [not_supported("podAdmission", admission, tuple(PodAdmission))]
 
 
 def _election_errors(election: LeaderElection) -> list[FieldError]:

@@ -5,7 +5,7 @@ Pods are never bound to a node, so a deletion takes effect immediately, which is
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import lru_cache
 from itertools import count
@@ -75,11 +75,11 @@ class CountingTransport:
 
 
 class Cluster:
-    """The actions and queries of a test. Use `running()`."""
+    """The actions and queries of a test. Use `running()`; `further` kinds are also served."""
 
-    def __init__(self) -> None:
+    def __init__(self, further: Iterable[Kind] = ()) -> None:
         self.clock = VirtualClock()
-        self.server = ApiServer(Store(), served_kinds(), self.clock)
+        self.server = ApiServer(Store(), [*served_kinds(), *further], self.clock)
         self.client = Client(InProcessTransport(self.server, "tester"))
         self.transport = CountingTransport(self.server, "manager")
         self.instruments: Instruments = NO_INSTRUMENTS

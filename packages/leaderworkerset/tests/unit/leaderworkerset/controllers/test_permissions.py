@@ -12,12 +12,13 @@ from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
 
 from kuberuntime.client.client import Client
 from kuberuntime.objects.meta import ObjectKey
-from kuberuntime.objects.resources import PODS, SERVICES
+from kuberuntime.objects.resources import MUTATING_WEBHOOK_CONFIGURATIONS, PODS, SERVICES
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.capabilities import names
 from leaderworkerset.capabilities.moves.maintenancesettings import MaintenanceSettings
 from leaderworkerset.controllers import permissions
+from leaderworkerset.core.admission import podpolicy
 from leaderworkerset.core.gang.gangs import SCHEDULING
 from leaderworkerset.core.gang.volcano import VOLCANO
 from leaderworkerset.kinds.managed import MANAGED, managed
@@ -122,3 +123,15 @@ def test_moving_groups_adds_node_permissions() -> None:
     further = set(managed(configured={names.MOVES: MaintenanceSettings()}).permissions) - set(MANAGED.permissions)
 
     assert further == set(permissions.MAINTENANCE)
+
+
+def test_pod_policies_add_permissions_for_their_names_only() -> None:
+    further = set(managed(configured={names.POD_ADMISSION: True}).permissions) - set(MANAGED.permissions)
+    verbs = {verb for permission in further if permission.resource in podpolicy.KINDS for verb in permission.verbs}
+
+    assert verbs == {verb for permission in permissions.ALL_OF_POD_POLICIES for verb in permission.verbs}
+    assert all(permission.names for permission in further)
+    others = [permission for permission in further if permission.resource not in podpolicy.KINDS]
+    assert [(permission.resource, permission.verbs) for permission in others] == [
+        (MUTATING_WEBHOOK_CONFIGURATIONS, ("list", "watch"))
+    ]

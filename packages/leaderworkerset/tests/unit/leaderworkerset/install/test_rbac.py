@@ -4,6 +4,7 @@ from typing import Any
 
 from kuberuntime.objects.resources import ROLE_BINDINGS, ROLES
 from kuberuntime.policyrules import policy_rules
+from leaderworkerset.core.admission import podpolicy
 from leaderworkerset.install import rbac
 from leaderworkerset.kinds.managed import MANAGED
 
@@ -106,10 +107,15 @@ UPSTREAM: dict[tuple[str, str], set[str]] = {
     ("coordination.k8s.io", "leases"): EVERYTHING,
 }
 
-BEYOND_UPSTREAM = {("", "namespaces", "get"), ("", "secrets", "create")}
+BEYOND_UPSTREAM = {
+    ("", "namespaces", "get"),
+    ("", "secrets", "create"),
+    *(("admissionregistration.k8s.io", kind.plural, verb) for kind in podpolicy.KINDS for verb in ("delete", "get")),
+}
 """Whether a namespace is being deleted that evidence of exhausted groups would keep (docs/adr/0017-newest.md).
 
-The manager creates the secret of its certificate if somebody deleted it (docs/adr/0005-installation.md).
+The manager creates the secret of its certificate if somebody deleted it (docs/adr/0005-installation.md). It removes its own
+policy of pods if its configuration does not allow one (docs/adr/0050-pod-policies.md).
 """
 
 

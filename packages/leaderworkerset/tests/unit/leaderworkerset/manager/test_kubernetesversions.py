@@ -6,9 +6,14 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 from testkit.fakes import ScriptedTransport, answer
+from testkit.virtualtime import VirtualClock
 
 from kuberuntime.client.client import Client
 from leaderworkerset.manager import kubernetesversions
+from localkube.apiserver import builtin
+from localkube.apiserver.inprocess import InProcessTransport
+from localkube.apiserver.server import ApiServer
+from localkube.apiserver.storage.store import Store
 
 
 def logged(status: int, body: bytes) -> list[Any]:
@@ -48,3 +53,14 @@ def test_differs_from_upstream_manager_ends_on_kubernetes_1_26() -> None:
 @pytest.mark.parametrize(("status", "body"), [(500, b"{}"), (200, b"<html>")], ids=["an error", "no JSON"])
 def test_unreadable_version_does_not_end_the_manager(status: int, body: bytes) -> None:
     assert [one["log_level"] for one in logged(status, body)] == ["debug"]
+
+
+@pytest.mark.virtual_time
+async def test_required_policies_are_an_error_if_not_served() -> None:
+    """The API server of one machine has no CEL; Kubernetes 1.35 does not serve the kind either."""
+    server = ApiServer(Store(), builtin.kinds(), VirtualClock())
+    await server.start()
+    with pytest.raises(
+        kubernetesversions.UnsupportedKubernetesError, match=r"podAdmission: Invalid value: .* use 1\.36"
+    ):
+        await kubernetesversions.require_pod_policies(Client(InProcessTransport(server, "manager")))

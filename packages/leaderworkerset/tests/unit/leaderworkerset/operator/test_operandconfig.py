@@ -83,3 +83,9 @@ def test_invalid_restart_settings_name_the_annotation(given: str, words: str) ->
     with pytest.raises(OverrideError, match=re.escape(words)) as caught:
         operandconfig.text(Desired(group_restarts=given), {})
     assert str(caught.value).startswith("metadata.annotations[lws.x-k8s.io/group-restarts]: ")
+
+
+def test_annotation_sets_the_pod_admission() -> None:
+    assert yaml.safe_load(operandconfig.text(Desired(pod_admission="Auto"), {}))["podAdmission"] == "Auto"
+    with pytest.raises(OverrideError, match=r"metadata.annotations\[lws.x-k8s.io/pod-admission\]: podAdmission"):
+        operandconfig.text(Desired(pod_admission="Always"), {})

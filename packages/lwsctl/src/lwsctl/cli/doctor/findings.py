@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 
@@ -36,6 +36,10 @@ class Unread(Struct, frozen=True):
     """The reason why an object could not be read, in its place."""
 
     why: str
+
+
+Read: TypeAlias = JSONObject | Unread | None
+"""An object, None if it does not exist."""
 
 
 def is_healthy(findings: Iterable[CheckResult]) -> bool:

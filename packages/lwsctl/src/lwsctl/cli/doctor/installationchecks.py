@@ -12,7 +12,9 @@ from leaderworkerset.api import kubernetesfeatures, metadata
 from leaderworkerset.decisions.installedkinds import MUTATING_NAME, VALIDATING_NAME, WEBHOOK_NOT_CALLED
 from leaderworkerset.decisions.nodefit import BUILT_IN_GATE as BUILT_IN
 from leaderworkerset.decisions.nodefit import KUBERNETES, NATIVE_GANG_NAME
-from lwsctl.cli.doctor.findings import CheckResult, Level, Unread
+from lwsctl.cli.doctor import podadmissionchecks
+from lwsctl.cli.doctor.findings import CheckResult, Level, Read, Unread
+from lwsctl.cli.doctor.podadmissionchecks import AdmissionFacts
 from lwsctl.diagnosis.causes import featuregates
 from lwsctl.views.wording import listed
 
@@ -27,9 +29,6 @@ OTHERS: Final = frozenset({"kueue", BUILT_IN, KUBERNETES})
 
 NATIVE: Final = (NATIVE_GANG_NAME, KUBERNETES)
 """The configured names of kube-scheduler."""
-
-Read = JSONObject | None | Unread
-"""An object, None if it does not exist."""
 
 UNTRUSTED: Final = (
     "the API server does not trust the webhook: the caBundle of the configurations belongs to a different CA"
@@ -92,6 +91,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     """Kinds of gang schedulers and of Kueue, by name, and whether the API server serves them."""
     queues: Sequence[str]
     """LeaderWorkerSets whose LocalQueue is missing."""
+    admission: AdmissionFacts = AdmissionFacts()
 
 
 def findings(facts: Facts, now: datetime) -> Iterator[CheckResult]:
@@ -99,6 +99,7 @@ def findings(facts: Facts, now: datetime) -> Iterator[CheckResult]:
     yield from _server(facts)
     yield from _definitions(facts)
     yield from _webhooks(facts)
+    yield from podadmissionchecks.findings(facts.admission, facts.version)
     yield from _certificates(facts, now)
     yield from _manager(facts, now)
     yield from _accesses(facts)

@@ -29,10 +29,12 @@ from leaderworkerset.decisions.installedkinds import (
     MUTATING_NAME,
     SECRET_NAME,
     VALIDATING_NAME,
+    Configuration,
     ConfigurationError,
     admission_refusal,
     certificate_expiry,
     parse_configuration,
+    podpolicy,
     read_kubernetes_version,
     split_certificates,
 )
@@ -42,9 +44,10 @@ from leaderworkerset.install.workload import CONFIGURATION_KEY
 from lwsctl.cli.cluster import places
 from lwsctl.cli.cluster.accessreviews import Permission, is_allowed
 from lwsctl.cli.cluster.target import Session
-from lwsctl.cli.doctor.findings import Unread
-from lwsctl.cli.doctor.installationchecks import Access, Expiry, Facts, Read
+from lwsctl.cli.doctor.findings import Read, Unread
+from lwsctl.cli.doctor.installationchecks import Access, Expiry, Facts
 from lwsctl.cli.doctor.machine import Machine
+from lwsctl.cli.doctor.podadmissionchecks import AdmissionFacts
 
 if TYPE_CHECKING:
     from lwsctl.cli.local.hostgpus import GpuReport  # it may not be installed
@@ -90,6 +93,7 @@ async def observe(session: Session) -> Facts:
     kinds = {name: provider.group_objects for name, provider in GANG_PROVIDERS.items()} | {KUBERNETES: (POD_GROUPS,)}
     served = {name: not some or any([await _is_served(client, kind) for kind in some]) for name, some in kinds.items()}
     served["kueue"] = await _is_served(client, LOCAL_QUEUES)
+    configured = await _configuration(client, namespace)
     refused = await admission_refusal(client, session.namespace)
     return Facts(
         version=version,
@@ -112,9 +116,10 @@ async def observe(session: Session) -> Facts:
         gates=await _gates(client),
         pods=await _all(client, [resources.PODS], session.namespace),
         pod_groups=await _all(client, NATIVE_GANG.group_objects, session.namespace),
-        provider=await _provider(client, namespace),
+        provider=configured if isinstance(configured, Unread) else configured.gang_provider,
         served=served,
         queues=await _queues(client, session.namespace, has_kueue=served["kueue"]),
+        admission=await _admission(client, configured),
     )
 
 
@@ -199,15 +204,22 @@ async def _all(
     return objects
 
 
-async def _provider(client: Client, namespace: str) -> str | Unread:
-    """Return the gang scheduler of the manager's configuration, empty if there is none."""
+async def _admission(client: Client, configured: Configuration | Unread) -> AdmissionFacts:
+    """Read the policy that admits pods."""
+    mode = configured if isinstance(configured, Unread) else configured.pod_admission
+    if not all([await _is_served(client, kind) for kind in podpolicy.KINDS]):
+        return AdmissionFacts(mode=mode)
+    objects = {kind.kind: await _read(client, kind, podpolicy.NAME) for kind in podpolicy.KINDS}
+    return AdmissionFacts(mode=mode, is_served=True, objects=objects)
+
+
+async def _configuration(client: Client, namespace: str) -> Configuration | Unread:
+    """Return the manager's configuration, the defaults if there is none."""
     config_map = await _read(client, resources.CONFIG_MAPS, metadata.CONFIGURATION, namespace)
     if not isinstance(config_map, dict):
-        return config_map if isinstance(config_map, Unread) else ""
+        return config_map if isinstance(config_map, Unread) else Configuration()
     try:
-        return parse_configuration(
-            str((config_map.get("data") or {}).get(CONFIGURATION_KEY, "")).encode()
-        ).gang_provider
+        return parse_configuration(str((config_map.get("data") or {}).get(CONFIGURATION_KEY, "")).encode())
     except ConfigurationError as error:
         return Unread(str(error))
 

@@ -19,6 +19,7 @@ from leaderworkerset.core.admission.pod import admit_pod
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.groupfacts import describe
 from leaderworkerset.core.policies.gang import NO_GANG, GangGroup, GangSet, Preparation, Support, members_to_start
+from leaderworkerset.core.policies.podrule import PodRule
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision, SchedulingObjects
 
 OBJECT = builders.leaderworkerset_object()
@@ -41,6 +42,10 @@ class EveryPod:
     @property
     def opens_gates(self) -> bool:
         return False
+
+    @property
+    def rule(self) -> PodRule:
+        return PodRule(conditions={"none": "false"})
 
     def prepare(self, _whole: GangSet) -> Preparation:
         return Preparation()

@@ -58,6 +58,8 @@ OF_CLUSTER: Final = (
     resources.CLUSTER_ROLE_BINDINGS,
     resources.MUTATING_WEBHOOK_CONFIGURATIONS,
     resources.VALIDATING_WEBHOOK_CONFIGURATIONS,
+    resources.MUTATING_ADMISSION_POLICIES,
+    resources.MUTATING_ADMISSION_POLICY_BINDINGS,
 )
 """The kinds of which only objects with our names are read.
 

@@ -1,0 +1,65 @@
+"""The controller of the policy by which kube-apiserver admits pods (`core/admission/podpolicy.py`).
+
+It has one key. It follows the policy, its binding, and the configuration of the webhooks. Only a manager whose
+configuration allows policies runs it; if the API server does not serve them, it does nothing.
+"""
+
+from collections.abc import Sequence
+from typing import Final, TypeAlias
+
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import only
+from kuberuntime.clock import Clock
+from kuberuntime.controller.controller import Watch
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import MUTATING_WEBHOOK_CONFIGURATIONS, Resource
+from kuberuntime.plan import Plan
+from leaderworkerset.api.metadata import MUTATING_WEBHOOKS
+from leaderworkerset.controllers import permissions
+from leaderworkerset.controllers.caches import Cache, Caches
+from leaderworkerset.controllers.spec import ControllerSpec, Driver
+from leaderworkerset.core.admission import podpolicy
+
+NAME: Final = "podpolicies"
+KEY: Final = ObjectKey("", podpolicy.NAME)
+"""The only key, and the name of both objects."""
+
+CONFIGURATION: Final = ObjectKey("", MUTATING_WEBHOOKS)
+CONFIGURATION_CACHE: Final = Cache(only(MUTATING_WEBHOOK_CONFIGURATIONS, CONFIGURATION))
+POLICY_CACHES: Final = {kind: Cache(only(kind, KEY), optional=True) for kind in podpolicy.KINDS}
+
+Objects: TypeAlias = Sequence[tuple[Resource, JSONObject]]
+
+
+class PodPolicyDriver(Driver):
+    """Compares the stored objects with the built ones."""
+
+    def __init__(self, caches: Caches, built: Objects) -> None:
+        self._built = built
+        self._configurations = caches[CONFIGURATION_CACHE]
+        self._stored = {kind: caches[cache] for kind, cache in POLICY_CACHES.items()}
+
+    async def plan(self, _key: ObjectKey) -> Plan:
+        """Write missing and edited objects, if the API server serves their kinds."""
+        if not all(informer.is_served for informer in self._stored.values()):
+            return Plan()
+        stored = {kind: informer.store.get(KEY) for kind, informer in self._stored.items()}
+        return podpolicy.reconcile(self._built, stored, self._configurations.store.get(CONFIGURATION))
+
+    def watches(self) -> Sequence[Watch]:
+        """Return the watches; each change concerns the only key."""
+        return [Watch(informer, lambda _: (KEY,)) for informer in (self._configurations, *self._stored.values())]
+
+
+def specify(built: Objects) -> ControllerSpec:
+    """Return the controller that keeps these objects."""
+
+    def build(caches: Caches, _client: Client, _clock: Clock) -> PodPolicyDriver:
+        return PodPolicyDriver(caches, built)
+
+    return ControllerSpec(
+        name=NAME,
+        caches=(CONFIGURATION_CACHE, *POLICY_CACHES.values()),
+        build=build,
+        writes=permissions.POD_POLICIES,
+    )

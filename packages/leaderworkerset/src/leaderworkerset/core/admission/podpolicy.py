@@ -1,0 +1,154 @@
+"""The MutatingAdmissionPolicy by which kube-apiserver itself adds pods to their group.
+
+It is joined from the rules of the policies that the webhook applies (`core/policies/podrule.py`), so that both decide the
+same. The policy either changes a pod completely or not at all: it has one patch, and errors are ignored. Every pod that it
+leaves out is not a member yet, which is the condition under which kube-apiserver calls the webhook afterwards. So no pod is
+stored without its group, whether a policy is missing, was edited, or does not cover the pod.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, Literal
+
+import msgspec
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import (
+    MUTATING_ADMISSION_POLICIES,
+    MUTATING_ADMISSION_POLICY_BINDINGS,
+    MUTATING_WEBHOOK_CONFIGURATIONS,
+    PODS,
+    Resource,
+)
+from kuberuntime.plan import Action, Apply, Plan, Put
+from leaderworkerset.api import labels, metadata
+from leaderworkerset.core.admission.pod import ADMITTING
+from leaderworkerset.core.extensions import UPSTREAM, Extensions
+from leaderworkerset.core.policies.edits import with_annotations
+from leaderworkerset.core.policies.gang import NO_GANG, Gang
+from leaderworkerset.core.policies.podrule import LABELS, has_label, text
+
+NAME: Final = "lws-mutating-admission-policy"
+"""The name of the policy and of its binding."""
+
+MEMBERS: Final[JSONObject] = {"matchExpressions": [{"key": labels.NAME, "operator": "Exists"}]}
+"""Selects pods of LeaderWorkerSets, so that other pods never wait for admission."""
+
+
+KINDS: Final = (MUTATING_ADMISSION_POLICIES, MUTATING_ADMISSION_POLICY_BINDINGS)
+"""The kinds of the policy and of its binding, in the order of their creation."""
+
+
+def _is_member(*containers: str, quantifier: Literal["all", "exists"]) -> str:
+    """Return whether a pod has its identity, and all or some containers of the lists have the first variable.
+
+    The expression has no optional values, which Kubernetes 1.28 does not know.
+    """
+    own = [has_label(key) for key in (labels.GROUP_INDEX, labels.GROUP_KEY, labels.WORKER_INDEX)]
+    index = f"{LABELS}[{text(labels.WORKER_INDEX)}]"
+    is_own = f"object.metadata.name.endsWith({text('-')} + {index})"
+    own.append(f"({index} == {text(labels.LEADER_WORKER_INDEX)} || {is_own})")
+    has_some = "has(container.env) && size(container.env) > 0"
+    is_first = f"{has_some} && container.env[0].name == {text(labels.ENV_LEADER_ADDRESS)}"
+    return " && ".join([*own, *(f"{part}.{quantifier}(container, {is_first})" for part in containers)])
+
+
+NOT_A_MEMBER: Final[JSONObject] = {
+    "name": "not-a-member",
+    "expression": f"!({_is_member('object.spec.containers', quantifier='exists')})",
+}
+"""Selects the pods for the webhook: pods that no policy has made members of their group.
+
+A container that a webhook adds gets its variables when kube-apiserver applies the policy again.
+"""
+
+_INCOMPLETE: Final[JSONObject] = {
+    "name": "incomplete",
+    "expression": "!("
+    + _is_member("object.spec.containers", "object.spec.?initContainers.orValue([])", quantifier="all")
+    + ")",
+}
+
+
+def build(gang: Gang = NO_GANG, extensions: Extensions = UPSTREAM) -> Sequence[tuple[Resource, JSONObject]]:
+    """Build the policy and its binding; both equal what the API server stores."""
+    specs = (_spec(gang, extensions), {"policyName": NAME})
+    objects = [metadata.build(kind, NAME, spec=spec) for kind, spec in zip(KINDS, specs, strict=True)]
+    return [(kind, with_annotations(obj, _digest_of(obj))) for kind, obj in zip(KINDS, objects, strict=True)]
+
+
+def is_intact(obj: JSONObject) -> bool:
+    """Return whether an object of the policy has the spec that a manager wrote, of whichever release."""
+    return _digest_of(obj).items() <= meta.annotations(obj).items()
+
+
+def _digest_of(obj: JSONObject) -> dict[str, str]:
+    text = msgspec.json.encode(obj.get("spec"), order="deterministic")
+    return {labels.SPEC_DIGEST: hashlib.sha256(text).hexdigest()[:16]}
+
+
+def reconcile(
+    built: Sequence[tuple[Resource, JSONObject]],
+    stored: Mapping[Resource, JSONObject | None],
+    configuration: JSONObject | None,
+) -> Plan:
+    """Return the writes that restore missing and edited objects, which end with the configuration of the webhooks.
+
+    Without that configuration, nothing would admit the pods that the policy skips.
+    """
+    if configuration is None:
+        return Plan()
+    reference = {
+        **MUTATING_WEBHOOK_CONFIGURATIONS.type_meta,
+        "name": meta.name(configuration),
+        "uid": meta.uid(configuration),
+    }
+    owned = [(kind, obj | {"metadata": meta.metadata(obj) | {"ownerReferences": [reference]}}) for kind, obj in built]
+    return Plan(tuple(write for kind, obj in owned for write in _restore(kind, obj, stored[kind])))
+
+
+def _restore(kind: Resource, obj: JSONObject, stored: JSONObject | None) -> Iterator[Action]:
+    if stored is None:
+        yield Apply(resource=kind, object=obj, manager=labels.FIELD_MANAGER)
+        return
+    own = meta.metadata(stored) | {
+        "labels": meta.labels(stored) | meta.labels(obj),
+        "annotations": meta.annotations(stored) | meta.annotations(obj),
+        "ownerReferences": meta.metadata(obj)["ownerReferences"],
+    }
+    restored = stored | {"metadata": own, "spec": obj["spec"]}
+    if restored != stored:
+        yield Put(resource=kind, object=restored)
+
+
+def _spec(gang: Gang, extensions: Extensions) -> JSONObject:
+    rules = [*(policy.rule for policy in (*ADMITTING, *extensions.policies)), gang.rule]
+    conditions = {name: expression for rule in rules for name, expression in rule.conditions.items()}
+    variables = {name: expression for rule in rules for name, expression in rule.variables.items()}
+    patch = " + ".join(patch for rule in rules for patch in rule.patches)
+    return {
+        "failurePolicy": "Ignore",
+        # Again after webhooks that add containers, as the webhook of this product is called after most of them.
+        "reinvocationPolicy": "IfNeeded",
+        "matchConstraints": {
+            "matchPolicy": "Equivalent",
+            "namespaceSelector": {},
+            "objectSelector": MEMBERS,
+            "resourceRules": [
+                {
+                    "apiGroups": [PODS.group],
+                    "apiVersions": [PODS.version],
+                    "operations": ["CREATE"],
+                    "resources": [PODS.plural],
+                    "scope": "*",
+                }
+            ],
+        },
+        "matchConditions": [
+            _INCOMPLETE,
+            *({"name": name, "expression": expression} for name, expression in conditions.items()),
+        ],
+        "variables": [{"name": name, "expression": expression} for name, expression in variables.items()],
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": patch}}],
+    }

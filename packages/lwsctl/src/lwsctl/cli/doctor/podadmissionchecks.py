@@ -1,0 +1,57 @@
+"""Checks of what makes pods members of their group: the webhook, or the policy of kube-apiserver. Pure."""
+
+from collections.abc import Iterator, Mapping
+
+from msgspec import Struct, field
+
+from leaderworkerset.decisions.installedkinds import PodAdmission, podpolicy
+from lwsctl.cli.doctor.findings import CheckResult, Level, Read, Unread
+from lwsctl.views.wording import listed
+
+SUBJECT = "pod admission"
+BY_WEBHOOK = "every pod waits for the webhook"
+RESTORE = (
+    "see the manager's logs: it restores the policy if it leads and has the permissions of docs/how-to/pod-admission.md"
+)
+
+
+class AdmissionFacts(Struct, frozen=True, kw_only=True):
+    """The configured value of `podAdmission`, whether policies are served, and the objects of the policy by kind."""
+
+    mode: str | Unread = PodAdmission.WEBHOOK.value
+    is_served: bool = False
+    objects: Mapping[str, Read] = field(default_factory=dict)
+
+
+def findings(facts: AdmissionFacts, version: str) -> Iterator[CheckResult]:
+    """Yield what makes pods members, and how that differs from the configuration."""
+    unread = [obj.why for obj in facts.objects.values() if isinstance(obj, Unread)]
+    stored = {kind: obj for kind, obj in facts.objects.items() if isinstance(obj, dict)}
+    if isinstance(facts.mode, Unread) or unread:
+        why = facts.mode.why if isinstance(facts.mode, Unread) else unread[0]
+        yield CheckResult("LWS-D311", Level.UNKNOWN, SUBJECT, f"not known: {why}", "ask an administrator")
+    elif facts.mode == PodAdmission.WEBHOOK:
+        yield _of_webhook(list(stored))
+    elif not facts.is_served:
+        level = Level.ERROR if facts.mode == PodAdmission.POLICY else Level.NOTE
+        text = f"podAdmission is {facts.mode}, and Kubernetes {version} serves no policies: {BY_WEBHOOK}"
+        fix = "upgrade the cluster, or set podAdmission to Webhook" if level is Level.ERROR else ""
+        yield CheckResult("LWS-D313", level, SUBJECT, text, fix)
+    elif missing := [kind for kind in facts.objects if kind not in stored]:
+        text = f"{listed(missing, 2)} {podpolicy.NAME} is missing: {BY_WEBHOOK}"
+        yield CheckResult("LWS-D314", Level.WARNING, SUBJECT, text, RESTORE)
+    elif edited := [kind for kind, obj in stored.items() if not podpolicy.is_intact(obj)]:
+        text = f"{listed(edited, 2)} {podpolicy.NAME} was edited: pods may differ from those of the webhook"
+        yield CheckResult("LWS-D315", Level.ERROR, SUBJECT, text, RESTORE)
+    else:
+        text = f"by the policy {podpolicy.NAME}; the webhook gets the pods that the policy leaves out"
+        yield CheckResult("LWS-D312", Level.OK, SUBJECT, text)
+
+
+def _of_webhook(stored: list[str]) -> CheckResult:
+    """Return the result for a configuration that does not allow the policy."""
+    if not stored:
+        return CheckResult("LWS-D312", Level.OK, SUBJECT, f"by the webhook: {BY_WEBHOOK}")
+    text = f"podAdmission is Webhook, and {listed(stored, 2)} {podpolicy.NAME} is left of another configuration"
+    fix = f"kubectl delete mutatingadmissionpolicybinding,mutatingadmissionpolicy {podpolicy.NAME}"
+    return CheckResult("LWS-D316", Level.WARNING, SUBJECT, text, fix)

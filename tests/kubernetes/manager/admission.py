@@ -1,0 +1,41 @@
+"""Managers that let kube-apiserver admit pods by a policy."""
+
+from typing import Any
+
+from tests.kubernetes.admission import members
+from tests.kubernetes.manager import installation
+from tests.kubernetes.manager.replicas import Replica, until
+from tests.kubernetes.manager.world import World
+
+from kuberuntime.client.client import Client
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.api import labels
+from leaderworkerset.core.policies import identity
+from leaderworkerset.kinds.managed import managed
+from leaderworkerset.manager.config import configuration
+from leaderworkerset.manager.config.configurationfile import opted_in
+
+
+async def start_with(world: World, name: str, **settings: Any) -> Replica:
+    """Start a manager with the permissions for its settings."""
+    document = {"apiVersion": configuration.API_VERSION, "kind": configuration.KIND, **settings}
+    kinds = managed(configured=opted_in(configuration.decode(document)))
+    await installation.install(world.client, world.balancer.port, kinds)
+    return await world.start(name, **settings)
+
+
+async def until_evaluated(client: Client, namespace: str) -> None:
+    """Wait until the API server evaluates the policy: the key of a leader is joined, not hashed."""
+    template = {"spec": {"containers": [{"name": "main", "image": "app:1"}]}}
+    spec = {"leaderWorkerTemplate": {"size": 1, "workerTemplate": template}}
+    lws: JSONObject = {"metadata": {"name": "probe", "namespace": namespace}, "spec": spec}
+    leader = members.leader_of(lws, 0)
+    leader["metadata"]["namespace"] = namespace
+
+    async def is_evaluated() -> bool:
+        stored = await client.create(PODS, leader, dry_run=True)
+        return identity.is_joined(meta.labels(stored)[labels.GROUP_KEY])
+
+    await until(is_evaluated)
