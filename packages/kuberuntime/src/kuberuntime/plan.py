@@ -28,17 +28,17 @@ MergeKind: TypeAlias = Literal["merge", "strategic"]
 
 
 class OneOfMany(NamedTuple):
-    """The common note of equal events: their numbers replace `{numbers}` in it."""
+    """The common note of equal events. Their numbers replace `{numbers}` in the note."""
 
     note: str
     number: int
 
 
 class Event(Struct, frozen=True):
-    """One event of events.k8s.io/v1; its `note` may contain `{error}` if it reports a failure.
+    """An events.k8s.io/v1 event. Its `note` may contain `{error}` if it reports a failure.
 
-    `reporter` is the controller that reports it, empty for the default of the process. Events with the same
-    `of_many.note` about the same object may be recorded as one event.
+    `reporter` is the reporting controller, or empty for the default of the process. Events with the same `of_many.note`
+    about the same object may be recorded as one event.
     """
 
     type: EventType
@@ -52,7 +52,7 @@ class Event(Struct, frozen=True):
 
 
 class Effect(Struct, frozen=True, kw_only=True):
-    """The fields of every write: the resource it writes to, and the events that report it."""
+    """The common fields of writes: the resource, and the events that report the write."""
 
     resource: Resource
     on_success: tuple[Event, ...] = ()
@@ -62,8 +62,8 @@ class Effect(Struct, frozen=True, kw_only=True):
 class Apply(Effect, frozen=True, kw_only=True):
     """Server-side apply of `object` with force, as field manager `manager`.
 
-    With `on_contention` it is slowed down while others take back the same content (`controller/contention.py`). The
-    events report that, with `{error}` replaced by the fields and their writers.
+    With `on_contention`, the write is delayed while other writers revert the same content (`controller/contention.py`).
+    The events report this, with `{error}` replaced by the fields and their writers.
     """
 
     object: JSONObject
@@ -72,10 +72,9 @@ class Apply(Effect, frozen=True, kw_only=True):
 
 
 class Accepted(Struct, frozen=True):
-    """A field, by its path, with which an existing unowned object is used; `events` report that.
+    """A field that permits the use of an existing object without a controller. `events` report the use.
 
-    The field must be equal to `value`. An object instead of a value must have members, each as in `value`, where None
-    is any.
+    The field at `path` must equal `value`. If `value` is an object, its members must match, and None matches any value.
     """
 
     path: str
@@ -91,12 +90,12 @@ class Accepted(Struct, frozen=True):
 
     @property
     def lack(self) -> str:
-        """Return the reason why an object without the field is not used."""
+        """Return why an object without the field is not used."""
         return f"its {self.path} {'does not match' if isinstance(self.value, dict) else f'is not {self.value}'}"
 
 
 def at(obj: JSONObject, path: Iterable[str]) -> JSON:
-    """Return the value of a field, None if the object has none."""
+    """Return the value of a field, or None if it is absent."""
     value: JSON = obj
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
@@ -104,7 +103,7 @@ def at(obj: JSONObject, path: Iterable[str]) -> JSON:
 
 
 class Create(Effect, frozen=True, kw_only=True):
-    """Create `object`. With `if_absent` an AlreadyExists is success without events; otherwise it is a failure.
+    """Create `object`. With `if_absent`, an AlreadyExists error is success without events. Otherwise it is a failure.
 
     With `unless_own` it is a failure only if the existing object has another controller: an own object exists already
     if the answer to its creation was lost. If it differs in one of the `equal` fields (paths), it is another object,
@@ -126,11 +125,11 @@ class Create(Effect, frozen=True, kw_only=True):
 
 
 class Patch(Effect, frozen=True, kw_only=True):
-    """Merge `patch` into one object, or into one of its subresources; `guarded_patch` builds the usual one.
+    """Merge `patch` into an object, or into one of its subresources. Usually built by `guarded_patch`.
 
-    With `if_present` a deleted object is success without events. With `if_permitted` a refusal as forbidden ends
-    nothing: `on_failure` reports it, and the next actions follow. A `strategic` merge also merges lists that have keys,
-    such as conditions. `on_contention` is as in `Apply`.
+    With `if_present`, a deleted object is success without events. With `if_permitted`, a Forbidden error does not stop
+    the plan: `on_failure` reports it, and the next actions follow. A `strategic` merge also merges lists that have
+    keys, such as conditions. `on_contention` is the same as in `Apply`.
     """
 
     key: ObjectKey
@@ -143,7 +142,7 @@ class Patch(Effect, frozen=True, kw_only=True):
 
 
 class Put(Effect, frozen=True, kw_only=True):
-    """Replace an object, or a subresource, at the version it carries; after a conflict the key is planned again.
+    """Replace an object or a subresource, if its version is current. After a conflict, the key is planned again.
 
     `on_contention` is as in `Apply`.
     """
@@ -154,7 +153,7 @@ class Put(Effect, frozen=True, kw_only=True):
 
 
 class PutStatus(Effect, frozen=True, kw_only=True):
-    """Replace `status` of the object at `resource_version`; after a conflict the key is planned again.
+    """Replace `status` of the object at `resource_version`. After a conflict, the key is planned again.
 
     `object` is the whole observed object with the new status. With `if_present` a deleted object is success without
     events.
@@ -166,9 +165,9 @@ class PutStatus(Effect, frozen=True, kw_only=True):
 
 
 class Delete(Effect, frozen=True, kw_only=True):
-    """Delete one object, only if its UID is still `uid` (if given). An already deleted object is success.
+    """Delete one object. If `uid` is set, it is a precondition. An already deleted object is success.
 
-    Without `propagation` and `grace_period` (seconds) the API server uses the defaults of the kind.
+    Without `propagation` and `grace_period` (seconds), the API server uses the defaults of the kind.
     """
 
     key: ObjectKey
@@ -184,7 +183,7 @@ class DeleteCollection(Effect, frozen=True, kw_only=True):
 
 
 class Emit(Struct, frozen=True, kw_only=True):
-    """Emit events that belong to no write."""
+    """Emit events that do not belong to a write."""
 
     events: tuple[Event, ...]
 
@@ -192,10 +191,10 @@ class Emit(Struct, frozen=True, kw_only=True):
 class Together(Struct, frozen=True, kw_only=True):
     """Perform sequences concurrently.
 
-    A failure ends its own sequence, and fails the action after the others have ended.
+    A failure stops its own sequence, and fails the action after the other sequences have completed.
 
-    A few run at once. With `slow_start` one sequence goes first, then twice as many each time, and none after a
-    failure: so a batch that cannot succeed (quota, an invalid template) costs few requests.
+    A few sequences run concurrently. With `slow_start`, one sequence runs first, then twice as many each time, and none
+    after a failure, so that a batch that cannot succeed (quota, an invalid template) costs few requests.
     """
 
     sequences: "tuple[Actions, ...]"
@@ -203,7 +202,7 @@ class Together(Struct, frozen=True, kw_only=True):
 
 
 class Finally(Struct, frozen=True, kw_only=True):
-    """Perform `actions`, then `after`, even if one of `actions` failed; the first failure is reported.
+    """Perform `actions`, then `after`, even if one of `actions` failed. The first failure is reported.
 
     `on_failure` is performed before `after`, and only if an action failed, `on_refusal` if the API server answered that
     it is forbidden or invalid; `{error}` in the texts of their patches is replaced. `otherwise`, if given, is performed
@@ -220,11 +219,11 @@ class Finally(Struct, frozen=True, kw_only=True):
 WriteAction: TypeAlias = Apply | Create | Patch | Put | PutStatus | Delete | DeleteCollection
 Action: TypeAlias = WriteAction | Emit | Together | Finally
 Actions: TypeAlias = tuple[Action, ...]
-"""Actions in order; the first failure ends them."""
+"""Actions in order. The first failure stops the sequence."""
 
 
 class Plan(Struct, frozen=True):
-    """Actions in order, and the seconds until the next plan without a change (`requeue_after`; None: never).
+    """Actions in order, and the seconds until the next plan without a change (`requeue_after`, None for never).
 
     `error` is an error that no write can correct: the executor performs the actions, then raises it, so that the queue
     backs off and retries. If that error is raised, or an action fails for another reason than a newer object,
@@ -240,13 +239,13 @@ class Plan(Struct, frozen=True):
         return bool(self.actions) or self.requeue_after is not None or self.error is not None
 
     def within(self, seconds: float) -> "Plan":
-        """Return the plan with the latest time, in seconds, of the next plan."""
+        """Return the plan with a limit on the seconds until the next plan."""
         soon = seconds if self.requeue_after is None else min(seconds, self.requeue_after)
         return replace(self, requeue_after=soon)
 
 
 def flat(actions: Actions) -> Iterator[WriteAction | Emit]:
-    """Yield all actions; composite actions are replaced by their parts."""
+    """Yield all actions. Composite actions are replaced by their parts."""
     for action in actions:
         match action:
             case Together(sequences=sequences):
@@ -271,7 +270,7 @@ def without(actions: Actions, left_out: WriteAction) -> Actions:
 
 
 class PatchFields(TypedDict, total=False):
-    """The fields of a `Patch` besides its change."""
+    """The fields of a `Patch` in addition to its change."""
 
     subresource: str
     if_present: bool
@@ -282,25 +281,25 @@ class PatchFields(TypedDict, total=False):
 
 
 def guarded_patch(resource: Resource, obj: JSONObject, change: JSONObject, **fields: Unpack[PatchFields]) -> Patch:
-    """Return the patch that changes parts of an object, only at the UID and resourceVersion of `obj`."""
+    """Return a patch with the UID and resourceVersion of `obj` as preconditions."""
     guard = {"metadata": {"resourceVersion": meta.resource_version(obj)} | meta.metadata(change)}
     return identified_patch(resource, obj, change | guard, **fields)
 
 
 def identified_patch(resource: Resource, obj: JSONObject, change: JSONObject, **fields: Unpack[PatchFields]) -> Patch:
-    """Return the patch that changes parts of an object whatever its version, only with the UID of `obj`."""
+    """Return a patch with only the UID of `obj` as a precondition, for any resourceVersion."""
     patch = change | {"metadata": {"uid": meta.uid(obj)} | meta.metadata(change)}
     return Patch(resource=resource, key=meta.key(obj), patch=patch, **fields)
 
 
 def together(actions: Iterable[Action]) -> Actions:
-    """Return the action that performs these concurrently, independently of each other; none if there are none."""
+    """Return an action that performs the given actions concurrently and independently, if there are any."""
     sequences = tuple((action,) for action in actions)
     return (Together(sequences=sequences),) if sequences else ()
 
 
 def changed_status(resource: Resource, obj: JSONObject, status: JSONObject) -> tuple[PutStatus, ...]:
-    """Return the write of the whole status if it changed; a deleted object needs none."""
+    """Return the write of the whole status if it changed, unless the object was deleted."""
     if status == {name: value for name, value in meta.status(obj).items() if value is not None}:
         return ()
     version, changed = meta.resource_version(obj), obj | {"status": status}
@@ -308,7 +307,7 @@ def changed_status(resource: Resource, obj: JSONObject, status: JSONObject) -> t
 
 
 def guarded_delete(resource: Resource, obj: JSONObject, *, on_success: tuple[Event, ...] = ()) -> Delete:
-    """Return the deletion of an object in the background, only with the UID of `obj`."""
+    """Return a background deletion of an object, with the UID of `obj` as a precondition."""
     return Delete(
         resource=resource, key=meta.key(obj), uid=meta.uid(obj), propagation="Background", on_success=on_success
     )

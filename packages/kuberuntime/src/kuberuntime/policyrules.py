@@ -1,7 +1,7 @@
-"""Permissions that a part of a program needs at the API server; RBAC rules are generated from them.
+"""Permissions that a component needs for API requests, from which RBAC rules are generated.
 
-Each part declares its permissions next to its code (`controllers/permissions.py`, `webhooks/permissions.py`,
-`kuberuntime/serving/permissions.py`); nothing else decides what the installed roles allow.
+Each component declares its permissions next to its code (`controllers/permissions.py`, `webhooks/permissions.py`,
+`kuberuntime/serving/permissions.py`). The installed roles contain only these permissions.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from kuberuntime.objects.resources import Resource
 
 
 class Permission(Struct, frozen=True):
-    """Verbs on a resource or one of its subresources; with `names` only on the objects with these names."""
+    """Verbs on a resource or subresource. `names` restricts them to objects with these names."""
 
     resource: Resource
     verbs: tuple[str, ...]
@@ -22,7 +22,7 @@ class Permission(Struct, frozen=True):
 
     @property
     def target(self) -> str:
-        """Return the resource as a role names it.
+        """Return the resource in the notation of roles.
 
         >>> from kuberuntime.objects.resources import PODS
         >>> Permission(PODS, ("get",), "log").target
@@ -32,7 +32,7 @@ class Permission(Struct, frozen=True):
 
 
 def policy_rules(permissions: Iterable[Permission]) -> list[JSONObject]:
-    """Build the rules of a role, sorted; permissions that differ only in the resource become one rule."""
+    """Build the sorted rules of a role. Permissions that differ only in the resource become one rule."""
     alike: dict[tuple[str, tuple[str, ...], tuple[str, ...]], set[str]] = {}
     for permission in merge(permissions):
         key = (permission.resource.group, permission.names, permission.verbs)
@@ -47,7 +47,7 @@ def policy_rules(permissions: Iterable[Permission]) -> list[JSONObject]:
 
 
 def merge(permissions: Iterable[Permission]) -> list[Permission]:
-    """Merge the permissions of several parts on the same objects; verbs are sorted."""
+    """Merge permissions for the same objects. Verbs are sorted."""
     verbs: dict[tuple[Resource, str, tuple[str, ...]], set[str]] = {}
     for permission in permissions:
         names = tuple(sorted(permission.names))

@@ -1,8 +1,7 @@
-"""The randomness seam: jitter and identities come from one source, which a simulation replaces by a seeded one.
+"""The source of randomness for jitter and identities, which a simulation replaces by a seeded source.
 
-The source belongs to the context, as the clock belongs to the event loop: tasks inherit the source of the task that
-started them, so each actor of a simulation can have its own. Secrets are not generated here: they must never be
-seeded.
+The source is a context variable. Tasks inherit the source of the task that started them, so each actor in a simulation
+can have its own source. Do not use this module for secrets, which must never be seeded.
 """
 
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ _SOURCE: Final[ContextVar[Random]] = ContextVar("randomness", default=SystemRand
 
 
 def source() -> Random:
-    """Return the source of this context: the system's, unless one was seeded."""
+    """Return the source of this context, which is the system's source by default."""
     return _SOURCE.get()
 
 
@@ -32,7 +31,7 @@ def uid() -> str:
 
 @contextmanager
 def seeded(random: Random) -> Iterator[None]:
-    """Use this source inside the context, and in the tasks that it starts."""
+    """Use this source in the context, and in the tasks that are started there."""
     token = _SOURCE.set(random)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Queues of several tenants, who take turns: a tenant with thousands of items delays another by one item, not by all.
+"""Fair queues for several tenants: a tenant with thousands of items delays other tenants by only one item.
 
 The keys of a work queue wait in this way, by namespace (`controller/workqueue.py`), requests for the client's quota
 (`client/limit.py`), and events to be written (`controller/eventrecorder.py`).
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Turns(Generic[T]):
-    """A queue for each tenant, in order of arrival, served round robin.
+    """A FIFO queue for each tenant, served round robin.
 
     >>> turns = Turns[str]()
     >>> for item in ("a1", "a2", "a3", "b1"):
@@ -27,7 +27,7 @@ class Turns(Generic[T]):
         self._waiting: OrderedDict[Hashable, deque[T]] = OrderedDict()
 
     def __bool__(self) -> bool:
-        """Return whether any item waits."""
+        """Return whether an item waits."""
         return bool(self._waiting)
 
     def put(self, tenant: Hashable, item: T) -> None:
@@ -35,7 +35,7 @@ class Turns(Generic[T]):
         self._waiting.setdefault(tenant, deque()).append(item)
 
     def take(self, passed_over: Callable[[Hashable], bool] = lambda _: False) -> T | None:
-        """Return the next item of the tenant whose turn it is, except skipped tenants; None if there is none."""
+        """Return the next item of the next tenant that is not skipped, or None if there is none."""
         tenant = next((candidate for candidate in self._waiting if not passed_over(candidate)), None)
         if tenant is None:
             return None
@@ -47,7 +47,7 @@ class Turns(Generic[T]):
         return item
 
     def drop(self) -> T:
-        """Remove and return the last item of the tenant with most items; there must be one."""
+        """Remove and return the last item of the tenant with most items. There must be at least one item."""
         tenant, items = max(self._waiting.items(), key=lambda entry: len(entry[1]))
         item = items.pop()
         if not items:
@@ -56,7 +56,7 @@ class Turns(Generic[T]):
 
 
 class TurnLock:
-    """A lock for which tenants take turns: an item waits for the one in progress, and one of each other tenant."""
+    """A fair lock for tenants. An item waits for the current item, and for one item of each other tenant."""
 
     def __init__(self) -> None:
         self._waiting = Turns[asyncio.Future[None]]()
@@ -82,7 +82,7 @@ class TurnLock:
             self._release()
 
     def _release(self) -> None:
-        """Give the lock to the next tenant; the last one comes again only if no other waits."""
+        """Pass the lock to the next tenant. The last tenant is next only if no other tenant waits."""
         while granted := self._waiting.take(lambda tenant: tenant == self._holder) or self._waiting.take():
             if not granted.done():  # whoever is cancelled waits no longer
                 granted.set_result(None)

@@ -1,1 +1,1 @@
-"""The servers of a process, and its agreement with replicas: health, metrics, listeners, leases."""
+"""The servers of a process, and leader election: health, metrics, listeners, leases."""

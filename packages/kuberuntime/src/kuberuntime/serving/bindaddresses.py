@@ -1,4 +1,4 @@
-"""Addresses to listen on, as Go writes them."""
+"""Listen addresses in Go's notation."""
 
 from typing import Final
 
@@ -24,7 +24,7 @@ class Address(Struct, frozen=True):
 
 
 def parse_address(text: str) -> Address:
-    """Read `host:port`, `:port` or `[host]:port`.
+    """Parse `host:port`, `:port` or `[host]:port`.
 
     >>> str(parse_address(":8443")), parse_address("[::1]:80").host
     (':8443', '::1')

@@ -1,7 +1,7 @@
-"""Follows a certificate in files (`tls.crt`, `tls.key` of one directory), so that its renewal needs no restart.
+"""Watches certificate files (`tls.crt`, `tls.key` in a directory), so that renewals do not require a restart.
 
-The files are compared every few seconds. An incomplete renewal (a certificate without its key) is logged and read again
-later; meanwhile the old pair is served.
+The files are compared every few seconds. An incomplete renewal (a certificate without its key) is logged and retried
+later. In the meantime, the old pair is served.
 """
 
 import asyncio
@@ -17,21 +17,21 @@ from kuberuntime.serving.serving import server_context
 CERTIFICATE: Final = "tls.crt"
 KEY: Final = "tls.key"
 INTERVAL: Final = 5.0
-"""Seconds between two readings."""
+"""Seconds between two reads."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class CertificateObserver(Protocol):
-    """Is notified of every reading."""
+    """Observes every read."""
 
     def read_certificate(self, *, failed: bool) -> None:
-        """Record one reading."""
+        """Record a read."""
         ...
 
 
 class CertificateFiles:
-    """Reads the pair of one directory; a pair is certificate and key as one PEM."""
+    """Reads the pair in a directory. A pair is the certificate and the key as one PEM."""
 
     def __init__(self, directory: Path, observer: CertificateObserver) -> None:
         self._directory = directory
@@ -44,7 +44,7 @@ class CertificateFiles:
         return (self._directory / CERTIFICATE).exists() and (self._directory / KEY).exists()
 
     def read(self) -> bytes:
-        """Read the pair, and check it if it differs from the last; raise `ConfigError` that names the file."""
+        """Read the pair, and check it if it changed. Raise a `ConfigError` that names the file."""
         try:
             chain = b"".join((self._directory / name).read_bytes().rstrip() + b"\n" for name in (CERTIFICATE, KEY))
             if chain != self._chain:
@@ -59,7 +59,7 @@ class CertificateFiles:
         return chain
 
     async def follow(self, use: Callable[[bytes], Awaitable[None]]) -> None:
-        """Pass every pair that differs from the last to `use`, starting with the first, until cancelled."""
+        """Pass the first pair and every changed pair to `use`, until cancelled."""
         last_error = ""
         while True:
             try:

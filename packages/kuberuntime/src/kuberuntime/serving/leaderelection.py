@@ -1,11 +1,11 @@
-"""Leader election on a Lease: at most one process acts, others take over when it ends or stops renewing.
+"""Leader election with a Lease. One process acts, and others take over when it exits or stops renewing the lease.
 
-`decide` has all rules, as a function of the Lease and of when this process last saw it change; the driver performs its
-decisions. Wall clocks of different processes are never compared: a holder counts as alive for the duration of its lease
-after the last change that *this* process saw, by its own monotonic clock, as in client-go.
+`decide` contains all rules, as a function of the Lease and of the time when this process last observed a change. The
+driver performs its decisions. Wall clocks of different processes are never compared. A holder is alive for the duration
+of its lease after the last change that *this* process observed, by its own monotonic clock, as in client-go.
 
-A leader renews by one write, based on its previous one; it reads the lease only if that write meets a conflict. A write
-without an answer continues while the leader may act: the server may be slow for a period. As the answer may be lost,
+A leader renews with one write, based on its previous write. It reads the lease only after a conflict. A write without a
+response continues while the leader may act, because the server may be slow for some time. As the response may be lost,
 the leader sends a second write concurrently.
 
 A leader is fenced by time: it may act until `ElectionSettings.tenure` after it *sent* its last successful renewal.
@@ -31,10 +31,10 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import LEASES
 
 JITTER: Final = 1.2
-"""The factor by which a wait may exceed the retry period, so that candidates do not send requests at the same time."""
+"""The factor by which a wait may exceed the retry period, so that candidates do not send simultaneous requests."""
 
 RELEASE_SECONDS: Final = 3.0
-"""The maximum seconds to release the lease, even with a longer retry period: an ending process has little time."""
+"""The maximum seconds to release the lease, because a terminating process has little time."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -52,8 +52,8 @@ class ElectionSettings(Struct, frozen=True):
     def tenure(self) -> float:
         """Return the seconds for which a leader may act after it sent its last successful renewal.
 
-        As in client-go, renewals may fail for `renew_deadline` after the wait for the first of them. But the tenure ends
-        before the lease does, by at least half of what `lease_duration` exceeds `renew_deadline`.
+        As in client-go, renewals may fail for `renew_deadline` after the wait for the first renewal. But the tenure
+        ends before the lease expires, by at least half of the difference between `lease_duration` and `renew_deadline`.
 
         >>> ElectionSettings(ObjectKey("default", "lock"), "me").tenure
         12.0
@@ -62,26 +62,26 @@ class ElectionSettings(Struct, frozen=True):
 
     @property
     def request_limit(self) -> float:
-        """Return the seconds after which a request without an answer is repeated, well before the deadline."""
+        """Return the seconds after which a request without a response is repeated, well before the deadline."""
         return self.renew_deadline / 2
 
 
 class Sighting(Struct, frozen=True):
-    """The last observed change of a Lease: its content, and the time by the monotonic clock of this process."""
+    """The last observed change of a Lease: its content, and the monotonic time of this process."""
 
     spec: JSONObject
     at: float
 
 
 class Claim(Struct, frozen=True):
-    """Decision: write this spec; without a Lease that it replaces, create one."""
+    """Decision: write this spec. If there is no Lease to replace, create one."""
 
     spec: JSONObject
     replaces: JSONObject | None
 
 
 class Wait(Struct, frozen=True):
-    """Decision: wait, as another process holds the lease."""
+    """Decision: wait, because a different process holds the lease."""
 
     holder: str
 
@@ -90,7 +90,7 @@ Decision: TypeAlias = Claim | Wait
 
 
 class ElectionObserver(Protocol):
-    """Is notified when leadership begins and ends."""
+    """Observes the start and end of leadership."""
 
     def leading(self, *, is_leader: bool) -> None:
         """Record the change."""
@@ -119,13 +119,13 @@ def decide(settings: ElectionSettings, lease: JSONObject | None, sighting: Sight
 
 
 def see(sighting: Sighting | None, lease: JSONObject, now: float) -> Sighting:
-    """Return the last observed change after this reading of the lease; a new one only if the lease differs."""
+    """Return the last observed change. It is new only if the lease differs from the last observation."""
     spec = meta.spec(lease)
     return sighting if sighting is not None and sighting.spec == spec else Sighting(spec, now)
 
 
 def released(lease: JSONObject, now: datetime) -> JSONObject:
-    """Return the spec of a released lease, which can be acquired at once."""
+    """Return the spec of a released lease, which can be acquired immediately."""
     moment = microtime(now)
     return meta.spec(lease) | {
         "holderIdentity": "",
@@ -169,20 +169,20 @@ class LeaderElection:
         return self.remaining() > 0
 
     def remaining(self) -> float:
-        """Return the seconds for which this process may still act; 0 or less if it may not."""
+        """Return the seconds for which this process may still act, or 0 or less if it may not."""
         return self._deadline - self._clock.monotonic()
 
     async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
-        """Run `lead` whenever this process is the leader, until `lead` returns; release the lease at the end.
+        """Run `lead` whenever this process is the leader, until `lead` returns. Release the lease at the end.
 
-        `lead` is cancelled when leadership is lost, and run again when it is won again.
+        `lead` is cancelled when leadership is lost, and run again when it is acquired again.
         """
         self._observer.leading(is_leader=False)
         while not await self._lead(lead):
             self._log.warning("leadership lost")
 
     async def _lead(self, lead: Callable[[], Awaitable[None]]) -> bool:
-        """Campaign and lead once; return whether `lead` returned on its own."""
+        """Acquire the lease and lead once. Return whether `lead` returned on its own."""
         await self._acquire()
         self._log.info("leading")
         self._observer.leading(is_leader=True)
@@ -205,7 +205,7 @@ class LeaderElection:
             await asyncio.sleep(self._settings.retry_period * (1 + self._jitter() * (JITTER - 1)))
 
     async def _renew(self) -> None:
-        """Renew until that fails for as long as the deadline, or another process holds the lease."""
+        """Renew until renewals fail for the deadline, or a different process holds the lease."""
         pause = self._settings.retry_period
         while self.is_leader:
             await asyncio.sleep(min(pause, max(self.remaining(), 0.0)))
@@ -218,7 +218,7 @@ class LeaderElection:
                 self._log.warning("the lease was not renewed in time")
 
     async def _renew_once(self) -> bool:
-        """Claim the lease, and repeat the claim concurrently while there is no answer.
+        """Claim the lease, and repeat the claim concurrently while there is no response.
 
         Return whether an attempt succeeded.
         """
@@ -240,7 +240,7 @@ class LeaderElection:
             return is_ours
 
     async def _try(self, limit: float | None) -> bool:
-        """Claim the lease if allowed; return whether this process holds it now. `limit` are the seconds for a request."""
+        """Claim the lease if allowed. Return whether this process holds it now. `limit` is the timeout in seconds."""
         try:
             if self._own_lease is not None and self.is_leader:
                 try:
@@ -257,7 +257,7 @@ class LeaderElection:
             return False
 
     async def _claim(self, lease: JSONObject | None, limit: float | None) -> bool:
-        """Claim the lease, based on its given state, if allowed; return whether this process holds it now."""
+        """Claim the lease based on its state, if allowed. Return whether this process holds it now."""
         if lease is not None:
             self._seen = see(self._seen, lease, self._clock.monotonic())
         decision = decide(self._settings, lease, self._seen, self._clock)
@@ -273,7 +273,7 @@ class LeaderElection:
         return True
 
     async def _release(self) -> None:
-        """Release the lease if this process holds it, so that another can lead at once."""
+        """Release the lease if this process holds it, so that a different process can lead immediately."""
         own_lease, self._own_lease = self._own_lease, None
         may_act, self._deadline = self.is_leader, float("-inf")
         if own_lease is None or not may_act:

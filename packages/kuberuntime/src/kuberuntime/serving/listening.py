@@ -1,14 +1,14 @@
-"""Accepts connections within bounds: a maximum number at once, and a time limit for each wait.
+"""Accepts connections with a maximum number of connections and a time limit for each wait.
 
-In: an address, a factory of protocols, bounds. Out: connections that are served, until `close`. A connection waits or
-is served. It waits from its acceptance until the headers of its first request are read (including the TLS handshake),
+In: an address, a protocol factory, limits. Out: connections that are served, until `close`. A connection waits or is
+served. It waits from its acceptance until the headers of its first request are read (including the TLS handshake),
 while the body of a request is read, and between requests. Each of these waits has a time limit. When the maximum number
-of connections is open, the connection that has waited longest is closed for the next one. If all are served, new ones
-stay in the kernel's queue. So idle clients cannot keep others out, and file descriptors remain for the rest of this
-process.
+of connections is open, the connection that has waited longest is closed for the next one. If all connections are being
+served, new connections stay in the kernel's queue. So idle clients cannot block other clients, and file descriptors
+remain for the rest of this process.
 
-The accept loop of asyncio has no such bounds, and logs each failure: at the limit of descriptors, thousands of lines a
-second.
+The accept loop of asyncio has no such limits, and logs each failure. At the limit of file descriptors, it logs
+thousands of lines per second.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ HEADER_SECONDS: Final = 20.0
 """Seconds from the acceptance of a connection to the headers of its first request."""
 
 IDLE_SECONDS: Final = 120.0
-"""Seconds between two requests; longer than the 90 s after which API servers close idle connections."""
+"""Seconds between two requests. API servers close idle connections earlier, after 90 s."""
 
 CONNECTIONS: Final = 256
 BACKLOG: Final = 512
@@ -39,24 +39,24 @@ AT_ONCE: Final = 16
 """The number of connections that are accepted before the event loop does other work."""
 
 PAUSE_SECONDS: Final = 1.0
-"""Seconds for which accepting pauses after the system refused a connection."""
+"""Seconds for which accepting pauses after the system rejected a connection."""
 
 CLOSING_SECONDS: Final = 1.0
 
 LINGER_SECONDS: Final = 1.0
 """Seconds for which a server reads the rest of a body after its response, which the client must still read.
 
-Reading continues after the client has left, outside of the limit of connections: with aiohttp's 10 s, clients could
-fill the memory.
+Reading continues after the client has disconnected, outside of the connection limit. With aiohttp's 10 s, clients could
+exhaust the memory.
 """
 
 GRACE_SECONDS: Final = 1.0
-"""Seconds after a request for which its connection is not closed for another one: the response is still being sent."""
+"""Seconds after a request for which its connection is not closed, because the response is still being sent."""
 
 Factory: TypeAlias = Callable[[], asyncio.BaseProtocol]
 
 EVERYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104 - the caller's choice
-"""Hosts that mean all addresses of both families, as in Go: a pod may have only an IPv6 address."""
+"""Hosts that mean all addresses of both IP families, as in Go, because a pod may have only an IPv6 address."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -70,7 +70,7 @@ class Bounds(Struct, frozen=True):
 
 
 def bounds(most: int = CONNECTIONS, *, share: float = 0.5) -> Bounds:
-    """Return bounds of at most so many connections, and at most this share of the process's file descriptors."""
+    """Return limits for `most` connections, or `share` of the process's file descriptors if that is lower."""
     try:
         import resource
     except ModuleNotFoundError:  # on Windows: without a limit
@@ -87,7 +87,7 @@ class AcceptedConnection(socket.socket):
         self._note_closed = closed
 
     def close(self) -> None:
-        """Close the descriptor, and free its place for another connection."""
+        """Close the descriptor, and free its slot for a new connection."""
         was_open = self.fileno() >= 0
         super().close()
         if was_open:
@@ -104,7 +104,7 @@ def abort(transport: asyncio.Transport) -> None:
 
 
 class Acceptor:
-    """Accepts the connections to one port; their protocols must report when they serve (`serving`, `middleware`)."""
+    """Accepts the connections to a port. Protocols must report when they serve (`serving`, `middleware`)."""
 
     def __init__(self, limits: Bounds, *, name: str, context: ssl.SSLContext | None = None) -> None:
         self._limits = limits
@@ -124,7 +124,7 @@ class Acceptor:
         self.port = 0
 
     async def listen(self, factory: Factory, host: str | None, port: int) -> None:
-        """Serve each connection with a protocol of the factory; raise `OSError` if the port cannot be bound."""
+        """Serve each connection with a protocol of the factory. Raise `OSError` if the port cannot be bound."""
         loop = asyncio.get_running_loop()
         # asyncio binds all addresses of a host; it does not accept connections.
         address = None if host in EVERYWHERE else host
@@ -141,13 +141,13 @@ class Acceptor:
         self._accept_again()
 
     async def serve(self, runner: web.BaseRunner, host: str | None, port: int) -> None:
-        """Serve a prepared runner; raise `OSError` if the port cannot be bound."""
+        """Serve a prepared runner. Raise `OSError` if the port cannot be bound."""
         if runner.server is None:
             raise RuntimeError("the runner has to be set up before its port is listened on")
         await self.listen(runner.server, host, port)
 
     def stop(self) -> None:
-        """Stop listening; connections stay."""
+        """Stop listening. Open connections remain."""
         self._accept_no_more()
         for timer in (self._resuming, self._asking):
             if timer is not None:
@@ -187,7 +187,7 @@ class Acceptor:
     def receiving(self, transport: asyncio.BaseTransport | None, seconds: float) -> Iterator[None]:
         """Record that the body of a request is being read: its connection waits, for at most `seconds`.
 
-        Otherwise a client that sends a body byte by byte would count as served and keep others out.
+        Otherwise a client that sends a body byte by byte would count as served, and block other clients.
         """
         connection = self._find(transport)
         if connection is None:
@@ -286,7 +286,7 @@ class Acceptor:
             self._accept_again()
 
     def _pause(self, error: OSError) -> None:
-        """Pause accepting: the system has no descriptor or no memory for a connection."""
+        """Pause accepting, because the system has no descriptor or memory for a connection."""
         self._accept_no_more()
         loop = asyncio.get_running_loop()
         self._resuming = loop.call_later(PAUSE_SECONDS, self._resume)
@@ -325,7 +325,7 @@ class Acceptor:
             asyncio.get_running_loop().remove_reader(listener)
 
     async def _accept_each(self, listener: socket.socket) -> None:
-        """Accept where the loop cannot watch a socket; a connection beyond the limit is closed."""
+        """Accept on event loops that cannot watch a socket. Connections that exceed the limit are closed."""
         while True:
             try:
                 accepted, _ = await asyncio.get_running_loop().sock_accept(listener)
@@ -344,7 +344,7 @@ class Acceptor:
 
 
 class _Connection:
-    """The state of one connection: whether it waits, and until when it may wait."""
+    """The state of a connection: whether it waits, and until when it may wait."""
 
     def __init__(self, peer: socket.socket, number: int) -> None:
         self._peer = peer
@@ -356,7 +356,7 @@ class _Connection:
         self._idle_at = 0.0
 
     def is_idle(self, now: float) -> bool:
-        """Return whether it waits, and its last response has been sent."""
+        """Return whether the connection waits, and its last response has been sent."""
         return self.is_waiting and now >= self._idle_at
 
     def wait(self, seconds: float, *, grace: float = 0.0) -> None:
@@ -367,7 +367,7 @@ class _Connection:
         self._timer = loop.call_later(seconds, self.cut)
 
     def serve(self) -> None:
-        """Stop waiting: a request is being served."""
+        """Stop waiting, because a request is being served."""
         self.is_waiting = False
         self.end()
 
@@ -378,7 +378,7 @@ class _Connection:
             self._timer = None
 
     def cut(self) -> None:
-        """Shut the connection down in the kernel: all readers and writers see its end, even during a handshake."""
+        """Shut down the connection in the kernel, so that all readers and writers stop, even during a handshake."""
         self.is_cut = True
         self.end()
         self._timer = asyncio.get_running_loop().call_later(CLOSING_SECONDS, self._abort)
@@ -386,6 +386,6 @@ class _Connection:
             self._peer.shutdown(socket.SHUT_RDWR)
 
     def _abort(self) -> None:
-        """Abort a connection that nobody has read or written since its shutdown."""
+        """Abort a connection that was neither read nor written since its shutdown."""
         if self.transport is not None and self._peer.fileno() >= 0:
             abort(self.transport)

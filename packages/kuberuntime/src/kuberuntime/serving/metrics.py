@@ -1,8 +1,8 @@
 """Metrics with the names of controller-runtime and client-go, so that their dashboards and alerts work.
 
-One `Metrics` per process owns a registry. Its parts are observers: of a controller's queue and workers, of a transport,
-of webhooks, of leader election and of certificate files. They only count, and never block. `render` returns
-the text that Prometheus scrapes.
+One `Metrics` per process owns a registry. Its parts observe controllers' queues and workers, a transport, webhooks,
+leader election and certificate files. They only count, and never block. `render` returns the text that Prometheus
+scrapes.
 """
 
 import asyncio

@@ -24,18 +24,18 @@ SHUTDOWN_SECONDS: Final = 3.0
 
 CONNECTIONS: Final = 64
 SHARE: Final = 1 / 16
-"""Bounds of probes and of metrics: open connections, and their share of the process's file descriptors."""
+"""Limits for probes and metrics: open connections, and their fraction of the process's file descriptors."""
 
 
 class TLSSettings(Struct, frozen=True):
-    """The lowest version, and the suites of TLS 1.2 in OpenSSL's list form; empty: OpenSSL's own choice."""
+    """The minimum TLS version, and the TLS 1.2 cipher suites as an OpenSSL list (empty for the default)."""
 
     minimum_version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2
     ciphers: str = ""
 
 
 def server_context(chain: bytes, settings: TLSSettings | None = None) -> ssl.SSLContext:
-    """Build the context of a server; `chain` is its certificate and private key as PEM."""
+    """Build a server context. `chain` is the certificate and the private key as PEM."""
     settings = settings or TLSSettings()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = settings.minimum_version
@@ -47,9 +47,9 @@ def server_context(chain: bytes, settings: TLSSettings | None = None) -> ssl.SSL
 
 
 def load_chain(context: ssl.SSLContext, chain: bytes) -> None:
-    """Use another certificate for new connections.
+    """Use a new certificate for new connections.
 
-    Call it in the serving thread, because handshakes must not see half of it.
+    Call this in the serving thread, because handshakes must not use an incomplete certificate.
 
     `ssl` reads files only, so the key is in a private directory for a moment.
     """
@@ -64,7 +64,7 @@ def load_chain(context: ssl.SSLContext, chain: bytes) -> None:
 
 
 class Listener:
-    """Serves an application inside the context; plain HTTP without a TLS context."""
+    """Serves an application in the context, with plain HTTP if there is no TLS context."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ Check: TypeAlias = Callable[[], bool]
 
 
 def application(*, liveness: str, readiness: str, checks: Mapping[str, Check]) -> web.Application:
-    """Build the application of probes; `liveness` and `readiness` are its paths.
+    """Build the application for probes. `liveness` and `readiness` are its paths.
 
     This process is live if its event loop responds, and ready if every check passes. The response names the checks that
     failed, so that `kubectl describe pod` shows them.

@@ -1,4 +1,4 @@
-"""Signals that stop a command: SIGINT, SIGTERM and SIGHUP set an event; a second SIGINT ends the process at once."""
+"""Signals that stop a command. SIGINT, SIGTERM and SIGHUP set an event; a second SIGINT exits immediately."""
 
 import asyncio
 import os
@@ -11,7 +11,7 @@ SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP"
 
 @asynccontextmanager
 async def until_stopped(at_once: Callable[[], None] | None = None) -> AsyncIterator[asyncio.Event]:
-    """Yield an event that a signal to stop sets; `at_once` is called before a second signal ends the process."""
+    """Yield an event that is set by a stop signal. `at_once` is called before a second signal exits the process."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
 

@@ -28,7 +28,7 @@ def attempt(read: Callable[[], T], instead: Callable[[str], T]) -> T:
 
 
 def describe(error: Exception) -> str:
-    r"""Return the type and the words of an error on one line.
+    r"""Return the type and the message of an error on one line.
 
     >>> describe(ValueError("a\nb")), describe(RecursionError())
     ('ValueError: a b', 'RecursionError')

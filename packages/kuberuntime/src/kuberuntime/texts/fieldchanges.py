@@ -1,4 +1,4 @@
-"""The fields in which two objects differ, and their text for users. Pure.
+"""The fields in which two objects differ, formatted for users.
 
 In: an object before and after a change. Out: one `FieldChange` for each field; its lines show the difference, also in
 long texts and in texts of several lines.
@@ -15,7 +15,7 @@ from kuberuntime.objects import patch
 from kuberuntime.objects.meta import JSON, JSONObject
 
 FIELDS_SHOWN: Final = 30
-"""The maximum number of lines for fields; documents for programs have all of them."""
+"""The maximum number of lines for fields. Machine-readable output contains all fields."""
 
 LINES_SHOWN: Final = 20
 """The maximum number of lines for the changes of one text."""
@@ -28,7 +28,7 @@ NEWLINE: Final = "\n"
 
 
 class FieldChange(msgspec.Struct, frozen=True):
-    """One field that changes; None means an absent field."""
+    """A changed field. None means an absent field."""
 
     path: str
     before: JSON
@@ -38,7 +38,7 @@ class FieldChange(msgspec.Struct, frozen=True):
         return "\n".join(self.lines())
 
     def lines(self) -> Iterator[str]:
-        """Yield the change as text; for texts of several lines, the changed lines."""
+        """Yield the change as text. For multi-line texts, yield the changed lines."""
         old, new = _text(self.before), _text(self.after)
         if "\n" in old and "\n" in new:
             yield f"{self.path}:"
@@ -48,7 +48,7 @@ class FieldChange(msgspec.Struct, frozen=True):
 
 
 def field_changes(old: JSONObject, new: JSONObject) -> Iterator[FieldChange]:
-    """Yield the changed fields of the spec, the labels and the annotations; list items appear with their names.
+    """Yield the changed fields of the spec, the labels and the annotations. List items are identified by name.
 
     >>> old, new = ({"spec": {"c": [{"name": "a", "image": image}]}} for image in ("x", "y"))
     >>> [str(change) for change in field_changes(old, new)]
@@ -67,7 +67,7 @@ def change_lines(changes: Sequence[FieldChange]) -> Iterator[str]:
 
 
 def verdict(changes: Sequence[FieldChange], *, is_new: bool) -> str:
-    """Return what happens to the object, in a few words."""
+    """Summarize the change of the object in a few words."""
     if is_new:
         return "created"
     return f"{_counted(len(changes), 'field')} would change" if changes else "unchanged"
@@ -95,7 +95,7 @@ def _differences(path: str, old: JSON, new: JSON) -> Iterator[FieldChange]:
 
 
 def _members(value: JSON) -> dict[str, JSON] | None:
-    """Return the members of an object or a list by the end of their path; None for other values."""
+    """Return the members of an object or a list by their path suffix, or None for other values."""
     if isinstance(value, dict):
         return {f"[{name}]" if "." in name or "/" in name else f".{name}": inner for name, inner in value.items()}
     if not isinstance(value, list):
@@ -130,7 +130,7 @@ def _changed_lines(old: str, new: str) -> Iterator[str]:
 
 
 def _cut(old: str, new: str) -> tuple[str, str]:
-    """Return both texts, cut to `LONGEST_VALUE` so that the first difference is in them.
+    """Cut both texts to `LONGEST_VALUE` so that they contain the first difference.
 
     >>> _cut("run " + "-a " * 30 + "--len 1", "run " + "-a " * 30 + "--len 2")
     ('…-a -a -a --len 1', '…-a -a -a --len 2')

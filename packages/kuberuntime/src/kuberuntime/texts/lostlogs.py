@@ -1,7 +1,7 @@
-"""Recognizes the error message that a kubelet sends in place of a removed log, as if it were a line.
+"""Recognizes the error message that a kubelet sends instead of a removed log, as if it were a log line.
 
 A kubelet removes the containers of a pod that is being deleted, and their logs, even if a finalizer keeps the pod. The
-answer has the status 200, and the message of the error without an end of line.
+response has status 200, and contains the error message without a line break.
 """
 
 import re
@@ -13,7 +13,7 @@ LOST: Final = re.compile(
 
 
 def is_lost(text: bytes) -> bool:
-    r"""Return whether a whole log is the kubelet's message that there is none.
+    r"""Return whether a log consists only of the kubelet's message that there is no log.
 
     >>> is_lost(b"unable to retrieve container logs for containerd://0a1b"), is_lost(b"unable to retrieve it\n")
     (True, False)

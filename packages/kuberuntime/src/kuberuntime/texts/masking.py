@@ -33,7 +33,7 @@ from kuberuntime.texts.secretforms import (
 
 MASK: Final = "[masked]"
 SHORTEST: Final = 6
-"""The minimum characters of a secret: shorter values are usually ordinary words and numbers."""
+"""The minimum characters of a secret. Shorter values are usually ordinary words and numbers."""
 
 SHORTEST_PIN: Final = 4
 LONGEST_COUNT: Final = 8
@@ -52,14 +52,14 @@ BEFORE: Final = re.compile(r"(?:\b[a-z]{1,10} )?[\w.-]*\Z", re.IGNORECASE)
 
 
 class Mask:
-    """Masks texts; `count` is the number of values replaced so far."""
+    """Masks texts. `count` is the number of replaced values."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         self._values = sorted({value for value in values if len(value) >= SHORTEST}, key=len, reverse=True)
         self.count = 0
 
     def text(self, text: str) -> str:
-        """Return the text, cleaned and without values that look like secrets."""
+        """Clean the text, and mask values that look like secrets."""
         text = foreigntext.clean(text)
         for value in self._values:
             if occurrences := text.count(value):
@@ -72,7 +72,7 @@ class Mask:
         return text
 
     def lines(self, lines: Iterable[str]) -> list[str]:
-        """Return the lines of a text; a key over several lines becomes one."""
+        """Mask the lines of a text. A key that spans several lines becomes one line."""
         return self.text("\n".join(lines)).splitlines()
 
     def object(self, value: Any) -> Any:
@@ -153,7 +153,7 @@ def _is_secret(name: str, value: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def masked(text: str) -> str:
-    """Return a message of a program or tenant, bounded, cleaned, and without values that look like secrets.
+    """Shorten and clean a message of an application or tenant, and mask values that look like secrets.
 
     >>> masked("connecting with token=a1b2c3d4")
     'connecting with token=[masked]'
@@ -164,7 +164,7 @@ def masked(text: str) -> str:
 def known(secrets: Iterable[JSONObject], pods: Sequence[JSONObject]) -> Iterator[str]:
     """Yield the values of Secrets, plain and in base64, and of the pods' variables with a secret name.
 
-    A value of several lines is yielded line by line, as programs print it.
+    A multi-line value is yielded line by line, as applications print it.
     """
     for secret in secrets:
         for encoded in (secret.get("data") or {}).values():

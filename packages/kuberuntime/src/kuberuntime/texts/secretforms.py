@@ -1,7 +1,7 @@
-"""The patterns that recognize possible secrets in the output of programs. Pure.
+"""The patterns that recognize possible secrets in application output.
 
-`FORMS` match values by themselves, such as keys and tokens of clouds. `NAMED_VALUES` match a name, such as `password=`,
-and then its value. Every pattern is bounded, so that hostile lines take no time.
+`FORMS` match values by themselves, such as cloud keys and tokens. `NAMED_VALUES` match a name, such as `password=`, and
+then its value. Every pattern is bounded, so that malicious lines do not cause long run times.
 """
 
 import re
