@@ -164,5 +164,5 @@ def test_image_mapped_to_nothing_is_reported_immediately(shell: Shell, tmp_path:
         "note: --image rin: no container has this image (there is: ring)",
         f"{UNMAPPED} (to change this: --image ring=DIR)",
     ]
-    step = "next: if it lacks a file or program: image ring is mapped to nothing, so it ran in / of this machine"
+    step = "next: if it lacks a file or program: image ring is not mapped, so it ran in the root file system of this machine"
     assert any(line.startswith(step) for line in told.splitlines()), told
