@@ -83,48 +83,44 @@ class ExecCredentials:
             str(self._directory / self._config.command) if os.sep in self._config.command else self._config.command
         )
         try:
-            process = await asyncio.create_subprocess_exec(
+            transport, output = await asyncio.get_running_loop().subprocess_exec(
+                _Output,
                 program,
                 *self._config.args,
                 env=self._environment(os.environ, interactive=interactive),
                 stdin=None if interactive else asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
+                stderr=None,
             )
         except OSError as error:
             hint = f"; {self._config.install_hint.strip()}" if self._config.install_hint else ""
             raise ConfigError(f"{self._entry}.command: cannot run {program}: {error.strerror}{hint}") from error
         except ValueError as error:  # a null character, or = in the name of a variable
             raise ConfigError(f"{self._entry}: cannot run {program!r}: {error}") from error
-        return self._parse(await self._output(process))
+        return self._parse(await self._output(transport, output))
 
-    async def _output(self, process: asyncio.subprocess.Process) -> bytes:
+    async def _output(self, transport: asyncio.SubprocessTransport, output: "_Output") -> bytes:
         try:
             async with timeouts.within(EXEC_TIMEOUT):
-                output = await self._read(process)
-                await process.wait()
+                await output.is_complete
+                if len(output.printed) > LARGEST_OUTPUT:
+                    raise ConfigError(
+                        f"{self._entry}: {self._config.command} printed more than {LARGEST_OUTPUT >> 20} MiB: "
+                        "it must print one ExecCredential; try the command by itself"
+                    )
+                await output.has_exited
         except TimeoutError as error:
             raise ConfigError(
                 f"{self._entry}: {self._config.command} printed nothing in {EXEC_TIMEOUT:.0f} s"
             ) from error
         finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
-        if process.returncode:
-            raise ConfigError(f"{self._entry}: {self._config.command} failed with exit code {process.returncode}")
-        return output
-
-    async def _read(self, process: asyncio.subprocess.Process) -> bytes:
-        """Read the whole output of the plugin. Terminate the plugin if its output is too long."""
-        output = bytearray()
-        while process.stdout is not None and (piece := await process.stdout.read(LARGEST_OUTPUT)):
-            output += piece
-            if len(output) > LARGEST_OUTPUT:
-                raise ConfigError(
-                    f"{self._entry}: {self._config.command} printed more than {LARGEST_OUTPUT >> 20} MiB: "
-                    "it must print one ExecCredential; try the command by itself"
-                )
-        return bytes(output)
+            if not output.has_exited.done():
+                transport.kill()
+                await output.has_exited
+            transport.close()
+        if code := transport.get_returncode():
+            raise ConfigError(f"{self._entry}: {self._config.command} failed with exit code {code}")
+        return bytes(output.printed)
 
     def _parse(self, output: bytes) -> Credentials:
         try:
@@ -158,3 +154,35 @@ class ExecCredentials:
         info = {"apiVersion": self._config.api_version, "kind": "ExecCredential", "spec": spec}
         variables = {variable.name: variable.value for variable in self._config.env}
         return {**inherited, **variables, "KUBERNETES_EXEC_INFO": msgspec.json.encode(info).decode()}
+
+
+class _Output(asyncio.SubprocessProtocol):
+    """Collects the output of a plugin.
+
+    `asyncio.subprocess.Process.wait` does not return while output is unread, or while a child of the plugin has its output
+    open. `has_exited` does not depend on the output.
+    """
+
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.printed = bytearray()
+        self.is_complete: asyncio.Future[None] = loop.create_future()
+        self.has_exited: asyncio.Future[None] = loop.create_future()
+
+    def pipe_data_received(self, fd: int, data: bytes | str) -> None:  # noqa: ARG002 - asyncio's signature
+        """Keep the output; the first byte above the limit completes it."""
+        self.printed += data if isinstance(data, bytes) else data.encode()
+        if len(self.printed) > LARGEST_OUTPUT:
+            self._complete()
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002 - likewise
+        """Complete the output at its end."""
+        self._complete()
+
+    def process_exited(self) -> None:
+        """Report the exit of the plugin."""
+        self.has_exited.set_result(None)
+
+    def _complete(self) -> None:
+        if not self.is_complete.done():
+            self.is_complete.set_result(None)

@@ -183,9 +183,10 @@ def test_plugin_failure_is_reported_in_one_sentence(
     assert message in str(caught.value)
 
 
-def test_plugin_that_prints_without_end_is_stopped(tmp_path: Path) -> None:
+@pytest.mark.parametrize("script", ["exec yes", "yes & exec sleep 1000", "yes"], ids=["itself", "child", "both"])
+def test_plugin_that_prints_without_end_is_stopped(tmp_path: Path, script: str) -> None:
     """Without a limit, the output fills the memory, or the 300 seconds pass."""
-    plugin = Plugin(tmp_path, "exec yes")
+    plugin = Plugin(tmp_path, script)
 
     with pytest.raises(ConfigError, match=r"users\[dev\].user.exec: \./plugin printed more than 1 MiB"):
         asyncio.run(plugin.source.get())

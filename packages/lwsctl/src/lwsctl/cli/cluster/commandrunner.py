@@ -34,5 +34,5 @@ class CommandRunner(Struct, frozen=True):
             if process.returncode is None:
                 with suppress(ProcessLookupError):
                     process.terminate()
-                await process.wait()
+                await process.communicate()  # wait() does not return while output is unread
         return process.returncode == 0, output.decode(errors="replace")
