@@ -16,7 +16,7 @@ from bench.phases import Bench
 from testkit.clusters.kubernetes import HUNG
 from tests.integration.clusters import objects
 
-from kuberuntime.errors import NotFoundError
+from kuberuntime.errors import ConflictError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS, Resource
@@ -36,6 +36,10 @@ STEPS: Final = 8
 DISTURBED: Final = 2
 """Groups that have pods on an emptied node, so that all managers get the same work."""
 POLL: Final = 0.05
+RECOVERY: Final = 30.0
+"""Seconds after which a group that is not whole counts as stuck."""
+NODE_LOST: Final = 1.0
+"""Seconds from the deletion of the pods of a lost node until they are deleted without grace."""
 ABSENCE: Final = 2.0
 """Seconds between the death of a manager and the start of the next one."""
 TEMPLATES: Final = {"leaderTemplate": _template(), "workerTemplate": _template()}
@@ -73,6 +77,11 @@ class Wholeness:
         self.since = now
         return broken
 
+    def accept(self, pods: Sequence[JSONObject]) -> None:
+        """Take the present workers as the first ones, because a group that is stuck never becomes whole."""
+        self.first.clear()
+        self.observe(pods)
+
     def _is_whole(self, pods: Sequence[JSONObject], index: int) -> bool:
         own = [pod for pod in pods if groupname.label(pod) == str(index)]
         known = {*self.leaders, *self.first.values()}
@@ -93,9 +102,11 @@ class Scenario:
     """The steps in which the manager is killed; another one starts after `ABSENCE`."""
 
 
-async def month(bench: Bench, _: argparse.Namespace) -> None:
-    """Play all scenarios, one after another."""
+async def month(bench: Bench, options: argparse.Namespace) -> None:
+    """Play the chosen scenarios, one after another."""
     for title, scenario in SCENARIOS.items():
+        if options.scenarios and title not in options.scenarios:
+            continue
         name = title.translate(str.maketrans("", "", ",")).replace(" ", "-")
         await bench.create(name, GROUPS, SIZE, rollout=SURGE, template=TEMPLATES)
         await bench.whole(name, GROUPS)
@@ -108,7 +119,7 @@ async def month(bench: Bench, _: argparse.Namespace) -> None:
 async def _play(bench: Bench, name: str, scenario: Scenario) -> dict[str, float]:
     whole, key = Wholeness(), ObjectKey(bench.space.namespace, name)
     whole.observe(await _pods(bench))
-    before, stuck = len(whole.leaders), 0
+    before, disturbed, stuck = len(whole.leaders), 0, 0
     for number in range(scenario.steps):
         if scenario.rolls and number == 2:
             patch = {"spec": {"leaderWorkerTemplate": {"workerTemplate": _template("app:2")}}}
@@ -117,6 +128,7 @@ async def _play(bench: Bench, name: str, scenario: Scenario) -> dict[str, float]
         node, lost = _choose(pods)
         lost = lost[:1] if scenario.way is _delete else lost
         whole.observe(pods)
+        disturbed += len(set(map(groupname.label, lost)))
         await scenario.way(bench, node, lost)
         if number in scenario.kills:
             await bench.restart(ABSENCE)
@@ -126,12 +138,14 @@ async def _play(bench: Bench, name: str, scenario: Scenario) -> dict[str, float]
             await _recovered(bench, whole, {meta.uid(pod) for pod in lost})
         except TimeoutError:  # a group with a worker that was replaced alone never becomes whole
             stuck += 1
+            whole.accept(await _pods(bench))
         opened = {"spec": {"taints": None, "unschedulable": None}}
         await bench.space.client.patch(NODES, ObjectKey("", node), opened, kind="merge")
     recreated = len(whole.leaders) - before
     return {
         "not_whole_seconds": round(whole.seconds, 2),
         "group_seconds": round(whole.group_seconds, 2),
+        "disturbed": disturbed,
         "recreated": recreated,
         "stuck": stuck,
     }
@@ -160,11 +174,15 @@ async def _preempt(bench: Bench, node: str, pods: Sequence[JSONObject]) -> None:
 
 
 async def _lose(bench: Bench, node: str, pods: Sequence[JSONObject]) -> None:
-    """Delete the pods without grace, as the garbage collector of pods does after their node."""
-    for pod in pods:  # kwok deletes by name, and after a forced deletion it would be the successor
+    """Delete the pods as for an unreachable node, and later without grace as for a node that is out of service."""
+    for pod in pods:  # no kubelet ends them
         hung: JSONObject = {"metadata": {"annotations": {HUNG: "true"}}}
         await bench.space.client.patch(PODS, meta.key(pod), hung, kind="merge")
-    await _delete_explained(bench, node, pods, "DeletionByPodGC", grace_period=0)
+    await _delete_explained(bench, node, pods, "DeletionByTaintManager")
+    await asyncio.sleep(NODE_LOST)
+    for pod in pods:
+        with suppress(NotFoundError, ConflictError):  # its group has ended, and it may have a successor
+            await bench.space.client.delete(PODS, meta.key(pod), grace_period=0, uid=meta.uid(pod))
 
 
 async def _delete(bench: Bench, _: str, pods: Sequence[JSONObject]) -> None:
@@ -191,7 +209,7 @@ async def _change_node(bench: Bench, node: str, spec: JSONObject) -> None:
 
 async def _recovered(bench: Bench, whole: Wholeness, lost: set[str]) -> None:
     """Wait until the lost pods are gone, and all groups are whole."""
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(RECOVERY):
         while True:
             pods = await _pods(bench)
             if not whole.observe(pods) and lost.isdisjoint(map(meta.uid, pods)):

@@ -112,6 +112,17 @@ async def lose(world: World, node: str) -> None:
     await _delete_explained(world, node, "DeletionByPodGC", grace_period=0)
 
 
+async def take_out_of_service(world: World, node: str) -> None:
+    """Let the pods of a node hang while they are evicted, and delete them without grace later, as that taint does."""
+    pods = await pods_on(world, node)
+    world.runner.hung |= {meta.uid(pod) for pod in pods}
+    await taint(world, node)
+    await asyncio.sleep(TERM)
+    assert {meta.uid(pod) for pod in pods} <= {meta.uid(pod) for pod in await pods_on(world, node)}
+    for pod in pods:
+        await world.client.delete(PODS, meta.key(pod), uid=meta.uid(pod), grace_period=0)
+
+
 async def _delete_explained(world: World, node: str, reason: str, grace_period: int | None) -> None:
     await set_cordoned(world, node, cordoned=True)
     target = {"type": "DisruptionTarget", "status": "True", "reason": reason}
@@ -210,7 +221,7 @@ def play(step: Step, *, kills: int = 0, scales: bool = False, rolls: bool = Fals
     )
 
 
-@pytest.mark.parametrize("step", [drain, taint, preempt, lose])
+@pytest.mark.parametrize("step", [drain, taint, preempt, lose, take_out_of_service])
 def test_disturbed_groups_are_recreated_at_once(step: Step) -> None:
     play(step)
 
