@@ -89,12 +89,13 @@ class GroupsOfSets:
         self._note_loss(change)
         if not is_leader(change.object):
             leader = None if suspected is None else self._pods.get(suspected)
-            if leader is not None and not meta.is_deleting(leader) and self._put(leader, self._describe(leader)):
+            is_led = leader is not None and indexes.is_own_leader(leader) and not meta.is_deleting(leader)
+            if leader is not None and is_led and self._put(leader, self._describe(leader)):
                 self.altered_by = change
             return
-        if change.old is not None and is_leader(change.old) and _moved(change.old, change.new):
+        if change.old is not None and indexes.is_own_leader(change.old) and _moved(change.old, change.new):
             self._put(change.old, None)
-        if change.new is not None and is_leader(change.new):
+        if change.new is not None and indexes.is_own_leader(change.new):
             has_news = self._put(change.new, self._describe(change.new)) and suspected is not None
             self.altered_by = change if has_news else self.altered_by
 
@@ -136,7 +137,7 @@ class GroupsOfSets:
 
     def _describe_again(self, leader_key: ObjectKey) -> None:
         leader = self._pods.get(leader_key)
-        if leader is not None and is_leader(leader):
+        if leader is not None and indexes.is_own_leader(leader):
             self._put(leader, self._describe(leader))
 
     def _describe(self, leader: JSONObject) -> GroupFacts:
@@ -177,4 +178,4 @@ def _policy(lws: JSONObject | None) -> tuple[object, object]:
 
 def _moved(old: JSONObject, new: JSONObject | None) -> bool:
     """Return whether the leader was deleted, or no longer belongs to this LeaderWorkerSet."""
-    return new is None or not is_leader(new) or indexes.lws_key(new) != indexes.lws_key(old)
+    return new is None or not indexes.is_own_leader(new) or indexes.lws_key(new) != indexes.lws_key(old)

@@ -73,9 +73,14 @@ def has_other_leader(change: Change) -> bool:
     return old != new
 
 
+def is_own_leader(pod: JSONObject) -> bool:
+    """Return whether a pod is a leader that no foreign controller has: others are neither counted nor deleted."""
+    return is_leader(pod) and not groupname.has_foreign_controller(pod)
+
+
 def leader_values(pod: JSONObject) -> Iterable[str]:
-    """Index a leader pod by its LeaderWorkerSet; the manager never deletes pods of foreign controllers."""
-    return lws_values(pod) if is_leader(pod) and not groupname.has_foreign_controller(pod) else ()
+    """Index a leader pod by its LeaderWorkerSet."""
+    return lws_values(pod) if is_own_leader(pod) else ()
 
 
 def kept_values(pod: JSONObject) -> Iterable[str]:
