@@ -128,7 +128,7 @@ async def _play(bench: Bench, name: str, scenario: Scenario) -> dict[str, float]
         node, lost = _choose(pods)
         lost = lost[:1] if scenario.way is _delete else lost
         whole.observe(pods)
-        disturbed += len(set(map(groupname.label, lost)))
+        disturbed += len(_measured(lost))
         await scenario.way(bench, node, lost)
         if number in scenario.kills:
             await bench.restart(ABSENCE)
@@ -152,11 +152,17 @@ async def _play(bench: Bench, name: str, scenario: Scenario) -> dict[str, float]
 
 
 def _choose(pods: Sequence[JSONObject]) -> tuple[str, Sequence[JSONObject]]:
-    """Return a node with pods of `DISTURBED` groups, or of nearly as many, and these pods."""
+    """Return a node with pods of `DISTURBED` measured groups, or of nearly as many, and all its pods."""
     nodes: dict[str, list[JSONObject]] = {}
     for pod in pods:
-        nodes.setdefault(str(meta.spec(pod).get("nodeName")), []).append(pod)
-    return min(nodes.items(), key=lambda item: (abs(len(set(map(groupname.label, item[1]))) - DISTURBED), item[0]))
+        if node := meta.spec(pod).get("nodeName"):
+            nodes.setdefault(node, []).append(pod)
+    return min(nodes.items(), key=lambda item: (abs(len(_measured(item[1])) - DISTURBED), item[0]))
+
+
+def _measured(pods: Sequence[JSONObject]) -> set[str]:
+    """Return the indexes of the groups of these pods, without surge groups and those of an autoscaler."""
+    return {label for label in map(groupname.label, pods) if int(label) < GROUPS}
 
 
 async def _drain(bench: Bench, node: str, pods: Sequence[JSONObject]) -> None:
