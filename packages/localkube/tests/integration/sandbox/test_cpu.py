@@ -15,7 +15,7 @@ BUSY = "while :; do :; done & while :; do :; done"
 """Two busy processes: a limit is one of the container, and not of each process."""
 
 LIMIT = 0.05
-"""A limit that a container without one exceeds on a busy machine, too, in cores."""
+"""A limit in cores, which a container without one exceeds even on a busy machine."""
 
 MEASURED = 2.0
 """Seconds in which the time of a container is counted: many periods of the kernel."""
