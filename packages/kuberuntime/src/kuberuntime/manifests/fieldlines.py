@@ -38,6 +38,8 @@ def field_lines(text: str | bytes) -> list[Mapping[Path, int]]:
     [{('a',): 1, ('a', 0): 2, ('a', 0, 'b'): 2}, {('c',): 4}]
     >>> field_lines("a: 1\n---\nb: [\n---\n")
     [{('a',): 1}, {('b',): 3}]
+    >>> field_lines("{a: 1}: 2\nb: 3\n")
+    [{('',): 1, ('', 'a'): 1, ('b',): 2}]
     """
     documents: list[Mapping[Path, int]] = []
     lines: dict[Path, int] = {}
@@ -60,11 +62,11 @@ def _take(event: yaml.NodeEvent, stack: list[_Open], lines: dict[Path, int]) -> 
     path: Path = ()
     if stack:
         parent = stack[-1]
-        if parent.next is None:
+        if parent.next is None:  # a key, which may be a collection itself
             parent.next = key_text(event, line) if isinstance(event, yaml.ScalarEvent) else ""
-            lines.setdefault((*parent.path, parent.next), line)
-            return
-        path = parent.take()
+            path = (*parent.path, parent.next)
+        else:
+            path = parent.take()
         lines.setdefault(path, line)
     if isinstance(event, yaml.CollectionStartEvent):
         stack.append(_Open(path, 0 if isinstance(event, yaml.SequenceStartEvent) else None))

@@ -253,7 +253,7 @@ async def test_commands_explain_and_recover_an_exhausted_group(space: Space, cod
     session = session_of(space)
     with pytest.raises(CommandError, match="group web/0 is exhausted"):
         await Restart(session, RestartRequest("web", (0,), 1)).preview()
-    with pytest.raises(CommandError, match="web/1 has not is exhausted: nothing was changed"):
+    with pytest.raises(CommandError, match="web/1 is not exhausted: nothing was changed"):
         await recover(session, Selection("web", 1))
     assert await Restart(session, RestartRequest("web", (1,))).run(60) == "web group 1 restarted"
     status = await RolloutFollower(session, space.key("web"), 60).once()
@@ -261,9 +261,9 @@ async def test_commands_explain_and_recover_an_exhausted_group(space: Space, cod
 
     assert await recover(session, Selection("web", None), is_trial=True) == "web group 0 recovered (dry run)"
     assert_exhausted(space.state, "web-0", "web-0-1")
-    await follow(space, await named(space, code), "let it try again")
+    await follow(space, await named(space, code), "or recover it")
     await space.settled()
-    with pytest.raises(CommandError, match="web has no group that used up its restarts"):
+    with pytest.raises(CommandError, match="web has no exhausted group"):
         await recover(session, Selection("web", None))
 
 
