@@ -1,3 +1,3 @@
-"""LeaderWorkerSet: groups of pods (one leader, its workers) that start, roll, fail and scale as one."""
+"""LeaderWorkerSet: groups of pods (one leader and its workers) that are started, updated and scaled as a unit."""
 
 __version__ = "0.2.0"

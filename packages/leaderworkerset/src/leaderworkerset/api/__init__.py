@@ -1,1 +1,1 @@
-"""The types of the API: kinds, labels, definitions. Pure: no I/O, no clock, no randomness."""
+"""The API types: kinds, labels and CRDs. Pure: no I/O, no clock, no randomness."""

@@ -1,7 +1,7 @@
-"""The conditions of a LeaderWorkerSet, one row each.
+"""The conditions of a LeaderWorkerSet, one row for each.
 
 Status, definition, metrics, `lws wait --for` and the health checks for other tools are built from the rows. A row has
-no default, so that the type checker names the missing parts of a new condition.
+no defaults, so that the type checker names the missing parts of a new condition.
 """
 
 from enum import StrEnum
@@ -9,33 +9,33 @@ from typing import Final, NamedTuple
 
 
 class ObjectHealth(StrEnum):
-    """The meaning of a condition for tools that wait for an object (Argo CD, Flux)."""
+    """The meaning of a condition for tools that wait for an object to become healthy (Argo CD, Flux)."""
 
     HEALTHY = "Healthy"
     PROGRESSING = "Progressing"
     DEGRADED = "Degraded"
     REQUIRED = "Required"
-    """The object makes progress while the condition is False."""
+    """The object is progressing while the condition is False."""
     NEUTRAL = "Neutral"
-    """The condition does not change the health."""
+    """The condition does not affect the health."""
 
 
 class ConditionOutcome(NamedTuple):
-    """A condition that can become True: its type, and its reason and message when True (R-STAT-11)."""
+    """A condition that can become True, with its type, and its reason and message when it is True (R-STAT-11)."""
 
     type: str
     reason: str
     message: str
     description: str
     excludes: frozenset[str]
-    """The types that cannot be True at the same time (R-STAT-12)."""
+    """The condition types that cannot be True at the same time (R-STAT-12)."""
     health: ObjectHealth
     wait_words: tuple[str, ...]
-    """The words of `lws wait --for` for the condition; `condition=TYPE` waits for every condition."""
+    """The keywords of `lws wait --for` for the condition. `condition=TYPE` waits for any condition."""
     exhausted_message: str | None
     """The message while the condition is False because groups are exhausted (N-ST-12).
 
-    None if that does not change it.
+    None if exhausted groups do not change the message.
     """
 
 
@@ -132,15 +132,16 @@ CONDITIONS: Final = (
     WORKLOAD_SCHEDULING_CREATED,
     MOVE_IN_PROGRESS,
 )
-"""All conditions. Of several with the same health, tools show the message of the last, which is the most specific."""
+"""All conditions. If several have the same health, tools show the message of the last one, which is the most specific.
+"""
 
 WAIT_WORDS: Final = {word: outcome for outcome in CONDITIONS for word in outcome.wait_words}
 
 NOT_DEGRADED: Final = ("AsExpected", "No replica has exhausted its restart budget")
-"""Reason and message of `DEGRADED` while it is False (N-ST-11)."""
+"""The reason and message of `DEGRADED` while it is False (N-ST-11)."""
 
 NOT_MOVING: Final = ("AsExpected", "No group has to leave a node")
-"""Reason and message of `MOVE_IN_PROGRESS` once it is False."""
+"""The reason and message of `MOVE_IN_PROGRESS` after it becomes False."""
 
 FORMER: Final = "RestartsExhausted"
-"""A condition of earlier versions, which is not set any more."""
+"""A condition of earlier versions, which is no longer set."""

@@ -41,11 +41,11 @@ SUBRESOURCES: JSONObject = {
 
 
 DEFAULT_STRATEGY: JSONObject = {"type": "RollingUpdate"}
-"""The strategy that the API server adds if a manifest has none; the webhook adds its other defaults (R-DEF-2)."""
+"""The strategy that the API server adds if a manifest has none. The webhook adds its other defaults (R-DEF-2)."""
 
 
 def leaderworkerset_crd() -> JSONObject:
-    """Return the definition; its parts are shared, so do not change it."""
+    """Return the CRD. Its parts are shared, so do not modify it."""
     version = {
         "additionalPrinterColumns": list(COLUMNS),
         "subresources": SUBRESOURCES,
@@ -61,7 +61,7 @@ def leaderworkerset_crd() -> JSONObject:
 def define(
     resource: Resource, names: JSONObject, version: JSONObject, annotations: Mapping[str, str] | None = None
 ) -> JSONObject:
-    """Return a definition: `names` are further names of the kind, `version` has columns, subresources and schema."""
+    """Return a CRD. `names` are additional names of the kind, and `version` has columns, subresources and schema."""
     own: JSONObject = {
         "kind": resource.kind,
         "listKind": f"{resource.kind}List",
@@ -81,7 +81,7 @@ def define(
 
 
 def root_schema(spec: JSONObject, status: JSONObject) -> JSONObject:
-    """Return the schema of a kind with these schemas of spec and status."""
+    """Return the schema of a kind from the schemas of its spec and status."""
     return {
         "type": "object",
         "properties": {
@@ -95,7 +95,7 @@ def root_schema(spec: JSONObject, status: JSONObject) -> JSONObject:
 
 
 def _with_strategy(spec: JSONObject) -> JSONObject:
-    """Give every LeaderWorkerSet a strategy before admission: Kueue would otherwise write an invalid one (R-KQ-10)."""
+    """Set a strategy in every LeaderWorkerSet before admission, because Kueue would write an invalid one (R-KQ-10)."""
     fields = spec["properties"]
     return spec | {
         "properties": fields | {"rolloutStrategy": fields["rolloutStrategy"] | {"default": DEFAULT_STRATEGY}}

@@ -1,8 +1,8 @@
 """The descriptions of the full CRD, which `kubectl explain` shows (docs/adr/0005-installation.md).
 
-The own fields of LeaderWorkerSets are described here. The fields of pod templates and claims are described by the API
-server whose OpenAPI document is the parameter. Only descriptions are taken from there, never types: the full and the
-slim definition differ in nothing else.
+This module describes the fields that LeaderWorkerSets define. The descriptions of pod templates and claims come from
+the OpenAPI document of an API server, which is a parameter. Only descriptions are copied, never types. The full and the
+slim CRD differ only in descriptions.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ ROOTS: Final = (
     "io.k8s.api.core.v1.PersistentVolumeClaim",
     "io.k8s.apimachinery.pkg.apis.meta.v1.Condition",
 )
-"""The definitions of the document from which all needed definitions can be reached."""
+"""The definitions in the document from which all required definitions can be reached."""
 
 OWN_ONLY: Final[JSONObject] = {
     "components": {
@@ -31,7 +31,7 @@ OWN_ONLY: Final[JSONObject] = {
         }
     }
 }
-"""A document without texts, for use without an API server: it only describes the own fields of LeaderWorkerSets."""
+"""A document without descriptions. It describes only the fields that LeaderWorkerSets define."""
 
 TEXTS: Final[dict[tuple[str, str], str]] = {
     ("LeaderWorkerSet", "spec"): "The desired groups.",
@@ -159,7 +159,7 @@ TEXTS: Final[dict[tuple[str, str], str]] = {
 
 
 def described(crd: JSONObject, document: JSONObject) -> JSONObject:
-    """Return the definition with descriptions; `document` is the OpenAPI v3 document of the core group."""
+    """Return the CRD with descriptions. `document` is the OpenAPI v3 document of the core group."""
     definitions = {name.rsplit(".", 1)[-1]: value for name, value in document["components"]["schemas"].items()}
     (version,) = crd["spec"]["versions"]
     root = version["schema"]["openAPIV3Schema"]
@@ -178,13 +178,13 @@ def described(crd: JSONObject, document: JSONObject) -> JSONObject:
 
 
 def described_type(shape: JSONObject, go_type: str, document: JSONObject) -> JSONObject:
-    """Return the schema of a type of the field tables with descriptions."""
+    """Return the schema of a type in the field tables, with descriptions."""
     definitions = {name.rsplit(".", 1)[-1]: value for name, value in document["components"]["schemas"].items()}
     return _describe(shape, go_type, definitions)
 
 
 def with_texts(root: JSONObject, texts: Mapping[str, str], document: JSONObject) -> JSONObject:
-    """Return the root schema of a kind with descriptions by path (`spec.roles[].name`), its own first.
+    """Return the root schema of a kind with descriptions. `texts` maps paths (`spec.roles[].name`) to descriptions.
 
     The descriptions of `apiVersion`, `kind` and conditions come from the OpenAPI document of the core group.
     """
@@ -199,7 +199,7 @@ def with_texts(root: JSONObject, texts: Mapping[str, str], document: JSONObject)
 
 
 def _with_paths(shape: JSONObject, path: str, words: Mapping[str, str | None]) -> JSONObject:
-    """Describe the fields and items below a schema whose path is `path`."""
+    """Add descriptions to the fields and items below a schema whose path is `path`."""
     result = dict(shape)
     prefix = f"{path}." if path else ""
     if "properties" in shape:
@@ -213,7 +213,7 @@ def _with_paths(shape: JSONObject, path: str, words: Mapping[str, str | None]) -
 
 
 def _describe(shape: JSONObject, go_type: str, definitions: JSONObject) -> JSONObject:
-    """Describe the fields below a schema that was built from `go_type`."""
+    """Add descriptions to the fields below a schema that was built from `go_type`."""
     if go_type in schema.SCALARS or go_type == "ObjectMeta":
         return shape
     if go_type.startswith("[]"):
@@ -234,7 +234,7 @@ def _describe(shape: JSONObject, go_type: str, definitions: JSONObject) -> JSONO
 
 
 def _words(struct: str, field: str, definitions: JSONObject) -> str | None:
-    """Return the description of a field, None if there is none."""
+    """Return the description of a field, or None if it has none."""
     own = TEXTS.get((struct, field))
     if own is not None or struct not in definitions:
         return own

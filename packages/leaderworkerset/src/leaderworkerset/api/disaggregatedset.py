@@ -1,6 +1,6 @@
 """The DisaggregatedSet as frozen structs (R-DS-3, R-DS-5), and its labels and annotations (R-DS-15).
 
-Fields that may be absent are None, since the contract distinguishes an absent field from 0: an absent
+Fields that may be absent are None, because the contract distinguishes an absent field from 0. For example, an absent
 `rollingUpdateConfiguration` means a surge of 1. Pod templates and role metadata stay JSON objects; the revision and the
 LeaderWorkerSets are built from the original object.
 """
@@ -30,7 +30,7 @@ REVISION: Final = PREFIX + "revision"
 APP: Final = "app"
 
 INITIAL_REPLICAS: Final = PREFIX + "initial-replicas"
-"""An annotation of LeaderWorkerSets: the number of their groups when the rollout away from them began."""
+"""An annotation of LeaderWorkerSets that stores their number of groups when the rollout that replaces them started."""
 
 MIN_ROLES: Final = 2
 MAX_ROLES: Final = 10
@@ -38,7 +38,7 @@ MAX_SLICES: Final = 100
 
 
 class ScalingMode(StrEnum):
-    """The source of the number of groups of a role: its `spec.replicas`, or its DisaggregatedSetRoleScaler."""
+    """Where the number of groups of a role is set, either in `spec.replicas` or by its DisaggregatedSetRoleScaler."""
 
     STATIC = "Static"
     EXTERNAL = "External"
@@ -64,7 +64,7 @@ def has_scaler(role: JSONObject) -> bool:
 
 
 class PlacementType(StrEnum):
-    """Whether slices, or whole sets, have their own topology domains."""
+    """Whether each slice has its own topology domains, or each DisaggregatedSet."""
 
     NONE = "None"
     EXCLUSIVE_SLICE = "ExclusiveSlice"
@@ -72,7 +72,7 @@ class PlacementType(StrEnum):
 
     @property
     def excludes_sets(self) -> bool:
-        """Return whether a topology domain of a slice is closed to other sets as well."""
+        """Return whether pods of other DisaggregatedSets are also excluded from the topology domain of a slice."""
         match self:
             case PlacementType.EXCLUSIVE_TOPOLOGY:
                 return True
@@ -115,7 +115,7 @@ class RoleRolloutStrategy(Base, frozen=True, kw_only=True):
 
 
 class RoleSpec(Base, frozen=True, kw_only=True):
-    """`spec.roles[].spec`, the spec of a LeaderWorkerSet: only the fields that a DisaggregatedSet reads."""
+    """`spec.roles[].spec`, the spec of a LeaderWorkerSet, with only the fields that a DisaggregatedSet reads."""
 
     replicas: Int32 | None = None
     rollout_strategy: RoleRolloutStrategy | None = None
@@ -125,7 +125,7 @@ class RoleSpec(Base, frozen=True, kw_only=True):
 
 
 class RoleMetadata(Base, frozen=True, kw_only=True):
-    """`spec.roles[].metadata`: labels and annotations of the role's LeaderWorkerSets."""
+    """`spec.roles[].metadata`, the labels and annotations of the role's LeaderWorkerSets."""
 
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
@@ -147,23 +147,23 @@ class Role(Base, frozen=True, kw_only=True):
 
     @property
     def replicas(self) -> int:
-        """Return the number of groups per slice in the spec, without a scaler (R-DS-25)."""
+        """Return the number of groups per slice in the spec, which applies without a scaler (R-DS-25)."""
         return 1 if self.spec is None or self.spec.replicas is None else self.spec.replicas
 
     @property
     def replacement(self) -> GroupReplacementPolicy:
-        """Return when the replacement of a group may be scheduled; relevant for groups with random keys."""
+        """Return when the replacement of a group may be scheduled. This is only relevant for groups with random keys."""
         policy = None if self.spec is None else self.spec.group_replacement_policy
         return policy or GroupReplacementPolicy.POST_TERMINATION
 
     @property
     def termination(self) -> PodTerminationPolicy | None:
-        """Return how groups terminate; None if an annotation decides."""
+        """Return how groups terminate, or None if an annotation specifies it."""
         return None if self.spec is None else self.spec.pod_termination_policy
 
     @property
     def rolling_update(self) -> RoleRollingUpdate | None:
-        """Return the budgets, None if there are none."""
+        """Return the rolling update settings, or None if they are absent."""
         strategy = None if self.spec is None else self.spec.rollout_strategy
         return None if strategy is None else strategy.rolling_update_configuration
 
@@ -189,7 +189,7 @@ class DisaggregatedSetSpec(Base, frozen=True, kw_only=True):
 
 
 class RoleStatus(Base, frozen=True, kw_only=True):
-    """One entry of `status.roleStatuses`; zero counts are absent on the wire."""
+    """One entry of `status.roleStatuses`. Zero counts are omitted in JSON."""
 
     name: str = ""
     replicas: int = 0
@@ -206,7 +206,7 @@ class DisaggregatedSetStatus(Base, frozen=True, kw_only=True):
 
 
 class DisaggregatedSet(Base, frozen=True, kw_only=True):
-    """A DisaggregatedSet. `metadata` stays a JSON object; the properties read it."""
+    """A DisaggregatedSet. `metadata` stays a JSON object, which the properties read."""
 
     metadata: JSONObject | None = None
     spec: DisaggregatedSetSpec | None = None
@@ -214,7 +214,7 @@ class DisaggregatedSet(Base, frozen=True, kw_only=True):
 
     @property
     def key(self) -> ObjectKey:
-        """Return namespace and name."""
+        """Return the namespace and name."""
         return meta.key({"metadata": self.metadata})
 
     @property
@@ -239,17 +239,17 @@ class DisaggregatedSet(Base, frozen=True, kw_only=True):
 
     @property
     def slices(self) -> int:
-        """Return the number of copies of all roles."""
+        """Return the number of slices, each of which contains all roles."""
         return 1 if self.spec is None or self.spec.slices is None else self.spec.slices
 
     @property
     def placement(self) -> PlacementPolicy:
-        """Return the placement policy; without one, a policy without type."""
+        """Return the placement policy. If it is absent, return a policy without a type."""
         return (None if self.spec is None else self.spec.placement_policy) or PlacementPolicy()
 
 
 def decode(obj: JSONObject) -> DisaggregatedSet:
-    """Read a DisaggregatedSet; null means absent. Raise a `DecodeError` that names the field of a wrong type."""
+    """Decode a DisaggregatedSet. A null field counts as absent. A `DecodeError` names a field of the wrong type."""
     present = {name: obj[name] for name in ("metadata", "spec", "status") if name in obj}
     try:
         return msgspec.convert(present, DisaggregatedSet)
@@ -258,6 +258,6 @@ def decode(obj: JSONObject) -> DisaggregatedSet:
 
 
 def encode_status(status: DisaggregatedSetStatus) -> JSONObject:
-    """Return `status` in its wire form, without zero values."""
+    """Return `status` as JSON without zero values."""
     body: JSONObject = msgspec.to_builtins(status, str_keys=True)
     return body

@@ -1,6 +1,6 @@
-"""An episode: one failure of a group as a value, with the logs of its ranks, for readers after its pods are deleted.
+"""An episode describes one failure of a group, with the logs of its ranks, for use after the pods are deleted.
 
-Pure. Times are RFC 3339 texts. All free text of programs and users is masked.
+Pure. Times are RFC 3339 texts. Secrets are masked in all text that containers and users write.
 """
 
 from enum import StrEnum
@@ -9,27 +9,27 @@ from typing import Final, assert_never
 import msgspec
 
 ON_REQUEST: Final = "ended on request"
-"""The reason of a run that ended because its pod was deleted."""
+"""The termination reason of a container whose pod was deleted."""
 
 LINES: Final = 200
-"""The maximum number of last lines of each run of a container."""
+"""The maximum number of log lines that are kept for each run of a container."""
 
 MOST_EVENTS: Final = 100
 MOST_CHANGES: Final = 50
 
 
 class Outcome(StrEnum):
-    """The outcome for a failed group."""
+    """The outcome for the failed group."""
 
     FAILED = "failed"
-    """The group waits for its recreation, or its policy recreates no groups."""
+    """The group is waiting for its recreation, or its policy does not recreate groups."""
     RECREATED = "recreated"
     EXHAUSTED = "exhausted"
-    """The group was given up: no restart was left."""
+    """The group is not recreated, because it has no restarts left."""
 
     @property
     def words(self) -> str:
-        """Return what happened to the group, in the past tense."""
+        """Return a description of what happened to the group, in the past tense."""
         match self:
             case Outcome.FAILED:
                 return "failed"
@@ -42,11 +42,11 @@ class Outcome(StrEnum):
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """The base of the parts of an episode: field names as in the API."""
+    """The base class of the parts of an episode. Field names are the same as in the API."""
 
 
 class RunEnd(Record, frozen=True, kw_only=True):
-    """How one run of a container ended."""
+    """How one run of a container terminated."""
 
     exit_code: int
     reason: str = ""
@@ -54,7 +54,7 @@ class RunEnd(Record, frozen=True, kw_only=True):
 
 
 class ContainerEnd(Record, frozen=True, kw_only=True):
-    """A container: its restart count, the ends of its last runs, and the last lines of each, the oldest first."""
+    """A container with its restart count, its last terminations, and the last log lines of each run, the oldest first."""
 
     name: str
     restarts: int = 0
@@ -84,7 +84,7 @@ class Happened(Record, frozen=True, kw_only=True):
 
 
 class Revision(Record, frozen=True, kw_only=True):
-    """The revision of the group, and its changes from the previous one."""
+    """The revision of the group, and its changes from the previous revision."""
 
     number: int
     key: str
@@ -94,7 +94,7 @@ class Revision(Record, frozen=True, kw_only=True):
 
 
 class Episode(Record, frozen=True, kw_only=True):
-    """A failure of a group; `number` counts the episodes of the group, and is given by the store."""
+    """A failure of a group. `number` counts the episodes of the group, and is assigned by the store."""
 
     namespace: str
     lws: str
@@ -103,22 +103,22 @@ class Episode(Record, frozen=True, kw_only=True):
     time: str
     number: int = 0
     first_rank: int | None = None
-    """The rank that failed first; None if it is not known, or no container ended with an error."""
+    """The rank that failed first, or None if it is unknown or no container exited with an error."""
     failed_pod: str = ""
-    """The pod of that rank; if it is not known, the pod for which the group was recreated."""
+    """The pod of `first_rank`. If that is unknown, the pod that caused the recreation of the group."""
     failure: str = ""
     """The state of the failed pod, in one sentence."""
     recreations: int = 0
-    """The number of failures in a row, including this one."""
+    """The number of consecutive failures, including this one."""
     recreate_after: str = ""
     revision: Revision | None = None
     ranks: tuple[RankEnd, ...] = ()
     events: tuple[Happened, ...] = ()
     masked: int = 0
-    """The number of replaced values that look like secrets."""
+    """The number of values that were masked because they look like secrets."""
     notes: tuple[str, ...] = ()
 
     @property
     def place(self) -> str:
-        """Return the words by which `lws history` shows it; they cannot be confused with a rank."""
+        """Return the label by which `lws history` shows the episode. It cannot be confused with a rank."""
         return f"{self.lws}/{self.group}#{self.number}"

@@ -11,7 +11,7 @@ TYPES: Final = GoTypes(Path(__file__).with_name("gotypes.json"), KUBERNETES)
 
 
 def round_trip(struct: str, value: JSON, path: str = "") -> JSONObject:
-    """Return `value` as the Go controller writes it; a wrong type raises a `GoTypeError` that names the field.
+    """Return `value` as the Go controller writes it. Raise a `GoTypeError` that names a field of the wrong type.
 
     >>> round_trip("NetworkConfig", {"subdomainPolicy": None})
     {'subdomainPolicy': None}

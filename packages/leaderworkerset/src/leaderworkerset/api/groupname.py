@@ -1,4 +1,4 @@
-"""The names of a group: its label, its leader pod, and the name of its workers and services.
+"""The names of a group: its label, its leader pod, and the names of its workers and services.
 
 | identity | label `group-index` | leader pod | host, worker StatefulSet, own service |
 |---|---|---|---|
@@ -22,25 +22,25 @@ GroupName: TypeAlias = int | str
 """The name of a group: its index, or the characters of its random key that are part of its host names."""
 
 HOST_CHARACTERS: Final = 8
-"""The characters of a random key that are part of host names."""
+"""The number of characters of a random key that are part of host names."""
 
 KEY_CHARACTERS: Final = 40
-"""The characters of a random key, more than any index has."""
+"""The number of characters of a random key, which is more than any index has."""
 
 KEY: Final = re.compile(r"[0-9a-f]{8,40}")
-"""The pattern of a random key, or of its prefix that names the group; no index has as many digits."""
+"""The pattern of a random key, or of the prefix of it that names the group. No index has as many digits."""
 
 GROUP_LABELS: Final = (labels.GROUP_INDEX, labels.GROUP_KEY)
-"""The labels of a group's pods, in addition to the name of their LeaderWorkerSet."""
+"""The labels of a group's pods, in addition to the label with the name of their LeaderWorkerSet."""
 
 
 def label(obj: JSONObject) -> str:
-    """Return the label that a pod and all objects of its group have, unchanged; empty if there is none."""
+    """Return the label value that a pod and all objects of its group share, or an empty string if it is absent."""
     return meta.labels(obj).get(labels.GROUP_INDEX, "")
 
 
 def revision(obj: JSONObject) -> str:
-    """Return the key of an object's revision, or of a ControllerRevision itself; empty if there is none."""
+    """Return the revision key of an object or of a ControllerRevision, or an empty string if it is absent."""
     return meta.labels(obj).get(labels.TEMPLATE_REVISION_HASH, "")
 
 
@@ -55,27 +55,27 @@ def is_hash_set(lws: JSONObject) -> bool:
 
 
 def is_exhausted(leader: JSONObject) -> bool:
-    """Return whether the leader's group used up its restarts, so that its pods are kept (N-RB-4)."""
+    """Return whether the leader's group exhausted its restarts, so that its pods are kept (N-RB-4)."""
     return meta.annotations(leader).get(labels.GROUP_RESTART_BUDGET_EXHAUSTED) == "true"
 
 
 class GroupEnd(StrEnum):
-    """How a group that runs to completion ended: its leader exited with code 0, or its deadline passed before."""
+    """How a group that runs to completion finished: its leader exited with code 0, or its deadline passed first."""
 
     COMPLETE = "Complete"
     LATE = "DeadlineExceeded"
 
 
 def end_of(leader: JSONObject) -> GroupEnd | None:
-    """Return how the leader's group ended, None if it has not ended, or not by itself."""
+    """Return how the leader's group finished, or None if it did not run to completion."""
     text = meta.annotations(leader).get(labels.GROUP_ENDED, "")
     return GroupEnd(text) if text in tuple(GroupEnd) else None
 
 
 def is_over(leader: JSONObject) -> bool:
-    """Return whether the leader's group has ended for good: it used up its restarts, or ended by itself.
+    """Return whether the leader's group is finished, because it exhausted its restarts or ran to completion.
 
-    Its leader is kept.
+    The leader of such a group is kept.
     """
     return is_exhausted(leader) or end_of(leader) is not None
 
@@ -86,7 +86,7 @@ def host(leader: JSONObject) -> str:
 
 
 def subdomain(leader: JSONObject) -> str:
-    """Return a leader's subdomain, empty if it has none."""
+    """Return a leader's subdomain, or an empty string if it has none."""
     return str(meta.spec(leader).get("subdomain") or "")
 
 
@@ -96,7 +96,7 @@ def is_leader(pod: JSONObject) -> bool:
 
 
 def has_foreign_controller(pod: JSONObject) -> bool:
-    """Return whether a pod with the labels of a LeaderWorkerSet was created by another controller than its workloads.
+    """Return whether a pod with the labels of a LeaderWorkerSet is controlled by an object other than its workloads.
 
     Leaders belong to the StatefulSet with the name of the LeaderWorkerSet, or to a ReplicaSet of its Deployment.
     """
@@ -108,12 +108,12 @@ def has_foreign_controller(pod: JSONObject) -> bool:
 
 
 def rank(pod: JSONObject) -> int | None:
-    """Return the rank of a pod in its group by its label, None if the label is not a number."""
+    """Return the rank of a pod in its group from its label, or None if the label is not a number."""
     return decimals.natural(meta.labels(pod).get(labels.WORKER_INDEX, ""))
 
 
 def place_of(pod: JSONObject) -> tuple[GroupName, int] | None:
-    """Return the group and rank of a pod by its labels, None if it has none or belongs to a foreign controller."""
+    """Return the group and rank of a pod from its labels, or None if they are missing or its controller is foreign."""
     if has_foreign_controller(pod):
         return None
     group, number = name_of(label(pod)), rank(pod)
@@ -121,7 +121,7 @@ def place_of(pod: JSONObject) -> tuple[GroupName, int] | None:
 
 
 def name_of(text: str) -> GroupName | None:
-    """Return the name of the group with this label, None if the label names none.
+    """Return the name of the group with this label, or None if the label is not valid.
 
     >>> name_of("12"), name_of("95e88034e460983f51a9952fe128729fbc0663b5"), name_of("95e88034"), name_of("a")
     (12, '95e88034', '95e88034', None)
@@ -132,7 +132,7 @@ def name_of(text: str) -> GroupName | None:
 
 
 def leader_of(pod: JSONObject) -> str:
-    """Return the name of the leader of a pod's group, or the pod's own name if it names none."""
+    """Return the name of the leader of a pod's group, or the pod's own name if the pod does not specify a leader."""
     if (meta.labels(pod).get(labels.WORKER_INDEX) or labels.LEADER_WORKER_INDEX) == labels.LEADER_WORKER_INDEX:
         return meta.name(pod)
     ordinal = ordinals.split(meta.name(pod))
@@ -141,11 +141,11 @@ def leader_of(pod: JSONObject) -> str:
 
 
 def find_workers(leader: JSONObject, statefulsets: Iterable[JSONObject]) -> JSONObject | None:
-    """Return the StatefulSet with the name of the leader's workers, or with the leader as controller.
+    """Return the StatefulSet that has the name of the leader's workers, or whose controller is the leader.
 
-    Other versions of the controller name it after the leader pod (N-HASH-20). A StatefulSet of another owner is not
-    returned. One without a controller must select the pods of the group, as after a deletion of the leader that
-    orphaned it.
+    Other versions of the controller name it after the leader pod (N-HASH-20). A StatefulSet with a different owner is
+    not returned. A StatefulSet without a controller must select the pods of the group, for example if it was orphaned
+    when the leader was deleted.
     """
     name, own = host(leader), group_labels(leader)
     candidates = (obj for obj in statefulsets if meta.name(obj) == name or meta.is_controlled(obj, leader))
@@ -153,21 +153,21 @@ def find_workers(leader: JSONObject, statefulsets: Iterable[JSONObject]) -> JSON
 
 
 def group_labels(leader: JSONObject) -> dict[str, str]:
-    """Return the labels by which the StatefulSet of a leader's workers selects its pods (R-WSTS-3)."""
+    """Return the labels by which the worker StatefulSet of a leader selects its pods (R-WSTS-3)."""
     copied = {key: value for key in GROUP_LABELS if (value := meta.labels(leader).get(key)) is not None}
     return {labels.NAME: meta.labels(leader).get(labels.NAME, "")} | copied
 
 
 def leader_labels(name: str) -> dict[str, str]:
-    """Return the labels by which the StatefulSet or Deployment of the leaders selects its pods (R-LSTS-2)."""
+    """Return the labels by which the StatefulSet or Deployment for leaders selects its pods (R-LSTS-2)."""
     return {labels.NAME: name, labels.WORKER_INDEX: labels.LEADER_WORKER_INDEX}
 
 
 def is_foreign(workload: JSONObject, owner: JSONObject, selected: dict[str, str]) -> bool:
     """Return whether a StatefulSet or Deployment with our name is neither `owner`'s nor an orphan that it adopts.
 
-    An orphan has no controller, and selects the pods with the labels `selected`. The object of a predecessor, which is
-    deleted soon, is not foreign.
+    An orphan has no controller, and selects the pods with the labels `selected`. An object that belongs to a deleted
+    owner of the same name is not foreign, because it is deleted soon.
     """
     if meta.controller_of(workload) is not None:
         return meta.foreign_controller(workload, owner) is not None

@@ -1,7 +1,7 @@
-"""Features of Kubernetes that this project uses and that some versions lack, and the results of their absence.
+"""Kubernetes features that this project uses and that some versions lack, and the effects of a missing feature.
 
-Controllers never check the version: they observe what the API server serves, and which fields it keeps. This table is
-for users: for the log of the manager, `lws doctor`, the documentation, and the tests' expectations of each version.
+Controllers never check the version: they detect which kinds the API server serves, and which fields it keeps. This
+table is for the log of the manager, `lws doctor`, the documentation, and the test expectations for each version.
 """
 
 import re
@@ -12,21 +12,21 @@ from msgspec import Struct
 from kuberuntime.objects import decimals
 
 TESTED: Final = (34, 35, 36, 37)
-"""The minor versions with a recorded run of the integration tests (docs/reference/compatibility.md, "What ran")."""
+"""The minor versions on which the integration tests were run (docs/reference/compatibility.md, "What ran")."""
 
 SUPPORTED: Final = 34
 """The oldest minor version that upstream supports."""
 
 
 class Version(NamedTuple):
-    """A version of Kubernetes 1."""
+    """A Kubernetes 1.x version."""
 
     minor: int
     patch: int = 0
 
 
 def parse(text: str) -> Version | None:
-    """Return the version of an API server, None if the text has none.
+    """Return the version of an API server, or None if the text does not contain a version.
 
     >>> parse("v1.36.3"), parse("v1.35.0-gke.1"), parse("v1.27+")
     (Version(minor=36, patch=3), Version(minor=35, patch=0), Version(minor=27, patch=0))
@@ -39,17 +39,17 @@ def parse(text: str) -> Version | None:
 
 
 class Feature(Struct, frozen=True):
-    """A feature of Kubernetes that some versions have by default."""
+    """A Kubernetes feature that some versions enable by default."""
 
     name: str
     since: Version
     without: str
-    """The result in versions without the feature, for administrators."""
+    """The effect on versions without the feature, described for administrators."""
     apart_from: tuple[Version, Version] | None = None
-    """The versions in between that lack the feature: from the first until before the second."""
+    """A range of later versions that lack the feature. The second version is excluded."""
 
     def is_in(self, version: Version) -> bool:
-        """Return whether a version has it by default."""
+        """Return whether a version has the feature by default."""
         lacks = self.apart_from is not None and self.apart_from[0] <= version < self.apart_from[1]
         return version >= self.since and not lacks
 
@@ -133,7 +133,7 @@ def missing(version: Version) -> list[Feature]:
 
 
 def too_old(text: str) -> str:
-    """Return why the manager cannot work on a version, empty if it can.
+    """Return why the manager cannot run on a version, or an empty string if it can.
 
     >>> too_old("v1.26.3")
     'Kubernetes v1.26.3 has no spec.ordinals of StatefulSets, which every group needs: upgrade the cluster to 1.27 or newer'
@@ -145,7 +145,7 @@ def too_old(text: str) -> str:
 
 
 def untested(text: str) -> str:
-    """Return a note that a version is not tested, empty if it is.
+    """Return a note that a version is not tested, or an empty string if it is tested.
 
     >>> untested("v1.36.3")
     ''
@@ -159,7 +159,7 @@ def untested(text: str) -> str:
 
 
 def degraded(text: str) -> list[str]:
-    """Return the features that a version lacks compared with the oldest supported one, and the effects.
+    """Return the features that a version lacks compared with the oldest supported version, and the effects.
 
     >>> [text.partition(":")[0] for text in degraded("v1.33.2")]
     ['streaming lists', 'matchLabelKeys merged into the selectors of topology spread']

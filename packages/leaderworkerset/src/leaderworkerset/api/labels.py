@@ -1,4 +1,4 @@
-"""Every label, annotation and environment name of the contract (tables 1.4 to 1.6); no other module spells one."""
+"""Every label, annotation and environment variable of the contract (tables 1.4 to 1.6), defined only here."""
 
 from typing import Final
 
@@ -174,7 +174,7 @@ ENV_GROUP_INDEX: Final = "LWS_GROUP_INDEX"
 POD_LABELS: Final = frozenset(
     {NAME, TEMPLATE_REVISION_HASH, GROUP_INDEX, WORKER_INDEX, GROUP_KEY, SUBGROUP_INDEX, SUBGROUP_KEY}
 )
-"""The pod labels that only the controllers and admission set; those of a pod template are ignored."""
+"""The pod labels that only controllers and admission set. They are ignored in a pod template."""
 
 POD_ANNOTATIONS: Final = frozenset(
     {
@@ -194,13 +194,13 @@ LEADER_WORKER_INDEX: Final = "0"
 """The value of `WORKER_INDEX` that makes a pod a leader (R-ADM-2)."""
 
 FIELD_MANAGER: Final = "lws"
-"""The field manager of server-side apply; it must not change, or fields removed from a template stay (R-LSTS-1)."""
+"""The field manager of server-side apply. If it changed, fields removed from a template would stay (R-LSTS-1)."""
 
 SCALE_MANAGER: Final = "lws-scale"
-"""The field manager of scaling; `lws apply` may take over its fields, since the same user wrote both."""
+"""The field manager for scaling. `lws apply` may take over its fields, because the same user wrote both."""
 
 PLACES_MANAGER: Final = "lws-places"
-"""The field manager of the nodes in the record of recreations, whose other fields belong to `FIELD_MANAGER`."""
+"""The field manager of the nodes in the recreation record. The record's other fields belong to `FIELD_MANAGER`."""
 
 EVENT_REPORTER: Final = "leaderworkerset"
 """`reportingController` of every event (contract 8.3)."""

@@ -1,7 +1,7 @@
 """The LeaderWorkerSet as frozen structs (contract 1.2 and 1.3), and their conversion from and to JSON.
 
-Decoding fills in the defaults of the contract, so that the core uses effective values: an absent or null `replicas` is
-1, an absent `networkConfig` is `Shared`. Fields whose absence has a separate meaning stay None: `leader_template`,
+Decoding sets the defaults of the contract, so that the core uses effective values. An absent or null `replicas` is 1,
+and an absent `networkConfig` is `Shared`. Fields whose absence has a separate meaning stay None: `leader_template`,
 `sub_group_policy`, `scheduling`. Pod and claim templates stay JSON objects, so that none of their fields is lost.
 Revisions, which need the exact bytes, are built from the JSON object itself.
 """
@@ -41,14 +41,14 @@ class SubGroupPolicy(Base, frozen=True, kw_only=True):
 
 
 class PersistentVolumeClaimRetentionPolicy(Base, frozen=True, kw_only=True):
-    """`spec.leaderWorkerTemplate.persistentVolumeClaimRetentionPolicy`; an unset key is empty."""
+    """`spec.leaderWorkerTemplate.persistentVolumeClaimRetentionPolicy`. An unset key is empty."""
 
     when_deleted: str = ""
     when_scaled: str = ""
 
 
 class LeaderWorkerTemplate(Base, frozen=True, kw_only=True):
-    """`spec.leaderWorkerTemplate`: the templates and size of a group."""
+    """`spec.leaderWorkerTemplate`, the templates and size of a group."""
 
     leader_template: JSONObject | None = None
     worker_template: JSONObject = msgspec.field(default_factory=dict)
@@ -82,7 +82,7 @@ class NetworkConfig(Base, frozen=True, kw_only=True):
 
 
 class LeaderWorkerSetSpec(Base, frozen=True, kw_only=True):
-    """`spec`. Without `pod_termination_policy` an annotation counts, so that no default is stored."""
+    """`spec`. If `pod_termination_policy` is absent, an annotation applies, so that no default is stored."""
 
     replicas: Int32 = 1
     startup_policy: StartupPolicy = StartupPolicy.LEADER_CREATED
@@ -107,7 +107,7 @@ class Condition(Base, frozen=True, kw_only=True):
 
 
 class LeaderWorkerSetStatus(Base, frozen=True, kw_only=True):
-    """`status`; zero counts are absent on the wire (R-API-10)."""
+    """`status`. Zero counts are omitted in JSON (R-API-10)."""
 
     conditions: tuple[Condition, ...] = ()
     ready_replicas: Int32 = 0
@@ -118,7 +118,7 @@ class LeaderWorkerSetStatus(Base, frozen=True, kw_only=True):
 
 
 class LeaderWorkerSet(Base, frozen=True, kw_only=True):
-    """A LeaderWorkerSet. `metadata` stays a JSON object; the properties read it."""
+    """A LeaderWorkerSet. `metadata` stays a JSON object, which the properties read."""
 
     api_version: str = API_VERSION
     kind: str = KIND
@@ -138,7 +138,7 @@ class LeaderWorkerSet(Base, frozen=True, kw_only=True):
 
     @property
     def key(self) -> ObjectKey:
-        """Return namespace and name."""
+        """Return the namespace and name."""
         return ObjectKey(self.namespace, self.name)
 
     @property
@@ -148,7 +148,7 @@ class LeaderWorkerSet(Base, frozen=True, kw_only=True):
 
     @property
     def generation(self) -> int:
-        """Return `metadata.generation`, 0 if absent."""
+        """Return `metadata.generation`, or 0 if it is absent."""
         return meta.generation({"metadata": self.metadata})
 
     @property
@@ -163,7 +163,7 @@ class LeaderWorkerSet(Base, frozen=True, kw_only=True):
 
     @property
     def is_deleting(self) -> bool:
-        """Return whether the object carries a deletion timestamp."""
+        """Return whether the object has a deletion timestamp."""
         return meta.is_deleting({"metadata": self.metadata})
 
     @property
@@ -178,13 +178,13 @@ class LeaderWorkerSet(Base, frozen=True, kw_only=True):
 
     @property
     def leader_template(self) -> JSONObject:
-        """Return the pod template of leaders: the leader template, or the worker template if there is none."""
+        """Return the pod template of leaders. If there is no leader template, return the worker template."""
         template = self.spec.leader_worker_template
         return template.worker_template if template.leader_template is None else template.leader_template
 
 
 class DecodeError(ValueError):
-    """The JSON is not a LeaderWorkerSet: a field has the wrong type; `error` names it."""
+    """Raised if JSON is not a LeaderWorkerSet because a field has the wrong type. `error` names the field."""
 
     def __init__(self, error: FieldError) -> None:
         super().__init__(str(error))
@@ -192,7 +192,7 @@ class DecodeError(ValueError):
 
 
 def decode(obj: JSONObject) -> LeaderWorkerSet:
-    """Read a LeaderWorkerSet; null means absent. Raise a `DecodeError` that names the field of a wrong type."""
+    """Decode a LeaderWorkerSet. A null field counts as absent. A `DecodeError` names a field of the wrong type."""
     present = _without_nulls(obj, _STRUCTS)
     try:
         return msgspec.convert(present, LeaderWorkerSet)
@@ -207,7 +207,7 @@ def encode(leaderworkerset: LeaderWorkerSet) -> JSONObject:
 
 
 def encode_status(status: LeaderWorkerSetStatus) -> JSONObject:
-    """Return `status` in its wire form, without zero values (R-API-10)."""
+    """Return `status` as JSON without zero values (R-API-10)."""
     body: JSONObject = msgspec.to_builtins(status, str_keys=True)
     return body
 
@@ -239,7 +239,7 @@ _STEP = re.compile(r"\.(?P<name>[^.\[]+)|\[(?P<index>[0-9]+)\]")
 
 
 def field_error(obj: JSON, text: str) -> FieldError:
-    """Convert "Expected `int`, got `str` - at `$.spec.replicas`" into a field error with the invalid value."""
+    """Convert "Expected `int`, got `str` - at `$.spec.replicas`" to a field error with the invalid value."""
     detail, _, place = text.partition(" - at ")
     path = place.removeprefix("`key` in ").strip("`").removeprefix("$")
     value = obj

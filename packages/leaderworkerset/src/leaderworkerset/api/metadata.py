@@ -1,4 +1,4 @@
-"""Names and labels of installed objects (contract 12.3 to 12.6), equal to the Go manager's for updates in place."""
+"""Names and labels of installed objects (contract 12.3 to 12.6), equal to the Go manager's for in-place upgrades."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -9,7 +9,7 @@ from kuberuntime.objects.resources import Resource
 from leaderworkerset.api.kubernetesfeatures import OLDEST
 
 MANAGER: Final = "lws-controller-manager"
-"""The name of Deployment, ServiceAccount, NetworkPolicy and PodDisruptionBudget."""
+"""The name of the Deployment, ServiceAccount, NetworkPolicy and PodDisruptionBudget."""
 
 CONFIGURATION: Final = "lws-manager-config"
 METRICS_SERVICE: Final = "lws-controller-manager-metrics-service"
@@ -20,11 +20,11 @@ LABELS: Final[Mapping[str, str]] = {"app.kubernetes.io/name": "lws", "app.kubern
 SELECTOR: Final[Mapping[str, str]] = {**LABELS, "control-plane": "controller-manager"}
 
 OLDEST_KUBERNETES: Final = f"1.{OLDEST}.0"
-"""The first version of Kubernetes in which StatefulSets of workers can be created."""
+"""The first Kubernetes version in which worker StatefulSets can be created."""
 
 
 def build(resource: Resource, name: str, namespace: str = "", /, **fields: Any) -> JSONObject:
-    """Build an object with our labels; `fields` are its fields besides the metadata."""
+    """Build an object with our labels. `fields` are its fields in addition to the metadata."""
     own: JSONObject = {"name": name, "labels": dict(LABELS)}
     if namespace:
         own["namespace"] = namespace
@@ -32,10 +32,10 @@ def build(resource: Resource, name: str, namespace: str = "", /, **fields: Any) 
 
 
 def labeled(obj: JSONObject) -> JSONObject:
-    """Return an object that was built elsewhere, with our labels."""
+    """Add our labels to an object that was built elsewhere."""
     return obj | {"metadata": meta.metadata(obj) | {"labels": {**meta.labels(obj), **LABELS}}}
 
 
 def is_installed(obj: JSONObject) -> bool:
-    """Return whether a live object carries our labels, so that we may remove it."""
+    """Return whether a live object has our labels, so that we may remove it."""
     return LABELS.items() <= meta.labels(obj).items()

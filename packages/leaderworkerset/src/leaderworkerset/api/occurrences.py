@@ -1,4 +1,4 @@
-"""Reads an event (v1) of the API server as one value, which can be shown and stored. Pure."""
+"""Converts an API server event (v1) to a value that can be displayed and stored. Pure."""
 
 from datetime import datetime
 from functools import partial
@@ -14,11 +14,11 @@ from kuberuntime.texts.masking import masked
 from leaderworkerset.api.groupname import GroupName
 
 Place: TypeAlias = tuple[GroupName | None, int | None]
-"""The group and rank of an event; an event without both is about the LeaderWorkerSet."""
+"""The group and rank of an event. Both are empty if the event is about the LeaderWorkerSet."""
 
 
 class Happening(Struct, frozen=True, kw_only=True):
-    """One event as it is displayed; `ident` stays the same while only its count grows."""
+    """One event as it is displayed. `ident` does not change if only the count of the event increases."""
 
     ident: str
     last: datetime
@@ -33,7 +33,7 @@ class Happening(Struct, frozen=True, kw_only=True):
 
 
 def last_seen(event: JSONObject) -> datetime:
-    """Return when an event (v1) happened last; the minimum of datetime if it has no time."""
+    """Return when an event (v1) last occurred, or the minimum datetime if it has no time."""
     series = event.get("series") or {}
     return max(
         map(timestamps.moment, (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime")))
@@ -41,7 +41,7 @@ def last_seen(event: JSONObject) -> datetime:
 
 
 def happening(event: JSONObject, place: Place = (None, None)) -> Happening:
-    """Read an event whose place is known; the message of an unreadable event is its error."""
+    """Convert an event with a known place. If the event is unreadable, its message is the error."""
     return edge.attempt(partial(_happening, event, place), partial(_unreadable, event, place))
 
 

@@ -1,4 +1,4 @@
-"""The policies that the fields of a LeaderWorkerSet select by name (contract 1.2), and what each of them means."""
+"""The policies that the fields of a LeaderWorkerSet select by name (contract 1.2), and the effects of each policy."""
 
 from enum import StrEnum
 from typing import Final, assert_never
@@ -23,11 +23,11 @@ class StartupPolicy(StrEnum):
 
 
 AWAITS_LEADER: Final = f"waits for the leader to be ready (startupPolicy {StartupPolicy.LEADER_READY})"
-"""The text about workers that wait for their leader."""
+"""The message about workers that wait for their leader."""
 
 
 class RestartPolicy(StrEnum):
-    """The reaction to a failed pod of a group. `DEFAULT` is an old spelling of `NONE`."""
+    """The reaction to a failed pod of a group. `DEFAULT` is an old name of `NONE`."""
 
     RECREATE_GROUP_ON_POD_RESTART = "RecreateGroupOnPodRestart"
     RECREATE_GROUP_AFTER_START = "RecreateGroupAfterStart"
@@ -47,7 +47,7 @@ class RestartPolicy(StrEnum):
 
     @property
     def tolerates_start(self) -> bool:
-        """Return whether failures do not count while the group has pending pods (R-POD-5.2)."""
+        """Return whether failures are ignored while the group has pending pods (R-POD-5.2)."""
         match self:
             case RestartPolicy.RECREATE_GROUP_AFTER_START:
                 return True
@@ -58,7 +58,7 @@ class RestartPolicy(StrEnum):
 
     @property
     def current(self) -> "RestartPolicy":
-        """Return the current spelling of a policy with an old one."""
+        """Return the current name of a policy that may have an old name."""
         match self:
             case RestartPolicy.NONE | RestartPolicy.DEFAULT:
                 return RestartPolicy.NONE
@@ -69,14 +69,14 @@ class RestartPolicy(StrEnum):
 
 
 class SubdomainPolicy(StrEnum):
-    """Whether all groups share one headless service, or each group has its own."""
+    """Whether all groups share one headless Service, or each group has its own."""
 
     SHARED = "Shared"
     UNIQUE_PER_REPLICA = "UniquePerReplica"
 
     @property
     def is_shared(self) -> bool:
-        """Return whether there is one service for all groups."""
+        """Return whether all groups share one Service."""
         match self:
             case SubdomainPolicy.SHARED:
                 return True
@@ -105,7 +105,7 @@ class SubGroupPolicyType(StrEnum):
 
 
 class GroupIdentity(StrEnum):
-    """The identity of groups: the ordinals of a StatefulSet's leaders, or random keys of a Deployment's."""
+    """How groups are identified: by the ordinals of a leader StatefulSet, or by random keys of a leader Deployment."""
 
     ORDINAL = "Ordinal"
     HASH = "Hash"
@@ -130,7 +130,7 @@ class GroupReplacementPolicy(StrEnum):
 
     @property
     def awaits_termination(self) -> bool:
-        """Return whether a replacement waits until the ending group is deleted."""
+        """Return whether a replacement waits until the terminating group is deleted."""
         match self:
             case GroupReplacementPolicy.POST_TERMINATION:
                 return True
@@ -141,14 +141,14 @@ class GroupReplacementPolicy(StrEnum):
 
 
 class PodTerminationPolicy(StrEnum):
-    """The time at which the workers of a group end: after their leader, or with it."""
+    """When the workers of a group terminate: after their leader, or together with it."""
 
     DEFAULT = "Default"
     PARALLEL = "Parallel"
 
     @property
     def is_parallel(self) -> bool:
-        """Return whether the workers end together with their leader."""
+        """Return whether the workers terminate together with their leader."""
         match self:
             case PodTerminationPolicy.PARALLEL:
                 return True
@@ -165,7 +165,7 @@ class RolloutStrategyType(StrEnum):
 
     @property
     def has_bounds(self) -> bool:
-        """Return whether `rollingUpdateConfiguration` bounds the rollout."""
+        """Return whether `rollingUpdateConfiguration` limits the rollout."""
         match self:
             case RolloutStrategyType.ROLLING_UPDATE:
                 return True

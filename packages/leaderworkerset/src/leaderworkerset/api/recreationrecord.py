@@ -1,8 +1,8 @@
 """The record of a group's last recreation: its content, and its format (docs/adr/0003). Pure.
 
 It is a ControllerRevision without revision key, so that it is not treated as a revision, and is named after the leader
-pod. Its content is in annotations. Other users may be allowed to write ControllerRevisions, so an unreadable record
-counts as absent.
+pod. Its content is stored in annotations. Other users may be allowed to write ControllerRevisions, so an unreadable
+record counts as absent.
 """
 
 import re
@@ -25,11 +25,11 @@ UNKNOWN: Final = UID("")
 RECORDED: Final = re.compile(
     r"(?P<container>\S+): exit code (?P<code>[0-9]{1,10})(?:, (?P<reason>\w+)(?=[:,]|$))?(?:: |, last line: )?(?P<line>.*)"
 )
-"""The description of an ended container in a record of recreations (`core.restarts.failure`)."""
+"""The description of a terminated container in a recreation record (`core.restarts.failure`)."""
 
 
 class RecreationState(StrEnum):
-    """The progress of a recreation; it becomes `RECREATED` before the leader is deleted, so that the deletion is counted."""
+    """The progress of a recreation. It becomes `RECREATED` before the leader is deleted, to count the deletion."""
 
     WAITING = "waiting"
     RECREATED = "recreated"
@@ -37,20 +37,20 @@ class RecreationState(StrEnum):
 
 
 class Origin(StrEnum):
-    """Where the failure of a pod came from. Only failures of programs and kubelets delay the recreation of a group."""
+    """The origin of a pod failure. Only failures of containers and kubelets delay the recreation of a group."""
 
     PROGRAM = "program"
-    """A container ended or restarted, or the kubelet evicted or rejected the pod."""
+    """A container terminated or restarted, or the kubelet evicted or rejected the pod."""
     DISRUPTION = "disruption"
     """The pod was evicted, preempted or deleted with its node, and Kubernetes recorded the reason."""
     DELETION = "deletion"
-    """The pod was deleted, and nothing shows why."""
+    """The pod was deleted for an unknown reason."""
 
 
 class Failure(Struct, frozen=True, kw_only=True):
-    """The failure of a pod; `what` describes it, empty if nothing is known.
+    """The failure of a pod. `what` describes it, and is empty if nothing is known.
 
-    `longest_run` is the longest failed run in a row, in seconds; None if no run is known.
+    `longest_run` is the longest of the consecutive failed runs, in seconds, or None if no run is known.
     """
 
     pod: str
@@ -62,11 +62,12 @@ class Failure(Struct, frozen=True, kw_only=True):
 
 
 class Recreation(Struct, frozen=True, kw_only=True):
-    """One recreation of a group: its leader and revision, its number in a row, its earliest time, and the failure.
+    """A recreation of a group: its leader and revision, its number in a row, its earliest time, and the failure.
 
-    `resumed` is the text of the settings at the time of the decision. `used` are the restarts that the group has used,
-    including this one; None until it is due, and if restarts are not counted. `deletions` are the times of the last
-    recreations for pods that were deleted without explanation. `count` does not include them, nor disruptions.
+    `resumed` is the text of the settings at the time of the decision. `used` is the number of restarts that the group
+    has used, including this one. It is None until the recreation is due, and if restarts are not counted. `deletions`
+    are the times of the last recreations that were caused by deletions for unknown reasons. `count` includes neither
+    these recreations nor disruptions.
     """
 
     leader: UID
@@ -81,12 +82,12 @@ class Recreation(Struct, frozen=True, kw_only=True):
 
 
 def name_of(leader: JSONObject) -> str:
-    """Return the name of the record of the group with this leader."""
+    """Return the name of the recreation record for the group with this leader."""
     return f"{meta.name(leader)}{SUFFIX}"
 
 
 def name_of_replaced(leader: JSONObject) -> str:
-    """Return the name of the record of the group that the leader's group replaces; empty if it replaces none."""
+    """Return the record name of the group that the leader's group replaces, or an empty string if it replaces none."""
     return f"{meta.annotations(leader).get(labels.REPLACES, '')}{SUFFIX}"
 
 
@@ -96,7 +97,7 @@ def leader_of(record: JSONObject) -> str:
 
 
 def read(record: JSONObject | None) -> Recreation | None:
-    """Read a record; None if it is unreadable or absent."""
+    """Parse a record. Return None if it is unreadable or absent."""
     annotations = {} if record is None else meta.annotations(record)
     due = timestamps.read(annotations.get(labels.RECREATE_AFTER, ""))
     count = decimals.natural(annotations.get(labels.RECREATIONS, ""))
@@ -123,7 +124,10 @@ def read(record: JSONObject | None) -> Recreation | None:
 
 
 def condemns(record: JSONObject | None, leader: JSONObject) -> bool:
-    """Return whether the group of this leader is to be recreated, or was given up: its record names the leader's UID."""
+    """Return whether the record requires the recreation of the leader's group, or marks it as exhausted.
+
+    The record must name the UID of the leader.
+    """
     known = read(record)
     return known is not None and known.leader == meta.uid(leader)
 
@@ -155,10 +159,10 @@ def write(recreation: Recreation) -> Mapping[str, str]:
 
 
 def _origin(text: str) -> Origin:
-    """Read an origin; a record without one is about a program."""
+    """Parse an origin. A record without an origin is about a container."""
     return Origin(text) if text in tuple(Origin) else Origin.PROGRAM
 
 
 def _state(text: str) -> RecreationState:
-    """Read a state; a record without one is from a version with only one state."""
+    """Parse a state. A record without a state was written by a version with only one state."""
     return RecreationState(text) if text in tuple(RecreationState) else RecreationState.RECREATED

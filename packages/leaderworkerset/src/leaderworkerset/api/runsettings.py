@@ -1,7 +1,7 @@
-"""The settings of a LeaderWorkerSet for its progress and its end, from annotations (docs/adr/0026).
+"""The settings of a LeaderWorkerSet for progress tracking and completion, from annotations (docs/adr/0026).
 
 In: annotations. Out: the settings, and the errors of invalid annotations. An invalid annotation that was stored without
-the webhook counts as absent. Without annotations, nothing is followed, and nothing ends.
+the webhook counts as absent. Without annotations, progress is not tracked, and groups do not complete.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,11 +23,11 @@ DURATION: Final = f"must be a duration from 1s to {24 * LONGEST_DAYS}h"
 
 
 class RunSettings(Struct, frozen=True, kw_only=True):
-    """How a run is followed and ended.
+    """How progress is tracked, and when groups complete.
 
-    With `timeout` a group without progress for so long hangs; it is recreated if `recreates`. With `completes` a group
-    is complete when its leader exits with code 0; `deadline` counts from the first pods of a template, `ttl` from the
-    end of all groups.
+    If `timeout` is set, a group that makes no progress for this duration hangs. It is recreated if `recreates` is set.
+    If `completes` is set, a group is complete when its leader exits with code 0. `deadline` counts from the first pods
+    of a template, and `ttl` from the time when all groups are finished.
     """
 
     follows: bool = False
@@ -50,7 +50,7 @@ ANNOTATIONS: Final = (
 )
 
 _WORDS: Final = {labels.FOLLOW_PROGRESS: TRUE, labels.ON_HANG: RECREATE, labels.RUN_TO_COMPLETION: TRUE}
-"""The only value of each annotation that is not a duration."""
+"""The only keyword that each annotation accepts in addition to a duration."""
 
 
 def read(annotations: Mapping[str, str]) -> RunSettings:
@@ -86,7 +86,7 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
 
 
 def _missing(name: str, lws: LeaderWorkerSet) -> str | None:
-    """Return the requirement of the annotation that the LeaderWorkerSet does not meet."""
+    """Return the requirement of an annotation that the LeaderWorkerSet does not meet."""
     recreates = lws.spec.leader_worker_template.restart_policy.recreates
     match name:
         case labels.ON_HANG if labels.PROGRESS_TIMEOUT not in lws.annotations:

@@ -1,7 +1,7 @@
-"""`spec.scheduling`: how kube-scheduler places pods as a group (N-API-10).
+"""`spec.scheduling`, which configures how kube-scheduler places pods as a group (N-API-10).
 
-It has three levels: the whole LeaderWorkerSet, one replica, and the leader or the workers of a replica. Exactly one of
-them is active. Absent fields stay None: the level whose field is present is active.
+It has three levels: the whole LeaderWorkerSet, one replica, and the leader or the workers of a replica. Only the level
+whose field is present is active. Absent fields stay None.
 """
 
 from kuberuntime.objects.meta import JSONObject
@@ -9,26 +9,26 @@ from leaderworkerset.api.structs import Base, Int32
 
 
 class CompositeGang(Base, frozen=True, kw_only=True):
-    """The gang of a level that has both leaders and workers; its members are always all of its pods."""
+    """The gang of a level that contains both leaders and workers. Its members are always all of its pods."""
 
     min_group_count: Int32 | None = None
 
 
 class CompositePolicy(Base, frozen=True, kw_only=True):
-    """`schedulingPolicy` of the whole set or of a replica: exactly one field is set."""
+    """`schedulingPolicy` of the whole set or of a replica. Exactly one field is set."""
 
     basic: JSONObject | None = None
     gang: CompositeGang | None = None
 
 
 class RoleGang(Base, frozen=True, kw_only=True):
-    """The gang of leaders or workers; `min_count` may only be equal to their number of pods."""
+    """The gang of leaders or workers. `min_count` must be equal to the number of their pods."""
 
     min_count: Int32 | None = None
 
 
 class RolePolicy(Base, frozen=True, kw_only=True):
-    """`schedulingPolicy` of leaders or workers: exactly one field is set."""
+    """`schedulingPolicy` of leaders or workers. Exactly one field is set."""
 
     basic: JSONObject | None = None
     gang: RoleGang | None = None
@@ -41,20 +41,20 @@ class TopologyConstraint(Base, frozen=True, kw_only=True):
 
 
 class Constraints(Base, frozen=True, kw_only=True):
-    """`schedulingConstraints`: at most one topology."""
+    """`schedulingConstraints`, with at most one topology."""
 
     topology: tuple[TopologyConstraint, ...] = ()
 
 
 class DisruptionMode(Base, frozen=True, kw_only=True):
-    """`disruptionMode`, whether pods are preempted alone or together: exactly one field is set."""
+    """`disruptionMode`, whether pods are preempted individually or together. Exactly one field is set."""
 
     single: JSONObject | None = None
     all: JSONObject | None = None
 
 
 class ResourceClaim(Base, frozen=True, kw_only=True):
-    """A claim that the pods of a role share: exactly one of the two references is set."""
+    """A claim that the pods of a role share. Exactly one of the two references is set."""
 
     name: str = ""
     resource_claim_name: str | None = None
@@ -71,7 +71,7 @@ class RoleScheduling(Base, frozen=True, kw_only=True):
 
 
 class ReplicaScheduling(Base, frozen=True, kw_only=True):
-    """`replica`: one leader with its workers, together or by role."""
+    """`replica`, one leader with its workers, either together or by role."""
 
     scheduling_policy: CompositePolicy | None = None
     scheduling_constraints: Constraints | None = None
@@ -81,7 +81,7 @@ class ReplicaScheduling(Base, frozen=True, kw_only=True):
 
 
 class Scheduling(Base, frozen=True, kw_only=True):
-    """`spec.scheduling`: the whole LeaderWorkerSet, or its replicas."""
+    """`spec.scheduling`, for the whole LeaderWorkerSet or for its replicas."""
 
     scheduling_policy: CompositePolicy | None = None
     scheduling_constraints: Constraints | None = None

@@ -2,7 +2,7 @@
 
 Types come from the field tables (`fieldtypes`). The tables here add the missing parts: fields that may be absent
 although Go always writes them, defaults (R-API-7), keys of lists (R-API-8), atomic objects, and the rules of the
-LeaderWorkerSet's own fields (contract 1.2). Sub-schemas are shared, so do not change the result.
+LeaderWorkerSet's own fields (contract 1.2). Sub-schemas are shared, so do not modify the result.
 """
 
 from enum import StrEnum
@@ -49,7 +49,7 @@ EMBEDDED_METADATA: JSONObject = {
         "finalizers": {"type": "array", "items": {"type": "string"}},
     },
 }
-"""The schema of templates' metadata (R-API-5): other fields are pruned."""
+"""The schema for the metadata of templates (R-API-5). Other fields are pruned."""
 
 OPTIONAL = {
     ("GRPCAction", "service"),
@@ -66,7 +66,7 @@ REQUIRED = {
     ("PodCertificateProjection", "keyType"),
     ("PodCertificateProjection", "signerName"),
 }
-"""Fields that are required although Go omits them when empty."""
+"""Fields that are required although Go omits them if they are empty."""
 
 ATOMIC = {
     "ConfigMapKeySelector",
@@ -100,7 +100,7 @@ LIST_KEYS = {
     "VolumeMount": ("mountPath",),
     "WorkloadResourceClaim": ("name",),
 }
-"""The fields that identify an item in a list of this type; lists of other types are atomic."""
+"""The fields that identify an item in a list of this type. Lists of other types are atomic."""
 
 
 def _enum(values: type[StrEnum]) -> JSONObject:
@@ -159,12 +159,12 @@ RULES: dict[tuple[str, str], JSONObject] = {
     ("WorkloadGangSchedulingPolicy", "minCount"): {"minimum": 1},
     ("WorkloadSchedulingConstraints", "topology"): {"maxItems": 1},
 }
-"""The rules of a field's schema beyond its type."""
+"""The validation rules of a field's schema in addition to its type."""
 
 
 @lru_cache(maxsize=256)
 def schema_of(go_type: str) -> JSONObject:
-    """Return the schema of a type in Go's notation: a scalar, `[]T`, `map[string]T` or a struct of the field tables.
+    """Return the schema of a type in Go notation: a scalar, `[]T`, `map[string]T` or a struct of the field tables.
 
     >>> schema_of("[]string")
     {'type': 'array', 'items': {'type': 'string'}, 'x-kubernetes-list-type': 'atomic'}

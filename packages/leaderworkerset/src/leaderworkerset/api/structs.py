@@ -1,4 +1,4 @@
-"""The base of the structs of the API."""
+"""The base class of the API structs."""
 
 from typing import Annotated, TypeAlias
 
@@ -8,4 +8,4 @@ Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 
 
 class Base(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """The base of all structs of the API: camel-case names in JSON, defaults omitted."""
+    """The base class of all API structs. It uses camel-case names in JSON, and omits defaults."""

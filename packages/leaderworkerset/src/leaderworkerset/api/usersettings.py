@@ -1,4 +1,4 @@
-"""The annotations of a LeaderWorkerSet that users set, one row each.
+"""The annotations of a LeaderWorkerSet that users set, one row for each.
 
 Classes of stability, the comparison with other projects, `lws describe` and the Python client are built from the rows.
 """
@@ -9,7 +9,7 @@ from leaderworkerset.api import labels
 
 
 class Setting(NamedTuple):
-    """An annotation, its purpose, and its page below `docs`; `is_ours` if upstream does not have it."""
+    """An annotation, its purpose, and its page below `docs`. `is_ours` is true if upstream does not have it."""
 
     annotation: str
     description: str
@@ -18,7 +18,7 @@ class Setting(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return the name without the prefix."""
+        """Return the annotation name without the prefix."""
         return self.annotation.removeprefix(labels.PREFIX)
 
 

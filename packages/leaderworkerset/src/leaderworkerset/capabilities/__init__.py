@@ -1,1 +1,1 @@
-"""Capabilities beyond upstream's contract: one folder and one row of the table in `enabled.py` for each."""
+"""Capabilities in addition to the upstream contract. Each has a folder and a row of the table in `enabled.py`."""

@@ -1,4 +1,4 @@
-"""Upstream's decisions with all capabilities that concern an object, for all callers that decide for users."""
+"""Combines the upstream decisions with all capabilities that concern an object, for all callers that decide for users."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -28,7 +28,7 @@ def decide(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GAN
 
 
 def reconcile_set(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GANG) -> Plan:
-    """Decide about a LeaderWorkerSet; return the plan alone."""
+    """Decide about a LeaderWorkerSet, and return only the plan."""
     return decide(observed, now, gang).plan
 
 
@@ -45,29 +45,29 @@ def nodes_of(group: LiveGroup) -> set[str]:
 def validate_leaderworkerset(
     lws: LeaderWorkerSet, old: LeaderWorkerSet | None = None, gang: Gang = NO_GANG
 ) -> list[FieldError]:
-    """Return all errors of a new object, or the additional errors of an update of `old`."""
+    """Return all errors of a new object, or only the additional errors if it updates `old`."""
     return admission.validate_leaderworkerset(lws, old, gang, EXTENSIONS)
 
 
 def warnings(lws: LeaderWorkerSet) -> list[str]:
-    """Return what admission accepts but warns of, each with its field."""
+    """Return admission warnings, each with its field."""
     own = (*templatewarnings.warnings(lws), *namebudgets.warnings(lws), *admission.queue_warnings(lws))
     own += (*annotationvalues.warnings(lws),)
     return [*own, *(text for warn in EXTENSIONS.warnings for text in warn(lws.annotations))]
 
 
 def stored_errors(lws: LeaderWorkerSet) -> list[FieldError]:
-    """Return the errors that no update reports: creation would be rejected for them."""
+    """Return errors that are reported only at creation, not for updates."""
     return admission.stored_errors(lws, EXTENSIONS)
 
 
 def admit_pod(pod: JSONObject, gang: Gang = NO_GANG, request: str = "") -> JSONObject:
-    """Return the pod of a LeaderWorkerSet as a member of its group; other pods are returned unchanged."""
+    """Return the pod of a LeaderWorkerSet as a member of its group. Other pods are returned unchanged."""
     return of_pod.admit_pod(pod, gang, request, EXTENSIONS)
 
 
 def describe(leader: JSONObject, workers: JSONObject | None, *, is_condemned: bool = False) -> GroupFacts:
-    """Return the facts of a group from its leader pod and the StatefulSet with the same name."""
+    """Describe a group from its leader pod and the StatefulSet with the same name."""
     return groupfacts.describe(leader, workers, EXTENSIONS.extend, is_condemned=is_condemned)
 
 
@@ -78,5 +78,5 @@ def is_condemned(
     record: JSONObject | None,
     suspects: Collection[JSONObject],
 ) -> bool:
-    """Return whether a group failed, and is to be recreated or was given up (`core/policies/condemned.py`)."""
+    """Return whether a failed group must be recreated, or is exhausted (`core/policies/condemned.py`)."""
     return condemned.is_condemned(obj, leader, workers, record, suspects, EXTENSIONS.excuses)

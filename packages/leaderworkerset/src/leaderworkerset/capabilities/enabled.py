@@ -1,4 +1,4 @@
-"""The capabilities of this product, in the order in which their steps are called; a new capability adds a row.
+"""The capabilities of this product, in the order in which they are called. A new capability adds a row.
 
 The order within one place matters as little as possible; `tests/property/test_capabilities.py` compares each pair.
 """
@@ -36,7 +36,7 @@ EXTENSIONS: Final = together({capability.name: capability for capability in ENAB
 """All capabilities together."""
 
 WAKING_GROUPS: Final = tuple(name for capability in ENABLED if capability.wakes_groups for name in capability.settings)
-"""The annotations of a LeaderWorkerSet whose change concerns each of its groups."""
+"""The LeaderWorkerSet annotations whose change triggers a decision about each group."""
 
 WAKING_FIELDS: Final = tuple(name for capability in ENABLED if capability.wakes_groups for name in capability.fields)
-"""The fields of the spec whose change concerns each group."""
+"""The spec fields whose change triggers a decision about each group."""

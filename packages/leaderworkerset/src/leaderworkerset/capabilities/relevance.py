@@ -1,9 +1,9 @@
-"""Selects the capabilities that are asked about a LeaderWorkerSet or a group: those of which it has a sign.
+"""Selects the capabilities that are called for a LeaderWorkerSet or a group, which are those with a sign of use.
 
-Signs of a capability are its settings, its fields, its marks on a leader or on the StatefulSet of workers, the conditions that it
-reports, and its configuration or observed facts. So a capability that has begun is asked until the end, although its
-setting is gone. A capability without a sign has nothing to do: a property test compares the plans of all capabilities
-and of these.
+Signs of use are the settings and fields of a capability, its marks on a leader or worker StatefulSet, the conditions
+that it reports, and its configuration or observed state. So a capability that has started is called until it is
+finished, even if its setting was removed. Other capabilities have no effect. A property test compares the plans with
+all capabilities and with the selected ones.
 """
 
 from functools import lru_cache
@@ -20,7 +20,7 @@ from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSe
 from leaderworkerset.core.policies.policy import LiveGroup
 
 STEPS: Final = ("set_ends", "set_folds", "find_route", "set_steps", "group_steps", "fault_finders", "nodes")
-"""The places at which each decision asks. At other places it asks only if it needs an answer, and then all."""
+"""The extension points of each decision. Other extension points are used only on demand, with all capabilities."""
 
 POD_MARKS: Final = tuple(mark for capability in ENABLED for mark in capability.pod_marks)
 
@@ -46,7 +46,7 @@ ALL_SIGNS: Final = frozenset(chain.from_iterable(SIGNS.values()))
 
 
 def concerning_set(observed: ObservedLeaderWorkerSet) -> Extensions:
-    """Return the extensions that a decision about a LeaderWorkerSet asks."""
+    """Return the extensions for a decision about a LeaderWorkerSet."""
     obj, folded = observed.leaderworkerset or {}, observed.folded
     conditions = (kind for kind in CONDITIONS if meta.find_condition(obj, kind) is not None)
     facts = (name for name, value in observed.facts.items() if value)
@@ -55,7 +55,7 @@ def concerning_set(observed: ObservedLeaderWorkerSet) -> Extensions:
 
 
 def concerning_group(group: LiveGroup) -> Extensions:
-    """Return the extensions that a decision about a group asks."""
+    """Return the extensions for a decision about a group."""
     of_leader, sets = meta.annotations(group.leader), map(meta.annotations, group.objects.statefulsets)
     spec = meta.spec(group.obj)
     marks = [mark for mark in POD_MARKS if mark in of_leader] + [field for field in FIELDS if field in spec]

@@ -1,1 +1,1 @@
-"""One thin driver per kind: it declares watches, observes, calls the core, and returns the plan to execute."""
+"""One thin driver for each kind. It declares watches, observes objects, calls the core, and returns the plan."""

@@ -1,4 +1,4 @@
-"""Caches as declarations, and the open caches of a process: a selection that several controllers read is watched once.
+"""Cache declarations, and the open caches of a process. A selection that several controllers read is watched once.
 
 In: the declarations of all controllers. Out: one informer for each selection, with the indexes of all its readers.
 """
@@ -17,10 +17,10 @@ from kuberuntime.policyrules import Permission
 
 
 class Cache(Struct, frozen=True):
-    """The objects that are kept in memory, their kept fields, and their indexes.
+    """Objects that are kept in memory, with the kept fields and the indexes.
 
-    An `optional` cache is empty if the API server does not serve the kind; other caches wait for the kind. With
-    `served`, the kind is requested again only while that event is set, by a controller that follows definitions.
+    An `optional` cache is empty if the API server does not serve the kind; other caches wait for the kind. If `served`
+    is given, the kind is requested again only while that event is set, by a controller that watches CRDs.
     """
 
     what: Selection
@@ -31,17 +31,17 @@ class Cache(Struct, frozen=True):
 
     @property
     def permission(self) -> Permission:
-        """Return the permission that is needed to fill the cache; for one object, the permission names it."""
+        """Return the permission that is needed to fill the cache. For a single object, the permission names it."""
         return Permission(self.what.resource, ("list", "watch"), names=(self.what.name,) if self.what.name else ())
 
     def open(self, client: Client) -> Informer:
-        """Return the informer that fills the cache once it runs."""
+        """Return an informer that fills the cache while it runs."""
         return Informer(
             client, self.what, indexes=self.indexes, keep=self.keep, optional=self.optional, served=self.served
         )
 
     def united(self, other: "Cache") -> "Cache":
-        """Return the cache that serves the readers of this cache and of another one with the same selection."""
+        """Return a cache that serves the readers of this cache and of a second cache with the same selection."""
         for name in self.indexes.keys() & other.indexes.keys():
             if self.indexes[name] is not other.indexes[name]:
                 raise ValueError(

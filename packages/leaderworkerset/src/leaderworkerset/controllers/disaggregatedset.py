@@ -1,7 +1,7 @@
-"""The DisaggregatedSet controller: watches, observation, the call of the core (one reconcile pass, R-DS-28).
+"""The DisaggregatedSet controller: watches, observation, and the call of the core (one reconcile pass, R-DS-28).
 
-Services are watched as well: a deleted Service is recreated at once, and a pass observes the writes of the previous
-one. A scaler enqueues the set that needs its name, even if the set does not own the scaler.
+Services are also watched, so that a deleted Service is recreated immediately, and a pass observes the writes of the
+previous pass. A scaler enqueues the set that needs its name, even if the set does not own the scaler.
 """
 
 import asyncio
@@ -33,17 +33,17 @@ BY_SCALER: Final = "scaler"
 
 
 def set_key(obj: JSONObject) -> ObjectKey:
-    """Return the key of the DisaggregatedSet that the object is labeled with."""
+    """Return the key of the DisaggregatedSet that the object's label names."""
     return ObjectKey(meta.namespace(obj), meta.labels(obj).get(SET_NAME, ""))
 
 
 def set_values(obj: JSONObject) -> Iterable[str]:
-    """Index an object by the set that it is labeled with."""
+    """Index an object by the DisaggregatedSet that its label names."""
     return (str(set_key(obj)),) if SET_NAME in meta.labels(obj) else ()
 
 
 def scaler_values(obj: JSONObject) -> Iterable[str]:
-    """Index a set by the names of the scalers that it needs."""
+    """Index a set by the names of the scalers that it requires."""
     namespace, name = meta.key(obj)
     return [
         str(ObjectKey(namespace, scaler_name(name, role.get("name") or "")))
@@ -72,7 +72,7 @@ class DisaggregatedSetDriver(Driver):
         self._turn = asyncio.Lock()
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Decide about one set; large sets are decided in a thread, one after the other."""
+        """Decide about one set. Large sets are decided in a thread, one after the other."""
         observed = self.observe(key)
         if not is_large((observed.disaggregatedset, *observed.scalers), len(observed.leaderworkersets)):
             return reconcile(observed, self._clock.now())
@@ -80,7 +80,7 @@ class DisaggregatedSetDriver(Driver):
             return await asyncio.to_thread(reconcile, self.observe(key), self._clock.now())
 
     def failed(self, key: ObjectKey) -> Actions:
-        """Report in the status that the object could not be decided about."""
+        """Report a failed decision in the status of the object."""
         return reconcilefailure.undecided(DISAGGREGATED_SETS, self._sets.store.get(key), self._clock.now())
 
     def observe(self, key: ObjectKey) -> ObservedDisaggregatedSet:
@@ -123,7 +123,7 @@ def keys_of_owned(change: Change) -> Iterable[ObjectKey]:
 
 
 def build(caches: Caches, client: Client, clock: Clock) -> DisaggregatedSetDriver:
-    """Build the driver; all its objects are cached."""
+    """Build the driver. All objects that it reads are cached."""
     del client
     return DisaggregatedSetDriver(caches, clock)
 

@@ -1,8 +1,9 @@
-"""The controller of disruption budgets: watches, observation, the call of the core (`capabilities/disruption/`).
+"""The disruption budget controller: watches, observation, and the call of the core (`capabilities/disruption/`).
 
 Its keys are LeaderWorkerSets. The status of a budget shows whether its group is whole, so only leaders and pods on
-closed nodes count. Before a budget is opened, the budgets are read from the API server: the answer to an earlier write
-may be lost, and the cache may be late. Only a manager whose configuration enables budgets runs this controller.
+closed nodes count. Before a budget is opened, the budgets are read from the API server, because the response to an
+earlier write may be lost and the cache may be stale. Only a manager whose configuration enables budgets runs this
+controller.
 """
 
 import asyncio
@@ -41,11 +42,11 @@ NAME: Final = "disruption"
 PACE: Final = 0.001
 """Seconds per group until the next decision.
 
-A large set changes all the time while it starts, and one decision takes 50 us per group.
+A large set changes continuously while it starts, and one decision takes 50 µs per group.
 """
 
 TICK: Final = 0.0005
-"""Times in seconds that are too short to wait for: a timer may be early by less."""
+"""The time in seconds that is too short to wait for, because a timer may fire early by less than this."""
 
 BY_LWS: Final = "pods"
 MARKED: Final = "marked"
@@ -72,7 +73,7 @@ POD_CACHE: Final = Cache(
 
 
 class ClosedNodes:
-    """The nodes that are being emptied, by name, updated with each change."""
+    """The nodes that are being drained, by name. Each change updates them."""
 
     def __init__(self, nodes: Informer) -> None:
         self.by_name: dict[str, JSONObject] = {}
@@ -99,10 +100,10 @@ class DisruptionDriver(Driver):
         self._clock = clock
         self._settings = settings
         self._decided: dict[ObjectKey, float] = {}
-        """The time of the last decision about each LeaderWorkerSet, by the monotonic clock."""
+        """The monotonic time of the last decision about each LeaderWorkerSet."""
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Decide about one LeaderWorkerSet; a budget is opened only with the current state of the API server."""
+        """Decide about one LeaderWorkerSet. A budget is opened only based on the current state of the API server."""
         obj = self._sets.store.get(key)
         if obj is None:
             self._decided.pop(key, None)
@@ -120,7 +121,7 @@ class DisruptionDriver(Driver):
         return await self._reconcile(replace(observed, budgets=listing.items))
 
     async def _reconcile(self, observed: ObservedDisruption) -> Plan:
-        """Decide, in a thread if there are many groups."""
+        """Decide, and use a thread if there are many groups."""
         if is_large((observed.obj,), len(observed.leaders) + len(observed.budgets) + len(observed.pods)):
             return await asyncio.to_thread(reconcile, observed, self._settings)
         return reconcile(observed, self._settings)
@@ -149,12 +150,12 @@ class DisruptionDriver(Driver):
         )
 
     def _markable(self, key: ObjectKey, obj: JSONObject) -> Sequence[JSONObject]:
-        """Return all pods if some need a mark, otherwise only the marked pods."""
+        """Return all pods if some need a mark. Otherwise, return only the marked pods."""
         pods = self._pods.store
         return pods.by_index(BY_LWS if labels.DO_NOT_DISRUPT in meta.annotations(obj) else MARKED, str(key))
 
     def _groups_to_move(self, key: ObjectKey) -> frozenset[str]:
-        """Return the labels of the groups with a pod on a node that is closed to it."""
+        """Return the labels of the groups with a pod that its node no longer accepts."""
         closed = {} if self._closed is None else self._closed.by_name
         return frozenset(
             groupname.label(pod)
@@ -164,7 +165,7 @@ class DisruptionDriver(Driver):
         )
 
     def _keys_of_pod(self, change: Change) -> Iterable[ObjectKey]:
-        """Map a leader to its LeaderWorkerSet if it was added, deleted or resized; any pod if its node is closed."""
+        """Map a leader that was added, deleted or resized, or any pod on a closed node, to its LeaderWorkerSet."""
         closed = {} if self._closed is None else self._closed.by_name
         versions = [pod for pod in (change.old, change.new) if pod is not None]
         has_moved = any(meta.spec(pod).get("nodeName") in closed for pod in versions) and len(versions) == 1
@@ -182,7 +183,7 @@ class DisruptionDriver(Driver):
 
 
 def keys_of_record(change: Change) -> Iterable[ObjectKey]:
-    """Map a record that names another leader to its LeaderWorkerSet: that group failed."""
+    """Map a record that names a new leader to its LeaderWorkerSet, because that group failed."""
     return (indexes.lws_key(change.object),) if indexes.has_other_leader(change) else ()
 
 

@@ -1,8 +1,8 @@
-"""The ending groups with random keys: they have pods, or may still get some, but their leader is deleted or ending.
+"""The terminating groups with random keys. They have or may still get pods, but their leader is terminating or deleted.
 
-In: changes of pods and of StatefulSets of workers, from the first one on: while there is one, its controller may create
-pods. Out: for one LeaderWorkerSet the leaders' names of such groups, and the time by which the last pod of each must
-have exited. Only groups with random keys are followed.
+In: all changes of pods and of worker StatefulSets, whose controller may create pods while they exist. Out: the leader
+names of such groups of a LeaderWorkerSet, and the time by which the last pod of each group must have exited. Only
+groups with random keys are tracked.
 """
 
 from collections.abc import Collection, Mapping
@@ -16,11 +16,11 @@ from leaderworkerset.controllers import indexes
 from leaderworkerset.core.policies.replacement import is_gated
 
 UNKNOWN = "~"
-"""The end of a pod that is not yet being deleted: later than any time."""
+"""The end time of a pod that is not yet being deleted, which is later than any other time."""
 
 
 class Endings:
-    """The times when the pods of each group end, by LeaderWorkerSet, leader and pod; empty for a StatefulSet."""
+    """The end times of the pods of each group, by LeaderWorkerSet, leader and pod (empty for a StatefulSet)."""
 
     def __init__(self, pods: Informer, statefulsets: Informer) -> None:
         self._sets: dict[ObjectKey, dict[str, dict[str, str]]] = {}
@@ -28,7 +28,7 @@ class Endings:
         statefulsets.subscribe(self._workers_changed)
 
     def of(self, lws: ObjectKey, staying: Collection[str]) -> Mapping[str, str]:
-        """Return the ends of the groups of a LeaderWorkerSet without a remaining leader."""
+        """Return the end times of the groups of a LeaderWorkerSet that have no remaining leader."""
         groups = self._sets.get(lws, {})
         return {leader: max(pods.values()) for leader, pods in groups.items() if leader not in staying}
 
@@ -64,12 +64,12 @@ def _holds_capacity(pod: JSONObject) -> bool:
 
 
 def _leader_of_workers(statefulset: JSONObject) -> str:
-    """Return the leader of the workers of a group with a random key; empty for any other StatefulSet."""
+    """Return the leader of the group with a random key that a StatefulSet belongs to, or an empty string for others."""
     owner = meta.controller_of(statefulset)
     is_keyed = len(groupname.label(statefulset)) == groupname.KEY_CHARACTERS
     return str(owner["name"]) if owner is not None and owner["kind"] == PODS.kind and is_keyed else ""
 
 
 def _name(obj: JSONObject) -> str:
-    """Return a key for which a pod and a StatefulSet of the same name differ."""
+    """Return a key that differs for a pod and a StatefulSet with the same name."""
     return f"{obj['kind']}/{meta.name(obj)}"

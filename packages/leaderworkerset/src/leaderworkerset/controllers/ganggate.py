@@ -1,9 +1,9 @@
-"""The controller of the built-in gate: watches, sums of requests, the call of the core (`core/gang/gate.py`).
+"""The controller of the built-in gate: watches, sums of requests, and the call of the core (`core/gang/gate.py`).
 
 It has one key, because groups compete for the same nodes. So there is one decision at a time, and its writes are
 observed before the next. It watches all pods of the cluster that have not ended, and all nodes, and keeps few fields of
-each. Only a manager whose configuration names the built-in gate runs it. The requests of pods on each node are summed
-up change by change.
+each. Only a manager whose configuration enables the built-in gate runs it. The sums of pod requests on each node are
+updated with each change.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from leaderworkerset.core.gang.gate import ObservedCluster, group_name, is_gated
 
 NAME: Final = "ganggate"
 KEY: Final = ObjectKey("", "groups")
-"""The only key, for all waiting groups."""
+"""The only key, which stands for all waiting groups."""
 
 BY_STATE: Final = "state"
 UNBOUND: Final = "unbound"
@@ -38,7 +38,7 @@ BY_GANG: Final = "gang"
 
 
 def states(pod: JSONObject) -> Iterable[str]:
-    """Index pods without a node, and pods with the gate."""
+    """Index pods that have no node, and pods that have the gate."""
     if not meta.spec(pod).get("nodeName"):
         yield UNBOUND
         if is_gated(pod) and group_name(pod):
@@ -66,7 +66,7 @@ class Usage:
         self._sums: dict[str, Counter[str]] = {}
 
     def take(self, change: Change) -> None:
-        """Account for a pod that was added, changed or deleted."""
+        """Update the sums for a pod that was added, changed or deleted."""
         if (
             change.old is not None
             and change.new is not None
@@ -99,7 +99,7 @@ class GangGateDriver(Driver):
         self._pods.subscribe(self._usage.take)
 
     async def plan(self, _key: ObjectKey) -> Plan:
-        """Decide which groups may start, in a thread if there are many pods or nodes."""
+        """Decide which groups may start. Use a thread if there are many pods or nodes."""
         gated = self._pods.store.by_index(BY_STATE, GATED)
         if not gated:
             return Plan()
@@ -108,7 +108,7 @@ class GangGateDriver(Driver):
         return await asyncio.to_thread(reconcile, observed) if is_large((), facts) else reconcile(observed)
 
     def watches(self) -> Sequence[Watch]:
-        """Return the watches; changes that affect neither free resources nor gates enqueue nothing."""
+        """Return the watches. Changes that affect neither free resources nor gates do not enqueue the key."""
         return Watch(self._nodes, keys_of_node), Watch(self._pods, keys_of_pod)
 
     def _observe(self, gated: Sequence[JSONObject]) -> ObservedCluster:
@@ -122,7 +122,7 @@ class GangGateDriver(Driver):
 
 
 def keys_of_node(change: Change) -> Iterable[ObjectKey]:
-    """Enqueue the key if a node was added or deleted, or its offer changed."""
+    """Enqueue the key if a node was added or deleted, or its allocatable resources changed."""
     parts = [
         None if node is None else (meta.labels(node), meta.spec(node), meta.status(node).get("allocatable"))
         for node in (change.old, change.new)
@@ -131,7 +131,7 @@ def keys_of_node(change: Change) -> Iterable[ObjectKey]:
 
 
 def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
-    """Enqueue the key if a pod was added, deleted, is terminating, lost a gate or got a node."""
+    """Enqueue the key if a pod was added, was deleted, is terminating, lost a gate or got a node."""
     parts = [
         None if pod is None else (meta.uid(pod), meta.is_deleting(pod), meta.spec(pod))
         for pod in (change.old, change.new)
@@ -140,7 +140,7 @@ def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
 
 
 def build(caches: Caches, client: Client, clock: Clock) -> GangGateDriver:
-    """Build the driver; all its objects are cached."""
+    """Build the driver. All objects that it reads are cached."""
     del client, clock
     return GangGateDriver(caches)
 

@@ -1,11 +1,11 @@
-"""The objects of gang schedulers in memory: their caches, indexes, and the permissions to write them.
+"""The objects of gang schedulers in memory: their caches, their indexes, and the permissions to write them.
 
 Only the kinds of the configured schedulers are watched, and only objects with the name of a LeaderWorkerSet. A kind
-that is not served is watched as soon as it is served.
+that is not served yet is watched as soon as it is served.
 
-A LeaderWorkerSet may delegate its scheduling to the Workload of its owner (N-K8S-16). This Workload is in no cache:
-owners are of any kind, and the manager may read only some. If the read is forbidden, the Workload counts as absent
-(N-AT-15).
+A LeaderWorkerSet may delegate its scheduling to the Workload of its owner (N-K8S-16). This Workload is not cached,
+because owners can have any kind, and the manager may read only some kinds. If the API server does not permit the read,
+the Workload counts as absent (N-AT-15).
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -37,7 +37,7 @@ POD_GROUPS: Final = "pod groups"
 
 
 def owner_values(obj: JSONObject) -> Iterable[str]:
-    """Index the object of a group by the group, and shared objects by their LeaderWorkerSet."""
+    """Index the object of a group by the group, and a shared object by its LeaderWorkerSet."""
     return indexes.group_values(obj) if labels.GROUP_INDEX in meta.labels(obj) else indexes.lws_values(obj)
 
 
@@ -47,7 +47,7 @@ def pod_group_values(obj: JSONObject) -> Iterable[str]:
 
 
 def gang_caches(gang: Gang) -> tuple[Cache, ...]:
-    """Return the caches of the kinds that the gang schedulers write."""
+    """Return the caches for the kinds that the gang schedulers use."""
     return tuple(
         Cache(
             indexes.ours(resource),
@@ -60,14 +60,14 @@ def gang_caches(gang: Gang) -> tuple[Cache, ...]:
 
 
 def gang_permissions(gang: Gang) -> tuple[Permission, ...]:
-    """Return the permissions to write the objects of the gang schedulers."""
+    """Return the permissions to write the objects for gang schedulers."""
     own = tuple(Permission(resource, ("create", "delete")) for resource in gang.resources)
     patches = tuple(Permission(resource, ("patch",)) for resource in gang.resources if resource in SCHEDULING)
     return (*own, *patches, Permission(LEADERWORKERSETS, ("patch",), "status")) if patches else own
 
 
 class GangObjects:
-    """The objects of gang schedulers in the open caches."""
+    """The gang scheduler objects in the open caches."""
 
     def __init__(self, caches: Caches, gang: Gang) -> None:
         self._informers = tuple(caches[cache] for cache in gang_caches(gang))
@@ -78,7 +78,7 @@ class GangObjects:
         return SchedulingObjects(objects=objects, kinds=self._served())
 
     def shared_by(self, lws: ObjectKey, unused: Sequence[JSONObject] = ()) -> SchedulingObjects:
-        """Return the objects that the groups of a LeaderWorkerSet share, and `unused` PodGroups of single groups."""
+        """Return the objects that the groups of a LeaderWorkerSet share, and the `unused` PodGroups of single groups."""
         return SchedulingObjects(objects=self._filed(str(lws)), unused=unused, kinds=self._served())
 
     def pod_groups_of(self, lws: ObjectKey) -> Iterable[JSONObject]:
@@ -98,13 +98,13 @@ class GangObjects:
 
 
 DEEPEST: Final = 8
-"""The maximum number of owners that are read, upwards."""
+"""The maximum number of owners that are followed upwards."""
 
 
 async def find_parent(client: Client, lws: JSONObject) -> Parent:
-    """Return the Workload of the nearest owner that has one, or why there is none.
+    """Return the Workload of the nearest owner that has a Workload, or the reason why there is none.
 
-    Raise `KubeError` without an answer.
+    Raise `KubeError` if the API server does not respond.
     """
     try:
         return await _find_parent(client, lws)
@@ -128,7 +128,7 @@ async def _find_parent(client: Client, lws: JSONObject) -> JSONObject:
 
 
 async def _read_owner(client: Client, owner: OwnerReference, namespace: str) -> JSONObject:
-    """Read an owner; raise `ValueError` if its UID differs, or its kind is not served."""
+    """Read an owner. Raise `ValueError` if its UID differs, or its kind is not served."""
     version, kind = owner["apiVersion"], owner["kind"]
     base = f"/apis/{version}" if "/" in version else f"/api/{version}"
     discovery = msgspec.json.decode((await client.send(Request("GET", base))).body, type=JSONObject)

@@ -1,7 +1,7 @@
-"""The Services of groups of one pod, read from the API server if the cache does not show that they are ours.
+"""The Services of one-pod groups, read from the API server if the cache does not show that they are ours.
 
 A larger group whose own Service is in conflict gets no workers, so it is not ready. A group of one pod becomes ready
-without its Service. The Service of another owner may lack the label by which the cache selects.
+without its Service. A Service with a different owner may lack the label that the cache selects.
 """
 
 from collections.abc import Iterable
@@ -19,9 +19,9 @@ NONE: Final[frozenset[str]] = frozenset()
 
 
 async def unreachable(client: Client, obj: JSONObject, leaders: Iterable[JSONObject], cached: Store) -> frozenset[str]:
-    """Return the names of the ready leaders without workers whose own Service belongs to another owner.
+    """Return the names of the ready leaders without workers whose group Service has a different owner.
 
-    Raise `KubeError` without an answer.
+    Raise `KubeError` if the API server does not respond.
     """
     if not services.has_one_per_group(obj):
         return NONE

@@ -1,8 +1,8 @@
-"""The facts of all groups, updated with each change, so that a reconcile of a LeaderWorkerSet reads no pods.
+"""The state of all groups, updated with each change, so that the reconciler of a LeaderWorkerSet does not read pods.
 
-In: changes of pods, of StatefulSets, and of the records of recreations. Out: the groups of one LeaderWorkerSet as values, and their fold. A
-change only costs the work for its own group, however many groups there are. The groups of a LeaderWorkerSet are
-followed from its first request on, so that pods that merely carry the labels cost nothing here.
+In: changes of pods, StatefulSets and recreation records. Out: the groups of one LeaderWorkerSet as values, and their
+summary. A change is processed only for its own group, regardless of the number of groups. The groups of a
+LeaderWorkerSet are tracked from its first request on, so that unrelated pods with the same labels cost nothing.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ from leaderworkerset.core.policies import failures
 
 
 class GroupsOfSets:
-    """The groups of every LeaderWorkerSet; subscribes to the informers before they have objects."""
+    """The groups of every LeaderWorkerSet. Subscribe to the informers before they contain objects."""
 
     def __init__(self, informers: Informers, clock: Clock) -> None:
         self._clock = clock
@@ -33,31 +33,31 @@ class GroupsOfSets:
         self._revisions = informers.revisions.store
         self._sets: dict[ObjectKey, Groups] = {}
         self._suspects: dict[ObjectKey, dict[str, JSONObject]] = {}
-        """The pods of each leader's group that restarted, or are being deleted."""
+        """The pods in each leader's group that restarted, or are being deleted."""
         self._losses: dict[ObjectKey, dict[ObjectKey, float]] = {}
         """When a worker was lost whose group must be recreated, by LeaderWorkerSet and leader."""
         self.altered_by: Change | None = None
-        """The last change of a pod that failed, or was restored, which altered the facts of its group."""
+        """The last change of a failed or restored pod that altered the state of its group."""
         informers.leaderworkersets.subscribe(self._policy_changed)
         informers.pods.subscribe(self._pod_changed)
         informers.statefulsets.subscribe(self._statefulset_changed)
         informers.revisions.subscribe(self._record_changed)
 
     def of(self, lws: ObjectKey) -> Mapping[str, GroupFacts]:
-        """Return the current groups of the LeaderWorkerSet with this key, by the names of their leaders."""
+        """Return the current groups of the LeaderWorkerSet with this key, by leader name."""
         return self._known(lws).by_leader.copy()
 
     def folded(self, lws: ObjectKey) -> Folded:
-        """Return the fold of these groups."""
+        """Return a summary of the current groups of the LeaderWorkerSet."""
         return self._known(lws).folded()
 
     def forget(self, lws: ObjectKey) -> None:
-        """Stop following the groups of a deleted LeaderWorkerSet."""
+        """Stop tracking the groups of a deleted LeaderWorkerSet."""
         self._sets.pop(lws, None)
         self._losses.pop(lws, None)
 
     def last_loss(self, lws: ObjectKey) -> float:
-        """Return when the last worker was lost whose group is neither being recreated nor recorded yet; -inf if none."""
+        """Return when the last worker was lost whose group is neither recreated nor recorded, or -inf if none was lost."""
         losses = self._losses.get(lws, {})
         for leader_key in list(losses):
             leader = self._pods.get(leader_key)
@@ -75,7 +75,7 @@ class GroupsOfSets:
         return self._sets[lws]
 
     def _policy_changed(self, change: Change) -> None:
-        """Describe the groups with failed pods again if the restart policy, or an annotation about it, changed."""
+        """Describe the groups with failed pods again if the restart policy, or an annotation about it, has changed."""
         groups = self._sets.get(meta.key(change.object))
         if groups is None or None in (change.old, change.new) or _policy(change.old) == _policy(change.new):
             return
@@ -100,7 +100,7 @@ class GroupsOfSets:
             self.altered_by = change if has_news else self.altered_by
 
     def _note_suspect(self, change: Change) -> ObjectKey | None:
-        """Note whether a pod is suspect; return its leader if it is or was."""
+        """Record whether a pod is suspect, and return its leader if it is or was suspect."""
         is_suspect = change.new is not None and failures.has_failed(change.new)
         if not is_suspect and not self._suspects:
             return None
@@ -115,7 +115,7 @@ class GroupsOfSets:
         return leader if was_suspect or is_suspect else None
 
     def _note_loss(self, change: Change) -> None:
-        """Note the deletion of a worker, which leaves no trace, until its group is being recreated."""
+        """Record the deletion of a worker, which leaves no other trace, until its group is being recreated."""
         pod, was_deleting = change.object, change.old is None or meta.is_deleting(change.old)
         if is_leader(pod) or was_deleting or not meta.is_deleting(pod):
             return
@@ -145,7 +145,7 @@ class GroupsOfSets:
         return describe(leader, workers, is_condemned=self._is_condemned(leader, workers))
 
     def _is_condemned(self, leader: JSONObject, workers: JSONObject | None) -> bool:
-        """Return whether the group failed; while its leader is being deleted, that does not change."""
+        """Return whether the group failed. The result does not change while its leader is being deleted."""
         suspects = self._suspects.get(meta.key(leader), {}).values()
         lws = indexes.lws_key(leader)
         if meta.is_deleting(leader):
@@ -163,7 +163,7 @@ class GroupsOfSets:
         return self._revisions.get(ObjectKey(meta.namespace(leader), recreationrecord.name_of(leader)))
 
     def _put(self, leader: JSONObject, group: GroupFacts | None) -> bool:
-        """Record the new facts of this leader's group, None if the leader was deleted; return whether they changed."""
+        """Record the new state of this leader's group, or None if the leader was deleted. Return whether it changed."""
         groups, name = self._sets.get(indexes.lws_key(leader)), meta.name(leader)
         if groups is None or groups.by_leader.get(name) == group:
             return False

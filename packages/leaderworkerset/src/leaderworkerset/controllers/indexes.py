@@ -1,8 +1,8 @@
 """The objects that the controllers of LeaderWorkerSets keep in memory: caches, indexes, keys.
 
-Every object of a LeaderWorkerSet carries its name as a label, so one selector bounds the watched objects: memory grows
-with the pods of LeaderWorkerSets, not with those of the cluster. Objects are indexed by the LeaderWorkerSet whose name
-they carry, and by the group.
+Every object of a LeaderWorkerSet has its name as a label, so one selector limits the watched objects. Memory usage
+depends on the pods of LeaderWorkerSets, not on all pods in the cluster. Objects are indexed by the LeaderWorkerSet that
+their label names, and by the group.
 """
 
 from collections.abc import Iterable
@@ -34,17 +34,17 @@ KEPT: Final = "kept"
 
 
 def ours(resource: Resource, further: str = "") -> Selection:
-    """Select the objects that carry the name of a LeaderWorkerSet, and match further label requirements."""
+    """Select the objects that have the name of a LeaderWorkerSet as a label, and match additional label requirements."""
     return Selection(resource, label_selector=labels.NAME + further)
 
 
 def lws_key(obj: JSONObject) -> ObjectKey:
-    """Return the key of the LeaderWorkerSet that the object is labeled with."""
+    """Return the key of the LeaderWorkerSet that the object's label names."""
     return ObjectKey(meta.namespace(obj), meta.labels(obj).get(labels.NAME, ""))
 
 
 def group_value(lws: ObjectKey, group_index: str) -> str:
-    """Return the index value of a group."""
+    """Return the index key of a group."""
     return f"{lws}/{group_index}"
 
 
@@ -54,20 +54,20 @@ def lws_values(obj: JSONObject) -> Iterable[str]:
 
 
 def revision_values(revision: JSONObject) -> Iterable[str]:
-    """Index a revision by the LeaderWorkerSet in its label, if that owns it, or nobody does."""
+    """Index a revision by the LeaderWorkerSet in its label, if the LeaderWorkerSet owns it or it has no owner."""
     owner = meta.controller_of(revision)
     is_own = owner is None or owner["kind"] == LEADERWORKERSETS.kind
     return lws_values(revision) if is_own and labels.TEMPLATE_REVISION_HASH in meta.labels(revision) else ()
 
 
 def record_values(revision: JSONObject) -> Iterable[str]:
-    """Index the record of a group's recreations and nodes by its LeaderWorkerSet."""
+    """Index a record of a group's recreations and nodes by its LeaderWorkerSet."""
     own = meta.annotations(revision)
     return lws_values(revision) if labels.RECREATIONS in own or labels.FORMER_NODES in own else ()
 
 
 def has_other_leader(change: Change) -> bool:
-    """Return whether a record of recreations names another leader than before."""
+    """Return whether a recreation record now names a different leader."""
     versions = [{} if record is None else meta.annotations(record) for record in (change.old, change.new)]
     old, new = (annotations.get(labels.RECREATED_LEADER, "") for annotations in versions)
     return old != new
@@ -79,23 +79,23 @@ def is_own_leader(pod: JSONObject) -> bool:
 
 
 def leader_values(pod: JSONObject) -> Iterable[str]:
-    """Index a leader pod by its LeaderWorkerSet."""
+    """Index a leader pod by its LeaderWorkerSet. The manager never deletes pods of other controllers."""
     return lws_values(pod) if is_own_leader(pod) else ()
 
 
 def kept_values(pod: JSONObject) -> Iterable[str]:
-    """Index a pod that the finalizer of exhausted groups keeps by its LeaderWorkerSet."""
+    """Index a pod that the finalizer for exhausted groups keeps by its LeaderWorkerSet."""
     return lws_values(pod) if is_kept(pod) else ()
 
 
 def group_values(obj: JSONObject) -> Iterable[str]:
-    """Index a pod or worker StatefulSet by its group; the leader StatefulSet has none."""
+    """Index a pod or worker StatefulSet by its group. The leader StatefulSet has no group."""
     group_index = meta.labels(obj).get(labels.GROUP_INDEX)
     return () if group_index is None else (group_value(lws_key(obj), group_index),)
 
 
 def find_workers(leader: JSONObject, statefulsets: Store) -> JSONObject | None:
-    """Return the worker StatefulSet of a leader; for a random key, another version gave it another name."""
+    """Return the worker StatefulSet of a leader. For a random key, other versions use a different name."""
     candidate = statefulsets.get(ObjectKey(meta.namespace(leader), groupname.host(leader)))
     own = groupname.find_workers(leader, () if candidate is None else (candidate,))
     if own is not None or not groupname.is_hash(leader):
@@ -106,7 +106,7 @@ def find_workers(leader: JSONObject, statefulsets: Store) -> JSONObject | None:
 
 
 def pod_group_values(pod: JSONObject) -> Iterable[str]:
-    """Index a pod by the PodGroup of Kubernetes that it names."""
+    """Index a pod by the Kubernetes PodGroup that it names."""
     name = linked(pod)
     return (str(ObjectKey(meta.namespace(pod), name)),) if name else ()
 
@@ -118,7 +118,7 @@ def node_values(pod: JSONObject) -> Iterable[str]:
 
 
 def keys_of_nothing(_change: Change) -> Iterable[ObjectKey]:
-    """Return no key: for objects that are read and awaited after writes, but whose changes alone alter no decision."""
+    """Return no key, for objects that are read and observed after writes, but whose changes do not affect decisions."""
     return ()
 
 
@@ -144,11 +144,11 @@ REVISION_CACHE: Final = Cache(
 DEPLOYMENT_CACHE: Final = Cache(ours(resources.DEPLOYMENTS), keep=kept.always(kept.DEPLOYMENT))
 
 CACHES: Final = (LEADERWORKERSET_CACHE, STATEFULSET_CACHE, POD_CACHE, SERVICE_CACHE, REVISION_CACHE)
-"""The caches that the controllers of LeaderWorkerSets and of pods read; each reads all of them."""
+"""The caches for the LeaderWorkerSet and pod controllers. Each controller reads all of them."""
 
 
 class Informers(Struct, frozen=True):
-    """The open caches of LeaderWorkerSets, by name."""
+    """The open caches for LeaderWorkerSets, by name."""
 
     leaderworkersets: Informer
     statefulsets: Informer
@@ -158,5 +158,5 @@ class Informers(Struct, frozen=True):
 
 
 def informers_of(caches: Caches) -> Informers:
-    """Return the caches of LeaderWorkerSets from the open caches."""
+    """Select the caches for LeaderWorkerSets from the open caches."""
     return Informers(*(caches[cache] for cache in CACHES))

@@ -1,6 +1,6 @@
-"""The interface for metrics of controllers; the default counts nothing.
+"""The interface for controller metrics. The default implementation does not count anything.
 
-It keeps metrics out of the controllers: queues, events and caches pass it their values, and import no metrics library.
+Queues, events and caches report their values through it, so that they do not import a metrics library.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,14 +15,14 @@ from leaderworkerset.controllers.caches import Caches
 class Meter(Protocol):
     """The metrics of a process (`kuberuntime/serving/metrics.py`).
 
-    Their library is imported only where they are served.
+    The metrics library is imported only where metrics are served.
     """
 
     def controller(self, name: str) -> Observer:
-        """Return the observer of one controller."""
+        """Return the observer for one controller."""
 
     def register(self, collector: Any) -> None:
-        """Add a collector of the metrics library."""
+        """Add a collector for the metrics library."""
 
     def unregister(self, collector: Any) -> None:
         """Remove a collector."""
@@ -35,13 +35,13 @@ class KindMetrics(Protocol):
         """Count an event of this kind that is about to be written."""
 
     def following(self, caches: Caches) -> AbstractContextManager[None]:
-        """Report the content of these caches, and count their changes, inside the context."""
+        """Report the content of these caches, and count their changes, while the context is active."""
 
 
 class Instruments:
-    """The instruments of a process: for every controller, and the metrics of its kinds.
+    """The instruments of a process for every controller, and the metrics of its kinds.
 
-    Without a meter, nothing is counted.
+    If there is no meter, nothing is counted.
     """
 
     def __init__(self, meter: Meter | None = None, kinds: Iterable[KindMetrics] = ()) -> None:
@@ -49,7 +49,7 @@ class Instruments:
         self._kinds = tuple(kinds)
 
     def controller(self, name: str) -> Observer:
-        """Return the observer of one controller."""
+        """Return the observer for one controller."""
         return SILENCE if self._meter is None else self._meter.controller(name)
 
     def recorded(self, event: Event) -> None:
@@ -59,7 +59,7 @@ class Instruments:
 
     @contextmanager
     def following(self, caches: Caches) -> Iterator[None]:
-        """Let the metrics of every kind follow the caches inside the context."""
+        """Report the content of these caches to the metrics of every kind while the context is active."""
         with ExitStack() as stack:
             for kind in self._kinds:
                 stack.enter_context(kind.following(caches))

@@ -1,8 +1,8 @@
 """The fields of objects that the caches keep: only the fields that decisions, indexes and events read.
 
-Capabilities declare the fields that they alone read. A decision that reads a field which is not declared finds it absent.
-`test_kept.py` records every path that the decisions read, and fails if one is missing. Equal parts of
-kept objects are stored once.
+Capabilities declare the fields that only they read. If a decision reads a field that is not declared, the field is
+absent. `test_kept.py` records every path that decisions read, and fails if a path is not declared. Equal parts of kept
+objects are stored once.
 """
 
 from typing import Final
@@ -26,7 +26,8 @@ LEADERWORKERSET: Final = Projection(
     "spec",
     "status",
 )
-"""A LeaderWorkerSet, nearly whole: its status is written back with it. Also, when its status was written."""
+"""Most fields of a LeaderWorkerSet, because the status is written back with it, and the time of the last status write.
+"""
 
 TPU_REQUESTS: Final = tuple(
     f"spec.{containers}[].resources.{amounts}['{RESOURCE}']"
@@ -48,7 +49,7 @@ CONTAINER_ENDS: Final = tuple(
         ),
     )
 )
-"""The restart counts of containers, and how they ended."""
+"""The restart counts of containers, and how they terminated."""
 
 POD: Final = Projection(
     "metadata.creationTimestamp",
@@ -86,7 +87,7 @@ POD: Final = Projection(
     *(f"metadata.annotations['{mark}']" for capability in ENABLED for mark in capability.pod_marks),
     *(path for capability in ENABLED for path in capability.pod_fields),
 )
-"""Leaders and workers: whether they are ready or failed, their node, their group and revision."""
+"""Leaders and workers: whether they are ready or failed, and their node, group and revision."""
 
 _ROLLED: Final = (
     *(f"metadata.annotations['{mark}']" for capability in ENABLED for mark in capability.statefulset_marks),
@@ -104,10 +105,10 @@ _ROLLED: Final = (
 )
 
 WORKER_STATEFULSET: Final = Projection("metadata.creationTimestamp", *_ROLLED)
-"""The StatefulSet of a group's workers: its readiness and its revision."""
+"""The worker StatefulSet of a group: its readiness and its revision."""
 
 LEADER_STATEFULSET: Final = Projection(*_ROLLED, "metadata.annotations", "spec.selector", "status.currentReplicas")
-"""The StatefulSet of the leaders: its rollout, and the fields that distinguish its states (`edition.Identity`)."""
+"""The leader StatefulSet: its rollout, and the fields that distinguish its states (`edition.Identity`)."""
 
 DEPLOYMENT: Final = Projection(
     "metadata.labels",
@@ -122,7 +123,7 @@ DEPLOYMENT: Final = Projection(
     "status.conditions[].status",
     "status.conditions[].lastTransitionTime",
 )
-"""The Deployment of leaders with random keys."""
+"""The leader Deployment of groups with random keys."""
 
 PLACED_POD: Final = Projection(
     "metadata.creationTimestamp",
@@ -176,19 +177,20 @@ MOVABLE_POD: Final = Projection(
 
 
 SERVICE: Final = Projection("metadata.labels", "spec.clusterIP", "spec.selector")
-"""Services: created if absent, and never changed; a user's Service is used if it is headless or selects the pods."""
+"""Services, which are created if absent and never changed. A user's Service is used if headless or selecting the pods.
+"""
 
 ROLE_SERVICE: Final = Projection("metadata.labels")
-"""Services of roles: their slice and revision (`core.disaggregatedset.roleservices`)."""
+"""Role Services: their slice and revision (`core.disaggregatedset.roleservices`)."""
 
 REVISION: Final = Projection(
     "metadata.creationTimestamp", "metadata.labels", "metadata.annotations", "data", "revision"
 )
-"""Revisions, whose data are templates, and the records of recreations, which are annotations."""
+"""Revisions, whose data are templates, and recreation records, whose data are annotations."""
 
 
 GANG_OBJECT: Final = Projection("metadata.labels", "spec")
-"""Objects of gang schedulers: their group; objects of `spec.scheduling` are compared with their desired state."""
+"""Gang scheduler objects: their group. Objects for `spec.scheduling` are compared with their desired state."""
 
 
 def always(projection: Projection) -> Keep:
@@ -200,6 +202,6 @@ leaderworkerset: Final = always(LEADERWORKERSET)
 
 
 def statefulset(obj: JSONObject) -> Projection:
-    """Return the kept fields of a StatefulSet; fewer for the workers of a group, which a pod controls."""
+    """Return the kept fields of a StatefulSet. Fewer fields are kept for a worker StatefulSet, which a pod controls."""
     owner = meta.controller_of(obj)
     return WORKER_STATEFULSET if owner is not None and owner["kind"] == PODS.kind else LEADER_STATEFULSET

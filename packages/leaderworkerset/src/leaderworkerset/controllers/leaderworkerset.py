@@ -1,8 +1,8 @@
-"""The LeaderWorkerSet controller: watches, observation, the call of the core (a thin driver, R-ARC-7).
+"""The LeaderWorkerSet controller: watches, observation, and the call of the core (a thin driver, R-ARC-7).
 
-In addition to the watches of the Go controller, it watches leader pods and revisions. Two watches have no common order,
-so a count that is made when the StatefulSet changed can be based on older pods. A change that does not alter a group's
-facts enqueues nothing.
+In addition to the watches of the Go controller, it watches leader pods and revisions. Two watches are not ordered
+relative to each other, so a count after a change of the StatefulSet can be based on older pods. A change that does not
+alter the state of a group does not enqueue a key.
 """
 
 import asyncio
@@ -55,28 +55,29 @@ from leaderworkerset.core.restarts import retention
 NAME: Final = "leaderworkerset"
 
 KEEPERS: Final = (STATEFULSETS, DEPLOYMENTS)
-"""The kinds that own the leaders; the controller writes one object of one of them for each LeaderWorkerSet."""
+"""The kinds that manage the leaders. The controller writes one object of one of these kinds for each LeaderWorkerSet.
+"""
 
 QUIET: Final = 0.2
-"""Seconds without further changes after which a status is written that only changes counts."""
+"""The seconds without further changes after which a status that only changes counts is written."""
 
 PACE: Final = 1.0
-"""Seconds between two such writes while the counts continue to change."""
+"""The seconds between two such writes while the counts continue to change."""
 
 STARTING_PACE: Final = 2.0
-"""Seconds after a status until a status that only changes the numbers of existing or updated groups, at a start.
+"""The seconds between status writes that only change the numbers of existing or updated groups during a start.
 
 A group soon becomes ready, which changes the status again.
 """
 
 REACTION: Final = 1.0
-"""The maximum seconds for which a status waits until the leader of a group that lost a worker is being deleted."""
+"""The maximum seconds for which a status waits until the leader of a group with a lost worker is being deleted."""
 
 TICK: Final = 0.001
-"""Times in seconds that are too short to wait for: a timer may be early by less."""
+"""The time in seconds that is too short to wait for, because a timer may fire early by less than this."""
 
 BEHIND: Final = 1.0
-"""Seconds until the next decision if the caches were behind the API server."""
+"""The seconds until the next decision if the caches were behind the API server."""
 
 
 class Memory(Struct):
@@ -86,15 +87,16 @@ class Memory(Struct):
     source: Source | None = None
     surplus: Mapping[str, bool] = field(default_factory=dict)
     status: JSONObject | None = None
-    """The status that waits to be written, or was written last."""
+    """The status that is waiting to be written, or was written last."""
     changed_at: float = 0.0
     written_at: float = -inf
 
     def paced(self, plan: Plan, stored: JSONObject, now: float, last_loss: float = -inf) -> Plan:
-        """Delay a status that only changes counts of `stored` while further changes are likely, and plan again later.
+        """Delay a status that only changes counts of `stored` while more changes are likely, and decide again.
 
-        A status that changes conditions (also the first status of a generation) is written at once. But any status waits
-        until the groups that lost workers are being recreated, because a later manager needs the previous status (ADR 14).
+        A status that changes conditions (also the first status of a generation) is written immediately. However, every
+        status waits until the groups that lost workers are being recreated, because a later manager needs the previous
+        status (ADR 14).
         """
         write = next((action for action in flat(plan.actions) if isinstance(action, PutStatus)), None)
         if write is None:
@@ -119,7 +121,7 @@ def _ready(status: JSONObject) -> int:
 
 
 class LeaderWorkerSetDriver(Driver):
-    """Observes LeaderWorkerSets in the caches; objects that only some rollout plans need are read on demand."""
+    """Observes LeaderWorkerSets in the caches. Objects that only some rollout plans require are read on demand."""
 
     def __init__(
         self, caches: Caches, client: Client, clock: Clock, gang: Gang, capabilities: Mapping[str, Any]
@@ -137,7 +139,7 @@ class LeaderWorkerSetDriver(Driver):
         self._memories: dict[ObjectKey, Memory] = {}
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Decide about one LeaderWorkerSet, with all that the decision needs from the API server."""
+        """Decide about one LeaderWorkerSet, and read all objects that the decision needs from the API server."""
         known = self._memories.get(key, Memory()).known
         decision = await self._decide(key, known)
         if OnDemand.KEEPER in decision.needs:
@@ -161,13 +163,13 @@ class LeaderWorkerSetDriver(Driver):
         return decision.plan
 
     def failed(self, key: ObjectKey) -> Actions:
-        """Report in the status that the object could not be decided about."""
+        """Report a failed decision in the status of the object."""
         return reconcilefailure.undecided(
             LEADERWORKERSETS, self._informers.leaderworkersets.store.get(key), self._clock.now()
         )
 
     def written(self, key: ObjectKey, writes: Sequence[Write]) -> None:
-        """Remember the time of the status, the source of the leaders' owner, and the API server's answer."""
+        """Remember the time of the status write, the source of the leader workload, and the API server's response."""
         memory = self._memories.get(key)
         for write in writes:
             if memory and isinstance(write, Written) and write.resource == LEADERWORKERSETS:
@@ -186,7 +188,7 @@ class LeaderWorkerSetDriver(Driver):
         return False
 
     async def _decide(self, key: ObjectKey, known: Known) -> Decision:
-        """Decide about a large LeaderWorkerSet in a thread; large ones are decided one after the other."""
+        """Decide about a large LeaderWorkerSet in a thread. Large LeaderWorkerSets are decided one after the other."""
         observed, parent = self.observe(key, known), None
         if (lws := observed.leaderworkerset) is not None and delegation.is_needed(lws, observed.scheduling.objects):
             parent = await gangobjects.find_parent(self._client, lws)
@@ -233,16 +235,16 @@ class LeaderWorkerSetDriver(Driver):
         )
 
     def _keys_of_failure(self, change: Change) -> Iterable[ObjectKey]:
-        """Map a pod whose failure altered the facts of its group to its LeaderWorkerSet."""
+        """Map a pod whose failure altered the state of its group to its LeaderWorkerSet."""
         return (indexes.lws_key(change.object),) if change is self._groups.altered_by else ()
 
     def _keepers(self, key: ObjectKey) -> Informer:
-        """Return the cache of what keeps the leaders of a LeaderWorkerSet."""
+        """Return the cache of the leader workload for a LeaderWorkerSet."""
         lws = self._informers.leaderworkersets.store.get(key) or {}
         return self._deployments if groupname.is_hash_set(lws) else self._informers.statefulsets
 
     def _unused_pod_groups(self, key: ObjectKey) -> Sequence[JSONObject]:
-        """Return the PodGroups of groups that no pod names; workers may be created before these (N-K8S-13)."""
+        """Return the PodGroups of groups that no pod names. Workers may be created before these PodGroups (N-K8S-13)."""
         pods = self._informers.pods.store
         return [
             pod_group
@@ -254,7 +256,7 @@ class LeaderWorkerSetDriver(Driver):
         ]
 
     def _kept(self, key: ObjectKey) -> Sequence[JSONObject]:
-        """Return the pods that the finalizer of exhausted groups keeps."""
+        """Return the pods that the finalizer for exhausted groups keeps."""
         return self._informers.pods.store.by_index(indexes.KEPT, str(key))
 
     def _observe_gated(
@@ -283,7 +285,7 @@ class LeaderWorkerSetDriver(Driver):
 
 
 def without_unreachable(observed: ObservedLeaderWorkerSet, leaders: frozenset[str]) -> ObservedLeaderWorkerSet:
-    """Return the observation in which the groups of these leaders are not ready."""
+    """Return the observed state in which the groups of these leaders are not ready."""
     if not leaders:
         return observed
     groups = groupfacts.without_readiness(observed.groups, leaders)
@@ -293,7 +295,7 @@ def without_unreachable(observed: ObservedLeaderWorkerSet, leaders: frozenset[st
 def keys_of_statefulset(change: Change) -> Iterable[ObjectKey]:
     """Map a StatefulSet to the LeaderWorkerSet with its name, and to the LeaderWorkerSet that controls it.
 
-    A worker StatefulSet whose counts change, but not its readiness, is mapped to nothing.
+    A worker StatefulSet is not mapped if its counts change, but not its readiness.
     """
     if is_worker_set(change.object) and _workers(change.old) == _workers(change.new):
         return ()
@@ -315,15 +317,15 @@ def keys_of_owned(change: Change) -> Iterable[ObjectKey]:
 
 
 def keys_of_named(change: Change) -> Iterable[ObjectKey]:
-    """Map an object to the LeaderWorkerSet that controls it, and a deleted object also to the one with its name."""
+    """Map an object to its controlling LeaderWorkerSet, and a deleted object also to the LeaderWorkerSet with its name."""
     return {*keys_of_owned(change), *([meta.key(change.object)] if change.new is None else [])}
 
 
 def keys_of_revision(change: Change) -> Iterable[ObjectKey]:
-    """Map an added or deleted revision, and a record that names another leader, to its LeaderWorkerSet.
+    """Map an added or deleted revision, and a record that names a new leader, to its LeaderWorkerSet.
 
-    This controller adds revisions itself. A new one may be observed after the update was reverted: without a reconcile,
-    the unneeded revision would stay. A leader in a record makes its group count as not ready.
+    This controller adds revisions itself. A new revision may be observed after the update was reverted, and would
+    remain without a reconcile. If a record names a leader, its group counts as not ready.
     """
     if labels.TEMPLATE_REVISION_HASH in meta.labels(change.object):
         return keys_of_owned(change) if change.old is None or change.new is None else ()
@@ -331,9 +333,9 @@ def keys_of_revision(change: Change) -> Iterable[ObjectKey]:
 
 
 def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
-    """Map a leader pod to its LeaderWorkerSet if its facts changed.
+    """Map a leader pod to its LeaderWorkerSet if its state changed.
 
-    Also map evidence, and a deleted pod that a new leader may wait for.
+    Also map kept pods, and a deleted pod that a new leader may wait for.
     """
     # the PodGroup that a pod is linked to is deleted after it (N-K8S-13)
     is_awaited = change.new is None and (groupname.is_hash(change.object) or workloadnames.linked(change.object))
@@ -351,7 +353,7 @@ def _facts(leader: JSONObject | None) -> GroupFacts | None:
 
 
 def specify(gang: Gang, capabilities: Mapping[str, Any]) -> ControllerSpec:
-    """Return the controller with these gang schedulers and settings of capabilities."""
+    """Return the controller with these gang schedulers and capability settings."""
 
     def build(caches: Caches, client: Client, clock: Clock) -> LeaderWorkerSetDriver:
         return LeaderWorkerSetDriver(caches, client, clock, gang, capabilities)

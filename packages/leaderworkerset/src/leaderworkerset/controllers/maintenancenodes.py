@@ -1,7 +1,7 @@
-"""The nodes that are closed for maintenance, and the groups that must leave nodes; only if maintenance is enabled.
+"""The nodes that are closed for maintenance, and the groups that must leave nodes. Used only if maintenance is enabled.
 
-Groups whose leader is marked leave their nodes, whether these are closed or not. The separate declaration of the pods,
-which the controllers read anyway, adds an index and the tolerations.
+Groups whose leader is marked leave their nodes, whether or not the nodes are closed. The separate declaration of the
+pods, which the controllers already read, adds an index and the tolerations.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -36,7 +36,7 @@ CACHES: Final = (indexes.CLOSABLE_NODE_CACHE, POD_CACHE)
 
 
 class MaintenanceNodes:
-    """The taints that close nodes, by node name; follows the cache of nodes."""
+    """The taints that close nodes, by node name. The map is updated from the node cache."""
 
     def __init__(self, caches: Caches, settings: MaintenanceSettings) -> None:
         self._nodes, self._pods = caches[indexes.CLOSABLE_NODE_CACHE], caches[POD_CACHE]
@@ -46,7 +46,7 @@ class MaintenanceNodes:
         self._nodes.subscribe(self._node_changed)
 
     def observe(self, lws: JSONObject) -> Mapping[str, Collection[str]]:
-        """Return the leaders of the groups of a LeaderWorkerSet that must leave nodes, and these nodes."""
+        """Return the leaders of a LeaderWorkerSet's groups that must leave nodes, and the names of these nodes."""
         key = meta.key(lws)
         nodes = {meta.name(leader): self._nodes_of(leader) for leader in self._pods.store.by_index(MARKED, str(key))}
         if not self._closed or not self._settings.moves(meta.annotations(lws)):
@@ -58,7 +58,7 @@ class MaintenanceNodes:
         return nodes
 
     def _is_of_living(self, pod: JSONObject) -> bool:
-        """Return whether a pod belongs to the current group: workers of a replaced leader are about to be deleted."""
+        """Return whether a pod belongs to the current group. Workers of a replaced leader are about to be deleted."""
         if groupname.is_leader(pod):
             return True
         leader = self._pods.store.get(ObjectKey(meta.namespace(pod), groupname.leader_of(pod)))
@@ -68,7 +68,7 @@ class MaintenanceNodes:
         return meta.is_controlled(pod, workers)
 
     def _nodes_of(self, leader: JSONObject) -> set[str]:
-        """Return the nodes of a marked leader's group."""
+        """Return the nodes of the pods in a marked leader's group."""
         group = indexes.group_value(indexes.lws_key(leader), groupname.label(leader))
         placed = (indexes.node_values(pod) for pod in self._pods.store.by_index(indexes.BY_GROUP, group))
         return {node for nodes in placed for node in nodes}

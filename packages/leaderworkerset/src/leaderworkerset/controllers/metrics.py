@@ -1,6 +1,7 @@
 """Metrics of LeaderWorkerSets, in addition to the metrics of every controller (`kuberuntime/serving/metrics.py`).
 
-Most metrics are read from the cache when they are collected, so they cost nothing in between and cannot drift:
+Most metrics are computed from the cache when they are collected, so they have no cost between collections and cannot
+drift:
 
 ```
 lws_leaderworkersets{condition}                                   LeaderWorkerSets with the condition
@@ -11,7 +12,7 @@ lws_group_recreations_in_a_row{namespace, leaderworkerset}        the maximum of
 lws_groups_to_move{namespace, leaderworkerset}                    groups that wait to be moved off nodes (maintenance)
 ```
 
-The others are counted when something happens, at the edges of the controllers: from events and changes of the cache.
+The other metrics are counted when events are recorded or the cache changes:
 
 ```
 lws_group_recreations_total{cause}          container-restarted, pod-deleted
@@ -55,7 +56,7 @@ DELETED: Final = "pod-deleted"
 
 
 class LeaderWorkerSetMetrics:
-    """Counts the actions of the controllers of LeaderWorkerSets (see `instruments.KindMetrics`)."""
+    """Counts the actions of the LeaderWorkerSet controllers (see `instruments.KindMetrics`)."""
 
     def __init__(self, metrics: Meter, configured: Mapping[str, Any]) -> None:
         self._metrics, self._moves_by = metrics, configured.get(names.MOVES)
@@ -88,7 +89,7 @@ class LeaderWorkerSetMetrics:
 
     @contextmanager
     def following(self, caches: Caches) -> Iterator[None]:
-        """Report the content of these caches, and count their changes, inside the context."""
+        """Report the content of these caches, and count their changes, while the context is active."""
         informers = indexes.informers_of(caches)
         collectors: tuple[Collector, ...] = (
             StatusCollector(informers.leaderworkersets.store),
@@ -116,7 +117,7 @@ class LeaderWorkerSetMetrics:
 
 
 class IgnoredCollector(Collector):
-    """Builds the metric of objects that caches ignored (`kuberuntime/cache/informer.py`)."""
+    """Builds the metric for objects that caches ignored (`kuberuntime/cache/informer.py`)."""
 
     def __init__(self, informers: Iterable[Informer]) -> None:
         self._informers = tuple(informers)
@@ -135,7 +136,7 @@ class IgnoredCollector(Collector):
 
 
 class StatusCollector(Collector):
-    """Builds the metrics of all LeaderWorkerSets of a cache on collection."""
+    """Builds the metrics for all LeaderWorkerSets in a cache when they are collected."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -160,10 +161,10 @@ class StatusCollector(Collector):
 
 
 class RecreationCollector(Collector):
-    """Builds the metrics of groups that fail repeatedly, from their records, on collection.
+    """Builds the metrics for groups that fail repeatedly from their records when they are collected.
 
-    A LeaderWorkerSet that is deleted or whose groups never failed has no such metric. After a rollout it has zeros, because
-    alerts use the last value of a missing metric for minutes.
+    A LeaderWorkerSet has no such metric if it is deleted or its groups never failed. After a rollout, the values are 0,
+    because alerts use the last value of a missing metric for some minutes.
     """
 
     def __init__(self, informers: indexes.Informers) -> None:
@@ -194,7 +195,7 @@ class RecreationCollector(Collector):
         return (failing, in_a_row)
 
     def _current(self, record: JSONObject) -> Recreation | None:
-        """Read the record of an existing group of its current revision; a wait must belong to the current leader."""
+        """Parse the record of an existing group at its current revision. A wait must belong to the current leader."""
         recreation = recreationrecord.read(record)
         leader = self._pods.get(ObjectKey(meta.namespace(record), recreationrecord.leader_of(record)))
         if recreation is None or leader is None:
@@ -209,7 +210,7 @@ class RecreationCollector(Collector):
 
 
 class MoveCollector(Collector):
-    """Builds the metric of groups that wait to be moved, on collection; only for LeaderWorkerSets with such groups."""
+    """Builds the metric for groups that wait to be moved when it is collected, if a LeaderWorkerSet has such groups."""
 
     def __init__(self, store: Store, nodes: MaintenanceNodes) -> None:
         self._store, self._nodes = store, nodes
@@ -238,7 +239,7 @@ def count_groups(lws: JSONObject) -> dict[str, int]:
 
 
 def progress_of(counts: dict[str, int]) -> float:
-    """Return the progress of a rollout from 0 to 1; it is 1 if there is nothing to do.
+    """Return the progress of a rollout from 0 to 1. It is 1 if no groups are desired.
 
     >>> progress_of({"desired": 4, "updated": 1}), progress_of({"desired": 0, "updated": 0})
     (0.25, 1.0)
@@ -247,7 +248,7 @@ def progress_of(counts: dict[str, int]) -> float:
 
 
 def seconds_to_ready(change: Change) -> float | None:
-    """Return how long a LeaderWorkerSet took to become available, None if this change does not make it available."""
+    """Return how long a LeaderWorkerSet took to become available, or None if this change does not make it available."""
     old, new = change.old, change.new
     if old is None or new is None or meta.is_condition_true(old, AVAILABLE.type):
         return None
@@ -262,7 +263,7 @@ def seconds_to_ready(change: Change) -> float | None:
 
 
 def cause_of(leader: JSONObject, pods: Store) -> str:
-    """Return why the group of this leader (a reference) is recreated, according to its pods."""
+    """Return why the group of this leader (a reference) is recreated, based on its pods."""
     leader_pod = pods.get(ObjectKey(str(leader.get("namespace")), str(leader.get("name"))))
     if leader_pod is None:
         return DELETED

@@ -1,9 +1,9 @@
-"""The permissions that controllers need besides filling their caches (contract 12.5, reduced to the used ones).
+"""The permissions of controllers in addition to those for their caches (contract 12.5, reduced to what is used).
 
-They write no nodes and read no secrets. Of a LeaderWorkerSet, they write the spec only if a DisaggregatedSet owns it
-(R-ARC-6, R-DS-19), and of the metadata only the annotation with the counts of restarts (N-KEY-3). Server-side apply
-needs `create` besides `patch` if the object may be absent. `finalizers` is needed for owner references that block
-deletion, if the API server enforces permissions on them.
+Controllers do not write nodes or read Secrets. They write the spec of a LeaderWorkerSet only if a DisaggregatedSet owns
+it (R-ARC-6, R-DS-19). In its metadata, they write only the annotation with the restart counts (N-KEY-3). Server-side
+apply needs `create` in addition to `patch` if the object may be absent. `finalizers` is needed for owner references
+that block deletion, if the API server enforces permissions on them.
 """
 
 from typing import Final
@@ -39,7 +39,7 @@ POD: Final = (
 )
 
 RESIZE: Final = (Permission(resources.PODS, ("patch",), "resize"),)
-"""Permissions for updates in place that change CPU and memory (docs/how-to/in-place.md)."""
+"""Permissions for in-place updates that change CPU and memory (docs/how-to/in-place.md)."""
 
 GANG_GATE: Final = (Permission(resources.PODS, ("patch",)),)
 
@@ -52,7 +52,7 @@ ALL_OF_DISRUPTION: Final = (
     Permission(resources.POD_DISRUPTION_BUDGETS, ("create", "delete", "list", "patch", "watch")),
     Permission(resources.NODES, ("list", "watch")),
 )
-"""The additional permissions of a manager with disruption budgets, including its caches."""
+"""The additional permissions of a manager with disruption budgets, including those for its caches."""
 
 POD_POLICIES: Final = tuple(
     Permission(kind, ("create", "patch", "update"), names=(podpolicy.NAME,)) for kind in podpolicy.KINDS
@@ -83,4 +83,4 @@ RECORD_EVENTS: Final = (Permission(resources.EVENTS, ("create", "patch")),)
 """Permissions of every process with controllers."""
 
 MAINTENANCE: Final = (Permission(resources.NODES, ("list", "watch")),)
-"""Additional permissions to move groups off closed nodes: filling the cache of nodes."""
+"""Additional permissions to move groups off closed nodes, which fill the node cache."""

@@ -1,8 +1,8 @@
-"""The pod controller: watches, observation of a group, the call of the core (a thin driver, R-ARC-8).
+"""The pod controller: watches, observation of a group, and the call of the core (a thin driver, R-ARC-8).
 
-Its keys are leader pods: every change of a pod or StatefulSet of a group enqueues the group. Deleted pods are
-remembered in their last state until the group is observed, because a pod deleted without grace period cannot be read
-any more (R-POD-11). When a group is first observed, the workers that were deleted while no manager ran are added.
+Its keys are leader pods. Every change of a pod or StatefulSet in a group enqueues the group. The last state of deleted
+pods is kept until the group is observed, because a pod that is deleted without a grace period can no longer be read
+(R-POD-11). When a group is first observed, workers that were deleted while no manager was running are added.
 """
 
 import asyncio
@@ -37,11 +37,11 @@ from leaderworkerset.core.restarts import unseen
 NAME: Final = "pod"
 
 NONE: Final[Mapping[str, Any]] = {}
-"""The settings for no capabilities."""
+"""The settings if no capability is configured."""
 
 
 class PodDriver(Driver):
-    """Observes groups in the caches; nodes, which few groups need, are read on demand."""
+    """Observes groups in the caches. Nodes, which only few groups need, are read on demand."""
 
     def __init__(
         self, caches: Caches, client: Client, clock: Clock, gang: Gang, capabilities: Mapping[str, Any] = NONE
@@ -55,7 +55,7 @@ class PodDriver(Driver):
         self._gone: dict[ObjectKey, dict[str, JSONObject]] = {}
         self._unobserved: set[ObjectKey] = set()
         self._bereft: dict[ObjectKey, UID] = {}
-        """Leaders whose worker StatefulSet was deleted before them, according to the caches."""
+        """Leaders whose worker StatefulSet was deleted before the leader, according to the caches."""
         self._last_statuses: dict[ObjectKey, unseen.LastStatus] = {}
         self._moments: dict[ObjectKey, Sequence[unseen.WholeTime]] = {}
         self._turn = asyncio.Lock()
@@ -66,7 +66,7 @@ class PodDriver(Driver):
     async def plan(self, key: ObjectKey) -> Plan:
         """Decide about the group of the leader pod `key`.
 
-        Before recreating lost workers, check that the leader exists.
+        Before lost workers are recreated, check that the leader exists.
         """
         plan = await self._decide(key)
         if key in self._bereft and any(
@@ -94,16 +94,16 @@ class PodDriver(Driver):
         return self._settle(key, group, reconcile_group(group, self._gang))
 
     def _settle(self, key: ObjectKey, group: LiveGroup, plan: Plan) -> Plan:
-        """Forget the deleted pods if the plan does not react to them; return the plan.
+        """Forget the deleted pods if the plan does not depend on them, and return the plan.
 
-        An error decides nothing: they are remembered until the LeaderWorkerSet is readable again.
+        If the plan is an error, they are remembered until the LeaderWorkerSet is readable again.
         """
         if plan.error is None and not any(isinstance(action, Delete | Apply) for action in plan.actions):
             self._forget(key, group.objects.gone)
         return plan
 
     async def observe(self, key: ObjectKey) -> LiveGroup | None:
-        """Collect the objects of a group; None if its leader does not exist, or is not ours."""
+        """Collect the objects of a group, or return None if its leader does not exist or is not ours."""
         leader = self._informers.pods.store.get(key)
         if leader is None or groupname.has_foreign_controller(leader):
             return None
@@ -150,13 +150,13 @@ class PodDriver(Driver):
         )
 
     def _find_record(self, leader: JSONObject) -> JSONObject | None:
-        """Return the record of the group's last recreation, or of the group that its leader replaces."""
+        """Return the last recreation record of the group, or of the group that its leader replaces."""
         names = (recreationrecord.name_of(leader), recreationrecord.name_of_replaced(leader))
         records = (self._informers.revisions.store.get(ObjectKey(meta.namespace(leader), name)) for name in names)
         return next((record for record in records if record is not None), None)
 
     def _remember(self, change: Change) -> None:
-        """Remember a deleted worker until its group is observed; forget a group whose leader was deleted."""
+        """Remember a deleted worker until its group is observed. Forget a group whose leader was deleted."""
         if change.new is not None:
             if change.old is None and groupname.is_leader(change.new):
                 self._unobserved.add(meta.key(change.new))
@@ -175,9 +175,9 @@ class PodDriver(Driver):
             self._bereft[key] = meta.uid(leader)
 
     def _note_status(self, change: Change) -> None:
-        """Record the status that a LeaderWorkerSet has when it is first read, before this manager changes it.
+        """Record the status of a LeaderWorkerSet when it is first read, before this manager changes it.
 
-        If reconciles fail, the status is not Available since then, but groups have not been recreated either.
+        If reconciles fail, the status has not been Available since then, but groups have not been recreated.
         """
         key = meta.key(change.object)
         if change.old is None or change.new is None:
@@ -187,7 +187,7 @@ class PodDriver(Driver):
             self._last_statuses[key] = unseen.last_status(reconcilefailure.before_failure(change.new))
 
     def _add_unseen(self, key: ObjectKey) -> None:
-        """When a group is first observed, add the workers that were deleted while no manager ran, as if deleted now."""
+        """Add workers that were deleted while no manager was running, when a group is first observed."""
         self._unobserved.discard(key)
         leader = self._informers.pods.store.get(key)
         statefulset = None if leader is None else self._find_workers(leader)
@@ -201,7 +201,7 @@ class PodDriver(Driver):
                 self._gone.setdefault(key, {}).setdefault(meta.name(worker), worker)
 
     def _complete_at(self, lws: ObjectKey) -> Sequence[unseen.WholeTime]:
-        """Return when the groups were complete that existed before this manager; decide it once, by the first objects."""
+        """Return when the groups that existed before this manager were complete, based on the first observed objects."""
         if lws not in self._moments and lws in self._last_statuses:
             leaders = self._informers.pods.store.by_index(indexes.LEADERS, str(lws))
             groups = [self._group(leader) for leader in leaders if not self._is_condemned(leader)]
@@ -220,7 +220,7 @@ class PodDriver(Driver):
         return meta.is_deleting(leader) or recreationrecord.condemns(self._find_record(leader), leader)
 
     def _forget(self, key: ObjectKey, gone: Sequence[JSONObject]) -> None:
-        """Forget observed pods if no write is needed because of them."""
+        """Forget observed pods if they do not require a write."""
         known = self._gone.get(key, {})
         for pod in gone:
             if known.get(meta.name(pod)) is pod:
@@ -232,8 +232,8 @@ class PodDriver(Driver):
         """Map an added LeaderWorkerSet to its leader pods, which may have been observed before it.
 
         A change of its restart settings may also end the wait of a group, or recreate an exhausted group. A change of
-        the termination settings concerns the workers of leaders that are ending, one of startupPolicy those of leaders
-        that are not ready.
+        the termination settings affects the workers of terminating leaders. A change of startupPolicy affects the
+        workers of leaders that are not ready.
         """
         if change.new is None or (change.old is not None and _settings(change.old) == _settings(change.new)):
             return ()
@@ -241,9 +241,9 @@ class PodDriver(Driver):
         return [meta.key(leader) for leader in leaders]
 
     def _keys_of_gang_object(self, change: Change) -> Iterable[ObjectKey]:
-        """Map the object of a gang scheduler to its leader pod.
+        """Map a gang scheduler object to its leader pod.
 
-        Objects of `spec.scheduling` are mapped by their group.
+        Objects for `spec.scheduling` are mapped by their group.
         """
         if labels.SCHEDULING_LEVEL not in meta.labels(change.object):
             return keys_of_controlled(change)
@@ -258,12 +258,12 @@ def _settings(lws: JSONObject) -> list[str | None]:
 
 
 def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
-    """Map a pod to its leader; a pod without a leader is its own key, so that it is reported."""
+    """Map a pod to its leader. The key of a pod without a leader is the pod itself, so that it is reported."""
     return (ObjectKey(meta.namespace(change.object), groupname.leader_of(change.object)),)
 
 
 def keys_of_controlled(change: Change) -> Iterable[ObjectKey]:
-    """Map a worker StatefulSet, or the object of a gang scheduler, to the leader pod that controls it."""
+    """Map a worker StatefulSet, or a gang scheduler object, to the leader pod that controls it."""
     owner = meta.controller_of(change.object)
     if owner is None or owner["kind"] != PODS.kind:
         return ()
@@ -273,21 +273,21 @@ def keys_of_controlled(change: Change) -> Iterable[ObjectKey]:
 def keys_of_named(change: Change) -> Iterable[ObjectKey]:
     """Map a worker StatefulSet to its leader.
 
-    A deleted one of any owner is also mapped to the leader of its name, which may need the name.
+    A deleted StatefulSet with any owner is also mapped to the leader that may need its name.
     """
     return {*keys_of_controlled(change), *([meta.key(change.object)] if change.new is None else [])}
 
 
 def keys_of_lost_service(change: Change) -> Iterable[ObjectKey]:
-    """Map a deleted service to the leader pod of the same name.
+    """Map a deleted Service to the leader pod with the same name.
 
-    While the service existed, the group seemed to have one, because services are looked up by name (R-SVC-4).
+    While it existed, it counted as the Service of the group, because Services are found by name (R-SVC-4).
     """
     return keys_of_named(change) if change.new is None else ()
 
 
 def specify(gang: Gang = NO_GANG, capabilities: Mapping[str, Any] = NONE) -> ControllerSpec:
-    """Return the controller with these gang schedulers and settings of capabilities."""
+    """Return the controller with these gang schedulers and capability settings."""
 
     def build(caches: Caches, client: Client, clock: Clock) -> PodDriver:
         return PodDriver(caches, client, clock, gang, capabilities)

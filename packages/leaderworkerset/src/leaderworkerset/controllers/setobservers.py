@@ -1,6 +1,6 @@
-"""The facts that controllers observe for capabilities about one LeaderWorkerSet.
+"""The additional state that controllers observe for capabilities of one LeaderWorkerSet.
 
-The table has a row for each capability that needs more than the objects of the LeaderWorkerSet.
+The table has a row for each capability that needs objects other than those of the LeaderWorkerSet.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,17 +14,17 @@ from leaderworkerset.controllers.caches import Cache, Caches
 
 
 class SetObserver(Protocol):
-    """Reads the facts of one capability from caches."""
+    """Reads the state for one capability from caches."""
 
     def observe(self, lws: JSONObject) -> Any:
-        """Return the facts about one LeaderWorkerSet."""
+        """Return the observed state for one LeaderWorkerSet."""
 
     def watches(self) -> Sequence[Watch]:
         """Return the watches, and the LeaderWorkerSets that a change enqueues."""
 
 
 class Observation(NamedTuple):
-    """The caches that a capability needs, from which permissions follow, and its observer for given settings."""
+    """The caches that a capability needs, from which permissions are derived, and a function that builds its observer."""
 
     caches: tuple[Cache, ...]
     build: Callable[[Caches, Any], SetObserver]
@@ -36,7 +36,7 @@ OBSERVATIONS: Final[Mapping[str, Observation]] = {
 
 
 def caches_of(configured: Mapping[str, Any]) -> tuple[Cache, ...]:
-    """Return the further caches that the configured capabilities need."""
+    """Return the additional caches that the configured capabilities need."""
     return tuple(
         cache
         for name, observation in OBSERVATIONS.items()

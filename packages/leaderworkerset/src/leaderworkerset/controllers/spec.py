@@ -1,4 +1,4 @@
-"""A controller as a value: its name, the caches that it reads, the function that builds its driver, its permissions.
+"""A controller as a value: its name, its caches, the function that builds its driver, and its permissions.
 
 In: declarations. Out: the input of `manager/controllers.py`, which runs controllers, and of `lws install`, which builds
 roles.
@@ -20,32 +20,33 @@ from leaderworkerset.controllers.caches import Cache, Caches
 
 
 class Driver(Protocol):
-    """Observes the objects of one controller and decides; it exists for one term of leadership."""
+    """Observes the objects of one controller, and decides. A driver exists while the process is the leader."""
 
     async def plan(self, key: ObjectKey) -> Plan:
         """Return the plan for one key."""
 
     def written(self, _key: ObjectKey, _writes: Sequence[Write]) -> None:
-        """Take note of the writes of the last plan for a key; do nothing by default."""
+        """Process the writes of the last plan for a key. By default, do nothing."""
         return
 
     def failed(self, _key: ObjectKey) -> Actions:
-        """Return the actions that report that no plan could be made for a key; none by default."""
+        """Return the actions that report a failed decision for a key. By default, return none."""
         return ()
 
     def watches(self) -> Sequence[Watch]:
         """Return every cache that is read, and the keys that its changes enqueue.
 
-        After a write, a key waits until all of them show it: so caches whose changes enqueue no key are also listed.
+        After a write, a key waits until all of these caches show it. So caches whose changes do not enqueue a key are
+        also listed.
         """
 
 
 Build: TypeAlias = Callable[[Caches, Client, Clock], Driver]
-"""Builds a driver; the client is for the few objects that no cache holds."""
+"""Builds a driver. The client is for the few objects that are not cached."""
 
 
 class ControllerSpec(Struct, frozen=True, kw_only=True):
-    """A controller; `writes` are its permissions besides those of its caches."""
+    """A controller. `writes` are its permissions in addition to those for its caches."""
 
     name: str
     caches: tuple[Cache, ...]
@@ -59,9 +60,9 @@ class ControllerSpec(Struct, frozen=True, kw_only=True):
 
 
 class Beside(Struct, frozen=True, kw_only=True):
-    """A part that runs next to the controllers and reads the same caches, with further fields.
+    """A component that runs next to the controllers and reads the same caches, with additional fields.
 
-    No reconciliation needs it.
+    Reconciliation does not depend on it.
     """
 
     caches: tuple[Cache, ...]
@@ -69,5 +70,5 @@ class Beside(Struct, frozen=True, kw_only=True):
 
     @property
     def permissions(self) -> tuple[Permission, ...]:
-        """Return all of its permissions."""
+        """Return all permissions of the component."""
         return (*(cache.permission for cache in self.caches), *self.further)

@@ -1,13 +1,12 @@
-"""Decides whether a decision takes so long that it must run in a thread, not in the event loop.
+"""Decides whether a decision takes so long that it must run in a thread instead of the event loop.
 
-In: the JSON documents that the decision reads, and a number of small facts. Out: whether together they exceed a limit.
-The size of a document is the size of its encoding, which runs in C and usually takes microseconds. The measurement
-stops at the limit, so it takes at most 3 ms (1.5 MiB). The last sizes are remembered: a rollout needs the size of the
-same LeaderWorkerSet and revision thousands of times.
+In: the JSON documents that the decision reads, and a number of small values. Out: whether their total size exceeds a
+limit. The size of a document is the size of its encoding, which runs in C and usually takes microseconds. The
+measurement stops at the limit, so it takes at most 3 ms (1.5 MiB). The last sizes are cached, because a rollout needs
+the size of the same LeaderWorkerSet and revision thousands of times.
 
-A decision is a pure function of values that nobody changes, so it may run in any thread. A LeaderWorkerSet of the
-largest size for etcd (1.5 MiB) takes some hundred milliseconds per decision; on the event loop it would block all
-others.
+A decision is a pure function of immutable values, so it may run in any thread. A LeaderWorkerSet of the largest size
+for etcd (1.5 MiB) takes some hundred milliseconds per decision; on the event loop it would block all others.
 """
 
 from collections.abc import Iterable
@@ -18,22 +17,22 @@ import msgspec
 from kuberuntime.objects.meta import JSON
 
 LIMIT: Final = 40_000
-"""Bytes of all documents; this size takes about 10 ms. A usual LeaderWorkerSet with its StatefulSet has 8,000."""
+"""The limit in bytes for all documents, which takes about 10 ms. A typical LeaderWorkerSet has 8,000 bytes."""
 
 FACT: Final = 20
-"""The bytes that one fact counts as."""
+"""The number of bytes that each small value counts as."""
 
 MOST: Final = 64
-"""The maximum number of documents whose sizes are remembered."""
+"""The maximum number of documents whose sizes are cached."""
 
 _ENCODER: Final = msgspec.json.Encoder()
 
 _known: Final[dict[int, tuple[JSON, int]]] = {}
-"""Documents and their sizes by identity: objects of caches are never modified."""
+"""Documents and their sizes by identity. Cached objects are never modified."""
 
 
 def is_large(documents: Iterable[JSON], facts: int = 0) -> bool:
-    """Return whether documents and facts together exceed `LIMIT`.
+    """Return whether the documents and small values together exceed `LIMIT`.
 
     >>> is_large([{"a": [1, 2]}]), is_large([{"a": ["x" * 20] * 2_000}]), is_large([], facts=2_001)
     (False, True, True)

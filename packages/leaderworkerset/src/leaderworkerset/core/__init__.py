@@ -1,1 +1,1 @@
-"""The decisions: from one frozen observation to one plan. Pure: no I/O, no clock, no randomness."""
+"""The decisions: each takes one frozen observation and returns one plan. Pure: no I/O, no clock, no randomness."""

@@ -1,4 +1,4 @@
-"""The events of decisions: the object that each regards, its reason and its message (contract 8.3).
+"""The events for decisions: the object that each event regards, its reason and its message (contract 8.3).
 
 Every event regards the LeaderWorkerSet. Events about a group are related to its leader pod, events about a revision to
 the revision.
@@ -21,21 +21,21 @@ CONTENTION: Final = "FieldContention"
 
 
 def reference(obj: JSONObject) -> JSONObject:
-    """Return a reference to an object, as the `regarding` and `related` of events have it."""
+    """Return a reference to an object for the `regarding` and `related` fields of events."""
     metadata = meta.metadata(obj)
     fields = {field: metadata[field] for field in ("namespace", "name", "uid", "resourceVersion") if field in metadata}
     return {"apiVersion": obj["apiVersion"], "kind": obj["kind"]} | fields
 
 
 class EventKind(Struct, frozen=True):
-    """The common parts of the events of one kind: type, reason, action; a call returns an event."""
+    """The common fields of events of one kind: type, reason and action. A call returns an event."""
 
     type: EventType
     reason: str
     action: str
 
     def __call__(self, obj: JSONObject, note: str, related: JSONObject | None = None) -> Event:
-        """Return the event with this note about a LeaderWorkerSet, and about a pod or a revision of it."""
+        """Return the event with this note about a LeaderWorkerSet, related to a pod or a revision."""
         return Event(self.type, self.reason, self.action, note, reference(obj), related and reference(related))
 
 
@@ -45,32 +45,32 @@ created: Final = EventKind("Normal", GROUPS_PROGRESSING, "Create")
 creating_revision: Final = EventKind("Normal", "CreatingRevision", "Create")
 
 deleting_surge: Final = EventKind("Normal", GROUPS_PROGRESSING, "Delete")
-"""Surplus groups are deleted (R-ROLL-3)."""
+"""Surge groups are deleted (R-ROLL-3)."""
 
 updating: Final = EventKind("Normal", GROUPS_UPDATING, "Update")
-"""The groups that are rolled out now (R-LSTS-7), or are updated in place."""
+"""Groups are being rolled out (R-LSTS-7), or are updated in place."""
 
 failed_create: Final = EventKind("Warning", "FailedCreate", "Create")
 
 not_headless: Final = EventKind("Warning", "ServiceNotHeadless", "Create")
-"""A user's service has the name of one of our services, and is used although it resolves no pod names."""
+"""A user's Service has the name of one of our Services, and is used although it does not resolve pod names."""
 
 failed_update: Final = EventKind("Warning", "FailedUpdate", "Update")
 
 contended: Final = EventKind("Warning", CONTENTION, "Update")
-"""Another writer takes back the same fields again and again (docs/adr/0030)."""
+"""Another writer repeatedly reverts the same fields (docs/adr/0030)."""
 
 recreating_group: Final = EventKind("Normal", "RecreateGroup", "Delete")
 """A group is recreated (R-POD-5)."""
 
 backing_off: Final = EventKind("Warning", "BackOff", "Delete")
-"""A group failed again, and waits to be recreated."""
+"""A group failed again, and its recreation is delayed."""
 
 restarts_exhausted: Final = EventKind("Warning", "ReplicaRestartBudgetExceeded", "Delete")
-"""A group used up its restarts, and is not recreated any more (N-RB-4)."""
+"""A group exhausted its restarts, and is no longer recreated (N-RB-4)."""
 
 unreadable: Final = EventKind("Warning", "UnreadableField", "Read")
-"""A LeaderWorkerSet, or a group of it, is not reconciled: a field or annotation cannot be read."""
+"""A LeaderWorkerSet or one of its groups is not reconciled, because a field or annotation cannot be read."""
 
 restarted_in_place: Final = EventKind("Normal", "RestartedInPlace", "Restart")
 """A pod restarted all its containers in place (docs/adr/0027)."""
@@ -79,13 +79,13 @@ deferring_replacement: Final = EventKind("Normal", "GroupReplacementDeferred", "
 
 
 def ignored(obj: JSONObject, lws: JSONObject | None, why: str = "cannot be read") -> Event:
-    """Return the event of an ignored object; it regards the object's LeaderWorkerSet or, if unknown, the object."""
+    """Return the event for an ignored object. It regards the object's LeaderWorkerSet or, if unknown, the object."""
     note = f"{obj['kind']} {meta.name(obj)} {why} and counts as absent: correct or delete it"
     return Event("Warning", "IgnoredObject", "Read", note, reference(lws or obj), reference(obj) if lws else None)
 
 
 def created_workers(obj: JSONObject, leader: JSONObject) -> Event:
-    """Return the event of a created worker StatefulSet (R-WSTS-2); the events of many groups are reported together."""
+    """Return the event for a created worker StatefulSet (R-WSTS-2). Events of many groups are reported together."""
     event = created(obj, f"Created worker statefulset for leader pod {meta.name(leader)}", leader)
     return of_group(
         event, "Created worker statefulsets for groups {numbers}", decimals.natural(groupname.label(leader))
@@ -93,47 +93,47 @@ def created_workers(obj: JSONObject, leader: JSONObject) -> Event:
 
 
 def replacing_group(obj: JSONObject, leader: str, group: int) -> Event:
-    """Return the event of a leader that was deleted to update its group (docs/adr/0004-max-unavailable.md)."""
+    """Return the event for a leader that was deleted to update its group (docs/adr/0004-max-unavailable.md)."""
     note = f"Deleted leader pod {leader} to update group {group}"
     event = Event("Normal", GROUPS_UPDATING, "Delete", note, reference(obj))
     return of_group(event, "Deleted leader pods to update groups {numbers}", group)
 
 
 def of_group(event: Event, note: str, group: int | None) -> Event:
-    """Return the event of one group, which is reported with those of many groups under this note."""
+    """Return the event for one group, which is combined with the events of other groups with the same note."""
     return event if group is None else replace(event, of_many=OneOfMany(note, group))
 
 
 def condition_changed(obj: JSONObject, reason: str, note: str) -> Event:
-    """Return the event of changed conditions (R-STAT-10)."""
+    """Return the event for changed conditions (R-STAT-10)."""
     return Event("Normal", reason, "Update", note, reference(obj))
 
 
 def replacement_deferred(obj: JSONObject, leader: JSONObject, ending: int) -> Event:
-    """Return the event of a leader that waits for the end of groups (N-GATE-2)."""
+    """Return the event for a leader that waits until other groups have terminated (N-GATE-2)."""
     note = f"Leader pod {meta.name(leader)} waits for {ending} terminating group(s) to be removed before scheduling"
     return deferring_replacement(obj, note, leader)
 
 
 def predecessor_awaited(obj: JSONObject, leader: JSONObject) -> Event:
-    """Return the event of a leader with an index that waits for the end of the previous group (N-GATE-10)."""
+    """Return the event for a leader with an index that waits until the previous group has terminated (N-GATE-10)."""
     group = groupname.label(leader)
     note = f"Leader pod {meta.name(leader)} waits for previous group {group} pods to be removed before scheduling"
     return deferring_replacement(obj, note, leader)
 
 
 def replacement_admitted(obj: JSONObject, leader: JSONObject) -> Event:
-    """Return the event of a leader that may be scheduled (N-GATE-3)."""
+    """Return the event for a leader that may be scheduled (N-GATE-3)."""
     note = f"Leader pod {meta.name(leader)} admitted for scheduling"
     return Event("Normal", "GroupReplacementAdmitted", "Update", note, reference(obj), reference(leader))
 
 
 def scheduling_failed(obj: JSONObject, reason: str, note: str, related: JSONObject | None = None) -> Event:
-    """Return the event of `spec.scheduling` that cannot be followed (N-K8S-10)."""
+    """Return the event for `spec.scheduling` that cannot be applied (N-K8S-10)."""
     return Event("Warning", reason, "Reconcile", note, reference(obj), related and reference(related))
 
 
 def unexpected_owner(leader: JSONObject, pod_group: str) -> Event:
-    """Return the event of a PodGroup that another object controls (N-K8S-14)."""
+    """Return the event for a PodGroup with a different controller (N-K8S-14)."""
     note = f"PodGroup {pod_group} exists and is not controlled by the LeaderWorkerSet of this pod: delete or rename it"
     return Event("Warning", "UnexpectedPodGroupOwner", "Create", note, reference(leader))

@@ -1,8 +1,8 @@
-"""The places in upstream's decisions for capabilities (`leaderworkerset/capabilities/`), empty by default.
+"""The extension points for capabilities in the upstream decisions (`leaderworkerset/capabilities/`), empty by default.
 
-A decision takes `Extensions` as an argument, so the core imports no capability. Each attribute is one place. Its
-functions are called in the order of the table of capabilities. Places are declared only here: a capability is an
-`Extensions` with a name, and `together` joins several.
+A decision takes `Extensions` as an argument, so the core does not import capabilities. Each attribute is an extension
+point. Its functions are called in the order of the capability table. Extension points are declared only here. A
+capability is an `Extensions` with a name, and `together` joins several.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,16 +27,16 @@ from leaderworkerset.core.policies.recreation import UPSTREAM_RESTARTS, RestartS
 
 
 class GroupPlace(Enum):
-    """The places in the decision about a group at which steps are called, in this order (`core/pod/reconcile.py`)."""
+    """The points in the decision about a group at which steps are called, in this order (`core/pod/reconcile.py`)."""
 
     WITHOUT_SET = auto()
-    """The LeaderWorkerSet is deleted or is being deleted: nothing else is decided."""
+    """The LeaderWorkerSet is deleted or is being deleted. Nothing else is decided."""
     FIRST = auto()
     """Before all other steps."""
     OVER = auto()
-    """Before evidence of an exhausted group is kept."""
+    """Before the pods of an exhausted group are kept as evidence."""
     ENDING = auto()
-    """Before a leader that is being deleted is left alone."""
+    """Before a leader that is being deleted is ignored."""
     RUNNING = auto()
     """Before the restart policy."""
     COMPLETE = auto()
@@ -51,44 +51,44 @@ class GroupStep(NamedTuple):
 
 
 class SetExpiry(NamedTuple):
-    """The actions that end a LeaderWorkerSet now, or the seconds until the next decision."""
+    """The actions that delete a LeaderWorkerSet now, or the seconds until the next decision."""
 
     actions: tuple[Action, ...] = ()
     seconds: float | None = None
 
 
 SetEnd: TypeAlias = Callable[[SetFacts, datetime], SetExpiry]
-"""Decides whether a LeaderWorkerSet ends, before the decision about its leaders."""
+"""Decides whether a LeaderWorkerSet is deleted, before the decision about its leaders."""
 
 SetFold: TypeAlias = Callable[[SetFacts, Folded], Folded]
-"""Changes the fold of groups that a rollout of leaders with ordinals uses."""
+"""Changes the group summary that a rollout of leaders with ordinals uses."""
 
 FindRoute: TypeAlias = Callable[[SetFacts, Folded], tuple[RolloutRoute | None, Folded]]
-"""Returns the route of groups to the revision without recreation, None if all are recreated, and their fold."""
+"""Returns the route to the revision without recreation, or None if all groups are recreated, and a group summary."""
 
 SetStep: TypeAlias = Callable[[SetFacts, LeaderDecision, datetime], LeaderDecision]
 """Changes the decision about the leaders."""
 
 Retire: TypeAlias = Callable[[SetFacts, Sequence[JSONObject]], Sequence[Action]]
-"""Decides about revisions that no group uses any more; with the history, once `OnDemand.HISTORY` was read."""
+"""Decides about revisions that no group uses any longer, with the history after `OnDemand.HISTORY` was read."""
 
 FindRestarts: TypeAlias = Callable[[LiveGroup], RestartSettings]
 """Returns how a failed group is recreated, without the limit in its spec."""
 
 Errors: TypeAlias = Callable[[LeaderWorkerSet], Iterable[FieldError]]
-"""Returns the errors of the settings of a LeaderWorkerSet."""
+"""Returns the errors of a LeaderWorkerSet's settings."""
 
 Warnings: TypeAlias = Callable[[Mapping[str, str]], Iterable[str]]
 """Returns warnings about annotations."""
 
 
 def upstream_restarts(_group: LiveGroup) -> RestartSettings:
-    """Return upstream's settings: every failure recreates at once."""
+    """Return the upstream settings, in which every failure recreates the group immediately."""
     return UPSTREAM_RESTARTS
 
 
 class Extensions(Struct, frozen=True, kw_only=True):
-    """The functions of one capability or of all of them, by their places."""
+    """The functions of one capability or of all capabilities, by extension point."""
 
     errors: tuple[Errors, ...] = ()
     warnings: tuple[Warnings, ...] = ()
@@ -111,7 +111,7 @@ class Extensions(Struct, frozen=True, kw_only=True):
         return {name for find in self.nodes for name in find(group)}
 
     def group_decisions(self, group: LiveGroup, place: GroupPlace) -> Iterator[PolicyDecision]:
-        """Yield the decisions about a group at a place."""
+        """Yield the decisions about a group at an extension point."""
         return (step.decide(group) for step in self.group_steps if step.place is place)
 
     def setting_errors(self, lws: LeaderWorkerSet) -> Sequence[FieldError]:
@@ -120,7 +120,7 @@ class Extensions(Struct, frozen=True, kw_only=True):
 
 
 UPSTREAM: Final = Extensions()
-"""No capability: upstream's contract alone."""
+"""Only the upstream contract, without capabilities."""
 
 SINGLE: Final = {
     "placement": "place groups",
@@ -128,11 +128,11 @@ SINGLE: Final = {
     "find_route": "find a route",
     "retire": "retire revisions",
 }
-"""The places for one capability only, and their purposes."""
+"""The extension points that only one capability may use, and their purposes."""
 
 
 def together(capabilities: Mapping[str, Extensions]) -> Extensions:
-    """Return the joined extensions; raise ValueError if two capabilities claim a place for one capability only."""
+    """Return the joined extensions. Raise ValueError if two capabilities use a point that only one may use."""
     places: dict[str, Any] = {}
     for place in Extensions.__struct_fields__:
         none = getattr(UPSTREAM, place)

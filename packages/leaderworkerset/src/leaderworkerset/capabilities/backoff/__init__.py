@@ -1,1 +1,1 @@
-"""Repeated failures recreate a group with growing delays, up to a limit (`restart-backoff` and others)."""
+"""Recreates groups that fail repeatedly with increasing delays, up to a limit (`restart-backoff` and others)."""

@@ -1,4 +1,4 @@
-"""Back-off as a value of the table of capabilities."""
+"""The back-off row of the capability table."""
 
 from typing import Final
 

@@ -1,1 +1,1 @@
-"""Groups that run to completion, that hang, or that miss a deadline (`run-to-completion`, `progress-timeout`)."""
+"""Groups that run to completion, hang, or miss a deadline (`run-to-completion`, `progress-timeout`)."""

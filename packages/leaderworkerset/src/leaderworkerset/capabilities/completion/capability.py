@@ -1,4 +1,4 @@
-"""Completion and progress as a value of the table of capabilities."""
+"""The completion and progress row of the capability table."""
 
 from typing import Final
 

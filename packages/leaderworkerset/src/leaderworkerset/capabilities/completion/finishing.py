@@ -1,16 +1,16 @@
 """Runs to completion: a group is complete, and not recreated, once its leader has exited with code 0.
 
-The containers of StatefulSet pods are always started again. So a leader has ended once the last run of each container
-has exited with code 0. Then the group is *over*, like a group that used up its restarts. Its leader is marked and kept
-by a finalizer: it is not replaced, and its log can be read. Its workers are terminated. A group that is not complete at
-the deadline of its set is also over. Such groups are deleted when exhausted groups would be deleted: for a new
-template, when scaled down, when a user recovers them, and with their set.
+The containers of StatefulSet pods are always restarted. So a leader is finished when the last run of each container has
+exited with code 0. Then the group is *over*, like a group that has exhausted its restarts. Its leader is marked and
+kept by a finalizer, so that it is not replaced and its log can be read. Its workers are terminated. A group that is not
+complete when its deadline passes is also over. Such groups are deleted when exhausted groups would be deleted: for a
+new template, when scaled down, when a user recovers them, and with their set.
 
-A group that hangs did not run to completion: it is recreated if its LeaderWorkerSet requests that. The recorder finds
-hangs (`recording/progressfollower.py`) and writes them to the leader.
+A group that hangs is recreated if its LeaderWorkerSet requests it. The recorder detects hangs
+(`recording/progressfollower.py`) and writes them to the leader.
 
-In: a live group, or the facts about a LeaderWorkerSet. Out: the writes, or the time of the next decision. The reasons
-are in docs/adr/0026-progress-and-completion.md.
+In: a live group, or the observed state of a LeaderWorkerSet. Out: the writes, or the time of the next decision. The
+reasons are in docs/adr/0026-progress-and-completion.md.
 """
 
 from collections.abc import Iterable
@@ -38,36 +38,36 @@ from leaderworkerset.core.restarts import retention
 FINISHED_FOR_KUEUE: Final = {labels.POD_GROUP_SERVING: None, labels.RETRIABLE_IN_GROUP: "false"}
 """The annotations by which Kueue finishes a group.
 
-A serving group is never finished (R-KQ-12). Another group is finished once none of its pods runs and one must not be
-retried (R-KQ-34).
+A serving group is never finished (R-KQ-12). Other groups are finished when none of their pods is running and a pod must
+not be retried (R-KQ-34).
 """
 
 EXPIRED: Final = decisionevents.EventKind("Normal", "TTLAfterFinished", "Delete")
-"""A LeaderWorkerSet ended, and was deleted after its time to live."""
+"""A finished LeaderWorkerSet was deleted after its time to live."""
 
 
 def settings_of(lws: LeaderWorkerSet) -> RunSettings:
-    """Return the settings of a LeaderWorkerSet; groups with random keys do not run to completion."""
+    """Return the settings of a LeaderWorkerSet. Groups with random keys do not run to completion."""
     settings = runsettings.read(lws.annotations)
     return runsettings.OFF if settings.completes and lws.spec.group_identity.is_hash else settings
 
 
 def has_succeeded(pod: JSONObject) -> bool:
-    """Return whether the last ended run of every container exited with code 0.
+    """Return whether the last finished run of every container exited with code 0.
 
-    This includes containers that were started again since. Init containers and sidecars do not count.
+    This includes containers that have been restarted since. Init containers and sidecars do not count.
     """
     statuses = meta.status(pod).get("containerStatuses") or []
     return bool(statuses) and all(_last_exit(status) == 0 for status in statuses)
 
 
 def excuses(lws: LeaderWorkerSet | None, pod: JSONObject, _container: JSONObject) -> bool:
-    """Return whether restarts do not count: the pod runs to completion, and no container exited with an error."""
+    """Return whether restarts are ignored because the pod runs to completion and no container exited with an error."""
     return lws is not None and settings_of(lws).completes and not failed(pod)
 
 
 def failed(pod: JSONObject) -> bool:
-    """Return whether a container of a pod was started again after an error, not after exit code 0."""
+    """Return whether a container of a pod was restarted after an error, not after exit code 0."""
     statuses = [
         status
         for kind in ("containerStatuses", "initContainerStatuses")
@@ -87,7 +87,7 @@ def _last_exit(status: JSONObject) -> int | None:
 
 
 def end_of(lws: LeaderWorkerSet, leader: JSONObject, revisions: Iterable[JSONObject], now: datetime) -> GroupEnd | None:
-    """Return how the group of a leader ends now; None while the group continues."""
+    """Return how the leader's group finishes now, or None if the group continues."""
     settings = settings_of(lws)
     if not settings.completes:
         return None
@@ -100,7 +100,7 @@ def end_of(lws: LeaderWorkerSet, leader: JSONObject, revisions: Iterable[JSONObj
 def time_left(
     settings: RunSettings, leader: JSONObject, revisions: Iterable[JSONObject], now: datetime
 ) -> timedelta | None:
-    """Return the time until the deadline of a group; None if there is no deadline.
+    """Return the time until the deadline of a group, or None if it has no deadline.
 
     It counts from the time at which the template of the leader was first desired.
     """
@@ -112,9 +112,9 @@ def time_left(
 
 
 def expiry(lws: LeaderWorkerSet, kinds: Iterable[str], now: datetime) -> timedelta | None:
-    """Return the time until the LeaderWorkerSet is deleted; None if it is kept.
+    """Return the time until the LeaderWorkerSet is deleted, or None if it is kept.
 
-    It is deleted if its newest spec has one of these conditions.
+    It is deleted if it has one of these conditions for its latest spec.
     """
     ttl, types = settings_of(lws).ttl, set(kinds)
     ended = [
@@ -128,7 +128,7 @@ def expiry(lws: LeaderWorkerSet, kinds: Iterable[str], now: datetime) -> timedel
 
 
 def keep_ended(group: LiveGroup) -> PolicyDecision:
-    """Terminate the pods of a marked group, unless that is done, or a user resumes the group."""
+    """Terminate the pods of a marked group, unless they are terminated already, or a user resumes the group."""
     leader, end = group.leader, groupname.end_of(group.leader)
     if end is None:
         return NOTHING
@@ -137,7 +137,7 @@ def keep_ended(group: LiveGroup) -> PolicyDecision:
 
 
 def finish(group: LiveGroup) -> PolicyDecision:
-    """Mark the leader of a group that ends by itself, then terminate the group.
+    """Mark the leader of a group that finishes, then terminate the group.
 
     The container of the leader may be running again.
     """
@@ -149,7 +149,7 @@ def finish(group: LiveGroup) -> PolicyDecision:
 
 
 def mark(leader: JSONObject, end: GroupEnd) -> Patch:
-    """Mark and keep the leader of a group that ended by itself; Kueue then also finishes its Workload."""
+    """Mark and keep the leader of a finished group. Kueue then also finishes its Workload."""
     marks = {labels.GROUP_ENDED: end.value, labels.RECOVER: None}
     marks |= FINISHED_FOR_KUEUE if labels.QUEUE_NAME in meta.labels(leader) else {}
     return retention.mark(leader, {"annotations": marks, "finalizers": [retention.FINALIZER]})
@@ -168,7 +168,7 @@ def _end(group: LiveGroup, end: GroupEnd) -> Delete:
 
 
 def group_ended(obj: JSONObject, leader: JSONObject, end: GroupEnd, note: str) -> Event:
-    """Return the event of a group that ended by itself, as in sets that run to completion."""
+    """Return the event for a group that finished in a LeaderWorkerSet that runs to completion."""
     return Event(
         "Normal" if end is GroupEnd.COMPLETE else "Warning",
         f"Group{end.value}",
@@ -192,7 +192,7 @@ def expire(facts: SetFacts, now: datetime) -> SetExpiry:
 
 
 def of_hang(obj: JSONObject, leader: JSONObject) -> Failure | None:
-    """Return the failure of the rank without progress for the longest time, if the group hangs.
+    """Return the failure of the rank that made no progress for the longest time, if the group hangs.
 
     Return None unless the LeaderWorkerSet requests the recreation of such groups.
     """

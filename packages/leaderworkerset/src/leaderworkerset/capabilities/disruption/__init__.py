@@ -1,1 +1,1 @@
-"""Disruption budgets in groups: the groups that may be evicted now (docs/adr/0022-disruption-budgets.md)."""
+"""Disruption budgets in units of groups: which groups may be evicted now (docs/adr/0022-disruption-budgets.md)."""

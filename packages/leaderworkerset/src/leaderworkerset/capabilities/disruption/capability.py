@@ -1,4 +1,4 @@
-"""Disruption budgets as a value of the table of capabilities; `controllers/disruption.py` applies them."""
+"""The disruption budget row of the capability table. `controllers/disruption.py` applies the budgets."""
 
 from typing import Final
 

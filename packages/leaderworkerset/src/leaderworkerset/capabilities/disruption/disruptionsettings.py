@@ -1,4 +1,4 @@
-"""Settings of disruption budgets: the maximum number of groups that evictions may make unavailable at once.
+"""Settings for disruption budgets: the maximum number of groups that evictions may make unavailable at the same time.
 
 In: the setting of the manager, and the annotation of one LeaderWorkerSet, which overrides it. Out: a number of groups,
 or None if the LeaderWorkerSet has no budget. An invalid annotation that was stored without the webhook counts as
@@ -26,9 +26,9 @@ ALLOWED: Final = f"{OFF}, {ROLLOUT}, a number of groups, or a percentage of them
 
 
 class DisruptionSettings(Struct, frozen=True, kw_only=True):
-    """The default budget of LeaderWorkerSets, and the length of a turn while other groups wait for evictions.
+    """The default budget of LeaderWorkerSets, and how long a group's turn lasts while other groups wait for evictions.
 
-    With `watches_nodes` the groups on closed nodes are first; without it, all groups take turns.
+    If `watches_nodes` is set, groups on closed nodes are first. Otherwise, all groups take turns.
     """
 
     budget: str = OFF
@@ -37,10 +37,10 @@ class DisruptionSettings(Struct, frozen=True, kw_only=True):
 
 
 def limit(settings: DisruptionSettings, annotations: Mapping[str, str], spec: LeaderWorkerSetSpec) -> int | None:
-    """Return how many groups may be unavailable at once; None for a LeaderWorkerSet without a budget.
+    """Return how many groups may be unavailable at the same time, or None if the LeaderWorkerSet has no budget.
 
-    The budget of the rollout counts as at least 1. It may be 0 with surge, but an evicted group has no replacement
-    before its deletion. Raise ValueError for a rollout strategy that cannot be read.
+    The limit of the rollout counts as at least 1. It may be 0 if there is surge, but an evicted group is not replaced
+    before it is deleted. Raise ValueError for a rollout strategy that cannot be read.
     """
     text = annotations.get(labels.DISRUPTION_BUDGET, settings.budget)
     match text if is_valid(text) else settings.budget:
@@ -54,7 +54,7 @@ def limit(settings: DisruptionSettings, annotations: Mapping[str, str], spec: Le
 
 
 def is_valid(text: str) -> bool:
-    """Return whether a text is a budget."""
+    """Return whether a text is a valid budget."""
     if text in {OFF, ROLLOUT}:
         return True
     number = decimals.natural(text)

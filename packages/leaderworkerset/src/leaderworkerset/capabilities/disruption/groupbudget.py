@@ -1,4 +1,4 @@
-"""The PodDisruptionBudget of one group: the desired object, and its status from the API server.
+"""The PodDisruptionBudget of one group: the desired object, and the status that the API server reports.
 
 A budget is *open* if every pod of the group may be evicted, and *closed* if no pod may be evicted. A pod that is not
 ready may always be evicted: its group is unavailable already.
@@ -18,7 +18,7 @@ from leaderworkerset.core import decisionevents
 
 ALWAYS_ALLOW: Final = "AlwaysAllow"
 OPEN: Final = 0
-"""The number of pods of an open group that must stay."""
+"""The value of `minAvailable` in the budget of an open group."""
 
 
 class ProtectedGroup(Struct, frozen=True, kw_only=True):
@@ -44,7 +44,7 @@ class ProtectedGroup(Struct, frozen=True, kw_only=True):
 
     @property
     def is_exact(self) -> bool:
-        """Return whether the spec of the budget has one of our two numbers."""
+        """Return whether `minAvailable` of the budget is one of our two numbers."""
         return self.budget is not None and _least(self.budget) in {OPEN, self.least}
 
     @property
@@ -57,11 +57,11 @@ class ProtectedGroup(Struct, frozen=True, kw_only=True):
 
     @property
     def is_quiet(self) -> bool:
-        """Return whether it is proved that no eviction of the group is in progress, and that none will be granted.
+        """Return whether it is certain that no eviction of the group is in progress, and that none will be granted.
 
-        The API server records an eviction in the status before it deletes the pod. It grants no eviction while the
-        status belongs to an older spec. So a status of the closed spec with all pods healthy and no recorded eviction
-        is a proof.
+        The API server records an eviction in the status before it deletes the pod. It does not grant evictions while
+        the status belongs to an older spec. So it is certain if the status of the closed spec shows all pods healthy
+        and no recorded eviction.
         """
         return self.is_whole and not self.is_open and self.budget is not None and meta.is_observed(self.budget)
 
@@ -72,12 +72,12 @@ def name_of(lws: JSONObject, label: str) -> str:
 
 
 def has_name(lws: JSONObject, label: str) -> bool:
-    """Return whether a group with this label can have a budget: users can set any label."""
+    """Return whether a group with this label can have a budget. The check is needed because users can set any label."""
     return not names.dns_1123_subdomain(name_of(lws, label))
 
 
 def create(lws: JSONObject, group: ProtectedGroup) -> Create:
-    """Return the creation of a group's budget, closed."""
+    """Return the action that creates a group's budget, closed."""
     failed = f"Failed to create the disruption budget of group {group.label}: {{error}}"
     return Create(
         resource=POD_DISRUPTION_BUDGETS,
@@ -88,12 +88,12 @@ def create(lws: JSONObject, group: ProtectedGroup) -> Create:
 
 
 def close(group: ProtectedGroup, budget: JSONObject) -> Patch:
-    """Return the write after which no eviction of the group is granted."""
+    """Return the write after which evictions of the group are no longer granted."""
     return _change(budget, group.least)
 
 
 def open_for_evictions(lws: JSONObject, group: ProtectedGroup, budget: JSONObject) -> Patch:
-    """Return the write after which evictions of the group are granted, with an event if a client waits for them."""
+    """Return the write after which evictions of the group are granted, with an event if a client is waiting for them."""
     events = (may_be_evicted(lws, group.label),) if group.is_wanted else ()
     return _change(budget, OPEN, events)
 
@@ -104,7 +104,7 @@ def is_opening(patch: Patch) -> bool:
 
 
 def is_as_built(lws: JSONObject, label: str, budget: JSONObject) -> bool:
-    """Return whether only `minAvailable` differs from the budget that we wrote; an edited budget is created again."""
+    """Return whether only `minAvailable` differs from the budget that we wrote. An edited budget is recreated."""
     spec = meta.spec(budget)
     return (
         meta.name(budget) == name_of(lws, label)
@@ -135,6 +135,6 @@ def _labels(lws: JSONObject, label: str) -> dict[str, str]:
 
 
 def may_be_evicted(obj: JSONObject, group: str) -> Event:
-    """Return the event of a group whose disruption budget was opened because one of its nodes is being drained."""
+    """Return the event for a group whose disruption budget was opened because one of its nodes is being drained."""
     note = f"Group {group} can be evicted because one of its nodes is being drained"
     return Event("Normal", "GroupMayBeEvicted", "Update", note, decisionevents.reference(obj))

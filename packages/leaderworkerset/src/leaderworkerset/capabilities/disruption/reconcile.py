@@ -1,10 +1,10 @@
-"""Keeps one PodDisruptionBudget for each group of a LeaderWorkerSet, and opens as many as the disruption limit allows.
+"""Maintains one PodDisruptionBudget for each group, and opens as many as the disruption limit permits.
 
 In: the LeaderWorkerSet, its leaders and its budgets. Out: a plan that creates the budgets of existing groups, closes
 and opens them (`window.py`), and deletes the budgets of deleted groups.
 
 Pods of starting groups are marked, so that autoscalers do not evict them until the group is whole. A mark is removed
-after an hour, since the group may never become whole. Only our own marks are removed: a pod whose template has one of
+after an hour, because the group may never become whole. Only our own marks are removed: a pod whose template has one of
 the annotations is never changed.
 """
 
@@ -30,10 +30,10 @@ from leaderworkerset.core.policies import condemned
 
 
 class ObservedDisruption(Struct, frozen=True, kw_only=True):
-    """A LeaderWorkerSet, its leader pods, and the budgets that carry its name.
+    """A LeaderWorkerSet, its leader pods, and the budgets that have its name.
 
-    `wanted` are the labels of groups with a pod on a closed node. `records` are those of recreations. `is_draining` states that a node is cordoned. `pods`
-    are all pods; they are needed only if a pod is marked or must be marked.
+    `wanted` are the labels of groups with a pod on a closed node. `records` are recreation records. `is_draining` is
+    true if a node is cordoned. `pods` are all pods, which are needed only if a pod is marked or must be marked.
     """
 
     obj: JSONObject
@@ -47,7 +47,7 @@ class ObservedDisruption(Struct, frozen=True, kw_only=True):
 
 
 class Present(NamedTuple):
-    """The leader of a group, and whether the group is present: it has a leader, and something to protect."""
+    """The leader of a group, and whether the group has a leader and pods to protect."""
 
     leader: JSONObject | None
     is_present: bool
@@ -57,7 +57,7 @@ ABSENT: Final = Present(None, is_present=False)
 
 
 def reconcile(observed: ObservedDisruption, configured: DisruptionSettings) -> Plan:
-    """Return the writes that are due; none for an unreadable LeaderWorkerSet, which another controller reports."""
+    """Return the writes that are due. A different controller reports an unreadable LeaderWorkerSet."""
     obj = observed.obj
     own = [budget for budget in observed.budgets if meta.is_controlled(budget, obj) and not meta.is_deleting(budget)]
     if meta.is_deleting(obj):
@@ -121,7 +121,7 @@ def _describe(
 
 
 def _changes(obj: JSONObject, groups: Sequence[ProtectedGroup], decision: window.Window) -> list[Action]:
-    """Return the writes to existing budgets; a budget for an earlier size is closed with the new size."""
+    """Return the writes to existing budgets. A budget for an earlier size is closed with the new size."""
     changing = {group.label for group in (*decision.close, *decision.open)}
     inexact = [group for group in groups if not group.is_exact and group.label not in changing]
     closed = [*decision.close, *inexact]
@@ -141,7 +141,7 @@ def _is_index(label: str, replicas: int) -> bool:
 
 
 def _leaders(observed: ObservedDisruption) -> dict[str, Present]:
-    """Return the leaders by the labels of their groups; of two leaders with a label, the leader that stays."""
+    """Return the leaders by the labels of their groups. If two leaders have the same label, prefer the leader that remains."""
     records = {recreationrecord.leader_of(record): record for record in observed.records}
     described = [
         Present(leader, is_present=not _is_going(leader, observed.obj, records.get(meta.name(leader))))
@@ -151,7 +151,7 @@ def _leaders(observed: ObservedDisruption) -> dict[str, Present]:
 
 
 def _is_going(leader: JSONObject, obj: JSONObject, record: JSONObject | None) -> bool:
-    """Return whether a group has nothing left to protect: it ends, or failed and is to be recreated."""
+    """Return whether a group no longer needs protection because it is terminating, or failed and must be recreated."""
     ends = meta.is_deleting(leader) or groupname.is_exhausted(leader)
     return ends or condemned.is_condemned(obj, leader, None, record, ())
 
@@ -159,13 +159,13 @@ def _is_going(leader: JSONObject, obj: JSONObject, record: JSONObject | None) ->
 LONGEST: Final = timedelta(hours=1)
 
 FOREIGN: Final = {labels.SAFE_TO_EVICT: "false", labels.KARPENTER_DO_NOT_DISRUPT: "true"}
-"""The annotations that cluster autoscaler and Karpenter respect."""
+"""The annotations that Cluster Autoscaler and Karpenter respect."""
 
 
 def changes(
     obj: JSONObject, pods: Sequence[JSONObject], whole: Collection[str], now: datetime
 ) -> tuple[Sequence[Patch], float | None]:
-    """Return the patches that are due, and the seconds until the first mark expires, None without marks."""
+    """Return the patches that are due, and the seconds until the first mark expires (None if there are no marks)."""
     is_wanted = meta.annotations(obj).get(labels.DO_NOT_DISRUPT) == STARTING
     patches: list[Patch] = []
     ends: list[float] = []
@@ -197,7 +197,7 @@ def is_closed(node: JSONObject) -> bool:
 
 
 def is_cordoned(node: JSONObject) -> bool:
-    """Return whether a node accepts no pods, as while `kubectl drain` empties it."""
+    """Return whether a node is cordoned, as while `kubectl drain` empties it."""
     return bool(meta.spec(node).get("unschedulable"))
 
 

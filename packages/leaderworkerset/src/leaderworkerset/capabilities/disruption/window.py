@@ -1,17 +1,17 @@
-"""Selects the groups that are open for evictions: at most as many as the budget, and only if that is proved safe.
+"""Selects the groups that are open for evictions: at most as many as the budget permits, and only if it is safe.
 
 In: the groups with their budgets, and how many groups may be unavailable. Out: the groups to close and the groups to
-open now. A group that is unavailable for any reason counts against the budget. If it is open, it stays open: it has
-nothing left to protect.
+open now. A group that is unavailable for any reason counts against the budget. If it is open, it stays open, because it
+no longer needs protection.
 
-Closing is safe at any time. Opening is safe while fewer groups than the budget allows are open, unavailable or not yet
-proved to be quiet (`ProtectedGroup.is_quiet`). An eviction that was granted before a group was closed may still be in
-progress.
+Closing is safe at any time. Opening is safe while the number of groups that are open, unavailable or possibly being
+evicted (`ProtectedGroup.is_quiet`) is below the budget. An eviction that was granted before a group was closed may
+still be in progress.
 
-`kubectl drain` evicts pods by their names, and tries again every 5 s. A group that has left the node in the meantime
-has pods with the same names elsewhere. The drain waits until each of these evictions is granted
-(docs/adr/0031-leases-and-drains.md). So a new group stays open for `LINGERING`. Later new groups take turns, once no
-group on a closed node is left.
+`kubectl drain` evicts pods by name, and retries every 5 s. If a group has left the node in the meantime, its new pods
+on other nodes have the same names. The drain waits until each of these evictions is granted
+(docs/adr/0031-leases-and-drains.md). So a new group stays open for `LINGERING`. Later, new groups take turns when no
+group is left on a closed node.
 """
 
 from collections.abc import Sequence
@@ -24,14 +24,14 @@ from leaderworkerset.capabilities.disruption.disruptionsettings import Disruptio
 from leaderworkerset.capabilities.disruption.groupbudget import ProtectedGroup
 
 LINGERING: Final = 15.0
-"""Seconds after the creation of its leader for which an open group stays open; tools retry evictions sooner."""
+"""The seconds for which an open group stays open after its leader was created. Tools retry evictions sooner."""
 
 RECENT: Final = 600.0
-"""Seconds after the creation of a leader for which a client may still try to evict the previous pods by name."""
+"""The seconds after the creation of a leader in which a client may still try to evict the previous pods by name."""
 
 
 class Window(Struct, frozen=True):
-    """The groups to close and to open now; the next turn begins after `again` seconds, None: only after a change."""
+    """The groups to close and to open now. The next turn starts after `again` seconds, or after a change if it is None."""
 
     close: Sequence[ProtectedGroup]
     open: Sequence[ProtectedGroup]
@@ -46,7 +46,7 @@ class Allowance(Struct, frozen=True, kw_only=True):
 
 
 def decide(groups: Sequence[ProtectedGroup], budget: Allowance, settings: DisruptionSettings, now: datetime) -> Window:
-    """Return which groups to close and to open now."""
+    """Return which groups to close and which groups to open now."""
     away = [group for group in groups if not group.is_open and not group.is_whole]
     staying = [group for group in groups if group.is_open and not group.is_whole]
     whole = sorted((group for group in groups if group.is_whole), key=_by_label)
@@ -61,7 +61,7 @@ def decide(groups: Sequence[ProtectedGroup], budget: Allowance, settings: Disrup
 def _openable(
     groups: Sequence[ProtectedGroup], candidates: Sequence[ProtectedGroup], budget: Allowance
 ) -> list[ProtectedGroup]:
-    """Return the candidates that may be opened now; an unavailable candidate does not reduce the budget further."""
+    """Return the candidates that may be opened now. An unavailable candidate does not reduce the budget further."""
     used = budget.missing + sum(not group.is_quiet for group in groups)
     opened: list[ProtectedGroup] = []
     for group in sorted(candidates, key=lambda candidate: not candidate.is_wanted):
@@ -74,11 +74,11 @@ def _openable(
 def _choose(
     whole: Sequence[ProtectedGroup], places: int, settings: DisruptionSettings, now: datetime
 ) -> tuple[Sequence[ProtectedGroup], float | None]:
-    """Return the whole groups that are open, and the seconds until the next turn.
+    """Return the groups to open, and the seconds until the next turn.
 
-    New groups that are open are first. The groups on closed nodes follow, and take turns if there are too many: the
-    first group may never be evicted. Other groups stay unchanged, unless nodes are not watched: then any group may be
-    needed.
+    New groups that are open are first. The groups on closed nodes follow, and take turns if there are too many, because
+    the first group may never be evicted. Other groups stay unchanged, unless nodes are not watched. In that case, any
+    group may be needed.
     """
     staying = [group for group in whole if group.is_open and group.age < LINGERING and not group.is_wanted][:places]
     kept = {group.label for group in staying}

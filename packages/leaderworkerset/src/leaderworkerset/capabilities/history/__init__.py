@@ -1,1 +1,1 @@
-"""Unused revisions are kept, so that users can list and restore them (`revision-history-limit`)."""
+"""Keeps unused revisions, so that users can list and restore them (`revision-history-limit`)."""

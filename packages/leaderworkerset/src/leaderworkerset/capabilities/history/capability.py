@@ -1,4 +1,4 @@
-"""The history of revisions as a value of the table of capabilities."""
+"""The revision history row of the capability table."""
 
 from typing import Final
 

@@ -1,13 +1,13 @@
-"""The revision history of a LeaderWorkerSet: unused revisions, kept so that users can list and restore them.
+"""The revision history of a LeaderWorkerSet: unused revisions that users can list and restore.
 
-Once all groups have the current revision, the Go controller deletes all other revisions (R-REV-14). Here they lose two
-labels instead: the name of the LeaderWorkerSet and the key of the revision. Both controllers and all clients find
-revisions by these labels, so they count only the revisions that the Go controller would have kept. The reasons are in
-docs/adr/0012-revision-history.md.
+When all groups have the current revision, the Go controller deletes all other revisions (R-REV-14). This module instead
+removes two of their labels: the name of the LeaderWorkerSet and the key of the revision. Both controllers and all
+clients find revisions by these labels, so they count only the revisions that the Go controller would have kept. The
+reasons are in docs/adr/0012-revision-history.md.
 
 In: the LeaderWorkerSet, the outdated revisions and, only if there are any, the history so far. Out: the actions that
-keep the newest revision of each content and delete the others. One write moves a revision. Without a change there is no
-write.
+keep the newest revision of each content and delete the others. Each revision is moved by one write. If nothing changed,
+nothing is written.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,28 +24,28 @@ from leaderworkerset.core.leaderworkerset import revisions
 from leaderworkerset.core.leaderworkerset.decision import SetFacts
 
 DEFAULT_LIMIT: Final = 10
-"""The number of revisions that are kept by default; Deployments keep as many."""
+"""The number of revisions that are kept by default, as for Deployments."""
 
 HIGHEST_LIMIT: Final = 100
-"""The maximum limit that users can set: each revision is an object of the size of the template."""
+"""The maximum limit that users can set. Each revision is an object as large as the template."""
 
 
 MOST_BYTES: Final = 4 * 2**20
-"""The maximum bytes of all kept templates except the newest: a template may have more than a MiB."""
+"""The maximum bytes of all kept templates except the latest. A template may be larger than 1 MiB."""
 
 
 LONGEST_QUOTED: Final = 63
-"""The maximum characters of a value that a warning quotes."""
+"""The maximum number of characters of a value that a warning quotes."""
 
 
 def limit(obj: JSONObject) -> int:
-    """Return the maximum number of old revisions of the LeaderWorkerSet; ignore an annotation that is not a number."""
+    """Return the maximum number of old revisions of the LeaderWorkerSet. An annotation that is not a number is ignored."""
     value = decimals.natural(meta.annotations(obj).get(labels.REVISION_HISTORY_LIMIT, ""))
     return DEFAULT_LIMIT if value is None else min(value, HIGHEST_LIMIT)
 
 
 def warnings(annotations: Mapping[str, str]) -> Iterator[str]:
-    """Return a warning about an annotation that is not a number, and has no effect."""
+    """Return a warning about an annotation that is ignored because it is not a number."""
     text = annotations.get(labels.REVISION_HISTORY_LIMIT)
     if text is not None and decimals.natural(text) is None:
         where = f"metadata.annotations.{labels.REVISION_HISTORY_LIMIT}"
@@ -53,21 +53,20 @@ def warnings(annotations: Mapping[str, str]) -> Iterator[str]:
 
 
 def selector(name: str) -> str:
-    """Return the label selector of the history of the LeaderWorkerSet `name`."""
+    """Return the label selector for the revision history of the LeaderWorkerSet `name`."""
     return f"{labels.HISTORY_OF}={name}"
 
 
 def retire(facts: SetFacts, outdated: Sequence[JSONObject]) -> list[Action]:
-    """Return the actions for revisions that no group uses any more."""
+    """Return the actions for revisions that are no longer used by any group."""
     return settle(facts.obj, facts.revision.key, outdated, facts.observed.known.history or ())
 
 
 def settle(obj: JSONObject, key: str, outdated: Iterable[JSONObject], known: Iterable[JSONObject]) -> list[Action]:
-    """Return the actions for outdated revisions and the history, once all groups have the revision `key`.
+    """Return the actions for outdated revisions and the history when all groups have the revision `key`.
 
-    The newest revision of each content is kept, as many as the limit allows. The current content does not belong to the
-    history. Revisions without a controller are adopted: the LeaderWorkerSet was deleted without them, and created
-    again.
+    The latest revision of each content is kept, up to the limit. The current content does not belong to the history.
+    Revisions without a controller are adopted, because they were orphaned when a previous LeaderWorkerSet was deleted.
     """
     leaving = list(outdated)
     past = [revision for revision in known if meta.is_controlled(revision, obj) or meta.controller_of(revision) is None]
@@ -84,7 +83,7 @@ def settle(obj: JSONObject, key: str, outdated: Iterable[JSONObject], known: Ite
 
 
 def newest(candidates: Iterable[JSONObject], key: str, count: int) -> list[JSONObject]:
-    """Return the newest `count` revisions, one per content, without the revision `key`; fewer if they are large."""
+    """Return the latest `count` revisions, one per content, except the revision `key`. Return fewer if they are large."""
     by_key: dict[str, JSONObject] = {}
     for revision in sorted(candidates, key=revisions.number_of, reverse=True):
         by_key.setdefault(revisions.key_of(revision), revision)

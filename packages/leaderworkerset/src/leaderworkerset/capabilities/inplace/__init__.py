@@ -1,1 +1,1 @@
-"""Groups are updated without new pods if that is possible (`in-place`)."""
+"""Updates groups without new pods if that is possible (`in-place`)."""

@@ -1,4 +1,4 @@
-"""Updates in place as a value of the table of capabilities."""
+"""The in-place update row of the capability table."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ from leaderworkerset.capabilities.inplace import inplace, inplacesteps, updating
 from leaderworkerset.core.extensions import GroupPlace, GroupStep
 
 COMPUTE_AMOUNTS: Final = tuple(f"{kind}.{name}" for kind in ("limits", "requests") for name in COMPUTE)
-"""CPU and memory, which may change in place."""
+"""CPU and memory, which can be changed in place."""
 
 CAPABILITY: Final = Capability(
     name="update-in-place",

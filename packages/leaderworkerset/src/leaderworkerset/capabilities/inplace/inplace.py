@@ -1,4 +1,4 @@
-"""Selects the groups that a rollout updates in place; others are recreated (docs/adr/0024-update-in-place.md).
+"""Selects the groups that a rollout updates in place. Others are recreated (docs/adr/0024-update-in-place.md).
 
 In: a step of the rollout, the groups, the revisions. Out: the step, and the leaders to mark. The partition of the step
 stays above the groups that are updated in place. A mark is the only message to the pods' controller
@@ -6,8 +6,8 @@ stays above the groups that are updated in place. A mark is the only message to 
 
 `ROLLOUT` determines the budget: each group that its partition would release is either recreated, as usual, or marked. A
 marked group is not ready until it is updated. Then its leader has the revision of the leader StatefulSet, so the
-partition falls below it without a deletion. A group that is not ready is recreated: this costs no availability, and no
-group stays between two revisions.
+partition can be lowered without a deletion. A group that is not ready is recreated, because this does not reduce
+availability and no group stays between two revisions.
 """
 
 import re
@@ -34,14 +34,14 @@ from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.policies.gang import NO_GANG, NONE, Gang
 
 IMAGE: Final = re.compile(r"spec\.leaderWorkerTemplate\.(leader|worker)Template\.spec\.containers\[\d+\]\.image")
-"""The fields whose change needs no new pod, in addition to CPU and memory.
+"""The fields that can change without a new pod, in addition to CPU and memory.
 
-Fields of init containers are not included, since init containers do not run again.
+Fields of init containers are not included, because init containers do not run again.
 """
 
 
 class InPlace(StrEnum):
-    """Whether groups are updated in place: never, if possible, or only in place."""
+    """Whether groups are updated in place: never, if possible, or exclusively."""
 
     OFF = ""
     IF_POSSIBLE = "IfPossible"
@@ -74,7 +74,7 @@ ALLOWED: Final = (InPlace.IF_POSSIBLE.value, InPlace.ONLY.value)
 
 
 class Route(Struct, frozen=True, kw_only=True):
-    """How groups of older revisions are updated to the revision `key`.
+    """How groups with older revisions are updated to the revision `key`.
 
     `obstacles` maps the revision of a group to the first field that requires a recreation, empty if no field does. The
     map is empty if no group is or must be updated in place.
@@ -85,9 +85,9 @@ class Route(Struct, frozen=True, kw_only=True):
     obstacles: Mapping[str, str] = field(default_factory=dict)
 
     def follow(self, folded: Folded) -> Folded:
-        """Return the fold with the stranded groups: their update has begun, but cannot lead to the revision.
+        """Return the group summary with the groups whose started update cannot reach the revision.
 
-        Groups that their nodes have refused are kept if groups may only be updated in place.
+        Groups whose nodes rejected the resize are kept if groups may only be updated in place.
         """
         stranded = folded.updating & ~self._possible(folded)
         refused = 0 if self.setting.forbids_recreation else folded.refused
@@ -96,11 +96,11 @@ class Route(Struct, frozen=True, kw_only=True):
         return replace(folded, updating=folded.updating & ~stranded, stranded=stranded, refused=refused)
 
     def release(self, statefulset: JSONObject, folded: Folded, size: int, span: range) -> tuple[int, int]:
-        """Return the groups in the released `span` of indexes that are updated in place, and the partition for them.
+        """Return the groups in the released `span` of indexes that are updated in place, and the required partition.
 
         The partition protects each leader that the StatefulSet controller would replace although it must not be
-        recreated. These include leaders that the controller, whose caches may be behind, has not counted as updated
-        yet. An update that has begun is completed, whatever the setting.
+        recreated. These include leaders that the controller, whose caches may be stale, has not counted as updated yet.
+        An update that has started is completed even if the setting changes.
         """
         if not span or groupname.revision(statefulset) != self.key:
             return 0, span.start
@@ -120,13 +120,13 @@ class Route(Struct, frozen=True, kw_only=True):
 
 
 def read(annotations: Mapping[str, str]) -> InPlace:
-    """Return the setting; a value that admission would reject counts as absent."""
+    """Return the setting. A value that admission would reject counts as absent."""
     text = annotations.get(labels.IN_PLACE, "")
     return InPlace(text) if text in tuple(InPlace) else InPlace.OFF
 
 
 def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
-    """Return the error of an unknown value, or of any value if a ReplicaSet keeps the leaders.
+    """Return the error of an unknown value, or of any value if a Deployment manages the leaders.
 
     A ReplicaSet replaces each pod that differs from its template.
     """
@@ -140,7 +140,7 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
 
 
 def route_of(facts: SetFacts, folded: Folded) -> tuple[Route | None, Folded]:
-    """Return how groups are updated to the LeaderWorkerSet's revision, if any group is or must be updated in place."""
+    """Return how groups are updated to the current revision, if any group can or must be updated in place."""
     if labels.IN_PLACE not in facts.lws.annotations and not folded.updating:
         return None, folded
     return find_route(facts.obj, facts.observed.revisions, facts.revision.key, folded, facts.gang)
@@ -168,7 +168,7 @@ def _mark_all(facts: SetFacts, folded: Folded, released: int) -> tuple[Action, .
 
 
 def _events(facts: SetFacts, leaders: LeaderDecision, folded: Folded) -> Sequence[Event]:
-    """Return the events of an update; a lower partition does not update groups that were already updated in place."""
+    """Return the events of an update. A lower partition does not update groups that were already updated in place."""
     if facts.revision.is_new:
         known, key = facts.observed.revisions, groupname.revision(facts.living or {})
         new = facts.revision.created or revisions.find(known, facts.revision.key)
@@ -184,7 +184,7 @@ def _events(facts: SetFacts, leaders: LeaderDecision, folded: Folded) -> Sequenc
 def find_route(
     obj: JSONObject, all_revisions: Sequence[JSONObject], key: str, folded: Folded, gang: Gang
 ) -> tuple[Route, Folded]:
-    """Return how groups are updated to the revision `key`, and their fold."""
+    """Return how groups are updated to the revision `key`, and a summary of all groups."""
     setting = read(meta.annotations(obj))
     own_revisions = revisions.owned(all_revisions, obj)
     new, bound = revisions.find(own_revisions, key), _bound(obj, gang)
@@ -197,20 +197,20 @@ def find_route(
 
 
 def obstacle_between(old: JSONObject | None, new: JSONObject | None) -> str:
-    """Return why a group of one revision cannot be updated to the other in place; empty if it can."""
+    """Return why a group cannot be updated from one revision to another in place, or an empty string if it can."""
     if old is None or new is None:
         return "the ControllerRevision"
     return obstacle((old.get("data") or {}).get("spec"), (new.get("data") or {}).get("spec"))
 
 
 def obstacle(old: Any, new: Any) -> str:
-    """Return the first field of `spec` that differs between two revisions and cannot change in place; empty if none."""
+    """Return the first `spec` field that differs between two revisions and cannot change in place, or an empty string."""
     fixed = (path for path in differences(_fixed(old), _fixed(new), "spec") if not IMAGE.fullmatch(path))
     return next(fixed, "") or inplaceresources.obstacle(old or {}, new or {})
 
 
 def _fixed(spec: Any) -> Any:
-    """Return the fields of `spec` that a revision holds, without CPU and memory."""
+    """Return the `spec` fields that are part of a revision, without CPU and memory."""
     template = (spec or {}).get("leaderWorkerTemplate") or {}
     templates = {
         name: inplaceresources.without(template[name]) for name in inplaceresources.TEMPLATES if template.get(name)
@@ -219,7 +219,7 @@ def _fixed(spec: Any) -> Any:
 
 
 def differences(old: Any, new: Any, path: str) -> Iterator[str]:
-    """Yield the paths of the fields in which two JSON values differ; for lists of different lengths, the list's path.
+    """Yield the paths at which two JSON values differ. If two lists have different lengths, yield the path of the list.
 
     >>> list(differences({"a": [1, 2], "b": {}}, {"a": [1, 3], "c": 0}, "x"))
     ['x.a[1]', 'x.b', 'x.c']
@@ -240,7 +240,7 @@ def differences(old: Any, new: Any, path: str) -> Iterator[str]:
 def announce(
     obj: JSONObject, all_revisions: Sequence[JSONObject], old: str, new: JSONObject | None, gang: Gang
 ) -> tuple[Event, ...]:
-    """Return the event with the reason why groups of the revision `old` cannot be updated in place, once."""
+    """Return one event that explains why groups of the revision `old` cannot be updated in place."""
     setting = read(meta.annotations(obj))
     if new is None or not setting.is_wanted:
         return ()
@@ -249,7 +249,7 @@ def announce(
 
 
 def _bound(obj: JSONObject, gang: Gang) -> str:
-    """Return the setting that binds groups to objects named after their revision; empty if there is none."""
+    """Return the setting that ties groups to objects named after their revision, or an empty string if there is none."""
     if meta.spec(obj).get("scheduling") is not None:
         return "spec.scheduling"
     choice = meta.annotations(obj).get(labels.GANG_SCHEDULER, "")
@@ -258,13 +258,13 @@ def _bound(obj: JSONObject, gang: Gang) -> str:
 
 
 def marks(folded: Folded, groups: Mapping[str, GroupFacts], name: str, key: str, released: int) -> list[GroupFacts]:
-    """Return the groups to mark, the highest first: released groups, and groups on the way to another revision."""
+    """Return the groups to mark, the highest index first: released groups, and groups that change their target."""
     candidates = (groups[f"{name}-{index}"] for index in highest(released | folded.updating))
     return [group for group in candidates if group.updating != key and not group.is_deleting]
 
 
 def mark(obj: JSONObject, group: GroupFacts, key: str, statefulset: JSONObject) -> Patch:
-    """Return the mark of a leader: its target revision, and its own revision of the leader StatefulSet."""
+    """Return the action that marks a leader with its target revision and its revision of the leader StatefulSet."""
     annotations = {
         labels.IN_PLACE_REVISION: key,
         labels.IN_PLACE_STATEFULSET_REVISION: str(meta.status(statefulset)["updateRevision"]),

@@ -1,16 +1,17 @@
-"""A pod that is updated in place: its previous containers, and whether the new containers run.
+"""A pod that is updated in place: its previous containers, and whether its new containers are running.
 
-The kubelet stops a container whose image was changed and starts it again, which counts as a restart. So the patch of
-the images also records, in an annotation, the resulting count, the ID of the running container, and its image:
-`NAME=COUNT=ID=IMAGE,…`. Restarts up to that count are not a failure (R-POD-4). The pod is ready only once other
-containers run. If the image of a container is reverted after the container ended, for example since the new image
-cannot be pulled, the container starts again: that restart is excused, and awaited. The ID does not show whether the
-container ended: a kubelet keeps the ID of an ended container in the status until the next container starts.
+The kubelet restarts a container whose image was changed, which increases the restart count. So the patch of the images
+also records, in an annotation, the resulting count, the ID of the running container, and its image:
+`NAME=COUNT=ID=IMAGE,…`. Restarts up to that count are not a failure (R-POD-4). The pod is ready only when containers
+with other IDs are running. If the image is reverted after the container terminated, for example because the new image
+cannot be pulled, the container starts again. That restart is expected and is not a failure. The ID does not show
+whether the container terminated, because a kubelet keeps the ID of a terminated container in the status until the next
+container starts.
 
 If the image changes again while the container runs, the kubelet may be stopping it, or may not know of the change yet.
-In the first case it starts the container with the first image, stops it, and starts it with the second image. So no
-other container is awaited after an image was reverted, and two restarts are excused if the container starts soon. Then
-the record is `NAME=COUNT=ID=IMAGE=UNTIL`.
+In the first case, it starts the container with the first image, stops it, and starts it with the second image. So after
+an image was reverted, the update does not wait for a different container, and two restarts are excused if the container
+starts soon. In this case, the record is `NAME=COUNT=ID=IMAGE=UNTIL`.
 """
 
 from collections.abc import Mapping
@@ -22,11 +23,11 @@ from leaderworkerset.api import labels
 from leaderworkerset.capabilities.inplace import inplaceresources
 
 TURNS: Final = 2
-"""Restarts of a container whose image changed twice while the kubelet ended it."""
+"""The number of restarts of a container whose image changed twice while the kubelet stopped it."""
 
 
 class Before(NamedTuple):
-    """A container before the change of its image: the resulting restart count; ID and image, if a container must end.
+    """A container before its image is changed: the resulting restart count, and the ID and image if it must be stopped.
 
     If the image changed again while the kubelet stopped the container, `until` is the latest time of its start.
     """
@@ -41,7 +42,7 @@ class Before(NamedTuple):
 
 
 def read(pod: JSONObject) -> dict[str, Before]:
-    """Return the records of the containers of a pod, by name; entries that cannot be read count as absent.
+    """Return the records of the containers of a pod, by name. Unreadable entries count as absent.
 
     >>> read({"metadata": {"annotations": {labels.IN_PLACE_BEFORE: "main=1=runc://a=app:1,broken,other=x=="}}})
     {'main': Before(restarts=1, container='runc://a', image='app:1', until='')}
@@ -67,14 +68,14 @@ def excused(pod: JSONObject) -> Mapping[str, int]:
 
 
 def is_settled(pod: JSONObject) -> bool:
-    """Return whether all containers that the update must stop have ended, and all have their resources."""
+    """Return whether all containers that the update must stop have terminated, and all have their resources."""
     known = read(pod)
     is_left = bool(known) and any(_is_left(status, known) for status in _statuses(pod))
     return not is_left and inplaceresources.is_settled(pod)
 
 
 def record(pod: JSONObject, changed: Mapping[str, str], until: str) -> str:
-    """Return the record of a pod whose containers are about to get the images `changed`; other entries are kept.
+    """Return the record of a pod whose containers are about to get the images `changed`. Other entries are kept.
 
     `until` is the time by which the kubelet has restarted a container that it is stopping now.
     """

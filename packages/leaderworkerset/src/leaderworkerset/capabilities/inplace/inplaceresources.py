@@ -1,8 +1,8 @@
-"""CPU and memory of pods that are updated in place: the changes, the obstacles, and the progress of the kubelet.
+"""CPU and memory of pods that are updated in place: changes, obstacles, and the progress of the kubelet.
 
 The subresource `resize` writes them. The patch of images and labels records the desired amounts on the pod:
-`CONTAINER.limits.cpu=2,…`. So a manager that exits between the two writes can continue, and so can an update that is
-followed by another one. The record is removed once the group is updated. From then on, others may resize its pods.
+`CONTAINER.limits.cpu=2,…`. So the update can continue if the manager exits between the two writes, or if a second
+update follows. The record is removed when the group is updated. After that, other clients may resize its pods.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,13 +28,13 @@ class ResourceField(NamedTuple):
 
 
 def changed(before: JSONObject | None, after: JSONObject) -> dict[ResourceField, str]:
-    """Return the amounts of a pod template that differ from another template, which is None if it is lost."""
+    """Return the amounts of a pod template that differ from a previous template, which is None if it is lost."""
     known = {} if before is None else _amounts(_containers(before))
     return {place: amount for place, amount in _amounts(_containers(after)).items() if known.get(place) != amount}
 
 
 def read(pod: JSONObject) -> dict[ResourceField, str]:
-    """Return the recorded amounts of a pod; entries that cannot be read count as absent.
+    """Return the recorded amounts of a pod. Unreadable entries count as absent.
 
     >>> read({"metadata": {"annotations": {labels.IN_PLACE_RESOURCES: "main.limits.cpu=2,main.cpu=1,main.limits.memory=x"}}})
     {ResourceField(container='main', kind='limits', resource='cpu'): '2'}
@@ -54,14 +54,14 @@ def record(amounts: Mapping[ResourceField, str]) -> str:
 
 
 def due(pod: JSONObject, amounts: Mapping[ResourceField, str]) -> dict[ResourceField, str]:
-    """Return the amounts that the spec of a pod does not have yet; none if its node cannot resize the pod."""
+    """Return the amounts that the pod spec does not have yet. Return none if the node cannot resize the pod."""
     return {} if not amounts or _is_unsupported(pod) else _missing(_containers(pod), amounts)
 
 
 def is_settled(pod: JSONObject) -> bool:
-    """Return whether the recorded amounts are in the spec of a pod and in the status that the kubelet reports.
+    """Return whether the recorded amounts are in the pod spec and in the status that the kubelet reports.
 
-    A status from before the patch still has the old amounts, whatever its conditions are. If an infeasible resize is
+    A status from before the patch still has the old amounts, regardless of its conditions. If an infeasible resize is
     reverted, the old amounts are the desired amounts, and only the spec differs.
     """
     amounts = read(pod)
@@ -70,7 +70,7 @@ def is_settled(pod: JSONObject) -> bool:
 
 
 def refusal(pod: JSONObject) -> str:
-    """Return why the kubelet will not resize a pod; empty if no condition reports that.
+    """Return why the kubelet will not resize a pod, or an empty string if no condition reports it.
 
     A deferred resize may succeed later.
     """
@@ -85,7 +85,7 @@ def refusal(pod: JSONObject) -> str:
 
 
 def containers(amounts: Mapping[ResourceField, str]) -> dict[str, JSONObject]:
-    """Return amounts as the `resources` of containers, by their names."""
+    """Return amounts as the `resources` of containers, by container name."""
     resources: dict[str, JSONObject] = {}
     for (container, kind, resource), amount in amounts.items():
         resources.setdefault(container, {}).setdefault(kind, {})[resource] = amount
@@ -100,10 +100,10 @@ def without(template: JSONObject) -> JSONObject:
 
 
 def obstacle(old: JSONObject, new: JSONObject) -> str:
-    """Return the first field of two revisions' `spec` that prevents a resize in place; empty if there is none.
+    """Return the first field in the `spec` of two revisions that prevents an in-place resize, or an empty string.
 
-    The other fields of the templates are equal. The API server refuses to remove an amount, to change the class of a
-    pod, and any change if amounts of the whole pod are set. A container that is restarted for a resize would count as
+    The other fields of the templates are equal. The API server rejects the removal of an amount, a change of the QoS
+    class, and any change if pod-level resources are set. A container that is restarted for a resize would count as
     failed.
     """
     before, after = (obj.get("leaderWorkerTemplate") or {} for obj in (old, new))
@@ -149,7 +149,7 @@ def _missing(holders: list[JSONObject], amounts: Mapping[ResourceField, str]) ->
 
 
 def _is_unsupported(pod: JSONObject) -> bool:
-    """Return whether the kubelet reports no amounts of running containers: it is older than the subresource."""
+    """Return whether the kubelet is too old for resizes, so that it does not report the amounts of running containers."""
     statuses = meta.status(pod).get("containerStatuses") or []
     return meta.is_condition_true(pod, "Ready") and not any("resources" in status for status in statuses)
 

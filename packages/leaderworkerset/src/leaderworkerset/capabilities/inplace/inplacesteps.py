@@ -1,9 +1,9 @@
 """Updates a marked group to another revision in place, step by step (docs/adr/0024-update-in-place.md).
 
 In: a live group whose leader is marked with a revision (`capabilities/inplace/inplace.py`). Out: the next writes.
-`STEPS` lists the steps; the first row that holds applies. Each decision depends only on stored objects, so a manager
-may exit after any write. In the end, the StatefulSets are in the same state as if they had created the pods: each pod
-has the label of the StatefulSet's revision, so the StatefulSet replaces no pod.
+`STEPS` lists the steps, and the first row whose condition is true applies. Each decision depends only on stored
+objects, so a manager may exit after any write. At the end, the StatefulSets are in the same state as if they had
+created the pods. Each pod has the label of the StatefulSet's revision, so the StatefulSet does not replace pods.
 
 ```
 marked ─► HOLD ─► AWAIT_CONTROLLER ─► PATCH_WORKERS ─► PATCH_LEADER ─► AWAIT_WORKERS ─► LET_GO ─► done
@@ -11,7 +11,7 @@ marked ─► HOLD ─► AWAIT_CONTROLLER ─► PATCH_WORKERS ─► PATCH_LEA
           gets the new template, and  of all pods, the leader's as      containers are   and finds none to replace
           replaces no pods            the last                          ready
 ```
-RESIZE repeats a resize that was lost between the two writes of a pod. REFUSE marks a group whose nodes do not resize
+RESIZE repeats a resize that was lost between the two writes to a pod. REFUSE marks a group whose nodes do not resize
 its pods: it is recreated (`core/leaderworkerset/rollingupdate.py`), unless groups may only be updated in place.
 """
 
@@ -39,14 +39,14 @@ GRACE: Final = 30
 """The default termination grace period in seconds."""
 
 LONGEST_GRACE: Final = 24 * 3600
-"""The maximum grace period that is respected, in seconds: a pod may have any number."""
+"""The maximum grace period in seconds. A longer `terminationGracePeriodSeconds` of a pod is not respected."""
 
 START: Final = timedelta(seconds=30)
-"""The time within which a kubelet starts a container twice, if its image was present a moment ago."""
+"""The time within which a kubelet starts a container twice if its image is already present on the node."""
 
 
 class InPlaceStep(StrEnum):
-    """The next step of an update in place of one group."""
+    """The next step of a group's in-place update."""
 
     DONE = "done"
     AWAIT_REVISION = "await revision"
@@ -68,7 +68,7 @@ class Marked(Struct, frozen=True, dict=True):
 
     @property
     def workers(self) -> JSONObject | None:
-        """Return the StatefulSet of the workers, if there is one."""
+        """Return the worker StatefulSet, or None if there is none."""
         return self.group.workers
 
     @property
@@ -78,11 +78,11 @@ class Marked(Struct, frozen=True, dict=True):
 
     @cached_property
     def target(self) -> LeaderWorkerSet | None:
-        """Return the LeaderWorkerSet of that revision, if it is known; raise ValueError if it cannot be read."""
+        """Return the LeaderWorkerSet at the target revision, if it is known. Raise ValueError if it cannot be read."""
         return self.revised(self.key)
 
     def revised(self, key: str) -> LeaderWorkerSet | None:
-        """Return the LeaderWorkerSet with the content of a revision; None if the revision does not exist."""
+        """Return the LeaderWorkerSet at a revision, or None if the revision does not exist."""
         group = self.group
         revision = revisions.find(revisions.owned(group.revisions, group.obj), key)
         return None if revision is None else leaderworkerset.decode(revisions.restore(group.obj, revision))
@@ -110,12 +110,12 @@ class Marked(Struct, frozen=True, dict=True):
 
     @cached_property
     def refusals(self) -> Sequence[tuple[JSONObject, str]]:
-        """Return the pods that their nodes do not resize, and the reasons."""
+        """Return the pods that their nodes do not resize, with the reasons."""
         return [(pod, why) for pod in self.pods if (why := inplaceresources.refusal(pod))]
 
     @property
     def made_of(self) -> str:
-        """Return the revision of the workers' StatefulSet that its pods get."""
+        """Return the worker StatefulSet revision that the worker pods get."""
         return str(meta.status(self.workers or {}).get("updateRevision") or "")
 
     @cached_property
@@ -130,23 +130,23 @@ class Marked(Struct, frozen=True, dict=True):
 
     @property
     def is_counted(self) -> bool:
-        """Return whether the workers' controller, whose caches may be behind, counts all of them as updated."""
+        """Return whether the StatefulSet controller, whose caches may be stale, counts all workers as updated."""
         status = meta.status(self.workers or {})
         return self.workers is None or int(status.get("updatedReplicas") or 0) >= len(self.members)
 
     @property
     def leader_made_of(self) -> str:
-        """Return the revision of the leader StatefulSet that the leader gets."""
+        """Return the leader StatefulSet revision that the leader gets."""
         return meta.annotations(self.group.leader).get(labels.IN_PLACE_STATEFULSET_REVISION, "")
 
     def is_of(self, pod: JSONObject, made_of: str) -> bool:
-        """Return whether a pod has the target revision, and this revision of its StatefulSet."""
+        """Return whether a pod has the target revision and the given StatefulSet revision."""
         own = meta.labels(pod)
         return (groupname.revision(pod), own.get(labels.STATEFULSET_REVISION)) == (self.key, made_of)
 
 
 def _hold(now: Marked) -> tuple[Action, ...]:
-    """Give the workers' StatefulSet the template of the revision, and let it replace no pods."""
+    """Set the worker StatefulSet's template to the target revision, and prevent it from replacing pods."""
     assert now.workers is not None and now.target is not None  # noqa: PT018, S101 - the rows before say so
     before, after = now.revised(groupname.revision(now.workers)), _template(now.target, is_leader=False)
     amounts = inplaceresources.changed(None if before is None else _template(before, is_leader=False), after)
@@ -157,14 +157,14 @@ def _hold(now: Marked) -> tuple[Action, ...]:
 
 
 def _let_go(now: Marked) -> tuple[Action, ...]:
-    """Let the workers' StatefulSet replace pods again; no pod has another revision."""
+    """Permit the worker StatefulSet to replace pods again. All its pods have the target revision."""
     assert now.workers is not None  # noqa: S101 - the row says so
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
     return (guarded_patch(STATEFULSETS, now.workers, {"spec": {"updateStrategy": strategy}}),)
 
 
 def _patch(now: Marked, pod: JSONObject, made_of: str) -> tuple[Action, ...]:
-    """Give a pod the images and labels of the revision, record its running containers, and resize it."""
+    """Set the images and labels of the revision on a pod, record its running containers, and resize it."""
     assert now.target is not None  # noqa: S101 - the rows before say so
     is_leader = groupname.is_leader(pod)
     before, after = now.revised(groupname.revision(pod)), _template(now.target, is_leader=is_leader)
@@ -182,10 +182,10 @@ def _patch(now: Marked, pod: JSONObject, made_of: str) -> tuple[Action, ...]:
 
 
 def _resize(now: Marked, pod: JSONObject, amounts: Mapping[ResourceField, str]) -> tuple[Action, ...]:
-    """Give a pod the CPU and memory that it does not have yet; compare only its UID, since the last patch changed it.
+    """Set the missing CPU and memory of a pod. Only its UID is compared, because the last patch changed the pod.
 
-    The API server would refuse the same resize again, until the user makes a change. With `Only` the group waits for
-    that.
+    The API server would reject the same resize again until the user changes it. If the setting is `Only`, the group
+    waits.
     """
     due = inplaceresources.due(pod, amounts)
     if not due or (updating.is_refused(now.group.leader) and not now.is_only):
@@ -212,7 +212,7 @@ def _mark_refused(now: Marked) -> Patch:
 
 
 def _forget(now: Marked) -> tuple[Action, ...]:
-    """Remove the record of resources: nothing depends on it any more."""
+    """Remove the record of resources, which is no longer needed."""
     records = (labels.IN_PLACE_RESOURCES, labels.IN_PLACE_REFUSED)
     change = {"metadata": {"annotations": dict.fromkeys(records)}}
     pods = [pod for pod in now.pods if not meta.annotations(pod).keys().isdisjoint(records)]
@@ -224,7 +224,7 @@ def _has_taken_over(pod: JSONObject) -> bool:
 
 
 def _strategic(obj: JSONObject, change: JSONObject) -> Patch:
-    """Return the patch of an object at its read version, in which containers are merged by their names."""
+    """Return a strategic merge patch for an object at its observed resourceVersion."""
     resource = PODS if obj["kind"] == PODS.kind else STATEFULSETS
     return guarded_patch(resource, obj, change, kind="strategic")
 
@@ -309,16 +309,17 @@ STEPS: Final = (
     ),
     StepRule(InPlaceStep.AWAIT_LEADER, lambda _: True),
 )
-"""The steps in their order; after a step without writes, a change of the awaited objects causes the next decision."""
+"""The steps in their order. After a step without writes, a change of the observed objects triggers the next decision.
+"""
 
 
 def next_step(marked: Marked) -> StepRule:
-    """Return the step of a group; raise ValueError for a revision that cannot be read."""
+    """Return the next step of a group. Raise ValueError if its revision cannot be read."""
     return next(row for row in STEPS if row.holds(marked))
 
 
 def decide(group: LiveGroup) -> PolicyDecision:
-    """Return the next writes of a group that is updated in place; none for other groups."""
+    """Return the next writes for a group that is updated in place. Return none for other groups."""
     if labels.IN_PLACE_REVISION not in meta.annotations(group.leader):
         return NOTHING
     workers = group.workers

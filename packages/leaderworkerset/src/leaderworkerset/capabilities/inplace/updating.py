@@ -1,7 +1,7 @@
-"""Finds the groups that are being updated in place, from their leaders and the StatefulSets of their workers.
+"""Finds the groups that are being updated in place, from their leaders and worker StatefulSets.
 
-In: the facts of a group, its leader, the StatefulSet of its workers. Out: the facts, in which such a group is not
-ready.
+In: the description of a group, its leader, and its worker StatefulSet. Out: the description, in which such a group is
+not ready.
 """
 
 from msgspec.structs import replace
@@ -15,7 +15,7 @@ from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, is_held
 
 
 def extend(facts: GroupFacts, leader: JSONObject, worker_statefulset: JSONObject | None) -> GroupFacts:
-    """Return the facts of a group; a group that is being updated in place is not ready."""
+    """Return the description of a group. A group that is being updated in place is not ready."""
     updating = updating_to(leader, worker_statefulset)
     if not updating:
         return facts
@@ -23,15 +23,15 @@ def extend(facts: GroupFacts, leader: JSONObject, worker_statefulset: JSONObject
 
 
 def excuses(_lws: LeaderWorkerSet | None, pod: JSONObject, container: JSONObject) -> bool:
-    """Return whether a container was restarted for new images only."""
+    """Return whether a container was restarted only because its image changed."""
     return (container.get("restartCount") or 0) <= inplacepods.excused(pod).get(container.get("name", ""), 0)
 
 
 def updating_to(leader: JSONObject, worker_statefulset: JSONObject | None) -> str:
-    """Return the revision to which the group of a leader is being updated in place; empty if no update is in progress.
+    """Return the revision to which a leader's group is being updated in place, or an empty string.
 
-    The update is complete when leader and workers have the revision, the workers' StatefulSet is no longer held, and
-    the leader runs its new containers. The workers run theirs before their StatefulSet may replace pods again.
+    The update is complete when the leader and workers have the revision, the worker StatefulSet is no longer held, and
+    the new containers of the leader are running. The new containers of the workers are running before that.
     """
     mark = meta.annotations(leader).get(labels.IN_PLACE_REVISION, "")
     if not mark:
@@ -44,6 +44,6 @@ def updating_to(leader: JSONObject, worker_statefulset: JSONObject | None) -> st
 
 
 def is_refused(leader: JSONObject) -> bool:
-    """Return whether the nodes of a marked group do not resize its pods to the amounts of its revision."""
+    """Return whether the nodes of a marked group do not resize its pods to the amounts in its revision."""
     own = meta.annotations(leader)
     return labels.IN_PLACE_REFUSED in own and own[labels.IN_PLACE_REFUSED] == own.get(labels.IN_PLACE_REVISION)

@@ -1,1 +1,1 @@
-"""Pods that are stuck on lost nodes are released (`release-lost-pods-after`)."""
+"""Releases pods that are stuck on lost nodes (`release-lost-pods-after`)."""

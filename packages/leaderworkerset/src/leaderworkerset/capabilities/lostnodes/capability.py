@@ -1,4 +1,4 @@
-"""The release of lost pods as a value of the table of capabilities."""
+"""The row of the capability table for the release of lost pods."""
 
 from typing import Final
 

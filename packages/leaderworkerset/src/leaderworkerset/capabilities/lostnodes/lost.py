@@ -1,12 +1,13 @@
-"""Force-deletes pods on lost nodes: they terminate for longer than their grace period, and their node does not report.
+"""Force-deletes pods that terminate for longer than their grace period on a node that does not report.
 
-A pod without a kubelet stays Terminating for ever and blocks its group: the leader waits for its workers, and a name is
-free only after its pod is deleted. In: the pods of a group, the nodes of stuck pods, the time. Out: deletions with a
-grace period of 0, or the time of the next decision.
+A pod without a kubelet stays Terminating forever and blocks its group, because the leader waits for its workers and a
+name is free only after its pod is deleted. In: the pods of a group, the nodes of stuck pods, the time. Out: deletions
+with a grace period of 0, or the time of the next decision.
 
-A node that does not report may still run its pods. Workers on such a node are released. A leader is not, since two
-leaders with one identity could serve at once. A leader is released only if the node is certainly down: the node was
-deleted, or an administrator added the taint `node.kubernetes.io/out-of-service`.
+A node that does not report may still run its pods. Workers on such a node are released. A leader is not, because two
+leaders with the same identity could serve at the same time. A leader is released only if the node is certainly shut
+down. This is the case if the node was deleted, or if an administrator added the taint
+`node.kubernetes.io/out-of-service`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,21 +36,21 @@ OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
 """The taint of a node that is certainly shut down."""
 
 RECHECK: Final = timedelta(seconds=30)
-"""The interval between decisions about a pod that is stuck, but not released: nodes are not watched.
+"""The interval between decisions about a pod that is stuck but not released. Nodes are not watched.
 
-It is also the longest wait before a pod counts as stuck: with a wrong clock, that time may seem to be far in the
+It is also the maximum time before a pod counts as stuck. If a clock is wrong, that time may seem to be far in the
 future.
 """
 
 RELEASED: Final = decisionevents.EventKind("Warning", "LostPod", "Delete")
-"""A pod on a lost node was deleted by force."""
+"""A pod on a lost node was force-deleted."""
 
 WAITING: Final = decisionevents.EventKind("Warning", "LostPod", "Hold")
 """A pod on a lost node blocks its group."""
 
 
 class Stuck(Struct, frozen=True, kw_only=True):
-    """The group of a LeaderWorkerSet; its pods are stuck once they terminate for `grace` beyond their grace period."""
+    """A group whose pods count as stuck if they terminate for `grace` longer than their grace period."""
 
     lws: JSONObject
     pods: Sequence[JSONObject]
@@ -58,14 +59,14 @@ class Stuck(Struct, frozen=True, kw_only=True):
 
 
 def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
-    """Return the error of the annotation; a stored invalid value counts as absent."""
+    """Return the error of the annotation. A stored invalid value counts as absent."""
     text = lws.annotations.get(labels.RELEASE_LOST_PODS_AFTER)
     if text is not None and text != OFF and GRACES.read(text) is None:
         yield invalid(f"metadata.annotations.{labels.RELEASE_LOST_PODS_AFTER}", text, f"must be {GRACES}, or {OFF}")
 
 
 def grace_of(group: LiveGroup) -> timedelta | None:
-    """Return the time after which stuck pods of a group are released; None if never, as in the Go controller."""
+    """Return the time after which stuck pods of a group are released, or None if they are never released."""
     default: timedelta | None = group.facts.get(names.LOST_NODES)
     text = meta.annotations(group.obj).get(labels.RELEASE_LOST_PODS_AFTER)
     if text is None:
@@ -138,12 +139,12 @@ def _on_nodes(pods: Sequence[JSONObject]) -> Iterator[JSONObject]:
 
 
 def _left(pod: JSONObject, stuck: Stuck) -> timedelta:
-    """Return how long the pod may still terminate; its deletion timestamp is the end of its own grace period."""
+    """Return how long the pod may still terminate. Its deletion timestamp is the end of its own grace period."""
     return timestamps.parse(meta.metadata(pod)["deletionTimestamp"]) + stuck.grace - stuck.now
 
 
 def _state(node: JSONObject | None) -> str:
-    """Return why a node counts as lost; empty if the node reports."""
+    """Return why a node counts as lost, or an empty string if the node reports."""
     if node is None:
         return "does not exist"
     if _is_down(node):
@@ -156,7 +157,7 @@ def _state(node: JSONObject | None) -> str:
 
 
 def _is_down(node: JSONObject | None) -> bool:
-    """Return whether the node is certainly down."""
+    """Return whether the node is certainly shut down."""
     return node is None or any(taint.get("key") == OUT_OF_SERVICE for taint in meta.spec(node).get("taints") or [])
 
 

@@ -1,1 +1,1 @@
-"""Groups are moved off nodes under maintenance: selection of nodes, pods and groups (docs/adr/0023)."""
+"""Moves groups off nodes under maintenance: selection of nodes, pods and groups (docs/adr/0023)."""

@@ -1,4 +1,4 @@
-"""Moves off closed nodes as a value of the table of capabilities."""
+"""The row of the capability table for moves off closed nodes."""
 
 from typing import Final
 

@@ -1,6 +1,6 @@
-"""Whether groups are moved off nodes under maintenance: the manager's configuration, and an annotation of each set.
+"""Whether groups are moved off nodes under maintenance: the manager's configuration, and a set's annotation.
 
-In: the configuration, annotations. Out: whether the groups of a LeaderWorkerSet are moved, errors of admission. A
+In: the configuration and annotations. Out: whether the groups of a LeaderWorkerSet are moved, and admission errors. A
 stored annotation with an invalid value is read as the default, so that one object does not block others.
 """
 
@@ -18,7 +18,7 @@ OFF: Final = "off"
 
 
 class MaintenanceSettings(Struct, frozen=True):
-    """The key of the taint that closes a node, empty for none, and whether sets without annotation are moved."""
+    """The key of the taint that closes a node (may be empty), and whether sets without the annotation are moved."""
 
     taint: str = ""
     by_default: bool = False

@@ -1,8 +1,8 @@
-"""Selects the groups that are moved now; a further group is moved only while enough others are available.
+"""Selects the groups that are moved now. A group is moved only while enough other groups are available.
 
 A move deletes the leader of the group, as an update does. It is not a failure, so it has no record or delay, and it
-uses no restarts. The decision depends on existing objects alone. So a move that has not begun when the node is opened
-again does not take place. A group on two closed nodes leaves both at once, and a group on other nodes is not moved
+uses no restarts. The decision depends only on existing objects. So a move is canceled if the node is reopened before
+the move starts. A group on two closed nodes leaves both at the same time, and a group on other nodes is not moved
 again.
 """
 
@@ -30,16 +30,16 @@ from leaderworkerset.core.leaderworkerset.status import Assessment, put
 Group = TypeVar("Group")
 
 NODES_NAMED: Final = 5
-"""The number of nodes whose names an event states."""
+"""The maximum number of nodes that an event names."""
 
 Leaving = Mapping[str, Collection[str]]
-"""The leaders of groups with pods on nodes that are closed for maintenance, and these nodes' names."""
+"""The leaders of groups with pods on nodes that are closed for maintenance, and the names of these nodes."""
 
 
 def choose(waiting: Iterable[Group], available: Collection[Group], least: int) -> list[Group]:
-    """Return the waiting groups to move, in their order, so that `least` groups stay available.
+    """Return the waiting groups to move, in order, so that at least `least` groups stay available.
 
-    Unavailable groups are first: their move costs no availability.
+    Unavailable groups are first, because their move does not reduce availability.
 
     >>> choose([3, 2, 1], {0, 2, 3}, least=2), choose(["a", "b"], {"a", "b"}, least=2)
     ([1, 3], [])
@@ -51,7 +51,7 @@ def choose(waiting: Iterable[Group], available: Collection[Group], least: int) -
 
 
 def depart(facts: SetFacts, folded: Folded) -> Folded:
-    """Return the fold with the departing groups: desired, on closed nodes, and neither ending nor exhausted."""
+    """Return the group summary with the groups on closed nodes that are desired, and neither terminating nor exhausted."""
     leaving = _leaving(facts)
     if not leaving:
         return folded
@@ -61,7 +61,7 @@ def depart(facts: SetFacts, folded: Folded) -> Folded:
 
 
 def decide(facts: SetFacts, leaders: LeaderDecision, now: datetime) -> LeaderDecision:
-    """Delete the leaders of groups that move now, unless others may delete leaders; report all groups to move."""
+    """Delete the leaders of the groups to move now, unless a different step deletes leaders. Report all groups to move."""
     leaving = _leaving(facts)
     groups = _waiting(facts, leaders) if leaving else {}
     if groups and leaders.is_still and _is_rolled_out(facts, leaders):
@@ -84,7 +84,7 @@ def _has_moved(lws: LeaderWorkerSet) -> bool:
 
 
 def _waiting(facts: SetFacts, leaders: LeaderDecision) -> Mapping[str, GroupFacts]:
-    """Return the groups that must leave nodes, by their leaders, in the order of their moves."""
+    """Return the leaders of groups that must leave nodes, in the order of their moves."""
     if leaders.rollout is None:
         leaving = _leaving(facts)
         groups = {
@@ -100,7 +100,7 @@ def _stays(group: GroupFacts) -> bool:
 
 
 def _is_rolled_out(facts: SetFacts, leaders: LeaderDecision) -> bool:
-    """Return whether the keeper of the leaders replaces none of them now."""
+    """Return whether the leader workload is not replacing leaders now."""
     if facts.living is None:
         return False
     if leaders.rollout is not None:
@@ -158,13 +158,13 @@ def with_moves(assessment: Assessment, lws: LeaderWorkerSet, waiting: Leaving, n
 
 
 def moving_group(obj: JSONObject, leader: str, nodes: Collection[str]) -> Event:
-    """Return the event of a group whose leader was deleted as nodes are closed for maintenance (docs/adr/0023)."""
+    """Return the event for a group whose leader was deleted because nodes are closed for maintenance (docs/adr/0023)."""
     note = f"Deleted leader pod {leader} to move its group off {nodes_named(nodes)}"
     return Event("Normal", decisionevents.MOVING_GROUP, "Delete", note, decisionevents.reference(obj))
 
 
 def nodes_named(nodes: Collection[str]) -> str:
-    """Return the first nodes by name, and the number of the others: a large group may be on hundreds of nodes.
+    """Return the names of the first nodes and the number of the others, because a group may be on hundreds of nodes.
 
     >>> nodes_named({"b", "a"}), nodes_named([f"n{index}" for index in range(9)])
     ('a, b', 'n0, n1, n2, n3, n4 and 4 more')

@@ -1,1 +1,1 @@
-"""New groups prefer the nodes of the previous groups (`stay-on-nodes`)."""
+"""Lets new groups prefer the nodes of the previous groups (`stay-on-nodes`)."""

@@ -1,4 +1,4 @@
-"""Places as a value of the table of capabilities."""
+"""The row of the capability table for preferred nodes."""
 
 from typing import Final
 

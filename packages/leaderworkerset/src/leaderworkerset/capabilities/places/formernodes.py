@@ -1,14 +1,14 @@
-"""Places: if a set requests it, each pod of a recreated group prefers the previous node of its rank.
+"""Adds a preference for the previous node of its rank to each pod of a recreated group, if a set requests it.
 
 | pod | source of its preferences | when |
 |---|---|---|
 | a leader | the record of its group, by the patch that opens its gate | it has a node only after that |
 | a worker | an annotation of its StatefulSet's template, from the same record | at its admission |
 
-The nodes are stored in the record of the group's recreations (`recreation.py`), with a field manager of their own. They
-are written once all pods of a group have nodes. A node is avoided if the group failed there twice in a row: the program
-may have caused a single failure. Both are preferences: a group starts on other nodes rather than wait. The reasons are
-in docs/adr/0025-places-and-ends.md.
+The nodes are stored in the recreation record of the group (`recreation.py`), with a separate field manager. They are
+written when all pods of a group have nodes. A node is avoided only if the group failed there twice in a row, because
+the program may have caused a single failure. Both are preferences, so that a group starts on other nodes instead of
+waiting. The reasons are in docs/adr/0025-places-and-ends.md.
 
 In: the LeaderWorkerSet, the record, live groups, pods at admission. Out: the record, and preferences of pods.
 """
@@ -37,17 +37,17 @@ PREFERRED: Final = "Preferred"
 """The value of the annotation."""
 
 WEIGHT: Final = 100
-"""The weight of each preference: the maximum of the API."""
+"""The weight of each preference, which is the maximum of the API."""
 
 LONGEST: Final = 64 * 1024
-"""The maximum length of the joined names of a group's nodes; nodes of higher ranks are not recorded."""
+"""The maximum length of the joined node names of a group. Nodes of higher ranks are not recorded."""
 
 BLAMED_FROM: Final = 2
-"""The number of recreations in a row from which on the node of the failed pod is avoided."""
+"""The number of consecutive recreations from which on the node of the failed pod is avoided."""
 
 
 class Places(Struct, frozen=True):
-    """The previous nodes of a group, by rank, and the node to avoid; empty if there is none."""
+    """The previous nodes of a group by rank, and the node to avoid. Both may be empty."""
 
     nodes: tuple[str, ...] = ()
     avoided: str = ""
@@ -63,7 +63,7 @@ NOWHERE: Final = Places()
 
 
 def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
-    """Return the error of the annotation; a stored invalid value counts as absent."""
+    """Return the error of the annotation. A stored invalid value counts as absent."""
     key = labels.STAY_ON_NODES
     text = lws.annotations.get(key)
     if text is not None and text != PREFERRED:
@@ -76,7 +76,7 @@ def stays(annotations: Mapping[str, str]) -> bool:
 
 
 def of(obj: JSONObject, record: JSONObject | None) -> Places:
-    """Return the places of the group with this record, if the LeaderWorkerSet requests them."""
+    """Return the places for the group with this record, if the LeaderWorkerSet requests them."""
     if record is None or not stays(meta.annotations(obj)) or meta.is_of_predecessor(record, obj):
         return NOWHERE
     places = _read(meta.annotations(record))
@@ -89,21 +89,21 @@ def of(obj: JSONObject, record: JSONObject | None) -> Places:
 
 
 def marks(lws: LeaderWorkerSet, template: JSONObject | None) -> dict[str, str]:
-    """Return the annotation that adds the gate to leaders; they get their preferences when it is opened.
+    """Return the annotation that adds the gate to leaders, which get their preferences when the gate is removed.
 
-    It changes only together with the revision: by itself, the change would replace all groups.
+    It changes only together with the revision, because the change alone would replace all groups.
     """
     annotations = lws.annotations if template is None else meta.annotations(template)
     return {labels.STAY_ON_NODES: PREFERRED} if stays(annotations) else {}
 
 
 def prefer(obj: JSONObject, leader: JSONObject, record: JSONObject | None) -> list[JSONObject]:
-    """Return the preferences of a leader whose group has this record."""
+    """Return the preferences for a leader whose group has this record."""
     return preferred(leader, of(obj, record), 0)
 
 
 def worker_annotations(obj: JSONObject, record: JSONObject | None) -> dict[str, str]:
-    """Return the annotations of the workers' template of the group with this record."""
+    """Return the worker template annotations for the group with this record."""
     return annotations_of(of(obj, record))
 
 
@@ -113,7 +113,7 @@ def decide(group: LiveGroup) -> PolicyDecision:
 
 
 def remember(group: LiveGroup, size: int) -> tuple[Apply, ...]:
-    """Record the nodes of a group of this size once all its pods have nodes, unless they are recorded already."""
+    """Record the nodes of a group of this size when all its pods have nodes, unless they are recorded already."""
     leader = group.leader
     if not stays(meta.annotations(group.obj)):
         return ()
@@ -139,13 +139,13 @@ def remember(group: LiveGroup, size: int) -> tuple[Apply, ...]:
 
 
 def annotations_of(places: Places) -> dict[str, str]:
-    """Return the annotations of the workers' template."""
+    """Return the annotations for the worker template."""
     texts = {labels.FORMER_NODES: ",".join(places.nodes), labels.AVOIDED_NODE: places.avoided}
     return {key: text for key, text in texts.items() if text}
 
 
 def admit(pod: JSONObject, member: Member) -> JSONObject:
-    """Return a marked leader that has an index with the gate, and a worker with its preferences instead of the list."""
+    """Add the gate to a marked leader with an index, and add the preferences to a worker instead of the node list."""
     if member.is_leader:
         is_gated = stays(meta.annotations(pod)) and not groupname.is_hash(pod)
         return replacement.gated(pod) if is_gated else pod
@@ -160,7 +160,7 @@ def admit(pod: JSONObject, member: Member) -> JSONObject:
 
 
 def preferred(pod: JSONObject, places: Places, rank: int) -> list[JSONObject]:
-    """Return the preferences of the pod together with the preferences of its place; empty if its place adds none."""
+    """Return the pod's own preferences and those for its place, or an empty value if the place adds none."""
     added = places.preferences(rank)
     nodes: JSONObject = (meta.spec(pod).get("affinity") or {}).get("nodeAffinity") or {}
     return [*(nodes.get(PREFERENCES) or []), *added] if added else []
@@ -183,7 +183,7 @@ POLICY: Final = Policy(admit=admit, rule=RULE)
 
 
 def _read(annotations: Mapping[str, str]) -> Places:
-    """Read the places; ignore names that no node can have, since users can write any annotation."""
+    """Parse the places. Invalid node names are ignored, because users can write any annotation."""
     nodes = tuple(_node(text) for text in annotations.get(labels.FORMER_NODES, "")[:LONGEST].split(","))
     return Places(nodes if any(nodes) else (), _node(annotations.get(labels.AVOIDED_NODE, "")))
 
@@ -193,7 +193,7 @@ def _node(text: str) -> str:
 
 
 def _rank_of(pod: str, leader: str) -> int | None:
-    """Return the rank of a pod of the group with this leader, by their names."""
+    """Return the rank of a pod in the group with this leader, from their names."""
     ordinal = ordinals.split(pod)
     return 0 if pod == leader else None if ordinal is None else ordinal.number
 

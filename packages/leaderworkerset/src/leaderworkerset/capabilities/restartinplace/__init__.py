@@ -1,1 +1,1 @@
-"""Restarts of all containers of a pod in place are tolerated (`in-place-restarts`)."""
+"""Tolerates in-place restarts of all containers of a pod (`in-place-restarts`)."""

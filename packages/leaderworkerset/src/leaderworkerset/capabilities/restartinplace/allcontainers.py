@@ -1,4 +1,4 @@
-"""Tolerates restarts of all containers of a pod in place (docs/adr/0027-restarts-of-all-containers.md).
+"""Tolerates in-place restarts of all containers of a pod (docs/adr/0027-restarts-of-all-containers.md).
 
 The kubelet restarts all containers of a pod when a container exits with a code for which its rules have the action
 `RestartAllContainers`. This is not a failure (R-POD-4) if the pod is ready again in time. An annotation of the pod
@@ -31,7 +31,7 @@ DEADLINES: Final = Range(24)
 
 
 def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
-    """Return the errors of the annotation; a stored invalid value counts as absent."""
+    """Return the errors of the annotation. A stored invalid value counts as absent."""
     text, where = lws.annotations.get(labels.IN_PLACE_RESTARTS), f"metadata.annotations.{labels.IN_PLACE_RESTARTS}"
     if text is None:
         return
@@ -42,12 +42,12 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
 
 
 def tolerated(annotations: Mapping[str, str]) -> timedelta | None:
-    """Return how long a pod may take to be ready again; None if such a restart is a failure like any other."""
+    """Return the time within which a pod must be ready again, or None if such a restart counts as a failure."""
     return DEADLINES.read(annotations.get(labels.IN_PLACE_RESTARTS, ""))
 
 
 def excuses(lws: LeaderWorkerSet | None, pod: JSONObject, container: JSONObject) -> bool:
-    """Return whether a container was last restarted with all others of its pod, tolerated now or at that time."""
+    """Return whether a container was last restarted together with all containers of its pod, and that is tolerated."""
     if not podstate.restarted_with_all(container):
         return False
     if lws is not None and tolerated(lws.annotations) is not None:
@@ -56,7 +56,7 @@ def excuses(lws: LeaderWorkerSet | None, pod: JSONObject, container: JSONObject)
 
 
 def find(group: LiveGroup) -> Fault:
-    """Return the failure of the first late pod, or the notes of pods and the time until the next deadline."""
+    """Return the failure of the first overdue pod, or the notes of pods and the time until the next deadline."""
     deadline = tolerated(meta.annotations(group.obj))
     if deadline is None:
         return Fault()
@@ -64,7 +64,7 @@ def find(group: LiveGroup) -> Fault:
 
 
 def decide(obj: JSONObject, pods: Iterable[JSONObject], deadline: timedelta, now: datetime) -> Fault:
-    """Decide about the pods of a group without any other failure."""
+    """Decide about the pods of a group that has no other failure."""
     patches: list[Patch] = []
     ends: list[tuple[datetime, JSONObject]] = []
     for pod in pods:
@@ -82,7 +82,7 @@ def decide(obj: JSONObject, pods: Iterable[JSONObject], deadline: timedelta, now
 
 
 def _note(pod: JSONObject, now: datetime) -> RestartNote:
-    """Return the note that a pod must have; a time in the future comes from another clock, and is replaced."""
+    """Return the note that a pod must have. A time in the future comes from a different clock, and is replaced."""
     known = restartnotes.read(pod)
     restarts = max(known.restarts, _restarts(pod))
     if known.since is None and restarts == known.restarts:
@@ -93,7 +93,7 @@ def _note(pod: JSONObject, now: datetime) -> RestartNote:
 
 
 def _restarts(pod: JSONObject) -> int:
-    """Return the highest restart count among the containers whose last restart was one of all containers of the pod."""
+    """Return the highest restart count of containers that last restarted together with all containers of the pod."""
     counts = (
         status.get("restartCount") or 0
         for status in podstate.container_statuses(pod)

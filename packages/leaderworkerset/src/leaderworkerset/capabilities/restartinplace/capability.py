@@ -1,4 +1,4 @@
-"""Restarts in place as a value of the table of capabilities."""
+"""The row of the capability table for in-place restarts."""
 
 from typing import Final
 

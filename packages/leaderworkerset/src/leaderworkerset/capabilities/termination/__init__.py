@@ -1,1 +1,1 @@
-"""The workers of a group end together with their leader (`podTerminationPolicy`)."""
+"""Terminates the workers of a group together with their leader (`podTerminationPolicy`)."""

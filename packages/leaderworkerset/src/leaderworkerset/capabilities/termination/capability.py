@@ -1,4 +1,4 @@
-"""Termination as a value of the table of capabilities."""
+"""The termination row of the capability table."""
 
 from typing import Final
 

@@ -1,8 +1,8 @@
-"""Termination: if a set requests it, the workers of a group end together with their leader, not after it (N-PT-1).
+"""Terminates the workers of a group together with their leader instead of after it, if a set requests it (N-PT-1).
 
 A StatefulSet that is scaled down or rolled out deletes only the leader. The garbage collector then deletes the workers
 after the grace period of the leader, once the leader is deleted. A leader that is deleted in the foreground needs no
-action: the garbage collector deletes its workers at once.
+action, because the garbage collector deletes its workers immediately.
 
 In: a live group. If its LeaderWorkerSet is deleted, the annotation with which its worker StatefulSet was created
 counts. Out: the deletion of that StatefulSet. See docs/adr/0025-places-and-ends.md.
@@ -26,11 +26,11 @@ FOREGROUND: Final = "foregroundDeletion"
 
 
 FIELD: Final = "podTerminationPolicy"
-"""The field of the spec; the annotation counts only without it."""
+"""The spec field. The annotation applies only if the field is absent."""
 
 
 def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
-    """Return the error of the annotation; a stored invalid value counts as absent."""
+    """Return the error of the annotation. A stored invalid value counts as absent."""
     key = labels.POD_TERMINATION_POLICY
     text = lws.annotations.get(key)
     if text is not None and text not in tuple(PodTerminationPolicy):
@@ -38,13 +38,13 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
 
 
 def is_parallel(lws: JSONObject, workers: JSONObject) -> bool:
-    """Return whether workers end together with their leader; without a LeaderWorkerSet, their StatefulSet says so."""
+    """Return whether workers terminate together with their leader. Without a set, their StatefulSet specifies it."""
     policy = meta.spec(lws).get(FIELD) or meta.annotations(lws or workers).get(labels.POD_TERMINATION_POLICY)
     return policy in WITH_PARALLEL_END
 
 
 def end_workers(group: LiveGroup) -> PolicyDecision:
-    """Delete the workers of a leader that is being deleted, if they must end with it (N-PT-2, N-PT-3)."""
+    """Delete the workers of a leader that is being deleted, if they must terminate with it (N-PT-2, N-PT-3)."""
     leader, workers = group.leader, group.workers
     if not meta.is_deleting(leader) or FOREGROUND in (meta.metadata(leader).get("finalizers") or []):
         return NOTHING

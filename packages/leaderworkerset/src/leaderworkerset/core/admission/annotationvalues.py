@@ -1,7 +1,7 @@
-"""Warnings about annotations of a LeaderWorkerSet that admission accepts although they have no effect, or a bad one.
+"""Warnings about annotations that admission accepts although they have no effect, or an unwanted effect.
 
-Capabilities read their own settings. Here is one row for each further annotation that is read of a LeaderWorkerSet. Any
-other annotation with our prefix has no effect: it belongs to another object, or its name is misspelled.
+Capabilities read their own settings. The table has a row for each other annotation that is read from a LeaderWorkerSet.
+Any other annotation with our prefix has no effect, because it belongs to a different object or its name is misspelled.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -14,13 +14,13 @@ from leaderworkerset.api.usersettings import SETTINGS
 from leaderworkerset.core.leaderworkerset import reading
 
 Check: TypeAlias = Callable[[LeaderWorkerSet, str], str]
-"""Returns why the text of an annotation cannot be read, and what follows; empty if it can."""
+"""Returns why an annotation value is invalid, and the effect, or an empty string if it is valid."""
 
 NO_EFFECT: Final = "has no effect on a LeaderWorkerSet"
 
 
 def warnings(lws: LeaderWorkerSet) -> Iterator[str]:
-    """Yield a warning for each annotation with our prefix that cannot be read, or that nothing reads."""
+    """Yield a warning for each annotation with our prefix that is invalid or unknown."""
     for name, text in lws.annotations.items():
         if not name.startswith(labels.PREFIX):
             if meant := _meant(name):
@@ -32,7 +32,7 @@ def warnings(lws: LeaderWorkerSet) -> Iterator[str]:
 
 
 def _meant(name: str) -> str:
-    """Return the annotation that a name with another prefix, or without one, stands for; empty if it stands for none."""
+    """Return the annotation that a name with a wrong or missing prefix means, or an empty string if there is none."""
     prefix, _, own = name.rpartition("/")
     meant = labels.PREFIX + own
     is_ours = prefix in ("", "lws") or "leaderworkerset" in prefix
@@ -69,6 +69,6 @@ CHECKS: Final[Mapping[str, Check]] = {
     labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: _node_label,
     labels.RECREATE_GROUP_AFTER_START: _anything,
 }
-"""The annotations of a LeaderWorkerSet that no capability and no gang scheduler reads."""
+"""The LeaderWorkerSet annotations that neither capabilities nor gang schedulers read."""
 
 KNOWN: Final = frozenset(setting.annotation for setting in SETTINGS)

@@ -1,8 +1,7 @@
 """Admission of DisaggregatedSets: validation (R-DS-9 to R-DS-11, N-DS-3), and warnings (R-DS-12, R-DS-13).
 
 In: the posted object, and the `scheduling` of the roles of the stored object. Out: all errors at once, in the order of
-the contract. The rule of the schema that needs a CEL expression (R-DS-4) is also checked here, for API servers without
-CEL.
+the contract. The schema rule that needs a CEL expression (R-DS-4) is also checked here, for API servers without CEL.
 """
 
 from collections.abc import Iterator
@@ -28,7 +27,7 @@ from leaderworkerset.core.policies.gang import NO_GANG, Support
 LONGEST_SERVICE_NAME = 63
 LONGEST_SCALER_NAME = 253
 NAME_PARTS = len("---") + rolehash.LENGTH + len("-prv")
-"""The characters of a service's name besides set, slice and role: `<set>-<slice>-<revision>-<role>-prv`."""
+"""The characters of a Service name in addition to set, slice and role: `<set>-<slice>-<revision>-<role>-prv`."""
 
 EXCLUSIVE_KEYS = (labels.EXCLUSIVE_TOPOLOGY, labels.SUBGROUP_EXCLUSIVE_TOPOLOGY)
 
@@ -36,12 +35,12 @@ EXCLUSIVE_KEYS = (labels.EXCLUSIVE_TOPOLOGY, labels.SUBGROUP_EXCLUSIVE_TOPOLOGY)
 def validate_disaggregatedset(
     obj: JSONObject, old: JSONObject | None = None, support: Support = NO_GANG.support
 ) -> list[FieldError]:
-    """Return all errors of a created object or, with `old`, the errors that its update adds."""
+    """Return all errors of a created object or, if `old` is given, the errors that its update adds."""
     return new_errors(lambda current, stored: _all_errors(current, stored, support), obj, old)
 
 
 def stored_errors(obj: JSONObject) -> list[FieldError]:
-    """Return the errors that no update reports: creation would be rejected for them."""
+    """Return errors that are reported only at creation, not for updates."""
     return _all_errors(obj, obj, NO_GANG.support)
 
 
@@ -58,7 +57,7 @@ def _all_errors(obj: JSONObject, old: JSONObject | None, support: Support) -> li
 
 
 def warnings(obj: JSONObject) -> list[str]:
-    """Return warnings about valid values that are probably not intended."""
+    """Return warnings about valid values that are probably unintended."""
     whole = decode(obj)
     ignored = [
         f"spec.roles[{index}].spec.replicas: role {role.name} is External, so {role.replicas} is ignored:"
@@ -124,9 +123,9 @@ def _names(whole: DisaggregatedSet, role: Role, path: str) -> Iterator[FieldErro
 
 
 def _members(obj: JSONObject, whole: DisaggregatedSet, old: JSONObject, support: Support) -> Iterator[FieldError]:
-    """Return the errors of the roles' LeaderWorkerSets in fields that cannot change later (N-VAL-11).
+    """Return the errors of the roles' LeaderWorkerSets in fields that cannot be changed later (N-VAL-11).
 
-    A changed `scheduling` creates new LeaderWorkerSets, so it is checked like a new one.
+    A change of `scheduling` creates new LeaderWorkerSets, so it is checked as for a new set.
     """
     known = {role.get("name"): _scheduling(role) for role in meta.spec(old).get("roles") or []}
     for index, role in enumerate(meta.spec(obj).get("roles") or []):
@@ -139,7 +138,7 @@ def _members(obj: JSONObject, whole: DisaggregatedSet, old: JSONObject, support:
 
 
 def _member(whole: DisaggregatedSet, role: JSONObject) -> LeaderWorkerSet:
-    """Return a role's LeaderWorkerSet with the longest name."""
+    """Return the LeaderWorkerSet of a role with the longest possible name."""
     place = RolePlace(whole.name, max(0, whole.slices - 1), "0" * rolehash.LENGTH, role.get("name") or "")
     annotations = (role.get("metadata") or {}).get("annotations") or {}
     metadata = {"name": place.name, "annotations": annotations, "ownerReferences": [{"controller": True}]}
@@ -159,7 +158,7 @@ def _scheduling(role: JSONObject) -> JSON:
 
 
 def _zeros(whole: DisaggregatedSet) -> Iterator[FieldError]:
-    """Return an error if some roles have replicas and others have none (R-DS-4)."""
+    """Return an error if some roles have zero replicas and others do not (R-DS-4)."""
     counts = {role.replicas for role in whole.roles if not role.is_external}
     if 0 in counts and len(counts) > 1:
         text = "replicas must be zero for all non-External roles, or non-zero for all of them"
@@ -174,7 +173,7 @@ def _slices(whole: DisaggregatedSet) -> Iterator[FieldError]:
 
 
 def _placement(obj: JSONObject, whole: DisaggregatedSet) -> Iterator[FieldError]:
-    """Return the errors of the placement policy and of annotations that contradict it (R-DS-11)."""
+    """Return the errors of the placement policy and of annotations that conflict with it (R-DS-11)."""
     if not whole.placement.is_exclusive:
         return
     if not whole.placement.topology:
@@ -188,7 +187,7 @@ def _placement(obj: JSONObject, whole: DisaggregatedSet) -> Iterator[FieldError]
 
 
 def _annotations(role: JSONObject) -> set[str]:
-    """Return the keys of the annotations of a role and of its templates."""
+    """Return the annotation keys of a role and its templates."""
     template = (role.get("spec") or {}).get("leaderWorkerTemplate") or {}
     annotated = (role, template.get("leaderTemplate") or {}, template.get("workerTemplate") or {})
     return {key for template in annotated for key in (template.get("metadata") or {}).get("annotations") or {}}

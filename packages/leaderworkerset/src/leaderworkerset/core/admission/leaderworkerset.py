@@ -1,11 +1,11 @@
 """Admission of LeaderWorkerSets: defaults (R-DEF-1 to -5) and validation (R-VAL-1 to -28, N-VAL-1 to -6).
 
 In: the posted object, and the stored object on an update; their types are already checked. Out: the object with
-defaults, or all errors at once, in the order of the contract. There are three differences from the Go controller:
+defaults, or all errors at once, in the order of the contract. It differs from the Go controller in three ways:
 
 - an error is returned where the Go controller panics (R-VAL-20)
-- templates without containers are refused (Q-34)
-- changes that a StatefulSet cannot accept are refused (Q-7)
+- templates without containers are rejected (Q-34)
+- changes that a StatefulSet does not accept are rejected (Q-7)
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,10 +41,10 @@ SUBDOMAIN_POLICY = "spec.networkConfig.subdomainPolicy"
 GROUP_IDENTITY = "spec.groupIdentity"
 
 LONGEST_HASH_NAME = 63 - len("-12345678")
-"""The maximum length of a name that the host names of leaders begin with: a dash and 8 characters of a key follow."""
+"""The maximum length of a name that is the prefix of leader host names, which add a dash and 8 key characters."""
 
 LONGEST_HASH_NAME_WITH_WORKERS = LONGEST_HASH_NAME - len("-1234567890")
-"""The maximum length of a name if groups have workers: their labels add a dash and 10 characters of a revision."""
+"""The maximum length of a name if groups have workers, whose labels add a dash and 10 revision characters."""
 
 PERCENT_TEXT = (
     "a valid percent string must be a numeric string followed by an ending '%'"
@@ -60,18 +60,18 @@ NEWER_DEFAULTS: Final = {
     "groupIdentity": GroupIdentity.ORDINAL.value,
     "groupReplacementPolicy": GroupReplacementPolicy.POST_TERMINATION.value,
 }
-"""Defaults of fields that a definition of v0.10 lacks.
+"""Defaults of fields that a v0.10 CRD does not have.
 
-If they are absent, the schema sets them. The webhook does not: an API server that does not know a field drops it after
-the webhook, and would count each update as a change of the spec.
+If the fields are absent, the schema sets the defaults. The webhook does not set them, because an API server that does
+not know a field drops it after the webhook, and would count each update as a spec change.
 """
 
 FILLED_IF_EMPTY: Final = NEWER_DEFAULTS | {"podTerminationPolicy": PodTerminationPolicy.DEFAULT.value}
-"""The values of newer fields that are written without a value; absent, the last one leaves it to an annotation."""
+"""The values of newer fields that are present without a value. If the last field is absent, an annotation applies."""
 
 
 def default_leaderworkerset(obj: JSONObject) -> JSONObject:
-    """Return the object with the defaults that the schema does not set; an equal object if nothing is missing."""
+    """Return the object with the defaults that the schema does not set, or an equal object if none is missing."""
     spec = meta.spec(obj)
     network: JSONObject = spec.get("networkConfig") or {}
     defaults = {
@@ -107,9 +107,9 @@ def validate_leaderworkerset(
     gang: Gang = NO_GANG,
     extensions: Extensions = UPSTREAM,
 ) -> list[FieldError]:
-    """Return all errors of a created object or, with `old`, the errors that its update adds.
+    """Return all errors of a created object or, if `old` is given, the errors that its update adds.
 
-    A name is rejected for its length at creation only: an autoscaler or the manager may add groups later.
+    A name that is too long is rejected only at creation, because an autoscaler or the manager may add groups later.
     """
     if old is None:
         return [*_all_errors(lws, None, gang, extensions), *namebudgets.errors(lws)]
@@ -117,7 +117,7 @@ def validate_leaderworkerset(
 
 
 def stored_errors(lws: LeaderWorkerSet, extensions: Extensions = UPSTREAM) -> list[FieldError]:
-    """Return the errors that no update reports: creation would be rejected for them."""
+    """Return errors that are reported only at creation, not for updates."""
     return [*_all_errors(lws, lws, NO_GANG, extensions), *namebudgets.errors(lws)]
 
 
@@ -185,7 +185,7 @@ def _budget(path: str, value: IntOrString) -> Iterator[FieldError]:
 
 
 def identity_errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
-    """Return the errors of identity, replacement policy and restart limit of groups (N-VAL-2 to N-VAL-6)."""
+    """Return the errors of groupIdentity, the replacement policy and the restart limit (N-VAL-2 to N-VAL-6)."""
     spec, template = lws.spec, lws.spec.leader_worker_template
     identity, policy = spec.group_identity, spec.group_replacement_policy
     if identity.is_hash:
@@ -215,7 +215,7 @@ def _hash_errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
 
 
 def _subgroups(lws: LeaderWorkerSet) -> Iterator[FieldError]:
-    """Return the errors of the subgroup policy (R-VAL-16 to R-VAL-20, N-VAL-10); a size below 1 hides the others."""
+    """Return the errors of the subgroup policy (R-VAL-16 to R-VAL-20, N-VAL-10). A size below 1 hides other errors."""
     policy = lws.spec.leader_worker_template.sub_group_policy
     if policy is None:
         return
@@ -245,7 +245,7 @@ def _annotations(lws: LeaderWorkerSet) -> Iterator[FieldError]:
 
 
 def _templates(lws: LeaderWorkerSet) -> Iterator[FieldError]:
-    """Require containers in each template (Q-34)."""
+    """Return an error for each template without containers (Q-34)."""
     for field, template in _pod_templates(lws).items():
         if template is not None and not meta.spec(template).get("containers"):
             yield required(f"{TEMPLATE}.{field}.spec.containers", "a pod needs at least one container")
@@ -257,7 +257,7 @@ def _pod_templates(lws: LeaderWorkerSet) -> dict[str, JSONObject | None]:
 
 
 def _update(new: LeaderWorkerSet, old: LeaderWorkerSet) -> Iterator[FieldError]:
-    """Return the errors of changes to immutable fields (R-VAL-22 to R-VAL-24, N-VAL-1, Q-7)."""
+    """Return the errors for changes of immutable fields (R-VAL-22 to R-VAL-24, N-VAL-1, Q-7)."""
     if new.spec.group_identity != old.spec.group_identity:
         yield invalid(GROUP_IDENTITY, new.spec.group_identity.value, "groupIdentity is immutable")
     new_template, old_template = new.spec.leader_worker_template, old.spec.leader_worker_template
@@ -267,7 +267,7 @@ def _update(new: LeaderWorkerSet, old: LeaderWorkerSet) -> Iterator[FieldError]:
 
 
 def _are_different(new: Sequence[JSONObject], old: Sequence[JSONObject]) -> bool:
-    """Return whether a StatefulSet would get different claims; only claims with a different text are read."""
+    """Return whether a StatefulSet would get different claims. Claims are decoded only if their text differs."""
     if len(new) != len(old):
         return True
     pairs = ((claim, other) for claim, other in zip(new, old, strict=True) if claim != other)
@@ -290,7 +290,7 @@ def _subgroup_update(new: SubGroupPolicy | None, old: SubGroupPolicy | None) -> 
 
 
 def null_subdomain(obj: JSONObject) -> Iterator[FieldError]:
-    """Return an error if an update leaves `subdomainPolicy` null, which decodes as absent (R-VAL-25)."""
+    """Return an error if an update sets `subdomainPolicy` to null, which is decoded as absent (R-VAL-25)."""
     network = meta.spec(obj).get("networkConfig")
     if network is not None and network.get("subdomainPolicy") is None:
         yield invalid(SUBDOMAIN_POLICY, None, "cannot set subdomainPolicy as null")
@@ -300,7 +300,7 @@ QUEUE_LABEL: Final = f"metadata.labels[{labels.QUEUE_NAME}]"
 
 
 def queue_warnings(lws: LeaderWorkerSet) -> list[str]:
-    """Return warnings about valid fields that Kueue treats unexpectedly (R-KQ-4, R-KQ-62)."""
+    """Return warnings about valid fields that Kueue handles unexpectedly (R-KQ-4, R-KQ-62)."""
     return [*_surge(lws), *_queue_of_templates(lws)]
 
 

@@ -1,8 +1,8 @@
-"""Name budgets: names and labels of pods begin with the name of their set, and must fit in 63 characters.
+"""Name budgets: pod names and labels start with the name of their set, and must not exceed 63 characters.
 
-StatefulSets label their pods with their own name and the hash of their revision. The StatefulSet of a group's workers
-is named after their leader, so the label is `<name>-<index>-<hash>`. The hash has 8 to 10 characters. So a longer name
-may work only for some revisions, or only for the first groups. With groupIdentity Hash the budget is fixed
+StatefulSets label their pods with their own name and the hash of their revision. The worker StatefulSet of a group is
+named after the leader, so the label is `<name>-<index>-<hash>`. The hash has 8 to 10 characters. So a longer name may
+work only for some revisions, or only for the first groups. If groupIdentity is Hash, the budget is fixed
 (`identity_errors`).
 """
 
@@ -18,11 +18,11 @@ SHORTEST_HASH: Final = 8
 LONGEST_HASH: Final = 10
 
 MORE_GROUPS: Final = 10
-"""The factor for warnings: a name should also fit this many times the desired groups."""
+"""The factor for warnings. A name should also be short enough for this many times the desired groups."""
 
 
 def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
-    """Return the error of a name with which some desired group can never have all its pods."""
+    """Return an error if the name is so long that some desired group can never have all its pods."""
     most = _longest_name(lws, _digits(lws.spec.replicas), SHORTEST_HASH)
     if not lws.spec.group_identity.is_hash and most < len(lws.name) <= LONGEST:
         text = (
@@ -32,7 +32,7 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
 
 
 def warnings(lws: LeaderWorkerSet) -> Iterator[str]:
-    """Return a warning about a name that fits only for some revisions, or not for many more groups."""
+    """Return a warning if a name is short enough only for some revisions, or not for many more groups."""
     if lws.spec.group_identity.is_hash or any(errors(lws)):
         return
     replicas, surge = lws.spec.replicas, lws.rolling_update.max_surge
@@ -53,7 +53,7 @@ def warnings(lws: LeaderWorkerSet) -> Iterator[str]:
 
 
 def _digits(groups: int) -> int:
-    """Return the number of digits of the highest index of so many groups."""
+    """Return the number of digits of the highest index for this number of groups."""
     return len(str(max(groups - 1, 0)))
 
 

@@ -1,9 +1,9 @@
-"""Admission of `spec.scheduling`: rejects what kube-scheduler or Volcano cannot follow (N-SCH-VAL-1 to N-SCH-VAL-22).
+"""Admission of `spec.scheduling`: rejects settings that the scheduler does not support (N-SCH-VAL-1 to -22).
 
-In: the LeaderWorkerSet, the stored one on an update, and how the manager serves the field. Out: the errors of the first
-check that fails. The last check, of the field itself, returns all its errors at once. If the manager or the API server
-lacks support, only a new or changed field is refused, so that other fields of a stored object can be changed. Changes
-that the created objects do not allow are refused here, since their API would refuse them later.
+In: the LeaderWorkerSet, the stored object on an update, and how the manager serves the field. Out: the errors of the
+first check that fails. The last check, of the field itself, returns all its errors at once. If the manager or the API
+server lacks support, only a new or changed field is rejected, so that other fields of a stored object can be changed.
+Changes that the created objects do not permit are rejected here, because their API would reject them later.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ LONGEST_CLAIMS: Final = 4
 def errors(
     lws: LeaderWorkerSet, old: LeaderWorkerSet | None, support: Support, *, is_known: bool = False
 ) -> list[FieldError]:
-    """Return the errors of `spec.scheduling`; `is_known` states, without `old`, that the field is stored unchanged."""
+    """Return the errors of `spec.scheduling`. Without `old`, `is_known` states that the stored field is unchanged."""
     scheduling = lws.spec.scheduling
     stored = None if old is None else old.spec.scheduling
     if scheduling is None:
@@ -87,7 +87,7 @@ def _roles(replica: schedulinglevels.ReplicaScheduling) -> list[tuple[str, sched
 
 
 def _delegation(lws: LeaderWorkerSet, scheduling: schedulinglevels.Scheduling) -> Iterator[FieldError]:
-    """Return the errors of annotations that delegate to the Workload of an owner (N-SCH-VAL-7)."""
+    """Return the errors of annotations that delegate scheduling to the Workload of an owner (N-SCH-VAL-7)."""
     own = lws.annotations
     template, parent = own.get(labels.GROUP_TEMPLATE_NAME), own.get(labels.PARENT_COMPOSITE_POD_GROUP)
     at_template = f"metadata.annotations[{labels.GROUP_TEMPLATE_NAME}]"
@@ -112,7 +112,7 @@ def _update(
     scheduling: schedulinglevels.Scheduling,
     stored: schedulinglevels.Scheduling | None,
 ) -> Iterator[FieldError]:
-    """Return the errors of changes (N-SCH-VAL-10, N-SCH-VAL-11), also of changes that the API of Workloads refuses."""
+    """Return the errors for changes, also changes that the Workload API rejects (N-SCH-VAL-10, N-SCH-VAL-11)."""
     if old is None or stored is None:
         return
     if levels.level_of(scheduling) is not levels.level_of(stored):
@@ -216,7 +216,7 @@ def _claim_errors(path: str, claims: Sequence[schedulinglevels.ResourceClaim]) -
 
 
 def _rules(lws: LeaderWorkerSet, scheduling: schedulinglevels.Scheduling) -> Iterator[FieldError]:
-    """Return the errors of combinations with other fields (N-SCH-VAL-13 to N-SCH-VAL-20)."""
+    """Return the errors of invalid combinations with other fields (N-SCH-VAL-13 to N-SCH-VAL-20)."""
     level, parts = levels.level_of(scheduling), levels.parts(lws, scheduling)
     for part in parts:
         policy = part.fields.scheduling_policy
@@ -246,7 +246,7 @@ def _rules(lws: LeaderWorkerSet, scheduling: schedulinglevels.Scheduling) -> Ite
 
 
 def _role_counts(lws: LeaderWorkerSet, parts: Sequence[Part]) -> Iterator[FieldError]:
-    """Return the errors of groups without workers, and of minima below all pods (N-SCH-VAL-14, N-SCH-VAL-15)."""
+    """Return errors for groups without workers, and for `minCount` below the pod count (N-SCH-VAL-14, N-SCH-VAL-15)."""
     if lws.size < 2:
         yield invalid(f"{TEMPLATE}.size", lws.size, "leader/worker scheduling requires size >= 2")
     for part in parts:
@@ -268,7 +268,7 @@ def _priorities(lws: LeaderWorkerSet) -> set[str]:
 
 
 def _unmatched(lws: LeaderWorkerSet, part: Part) -> Iterator[FieldError]:
-    """Return the errors of claims that the pods of a role do not have (N-SCH-VAL-20)."""
+    """Return errors for claims that the pods of a role do not have (N-SCH-VAL-20)."""
     template = lws.leader_template if part.role == labels.LEADER else lws.spec.leader_worker_template.worker_template
     fields = ("name", "resourceClaimName", "resourceClaimTemplateName")
     theirs = [

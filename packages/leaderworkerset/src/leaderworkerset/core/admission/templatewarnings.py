@@ -1,7 +1,7 @@
-"""Warnings about pod templates that the API accepts in a LeaderWorkerSet, although no pod of them can run.
+"""Warnings about pod templates that the API accepts in a LeaderWorkerSet, although their pods cannot run.
 
-Each warning names a field: keys that only controllers set (ADR 29), values that no StatefulSet may have, and values
-that a kubelet refuses.
+Each warning names a field: keys that only controllers set (ADR 29), values that are invalid in a StatefulSet, and
+values that a kubelet rejects.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,13 +16,13 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 
 MOST: Final = 10
-"""The maximum number of warnings about refused values of a template: clients see all of them at once."""
+"""The maximum number of warnings about rejected values in a template. Clients print all of them."""
 
 IGNORED: Final = (("labels", meta.labels, labels.POD_LABELS), ("annotations", meta.annotations, labels.POD_ANNOTATIONS))
 
 
 def warnings(lws: LeaderWorkerSet) -> Iterator[str]:
-    """Yield a warning for each map with keys of a running pod, and for each field that prevents creation of pods."""
+    """Yield a warning for each map with keys of a running pod, and for each field that prevents pod creation."""
     template = lws.spec.leader_worker_template
     for field, pod in (("leaderTemplate", template.leader_template), ("workerTemplate", template.worker_template)):
         if pod is not None:
@@ -33,7 +33,7 @@ def warnings(lws: LeaderWorkerSet) -> Iterator[str]:
 
 
 def _refused(path: str, pod: JSONObject, claims: Sequence[str]) -> Iterator[str]:
-    """Yield a warning for each value that kube-apiserver or a kubelet refuses in a pod."""
+    """Yield a warning for each value in a pod that kube-apiserver or a kubelet rejects."""
     # The replicas that do not admit LeaderWorkerSets, and those that only admit pods, do without fifteen modules.
     from kuberuntime.objects.podrules import templates
 
@@ -45,7 +45,7 @@ def _refused(path: str, pod: JSONObject, claims: Sequence[str]) -> Iterator[str]
 
 
 def _of_kubelet(path: str, pod: JSONObject) -> Iterator[FieldError]:
-    """Yield the errors that appear only on a node: names of images, ports of probes, and fractions of bytes."""
+    """Yield errors that only a kubelet reports: image names, ports of probes, and fractions of bytes."""
     spec = pod.get("spec") or {}
     for field in ("initContainers", "containers"):
         for index, container in enumerate(spec.get(field) or ()):
@@ -58,7 +58,7 @@ def _of_kubelet(path: str, pod: JSONObject) -> Iterator[FieldError]:
 
 
 def _fractions(place: str, resources: JSONObject) -> Iterator[FieldError]:
-    """Yield the amounts of memory and disk that are a fraction of a byte: `512m` in place of `512Mi`."""
+    """Yield amounts of memory and storage that are a fraction of a byte, such as `512m` instead of `512Mi`."""
     for kind in ("limits", "requests"):
         for name in ("memory", "ephemeral-storage"):
             amount = str((resources.get(kind) or {}).get(name) or 0)
@@ -69,7 +69,7 @@ def _fractions(place: str, resources: JSONObject) -> Iterator[FieldError]:
 
 
 def _undeclared_ports(place: str, container: JSONObject) -> Iterator[FieldError]:
-    """Yield the errors of probes and hooks that name a port which the container does not declare."""
+    """Yield errors for probes and hooks with a named port that the container does not declare."""
     declared = {port.get("name") for port in container.get("ports") or ()}
     handlers = {name: container.get(name) for name in ("startupProbe", "readinessProbe", "livenessProbe")}
     handlers |= {f"lifecycle.{name}": hook for name, hook in (container.get("lifecycle") or {}).items()}

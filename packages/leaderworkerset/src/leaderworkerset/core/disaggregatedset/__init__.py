@@ -1,1 +1,1 @@
-"""Decisions about DisaggregatedSets: roles that are rolled out together (docs/reference/contract-disaggregatedset.md)."""
+"""Decisions about DisaggregatedSets, whose roles are rolled out together (docs/reference/contract-disaggregatedset.md)."""

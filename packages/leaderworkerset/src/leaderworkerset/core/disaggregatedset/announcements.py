@@ -1,4 +1,4 @@
-"""The events of DisaggregatedSets (R-DS-102): each regards the set, and is reported by the set's own controller."""
+"""The events for DisaggregatedSets (R-DS-102). Each event regards the set, and its controller reports it."""
 
 from typing import Final
 
@@ -14,17 +14,17 @@ def _tell(obj: JSONObject, reason: str, action: str, note: str, kind: EventType 
 
 
 def started(obj: JSONObject, revision: str, slice_index: int) -> Event:
-    """Return the event of a slice whose rollout begins."""
+    """Return the event for the start of a slice's rollout."""
     return _tell(obj, "RollingUpdateStarted", "Update", f"Rolling slice {slice_index} out to revision {revision}")
 
 
 def completed(obj: JSONObject, revision: str, slice_index: int) -> Event:
-    """Return the event of a slice that has no old group left (unlike Q-6)."""
+    """Return the event for a slice that has no old groups left (unlike Q-6)."""
     return _tell(obj, "RollingUpdateCompleted", "Update", f"Rolled slice {slice_index} out to revision {revision}")
 
 
 def scaling(obj: JSONObject, role: str, name: str, counts: tuple[int, int]) -> Event:
-    """Return the event of a rollout that scales one LeaderWorkerSet from one count to another."""
+    """Return the event for a rollout step that scales one LeaderWorkerSet."""
     before, after = counts
     word = "Up" if after > before else "Down"
     note = f"Scaling {word.lower()} role {role}: LeaderWorkerSet {name} from {before} to {after}"
@@ -32,30 +32,30 @@ def scaling(obj: JSONObject, role: str, name: str, counts: tuple[int, int]) -> E
 
 
 def contended(obj: JSONObject, name: str) -> Event:
-    """Return the event of a field of a LeaderWorkerSet that another writer takes back again and again."""
+    """Return the event for a LeaderWorkerSet field that another writer repeatedly reverts."""
     note = f"{{error}}: LeaderWorkerSet {name} is written every 30 s"
     return _tell(obj, CONTENTION, "Update", note, "Warning")
 
 
 def deleted(obj: JSONObject, name: str, why: str, action: str = "Delete") -> Event:
-    """Return the event of a LeaderWorkerSet that is deleted."""
+    """Return the event for the deletion of a LeaderWorkerSet."""
     return _tell(obj, "LWSDeleted", action, f"Deleted LeaderWorkerSet {name}: {why}")
 
 
 def scaler_created(obj: JSONObject, name: str, role: str) -> Event:
-    """Return the event of a scaler that was created for a role."""
+    """Return the event for the creation of a role's scaler."""
     return _tell(obj, "ScalerCreated", "Create", f"Created DisaggregatedSetRoleScaler {name} for role {role}")
 
 
 def scaler_deleted(obj: JSONObject, name: str, role: str) -> Event:
-    """Return the event of a role's scaler that was deleted."""
+    """Return the event for the deletion of a role's scaler."""
     return _tell(
         obj, "ScalerDeleted", "Delete", f"Deleted DisaggregatedSetRoleScaler {name}: role {role} is not External"
     )
 
 
 def scaler_conflict(obj: JSONObject, name: str, role: str) -> Event:
-    """Return the event of a role whose scaler name is used by another object."""
+    """Return the event for a role whose scaler name is used by a different object."""
     note = (
         f"DisaggregatedSetRoleScaler {name} belongs to another owner: role {role} keeps its groups until it is deleted"
     )
@@ -63,10 +63,10 @@ def scaler_conflict(obj: JSONObject, name: str, role: str) -> Event:
 
 
 def failed_adoption(obj: JSONObject, kind: str, name: str) -> Event:
-    """Return the event of an orphan that could not be adopted."""
+    """Return the event for an orphan that could not be adopted."""
     return _tell(obj, "FailedAdopt", "Adopt", f"Failed to adopt {kind} {name}: {{error}}", "Warning")
 
 
 def failed_create(obj: JSONObject, kind: str, name: str) -> Event:
-    """Return the event of an object that could not be created."""
+    """Return the event for an object that could not be created."""
     return _tell(obj, "FailedCreate", "Create", f"Failed to create {kind} {name}: {{error}}", "Warning")

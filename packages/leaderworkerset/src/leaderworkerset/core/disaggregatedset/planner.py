@@ -1,10 +1,11 @@
-"""The next step of a coordinated rollout, as arithmetic on counts (R-DS-44 to R-DS-54).
+"""The next step of a coordinated rollout, computed from counts (R-DS-44 to R-DS-54).
 
-In, for each role: the numbers of initial, remaining old, existing new and desired groups, and the budgets. Out: the
+In: for each role, the numbers of initial, remaining old, existing new and desired groups, and the budgets. Out: the
 next counts, or None if the rollout is complete.
 
 `upstream_step` returns exactly the numbers of the Go controller. Callers use `next_step`. It differs in two ways: it
-never stops before the end (Q-6), and never drains groups whose successors are not ready (docs/adr/0011).
+never stops before the rollout is complete (Q-6), and never drains groups whose successors are not ready
+(docs/adr/0011).
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,11 +16,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 OLD_SURGE: Final = 1
-"""Extra groups that a role without surge may have, so that its last old group continues to serve (R-DS-60)."""
+"""The number of extra groups of a role without surge, so that its last old group continues to serve (R-DS-60)."""
 
 
 class RoleState(Struct, frozen=True):
-    """One role in a rollout; `initial` and `old` are groups of old revisions, `surge` and `unavailable` are budgets."""
+    """One role in a rollout. `initial` and `old` count groups of old revisions. `surge` and `unavailable` are budgets."""
 
     initial: int
     old: int
@@ -35,17 +36,17 @@ class RoleState(Struct, frozen=True):
 
     @property
     def has_floor(self) -> bool:
-        """Return whether a minimum of groups must serve: not while a role grows (R-DS-50)."""
+        """Return whether a minimum number of groups must serve. There is no minimum during a scale-up (R-DS-50)."""
         return self.initial >= self.target
 
     @property
     def floor(self) -> int:
-        """Return how many groups must serve."""
+        """Return the minimum number of groups that must serve."""
         return self.target - self.unavailable
 
     @property
     def ceiling(self) -> int:
-        """Return how many groups may exist."""
+        """Return the maximum number of groups that may exist."""
         return self.target + self.surge
 
 
@@ -60,7 +61,7 @@ State = Sequence[RoleState]
 
 
 def next_step(state: State) -> PlannerStep | None:
-    """Return the next step; None at the end, when no old group is left and no new group is missing."""
+    """Return the next step, or None if no old group is left and no new group is missing."""
     step = upstream_step(state)
     if step is not None:
         return _ready_first(state, step)
@@ -70,7 +71,7 @@ def next_step(state: State) -> PlannerStep | None:
 
 
 def upstream_step(state: State) -> PlannerStep | None:
-    """Return the step of the Go controller; the first rule that applies wins."""
+    """Return the next step of the Go controller. The first rule that applies is used."""
     if is_done(state) or batches(state) == 0:
         return None
     if any(role.old > role.initial for role in state):  # a user scaled an old one up (R-DS-46)
@@ -81,7 +82,7 @@ def upstream_step(state: State) -> PlannerStep | None:
 
 
 def _balanced(state: State, steps: int) -> PlannerStep | None:
-    """Return the step that creates the next batch, or that removes old groups for it."""
+    """Return the step that creates the next batch, or that removes old groups to make room for it."""
     old, new = _old(state), _new(state)
     rising = _share(state, steps)
     if _fits(state, rising):
@@ -104,14 +105,14 @@ def batches(state: State) -> int:
 
 
 def raised(state: State) -> PlannerStep | None:
-    """Return the step that creates the next batch and drains nothing; None if no group is missing."""
+    """Return the step that creates the next batch without draining groups, or None if no group is missing."""
     steps = batches(state)
     rising = _share(state, steps) if steps else _new(state)
     return PlannerStep(_old(state), rising) if rising != _new(state) else None
 
 
 def simulate(state: State) -> Iterator[PlannerStep]:
-    """Yield the counts from the beginning to the end, if every step succeeds at once (R-DS-54)."""
+    """Yield the counts from the start to the end of a rollout in which every step succeeds immediately (R-DS-54)."""
     current: State = tuple(replace(role, old=role.initial, new=0) for role in state)
     yield PlannerStep(_old(current), _new(current))
     largest = max((max(role.initial, role.target) for role in state), default=0)
@@ -125,17 +126,17 @@ def _steps(state: State) -> Iterator[PlannerStep]:
 
 
 def moved(state: State, step: PlannerStep) -> State:
-    """Return the state after a step; an old revision never grows."""
+    """Return the state after a step. The groups of an old revision never increase."""
     return tuple(
         replace(role, old=min(role.old, old), new=new) for role, old, new in zip(state, step.old, step.new, strict=True)
     )
 
 
 def _ready_first(state: State, step: PlannerStep) -> PlannerStep:
-    """Return the step, or a smaller one, that keeps the floor with groups that are ready now (R-DS-61).
+    """Return the step, or a smaller one, that keeps the minimum of groups with groups that are ready now (R-DS-61).
 
-    New groups that the step creates are not ready yet. If too few would be left, only the batch is created now, or
-    fewer groups are drained.
+    New groups that the step creates are not ready yet. If too few ready groups would be left, only the batch is created
+    now, or fewer groups are drained.
     """
     if step.new == _new(state) or not _dips(state, step.old):
         return step
@@ -154,7 +155,7 @@ def _ready_first(state: State, step: PlannerStep) -> PlannerStep:
 
 
 def _dips(state: State, old: Sequence[int]) -> bool:
-    """Return whether a role would have fewer groups than its floor, and fewer than now."""
+    """Return whether a role would have fewer groups than its minimum, and fewer than it has now."""
     return any(
         role.has_floor and left < role.old and left + role.new < role.floor
         for role, left in zip(state, old, strict=True)
@@ -162,19 +163,19 @@ def _dips(state: State, old: Sequence[int]) -> bool:
 
 
 def _share(state: State, steps: int) -> tuple[int, ...]:
-    """Return the new groups after the next batch: the same fraction of every role (R-DS-48)."""
+    """Return the number of new groups after the next batch, which is the same fraction for every role (R-DS-48)."""
     reached = (steps if role.target == 0 else role.new * steps // role.target for role in state)
     batch = 1 + min(steps, *reached)
     return tuple(max(role.new, min(role.target, _ceil(batch * role.target, steps))) for role in state)
 
 
 def _fits(state: State, rising: Sequence[int]) -> bool:
-    """Return whether no role would have too many groups with the next batch (R-DS-49)."""
+    """Return whether no role exceeds its maximum number of groups with the next batch (R-DS-49)."""
     return all(role.target == 0 or role.old + new <= role.ceiling for role, new in zip(state, rising, strict=True))
 
 
 def _proportional(state: State, steps: int) -> tuple[int, ...]:
-    """Return the old groups left if all roles drain in proportion, above their floors (R-DS-50, R-DS-51)."""
+    """Return the old groups that remain if all roles drain proportionally, above their minimum (R-DS-50, R-DS-51)."""
     drained = ((role.initial - role.old) * steps // role.initial for role in state if role.initial > 0)
     batch = 1 + max(0, 0, *drained)
     return tuple(
@@ -195,7 +196,7 @@ def _room(state: State, rising: Sequence[int]) -> tuple[int, ...]:
 
 
 def _unorphaned(state: State, old: tuple[int, ...], *, supply: Sequence[int]) -> tuple[int, ...]:
-    """Return the old counts with all roles at 0 or none (R-DS-53): a single role cannot serve."""
+    """Return the old counts, in which all roles are 0 or none is, because a single role cannot serve (R-DS-53)."""
     present = [left for role, left in zip(state, old, strict=True) if role.initial > 0]
     if 0 not in present or not any(present):
         return old

@@ -26,7 +26,7 @@ _ESCAPES: Final = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029
 
 
 def revision_of(roles: Sequence[JSONObject]) -> str:
-    """Return the revision of roles; raise `GoTypeError` if a template has a wrong type.
+    """Return the revision of roles. Raise `GoTypeError` if a template has a field of the wrong type.
 
     >>> revision_of([])
     '4f53cda1'
@@ -59,7 +59,7 @@ def _typed(go_type: str, value: JSONObject, path: str) -> JSON:
 
 
 def _in_order(go_type: str, value: JSON) -> JSON:
-    """Return the value with the fields of structs in their declared order, and the keys of maps sorted."""
+    """Return the value with struct fields in their declared order, and map keys sorted."""
     shape = shape_of(go_type)
     if shape == "list" and isinstance(value, list):
         return [_in_order(element_of(go_type), item) for item in value]

@@ -1,7 +1,7 @@
-"""The scalers of External roles (R-DS-96 to R-DS-100): created, deleted, read, and given a status.
+"""The scalers of External roles (R-DS-96 to R-DS-100): creation, deletion, replicas and status.
 
-In: the role scalers that carry the set's name or use a name that it needs, and the parts of the set. Out: the replicas
-that each scaler sets, and the writes.
+In: the role scalers that have the set's name as a label or use a name that it needs, and the parts of the set. Out: the
+replicas that each scaler sets, and the writes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,13 +21,13 @@ from leaderworkerset.core.disaggregatedset.fleet import RolePart
 from leaderworkerset.core.disaggregatedset.roletargets import Scalers
 
 READY: Final = "Ready"
-"""The condition of a scaler whose role exists."""
+"""The condition of a scaler that is True if its role exists."""
 
 BOUND = "Bound"
 
 
 class Scaled(Struct, frozen=True):
-    """The desired scalers: the replicas they set, the objects by role, and the writes that are needed."""
+    """The desired scalers: the replicas they set, the objects by role, and the required writes."""
 
     wanted: Scalers
     objects: Mapping[str, JSONObject]
@@ -37,7 +37,7 @@ class Scaled(Struct, frozen=True):
 def reconcile_scalers(
     obj: JSONObject, whole: DisaggregatedSet, scalers: Sequence[JSONObject], parts: Sequence[RolePart]
 ) -> Scaled:
-    """Return the scalers of all External roles; those of other roles are deleted."""
+    """Return the scalers of all External roles. Scalers of other roles are deleted."""
     external = {role.name for role in whole.roles if role.is_external}
     owned = [scaler for scaler in scalers if fleet.is_owned(scaler, whole.uid)]
     objects = {_role(scaler): scaler for scaler in owned if _role(scaler) in external}
@@ -64,12 +64,12 @@ def scaler_name(set_name: str, role: str) -> str:
 
 
 def seed(parts: Sequence[RolePart], role: str) -> int:
-    """Return the replicas of a new scaler: the existing groups, 1 if there are no LeaderWorkerSets (R-DS-97)."""
+    """Return the initial replicas of a new scaler: the existing groups, or 1 without LeaderWorkerSets (R-DS-97)."""
     return fleet.total(parts, role) if any(part.role == role for part in parts) else 1
 
 
 def report(set_name: str, objects: Mapping[str, JSONObject], parts: Sequence[RolePart], now: datetime) -> list[Action]:
-    """Return the writes of the scalers' statuses; none for a status that is up to date (R-DS-100)."""
+    """Return the writes of the scaler statuses, except for a status that is up to date (R-DS-100)."""
     return [
         Patch(
             resource=ROLE_SCALERS,

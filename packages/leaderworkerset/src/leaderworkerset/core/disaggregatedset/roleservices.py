@@ -1,7 +1,7 @@
-"""The headless services of roles (R-DS-80 to R-DS-84): one for each LeaderWorkerSet, once its revision can serve.
+"""The headless Services of roles (R-DS-80 to R-DS-84): one for each LeaderWorkerSet, as soon as its revision can serve.
 
 In: the parts of a slice, and the services that the set owns. Out: the services to create and to delete. Services of an
-old revision stay as long as all its own roles serve (unlike Q-10). Services of other owners are never changed (Q-9).
+old revision stay while all its own roles serve (unlike Q-10). Services with other owners are never changed (Q-9).
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ SUFFIX: Final = "-prv"
 def reconcile_services(
     obj: JSONObject, current: Mapping[str, RolePart | None], old: Sequence[RolePart], services: Sequence[JSONObject]
 ) -> list[Action]:
-    """Return the actions for the services of one slice; `current` are the newest parts by role, None if missing."""
+    """Return the actions for the Services of one slice. `current` are the latest parts by role, or None if missing."""
     parts = [part for part in current.values() if part is not None and part.ready > 0]
     if len(parts) < len(current) or not parts:
         return []
@@ -33,17 +33,17 @@ def reconcile_services(
 
 
 def service_name(part: RolePart) -> str:
-    """Return the name of the service of a LeaderWorkerSet."""
+    """Return the Service name for a LeaderWorkerSet."""
     return part.key.name + SUFFIX
 
 
 def delete(service: JSONObject) -> Delete:
-    """Delete a service of the set."""
+    """Return the action that deletes a Service of the set."""
     return Delete(resource=SERVICES, key=meta.key(service), uid=meta.uid(service))
 
 
 def _serving(old: Sequence[RolePart]) -> set[str]:
-    """Return the old revisions of which every role has a ready group."""
+    """Return the old revisions in which every role has a ready group."""
     idle = {part.revision for part in old if part.ready == 0}
     return {part.revision for part in old} - idle
 
@@ -59,7 +59,7 @@ def _create(obj: JSONObject, part: RolePart) -> Create:
 
 
 def build(obj: JSONObject, part: RolePart) -> JSONObject:
-    """Build the service of a LeaderWorkerSet (R-DS-83)."""
+    """Build the Service for a LeaderWorkerSet (R-DS-83)."""
     selector = {SET_NAME: meta.name(obj), ROLE: part.role, REVISION: part.revision}
     if not part.is_legacy:
         selector[SLICE] = str(part.slice)

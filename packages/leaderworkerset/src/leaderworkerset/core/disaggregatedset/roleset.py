@@ -1,8 +1,8 @@
 """The LeaderWorkerSet of one role in one slice (R-DS-14 to R-DS-18, R-DS-90).
 
 In: the DisaggregatedSet, the entry of the role, slice and revision. Out: the object to create. The user's fields are
-copied, except the rollout strategy: its budgets apply to the whole set, and admission would refuse a LeaderWorkerSet
-with few groups and these budgets (Q-11, docs/adr/0011).
+copied, except the rollout strategy. Its budgets apply to the whole set, and admission would reject a LeaderWorkerSet
+that has few groups and these budgets (Q-11, docs/adr/0011).
 """
 
 from typing import assert_never
@@ -27,7 +27,7 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 class RolePlace(Struct, frozen=True):
-    """The purpose of a LeaderWorkerSet: the set it belongs to, and its slice, revision and role."""
+    """The position of a LeaderWorkerSet in a DisaggregatedSet: the set, and its slice, revision and role."""
 
     set_name: str
     slice: int
@@ -57,7 +57,7 @@ class RolePlace(Struct, frozen=True):
 
 
 def owner_reference(obj: JSONObject) -> OwnerReference:
-    """Build the owner reference for objects of a set; it does not block the set's deletion."""
+    """Build the owner reference for objects of a set, which does not block the deletion of the set."""
     reference = meta.controller_reference(obj)
     del reference["blockOwnerDeletion"]
     return reference
@@ -66,7 +66,7 @@ def owner_reference(obj: JSONObject) -> OwnerReference:
 def build(
     obj: JSONObject, role: JSONObject, place: RolePlace, *, replicas: int, placement: PlacementPolicy
 ) -> JSONObject:
-    """Build the LeaderWorkerSet; `role` is the entry of `spec.roles`, which is not changed."""
+    """Build the LeaderWorkerSet. `role` is the entry in `spec.roles`, which is not modified."""
     own: JSONObject = role.get("metadata") or {}
     annotations = {name: text for name, text in (own.get("annotations") or {}).items() if name != INITIAL_REPLICAS}
     metadata: JSONObject = {
@@ -103,7 +103,7 @@ def _member(template: JSONObject, place: RolePlace, placement: PlacementPolicy) 
 
 
 def _terms(place: RolePlace, placement: PlacementPolicy) -> list[tuple[str, list[JSONObject]]]:
-    """Return the affinity terms in order (R-DS-90); pods without a slice label count as slice 0."""
+    """Return the affinity terms in order (R-DS-90). Pods without a slice label count as slice 0."""
     same_set: JSONObject = {"key": SET_NAME, "operator": "In", "values": [place.set_name]}
     this_slice: JSONObject = {"key": SLICE, "operator": "In", "values": [str(place.slice)]}
     other_slice: JSONObject = {"key": SLICE, "operator": "NotIn", "values": [str(place.slice)]}

@@ -10,23 +10,23 @@ from kuberuntime.objects.intstr import IntOrString
 from leaderworkerset.api.disaggregatedset import Role
 
 Scalers: TypeAlias = Mapping[str, int]
-"""The replicas that the scalers of External roles set, by role; a role is absent if its scaler's name is taken."""
+"""The replicas that the scalers of External roles set, by role. A role is absent if its scaler's name is in use."""
 
 
 class RoleBudget(Struct, frozen=True):
-    """The numbers of groups above and below the target that a rollout may have."""
+    """How many groups above and below the target a rollout may have."""
 
     surge: int = 1
     unavailable: int = 0
 
 
 def target(role: Role, scalers: Scalers, fallback: int) -> int:
-    """Return the desired groups of a role in a slice; `fallback` if neither spec nor scaler sets them."""
+    """Return the number of desired groups of a role in a slice, or `fallback` if neither the spec nor a scaler sets it."""
     return scalers.get(role.name, fallback) if role.is_external else role.replicas
 
 
 def budget(role: Role | None, target: int) -> RoleBudget:
-    """Return the budgets of a role with `target` groups (R-DS-42); a removed role has the default budgets."""
+    """Return the budgets of a role with `target` groups (R-DS-42). A removed role has the default budgets."""
     configuration = None if role is None else role.rolling_update
     if configuration is None:
         return RoleBudget()

@@ -1,8 +1,8 @@
-"""The rollout of one slice: from old LeaderWorkerSets to those of the newest revision (R-DS-35 to R-DS-43, R-DS-62).
+"""The rollout of one slice from old LeaderWorkerSets to those of the latest revision (R-DS-35 to R-DS-43, R-DS-62).
 
 In: the parts of the slice and the target of each role. Out: a `Move`: the LeaderWorkerSets to create without groups,
-the sizes to record on old LeaderWorkerSets, and the counts to change. Nothing is kept in memory between two passes: all
-state is in the objects.
+the sizes to record on old LeaderWorkerSets, and the counts to change. No state is kept in memory between two passes,
+because the objects contain all state.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from leaderworkerset.core.disaggregatedset.roletargets import Scalers
 
 
 class Resize(Struct, frozen=True):
-    """A LeaderWorkerSet, and the number of groups it is scaled to."""
+    """A LeaderWorkerSet, and the number of groups to which it is scaled."""
 
     part: RolePart
     replicas: int
@@ -36,7 +36,7 @@ class Move(Struct, frozen=True, kw_only=True):
 
 
 def move(roles: Sequence[Role], old: Sequence[RolePart], new: Mapping[str, RolePart], scalers: Scalers) -> Move:
-    """Return the next step, empty while new groups are not ready; `old` have groups, `new` are the parts by role."""
+    """Return the next step, empty while new groups are not ready. `old` have groups, and `new` are the parts by role."""
     missing = tuple(role.name for role in roles if role.name not in new)
     if not new:
         records = tuple(part for part in old if part.initial != part.replicas)
@@ -53,7 +53,7 @@ def move(roles: Sequence[Role], old: Sequence[RolePart], new: Mapping[str, RoleP
 def describe(
     roles: Sequence[Role], old: Sequence[RolePart], new: Mapping[str, RolePart], scalers: Scalers
 ) -> tuple[list[str], tuple[RoleState, ...]]:
-    """Return the state for the planner (R-DS-39 to R-DS-42): the roles of the spec, then the removed roles."""
+    """Return the input of the planner (R-DS-39 to R-DS-42): the roles of the spec, then the removed roles."""
     known = {role.name: role for role in roles}
     names = [*known, *sorted({part.role for part in old} - known.keys())]
     return names, tuple(_describe(name, known.get(name), old, new, scalers) for name in names)
@@ -76,7 +76,7 @@ def _describe(
 def _apply(
     names: Sequence[str], state: planner.State, step: PlannerStep, old: Sequence[RolePart], new: Mapping[str, RolePart]
 ) -> list[Resize]:
-    """Return the scale-ups, then the scale-downs; if the step can drain nothing, create the next batch instead."""
+    """Return the scale-ups, then the scale-downs. If the step cannot drain groups, create the next batch instead."""
     drains = _drains(names, state, step, old)
     raises = _raises(names, step, new)
     if not drains and not raises:
@@ -112,17 +112,17 @@ def _roles_of(parts: Sequence[RolePart]) -> list[str]:
 
 
 Counts: TypeAlias = Mapping[str, int]
-"""Groups by role; a role that a revision does not have is absent."""
+"""The number of groups by role. A role that a revision does not have is absent."""
 
 
 def drain(revisions: Sequence[Counts], budget: Counts, spare: Counts) -> list[dict[str, int]]:
     """Return the groups that each old revision (newest first) keeps when a step drains groups (R-DS-62, R-DS-63).
 
-    `spare` is how many groups of a role may be removed, absent: all of them. The newest old revision, which is only
-    partly rolled out, is drained before the older ones. A revision serves with all its roles or not at all. If one role
-    would be drained to zero, the other roles are also drained to zero if their floor allows that; otherwise the role
-    keeps one group. (The Go controller drains the others in any case, and spends the budget again on older revisions:
-    Q-4, Q-5.)
+    `spare` is how many groups of a role may be removed. If a role is absent, all of them may be removed. The latest old
+    revision, which is only partly rolled out, is drained before older revisions. A revision serves with all its roles
+    or not at all. If one role would be drained to zero, the other roles are also drained to zero if their minimum
+    permits it. Otherwise, the role keeps one group. (The Go controller always drains the other roles, and spends the
+    budget again on older revisions: Q-4, Q-5.)
 
     >>> drain([{"prefill": 2, "decode": 2}, {"prefill": 2, "decode": 2}], {"prefill": 2, "decode": 2}, {})
     [{'prefill': 0, 'decode': 0}, {'prefill': 2, 'decode': 2}]

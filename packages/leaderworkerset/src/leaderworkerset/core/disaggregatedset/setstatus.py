@@ -17,7 +17,7 @@ from leaderworkerset.core.disaggregatedset.roletargets import Scalers
 
 
 class ConditionPair(Struct, frozen=True):
-    """The result of the counts: the condition that is True, the opposite condition, reason and message."""
+    """The conditions that follow from the counts: the condition that is True, its opposite, reason and message."""
 
     type: str
     opposite: str
@@ -60,9 +60,9 @@ def build(
 def conditions(
     before: Sequence[Condition], outcome: ConditionPair, generation: int, now: datetime
 ) -> tuple[Condition, ...]:
-    """Set one condition of the pair to True and, if it exists, the other one to False (R-DS-94).
+    """Set one condition of the pair to True, and set the other one to False if it exists (R-DS-94).
 
-    LeaderWorkerSets have other rules (R-STAT-12): a condition that becomes False keeps its reason, and a new generation
+    Unlike for LeaderWorkerSets (R-STAT-12), a condition that becomes False keeps its reason, and a new generation
     counts as a transition.
     """
     moment = timestamps.render(now)

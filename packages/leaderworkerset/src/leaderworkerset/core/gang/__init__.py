@@ -1,1 +1,1 @@
-"""Gang schedulers: one module each, of one type (`provider.py`), and the choice between them (`gangs.py`)."""
+"""Gang schedulers: one module for each, with a common type (`provider.py`), and their selection (`gangs.py`)."""

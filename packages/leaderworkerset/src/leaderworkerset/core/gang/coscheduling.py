@@ -1,6 +1,6 @@
-"""The coscheduling plugin of scheduler-plugins: a PodGroup of `scheduling.x-k8s.io`, a pod label (R-KQ-120, 121).
+"""The coscheduling plugin of scheduler-plugins: a PodGroup of `scheduling.x-k8s.io` and a pod label (R-KQ-120, 121).
 
-Its scheduler requires that the pods of a group have one priority and one `schedulerName`; users set both themselves.
+Its scheduler requires that the pods of a group have the same priority and `schedulerName`. Users set both themselves.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ POD_GROUPS: Final = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", "Po
 POD_GROUP: Final = "scheduling.x-k8s.io/pod-group"
 
 ALIKE: Final = ("schedulerName", "priorityClassName", "priority")
-"""The fields that the plugin requires to be equal in the pods of a group."""
+"""The fields that must be equal in all pods of a group for the plugin."""
 
 
 def errors(lws: LeaderWorkerSet) -> Sequence[FieldError]:
@@ -49,12 +49,12 @@ def is_taken(pod: JSONObject) -> bool:
 
 
 def link(pod: JSONObject, group: str) -> JSONObject:
-    """Return the pod with the name of its group's object."""
+    """Return the pod with the name of its group's PodGroup."""
     return with_labels(pod, {POD_GROUP: group})
 
 
 def build(group: GangGroup, name: str) -> JSONObject:
-    """Build the PodGroup; it requests resources only if all pods start together.
+    """Build the PodGroup. It requests resources only if all pods start together.
 
     Otherwise the first pod would wait for the resources of all pods.
     """

@@ -1,8 +1,8 @@
-"""The requests of pods: the effective requests of one pod, and the sum for a group (R-GANG-5).
+"""The requests of pods: the effective requests of one pod, and their sum for a group (R-GANG-5).
 
 A pod's request is the larger of two sums: all containers and sidecars, or the largest init container with the sidecars
-that are started before it. Requests of the pod as a whole replace it. The overhead of its runtime is added. Limits are
-not considered.
+that are started before it. Pod-level requests replace it. The overhead of its RuntimeClass is added. Limits are
+ignored.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ Demand: TypeAlias = Mapping[str, Quantity]
 
 HUGE_PAGES: Final = "hugepages-"
 WHOLE_POD: Final = ("cpu", "memory")
-"""The resources, in addition to huge pages, that a pod may request as a whole."""
+"""The resources that may be requested at pod level, in addition to huge pages."""
 
 
 def of_pod(spec: JSONObject) -> dict[str, Quantity]:
@@ -45,17 +45,17 @@ def of_group(lws: LeaderWorkerSet) -> dict[str, Quantity]:
 
 
 def encode(demand: Demand) -> JSONObject:
-    """Return a resource list, sorted by name."""
+    """Encode a resource list, sorted by name."""
     return {name: str(amount) for name, amount in sorted(demand.items())}
 
 
 def add(*demands: Demand) -> dict[str, Quantity]:
-    """Return the sums by name."""
+    """Return the sums by resource name."""
     return {name: quantity.total(amounts[name] for amounts in demands if name in amounts) for name in _names(demands)}
 
 
 def largest(left: Demand, right: Demand) -> dict[str, Quantity]:
-    """Return the larger amounts by name."""
+    """Return the larger amounts by resource name."""
     return {name: max(left.get(name, ZERO), right.get(name, ZERO)) for name in _names((left, right))}
 
 

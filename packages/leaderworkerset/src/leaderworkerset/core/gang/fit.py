@@ -1,9 +1,9 @@
-"""Estimates whether pods fit on the nodes: compares their requests with the free resources of the nodes.
+"""Estimates whether pods fit on the nodes by comparing their requests with the free resources.
 
-In: nodes, the sums of the requests of their pods, and the needs of further pods. Out: whether all further pods fit. The
-estimate is optimistic: it considers requests, the number of pods, node selectors, required node affinity and taints,
-and takes the first nodes with space. It ignores affinity between pods, spreading, volumes, host ports and devices
-claimed by name, and the scheduler may choose other nodes.
+In: nodes, the sums of the requests of their pods, and the requirements of additional pods. Out: whether all additional
+pods fit. The estimate is optimistic: it considers requests, the number of pods, node selectors, required node affinity
+and taints, and takes the first nodes with space. It ignores affinity between pods, spreading, volumes, host ports and
+devices claimed by name, and the scheduler may choose other nodes.
 """
 
 from collections import Counter
@@ -19,14 +19,14 @@ from kuberuntime.objects.selectors import Requirement
 from leaderworkerset.core.gang import demand
 
 Amounts: TypeAlias = Mapping[str, int]
-"""Amounts of resources by name, in nano-units."""
+"""Resource amounts by name, in nano-units."""
 
 PODS: Final = "pods"
-"""The resource of which every pod takes one."""
+"""The resource of which every pod uses one unit."""
 
 
 class Need(Struct, frozen=True):
-    """The needs of one pod from a node; pods of one template have equal needs."""
+    """The requirements of one pod for a node. Pods with the same template have equal requirements."""
 
     requests: tuple[tuple[str, int], ...]
     selector: tuple[Requirement, ...]
@@ -43,7 +43,7 @@ class _NodeSpace(Struct):
     left: dict[str, int]
 
     def admits(self, need: Need) -> bool:
-        """Return whether the pod may run on the node, apart from space."""
+        """Return whether the pod may run on the node, regardless of free resources."""
         return self.is_selected(need) and placement.tolerate(need.tolerations, self.taints)
 
     def is_selected(self, need: Need) -> bool:
@@ -63,13 +63,13 @@ class _NodeSpace(Struct):
 
 
 class _Search(Struct):
-    """The nodes that admit one need; nodes before `start` have no space left for it."""
+    """The nodes that admit pods with these requirements. Nodes before `start` have no space left for them."""
 
     nodes: list[_NodeSpace]
     start: int = 0
 
     def places(self, need: Need, number: int) -> Iterator[tuple[_NodeSpace, int]]:
-        """Yield nodes with space, and the number of pods that fit, until all are placed or no node is left."""
+        """Yield nodes with space, and the number of pods that fit, until all are placed or no nodes are left."""
         for index in range(self.start, len(self.nodes)):
             node = self.nodes[index]
             count = min(node.count(need), number)
@@ -86,10 +86,10 @@ class _Search(Struct):
 
 
 class FreeSpace(Struct):
-    """The free space of the nodes while groups are placed one after another, during one decision.
+    """The free space on the nodes while groups are placed one after the other during one decision.
 
-    Space is never released. So a need that did not fit is not tried again, and nodes that are full for a need are
-    skipped.
+    Space is never released. So requirements that did not fit are not retried, and nodes without enough space for them
+    are skipped.
     """
 
     _nodes: list[_NodeSpace]
@@ -97,11 +97,11 @@ class FreeSpace(Struct):
     _hopeless: set[frozenset[tuple[Need, int]]] = field(default_factory=set)
 
     def place(self, needs: Mapping[Need, int]) -> bool:
-        """Reserve space for the pods of each need, or for none; return whether all fit."""
+        """Reserve space for all pods or for none, and return whether all fit."""
         return self.distribute(needs) is not None
 
     def distribute(self, needs: Mapping[Need, int]) -> Counter[str] | None:
-        """Reserve space like `place`; return the number of pods on each node, None if not all fit."""
+        """Reserve space like `place`. Return the number of pods on each node, or None if not all fit."""
         amounts = frozenset(needs.items())
         if amounts in self._hopeless:
             return None
@@ -127,7 +127,7 @@ class FreeSpace(Struct):
             node.take(need, -number)
 
     def _choice(self, need: Need) -> tuple[int, tuple[tuple[str, int], ...]]:
-        """Return the sort key of a need: needs with the fewest possible nodes are placed first."""
+        """Return the sort key for requirements, so that those with the fewest possible nodes are placed first."""
         return len(self._search(need).nodes), need.requests
 
     def _search(self, need: Need) -> _Search:
@@ -137,12 +137,12 @@ class FreeSpace(Struct):
 
 
 def free_space(nodes: Iterable[JSONObject], used: Mapping[str, Amounts]) -> FreeSpace:
-    """Return the unrequested space, by the name of the node."""
+    """Return the unrequested resources, by node name."""
     return FreeSpace([_node_space(node, used.get(meta.name(node), {})) for node in nodes])
 
 
 def obstacle(node: JSONObject, used: Amounts, need: Need) -> str:
-    """Return why a pod does not fit on a node: the resources that are short, or the kind of rule; empty if it fits."""
+    """Return why a pod does not fit on a node, such as insufficient resources, or an empty string if it fits."""
     space = _node_space(node, used)
     if lacking := [name for name, amount in need.requests if space.left.get(name, 0) < amount]:
         return ", ".join(lacking)
@@ -152,7 +152,7 @@ def obstacle(node: JSONObject, used: Amounts, need: Need) -> str:
 
 
 def read_need(pod: JSONObject) -> Need:
-    """Return the needs of a pod from a node."""
+    """Return what a pod requires from a node."""
     spec = meta.spec(pod)
     return Need(
         requests=tuple(sorted(read_requests(pod).items())),
@@ -163,13 +163,13 @@ def read_need(pod: JSONObject) -> Need:
 
 
 def read_requests(pod: JSONObject) -> dict[str, int]:
-    """Return the effective requests of a pod, and one unit of the resource `pods`; amounts of zero are omitted."""
+    """Return the effective requests of a pod, and one unit of the resource `pods`. Zero amounts are omitted."""
     requests = {name: amount.nanos for name, amount in demand.of_pod(meta.spec(pod)).items() if amount}
     return requests | {PODS: quantity.NANOS}
 
 
 def count_needs(pods: Iterable[JSONObject]) -> Counter[Need]:
-    """Return the number of pods with each need."""
+    """Return the number of pods with each set of requirements."""
     return Counter(map(read_need, pods))
 
 

@@ -1,14 +1,15 @@
-"""The gang schedulers that may be used, and the choice between them.
+"""The gang schedulers that may be used, and their selection.
 
-A LeaderWorkerSet chooses a provider by an annotation; otherwise the configuration's provider is used. Its value is a
-name, or `auto`: the first provider that the API server serves and that suits the pod's `schedulerName`. The choice is
-made once, when a leader pod is admitted, and is recorded on the pod. Its workers and the controllers follow the record.
-So a group keeps its scheduler until its end, even if another scheduler is installed in the meantime.
+An annotation of the LeaderWorkerSet selects a provider. Otherwise, the configured provider is used. The value is a
+name, or `auto` for the first provider that the API server serves and that is suitable for the pod's `schedulerName`.
+The selection is made once, when a leader pod is admitted, and is recorded on the pod. Its workers and the controllers
+use the recorded provider. So a group keeps its scheduler until it is deleted, even if a different scheduler is
+installed in the meantime.
 
-A LeaderWorkerSet with `spec.scheduling` has no choice. Either kube-scheduler follows the field, with its own objects
-(`preparation.py`, `replicas.py`), or Volcano, with the same objects as for other sets.
+If `spec.scheduling` is set, a provider cannot be selected. Either kube-scheduler applies the field with its own objects
+(`preparation.py`, `replicas.py`), or Volcano applies it with the same objects as for other sets.
 
-If the configuration names Volcano, its groups carry no record: their pods equal those of the Go controller.
+If Volcano is configured, its groups have no record, so that their pods are equal to those of the Go controller.
 """
 
 import hashlib
@@ -54,22 +55,23 @@ PROVIDERS: Final[Mapping[str, Provider]] = MappingProxyType(
 """All gang schedulers, in the order in which `auto` tries them."""
 
 NAMES: Final = (VOLCANO.name, KUBERNETES, *(name for name in PROVIDERS if name != VOLCANO.name))
-"""The names that a configuration may have besides `auto`; `kubernetes` schedules only groups with `spec.scheduling`."""
+"""The provider names that are valid in addition to `auto`. `kubernetes` schedules only groups with `spec.scheduling`.
+"""
 
 FOLLOWED: Final = {
     VOLCANO.name: VOLCANO.name,
     **dict.fromkeys((KUBERNETES, NATIVE.name, AUTO), KUBERNETES),
     **dict.fromkeys((COSCHEDULING.name, BUILT_IN.name), ""),
 }
-"""The provider that follows `spec.scheduling` under each configured name, empty if there is none."""
+"""The provider that applies `spec.scheduling` for each configured name, or an empty string if there is none."""
 
 DETECTABLE: Final[Mapping[str, Provider]] = MappingProxyType(
     {name: provider for name, provider in PROVIDERS.items() if provider.group_object is not None}
 )
-"""The providers that `auto` may choose, by the kind that the API server serves; the gate is chosen only by name."""
+"""The providers that `auto` may select, by the kind that the API server serves. The gate is only selected by name."""
 
 LONGEST_NAME: Final = 63
-"""The maximum length of a group's name: it is the value of a label."""
+"""The maximum length of a group's name, which is a label value."""
 
 SCHEDULING: Final = (WORKLOADS, POD_GROUPS)
 """The kinds that kube-scheduler needs for `spec.scheduling`."""
@@ -85,10 +87,10 @@ DIGITS: Final = 10
 
 
 class Gangs(Struct, frozen=True, kw_only=True):
-    """Implements `Gang`: `default` is the name of a provider or `auto`.
+    """Implements `Gang`. `default` is the name of a provider or `auto`.
 
-    `served` are the names that `auto` may choose, and the kinds of `spec.scheduling` that are served (`served_name`);
-    `is_enabled` is its feature gate.
+    `served` are the names that `auto` may select, and the kinds for `spec.scheduling` that are served (`served_name`).
+    `is_enabled` is the feature gate of `spec.scheduling`.
     """
 
     default: str
@@ -97,7 +99,7 @@ class Gangs(Struct, frozen=True, kw_only=True):
 
     @property
     def providers(self) -> Mapping[str, Provider]:
-        """Return the providers that may be chosen."""
+        """Return the providers that may be selected."""
         if self.default == AUTO:
             return DETECTABLE
         return {name: PROVIDERS[name] for name in (self.default,) if name in PROVIDERS}
@@ -120,7 +122,7 @@ class Gangs(Struct, frozen=True, kw_only=True):
 
     @property
     def opens_gates(self) -> bool:
-        """Return whether the built-in gate may be chosen."""
+        """Return whether the built-in gate may be selected."""
         return BUILT_IN.name in self.providers
 
     @property
@@ -137,7 +139,7 @@ class Gangs(Struct, frozen=True, kw_only=True):
         return PodRule(conditions=conditions)
 
     def errors(self, lws: LeaderWorkerSet, old: LeaderWorkerSet | None) -> Sequence[FieldError]:
-        """Return the errors of an unknown or changed choice, and of groups that the scheduler could never start.
+        """Return the errors for an unknown or changed selection, and for groups that the scheduler could never start.
 
         Stored values are accepted.
         """
@@ -157,7 +159,7 @@ class Gangs(Struct, frozen=True, kw_only=True):
         return [error for error in provider.errors(lws) if error not in known]
 
     def mark(self, pod: JSONObject, request: str) -> JSONObject:
-        """Link the pod to its group's object; the leader decides for its group, workers follow it."""
+        """Link the pod to its group's object. The leader selects the provider, and workers use the same one."""
         if self._follows and labels.WORKLOAD_AWARE_SCHEDULING in meta.annotations(pod):
             return replicas.mark(pod, request)
         is_leader = groupname.is_leader(pod)
@@ -170,7 +172,7 @@ class Gangs(Struct, frozen=True, kw_only=True):
         return pod if provider is None or not name or provider.is_taken(pod) else provider.link(pod, name)
 
     def decide(self, group: GangGroup) -> PolicyDecision:
-        """Create the object of the group if it is missing; the object of an earlier leader must be deleted first."""
+        """Create the group's object if it is missing. The object of an earlier leader must be deleted first."""
         leader, scheduling = group.live.leader, group.live.lws.spec.scheduling
         if scheduling is not None and self._follows:
             return replicas.decide(group, scheduling)
@@ -190,14 +192,14 @@ class Gangs(Struct, frozen=True, kw_only=True):
         return PolicyDecision(holds=holds, actions=() if meta.is_deleting(known) else (removal,))
 
     def prepare(self, whole: GangSet) -> Preparation:
-        """Create the shared objects of groups with `spec.scheduling`; Volcano's groups share none."""
+        """Create the shared objects of groups with `spec.scheduling`. Volcano's groups do not share objects."""
         scheduling = whole.lws.spec.scheduling
         if scheduling is None or not FOLLOWED[self.default]:
             return UNSUPPORTED
         return preparation.prepare(whole, scheduling) if self._follows else Preparation(is_done=True)
 
     def outdated(self, observed: Sequence[JSONObject], revisions: Collection[str]) -> Sequence[Delete]:
-        """Delete shared objects of revisions that no group uses any more; groups' own objects are garbage collected."""
+        """Delete shared objects of unused revisions. The garbage collector deletes the groups' own objects."""
         editions = (edition for provider in self.providers.values() for edition in provider.editions)
         shared = [edition.shared for edition in editions if edition.shared is not None]
         return [
@@ -209,7 +211,7 @@ class Gangs(Struct, frozen=True, kw_only=True):
         ]
 
     def _provider(self, choice: str, pod: JSONObject) -> Provider | None:
-        """Return the provider for a leader pod with this choice."""
+        """Return the provider for a leader pod with this annotation value."""
         if (choice or self.default) != AUTO:
             return self.providers.get(choice or self.default)
         suiting = (provider for provider in DETECTABLE.values() if provider.name in self.served and provider.suits(pod))
@@ -227,7 +229,7 @@ class Gangs(Struct, frozen=True, kw_only=True):
         return provider.link(marked, self._group_name(marked, provider))
 
     def _group_name(self, pod: JSONObject, provider: Provider) -> str:
-        """Return the name of the object of the pod's group; empty if its leader is not marked."""
+        """Return the name of the object for the pod's group, or an empty string if its leader is not marked."""
         if not provider.is_named_by_revision:
             return meta.annotations(pod).get(labels.GANG_GROUP, "")
         own = meta.labels(pod)
@@ -248,7 +250,7 @@ class Gangs(Struct, frozen=True, kw_only=True):
 
 
 def served_name(kind: Resource) -> str:
-    """Return the name that states in `served` that a kind of `spec.scheduling` is served."""
+    """Return the name in `served` that states that a kind for `spec.scheduling` is served."""
     return f"{kind.api_version} {kind.kind}"
 
 
@@ -257,13 +259,13 @@ def _choice(annotations: Mapping[str, str]) -> str:
 
 
 def _recorded(leader: JSONObject, provider: Provider) -> str:
-    """Return the name of the group's object to which the leader is linked; empty if there is none."""
+    """Return the name of the group's object to which the leader is linked, or an empty string if there is none."""
     own = meta.annotations(leader)
     return own.get(GROUP_NAME if provider.is_named_by_revision else labels.GANG_GROUP, "")
 
 
 def _incarnation(leader: str, request: str) -> str:
-    """Return a group name that no earlier leader of this name had."""
+    """Return a group name that no earlier leader with this name had."""
     suffix = hashlib.sha256(request.encode()).hexdigest()[:DIGITS]
     return f"{leader[: LONGEST_NAME - DIGITS - 1].rstrip('-')}-{suffix}"
 

@@ -1,8 +1,8 @@
-"""Decides which gated groups may start: the gates of a group's pods are removed when the whole group fits.
+"""Decides which gated groups may start. If a whole group fits, the gates of its pods are removed.
 
 In: nodes, the requests of their pods, the pods without a node, and the groups with a gated pod. Out: a plan that
 removes the gates of groups that fit. The order of groups is: groups that have already started (one of their pods was
-recreated), higher priority, older leader. A group that does not fit does not hold back others.
+recreated), higher priority, older leader. A group that does not fit does not delay others.
 
 The result is best effort: other pods may take the space before the pods are bound (limits: `fit.py`).
 """
@@ -29,7 +29,7 @@ GATE: Final[JSONObject] = {"name": labels.GANG_GATE}
 
 
 class ObservedCluster(Struct, frozen=True, kw_only=True):
-    """The facts about nodes and pods.
+    """The observed nodes and pods.
 
     `used` maps the name of a node to the sums of the requests of its pods. `unbound` are pods without a node. `members`
     are all pods of groups with a gated pod.
@@ -42,7 +42,7 @@ class ObservedCluster(Struct, frozen=True, kw_only=True):
 
 
 class _Group(Struct, frozen=True):
-    """A complete waiting group: its leader, and its pods that have our gate."""
+    """A complete waiting group, with its leader and the pods that have our gate."""
 
     leader: JSONObject
     gated: Sequence[JSONObject]
@@ -68,12 +68,12 @@ def reconcile(observed: ObservedCluster) -> Plan:
 
 
 def is_gated(pod: JSONObject) -> bool:
-    """Return whether the pod carries our gate."""
+    """Return whether the pod has our gate."""
     return GATE in (meta.spec(pod).get("schedulingGates") or [])
 
 
 def group_name(pod: JSONObject) -> str:
-    """Return the name of the pod's group, unique in its namespace; empty for other pods."""
+    """Return the name of the pod's group, which is unique in its namespace, or an empty string for other pods."""
     return meta.annotations(pod).get(labels.GANG_GROUP, "")
 
 
@@ -91,7 +91,7 @@ def _waiting(members: Sequence[JSONObject]) -> list[_Group]:
 
 
 def _whole(pods: Sequence[JSONObject]) -> _Group | None:
-    """Return the group of these pods; None if pods are missing, or if no pod has our gate as its only gate."""
+    """Return the group of these pods, or None if pods are missing or no pod has only our gate."""
     leader = next(filter(groupname.is_leader, pods), None)
     gated = [pod for pod in pods if is_gated(pod)]
     if leader is None or not gated or meta.annotations(leader).get(labels.SIZE) != str(len(pods)):
@@ -101,22 +101,22 @@ def _whole(pods: Sequence[JSONObject]) -> _Group | None:
 
 
 def _open(pod: JSONObject) -> Patch:
-    """Remove the only gate of a pod; a deleted pod, or another pod of its name, is not changed."""
+    """Remove the only gate of a pod, unless the pod was deleted or replaced by a pod with the same name."""
     return identified_patch(PODS, pod, {"spec": {"schedulingGates": None}}, if_present=True)
 
 
 BUILT_IN_NAME: Final = "built-in"
 ALONE: Final = "1"
-"""The size of a group that needs no gate."""
+"""The size of a group that does not need a gate."""
 
 
 def _errors(lws: LeaderWorkerSet) -> Sequence[FieldError]:
-    """Return the errors of groups whose workers are created only after their leader runs."""
+    """Return the errors for groups whose workers are created only after their leader is running."""
     return refuse_awaiting(lws, BUILT_IN_NAME)
 
 
 def _link(pod: JSONObject, _group: str) -> JSONObject:
-    """Return the pod with the gate added to its own."""
+    """Return the pod with our gate in addition to its own gates."""
     if meta.annotations(pod).get(labels.SIZE) == ALONE or is_gated(pod):
         return pod
     return with_spec(pod, {"schedulingGates": [*(meta.spec(pod).get("schedulingGates") or []), GATE]})
@@ -125,4 +125,4 @@ def _link(pod: JSONObject, _group: str) -> JSONObject:
 BUILT_IN: Final = Provider(
     name=BUILT_IN_NAME, suits=lambda _pod: True, is_taken=lambda _pod: False, link=_link, errors=_errors
 )
-"""The built-in gate: every scheduler ignores gated pods, and users cannot link pods to an object."""
+"""The built-in gate, which works with every scheduler. Users cannot link pods to an object."""

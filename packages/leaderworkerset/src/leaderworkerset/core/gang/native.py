@@ -1,12 +1,12 @@
-"""kube-scheduler itself, from Kubernetes 1.36 on: PodGroups of `scheduling.k8s.io` (R-KQ-140 to R-KQ-150).
+"""kube-scheduler in Kubernetes 1.36 or later, with PodGroups of `scheduling.k8s.io` (R-KQ-140 to R-KQ-150).
 
-Kubernetes 1.37 serves them as `v1beta1`, 1.36 as `v1alpha2`, and no Kubernetes serves both (N-117-5). From 1.37 on the
-scheduler starts a group only if all its pods have the priority of the PodGroup.
+Kubernetes 1.37 serves them as `v1beta1`, 1.36 serves them as `v1alpha2`, and no version serves both (N-117-5). From
+1.37 on, the scheduler starts a group only if all its pods have the priority of the PodGroup.
 
 Each group has a PodGroup, which a field of its pods names. Groups of one revision share a Workload, which describes
-their purpose and which the scheduler never reads. Both are immutable. A PodGroup that is being deleted exists as long
-as any of its pods (R-KQ-147). So every leader pod gets a PodGroup with its own name, and does not wait for the end of
-the old PodGroup.
+them and which the scheduler never reads. Both are immutable. A PodGroup that is being deleted exists as long as any of
+its pods (R-KQ-147). So every leader pod gets a PodGroup with a unique name, and does not wait until the old PodGroup is
+deleted.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ from leaderworkerset.core.policies.gang import GangGroup, members_to_start
 
 NAME: Final = "native"
 KUBERNETES: Final = "kubernetes"
-"""The same scheduler for groups with `spec.scheduling` alone, as the Go controller calls it."""
+"""The same scheduler only for groups with `spec.scheduling`, under the name that the Go controller uses."""
 GROUP: Final = "scheduling.k8s.io"
 POD_GROUPS: Final = Resource(GROUP, "v1beta1", "podgroups", "PodGroup")
 WORKLOADS: Final = Resource(GROUP, "v1beta1", "workloads", "Workload")
@@ -45,11 +45,11 @@ TEMPLATE: Final = "group"
 FIELD: Final = "schedulingGroup"
 PRIORITY: Final = "priorityClassName"
 SYSTEM: Final = "system-"
-"""The reserved prefix of priority classes above the maximum priority of a PodGroup."""
+"""The prefix that is reserved for priority classes above the maximum priority of a PodGroup."""
 
 
 def errors(lws: LeaderWorkerSet) -> Sequence[FieldError]:
-    """Return the errors of groups that the scheduler could never start.
+    """Return the errors for groups that the scheduler could never start.
 
     Their workers wait for the leader, their pods differ in scheduler or priority, or have a system priority (R-KQ-149).
     """
@@ -66,7 +66,7 @@ def errors(lws: LeaderWorkerSet) -> Sequence[FieldError]:
 
 
 def suits(pod: JSONObject) -> bool:
-    """Return whether kube-scheduler schedules the pod, under its default name."""
+    """Return whether kube-scheduler schedules the pod under its default name."""
     return scheduler_name(meta.spec(pod)) == DEFAULT_SCHEDULER
 
 
@@ -76,12 +76,12 @@ def is_taken(pod: JSONObject) -> bool:
 
 
 def link(pod: JSONObject, group: str) -> JSONObject:
-    """Return the pod with the name of its group's object."""
+    """Return the pod with the name of its group's PodGroup."""
     return with_spec(pod, {FIELD: {"podGroupName": group}})
 
 
 def build(group: GangGroup, name: str) -> JSONObject:
-    """Build the PodGroup, with copies of the Workload's policy and priority."""
+    """Build the PodGroup, with the policy and priority of the Workload."""
     reference = {"workloadName": _workload_name(group), "templateName": TEMPLATE}
     return {
         **POD_GROUPS.type_meta,
@@ -91,14 +91,14 @@ def build(group: GangGroup, name: str) -> JSONObject:
 
 
 def _build_alpha(group: GangGroup, name: str) -> JSONObject:
-    """Build the PodGroup of Kubernetes 1.36, which refers to its Workload by other names."""
+    """Build the PodGroup for Kubernetes 1.36, in which the fields that refer to the Workload have other names."""
     reference = {"workloadName": _workload_name(group), "podGroupTemplateName": TEMPLATE}
     spec = {"podGroupTemplateRef": {"workload": reference}, **_scheduling(group)}
     return build(group, name) | {"apiVersion": ALPHA_POD_GROUPS.api_version, "spec": spec}
 
 
 def build_shared(group: GangGroup) -> Sequence[JSONObject]:
-    """Build the Workload of the group's revision."""
+    """Build the Workload for the group's revision."""
     obj, leader = group.live.obj, group.live.leader
     revision = groupname.revision(leader)
     own = {labels.NAME: meta.name(obj), labels.TEMPLATE_REVISION_HASH: revision}
@@ -107,7 +107,7 @@ def build_shared(group: GangGroup) -> Sequence[JSONObject]:
 
 
 def workload_spec(obj: JSONObject, templates: Sequence[JSONObject]) -> JSONObject:
-    """Return the spec of a Workload of this LeaderWorkerSet."""
+    """Return the Workload spec for this LeaderWorkerSet."""
     reference = {"apiGroup": obj["apiVersion"].partition("/")[0], "kind": obj["kind"], "name": meta.name(obj)}
     return {"controllerRef": reference, "podGroupTemplates": list(templates)}
 
@@ -117,14 +117,14 @@ def _build_alpha_shared(group: GangGroup) -> Sequence[JSONObject]:
 
 
 def _scheduling(group: GangGroup) -> JSONObject:
-    """Return how a group is scheduled; Kubernetes 1.36 drops the priority, unless it preempts pods for groups."""
+    """Return how a group is scheduled. Kubernetes 1.36 drops the priority, unless it preempts pods for groups."""
     priority = meta.spec(group.revised.leader_template).get(PRIORITY)
     policy = {"gang": {"minCount": members_to_start(group.revised)}}
     return {"schedulingPolicy": policy} | ({PRIORITY: priority} if priority else {})
 
 
 def _workload_name(group: GangGroup) -> str:
-    """Return the name of the Workload; it includes the minimum, which may change without a new revision."""
+    """Return the Workload name. It includes the minimum, which may change without a new revision."""
     revision = groupname.revision(group.live.leader)
     return f"{group.live.lws.name}-{revision}-{members_to_start(group.revised)}"
 

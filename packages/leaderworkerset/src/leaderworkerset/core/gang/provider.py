@@ -1,7 +1,7 @@
-"""The type of a gang scheduler: how pods are linked to the object of their group, and how that object is built.
+"""The type of a gang scheduler: how pods are linked to their group's object, and how that object is built.
 
-A provider is a value, like a policy. The leader pod controls its objects, so that they are deleted with the group; they
-carry the labels by which the caches find them.
+A provider is a value, like a policy. The leader pod controls its objects, so that they are deleted with the group. The
+objects have the labels that the caches select.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -28,8 +28,8 @@ ADVICE = f"or set the annotation {labels.GANG_SCHEDULER}: none"
 class Provider(Struct, frozen=True, kw_only=True):
     """One gang scheduler.
 
-    `group_object` is the kind of a group's object, if there is one; `shared` the kind of objects that one revision's
-    groups share. `suits` returns whether `auto` may choose this scheduler for a pod with its `schedulerName`.
+    `group_object` is the kind of a group's object, if there is one. `shared` is the kind of objects that the groups of
+    one revision share. `suits` returns whether `auto` may select this scheduler for a pod with its `schedulerName`.
     """
 
     name: str
@@ -37,24 +37,24 @@ class Provider(Struct, frozen=True, kw_only=True):
     shared: Resource | None = None
     suits: Callable[[JSONObject], bool]
     is_taken: Callable[[JSONObject], bool]
-    """Return whether the user linked the pod already."""
+    """Return whether the user already linked the pod."""
     link: Callable[[JSONObject, str], JSONObject]
     build: Callable[[GangGroup, str], JSONObject] = lambda _group, _name: {}  # of a scheduler with group objects alone
     build_shared: Callable[[GangGroup], Sequence[JSONObject]] = lambda _group: ()
     errors: Callable[[LeaderWorkerSet], Sequence[FieldError]] = lambda _lws: ()
     is_named_by_revision: bool = False
-    """Whether the object of a group is named after group and revision; otherwise each leader pod has its own object."""
+    """Whether a group's object is named after the group and revision. Otherwise, each leader pod has its own object."""
     older: "Provider | None" = None
-    """The same scheduler with the API version of older clusters."""
+    """The same scheduler with the API version for older clusters."""
 
     @property
     def editions(self) -> tuple["Provider", ...]:
-        """Return the scheduler with each version of its API, the newest first."""
+        """Return the scheduler with each version of its API, the latest first."""
         return (self,) if self.older is None else (self, self.older)
 
     @property
     def group_objects(self) -> tuple[Resource, ...]:
-        """Return the kinds of a group's object; a cluster serves at most one of them."""
+        """Return the kinds for a group's object. A cluster serves at most one of them."""
         return tuple(edition.group_object for edition in self.editions if edition.group_object is not None)
 
     @property
@@ -64,12 +64,12 @@ class Provider(Struct, frozen=True, kw_only=True):
         return tuple(kind for kind in kinds if kind is not None)
 
     def edition(self, served: Collection[Resource]) -> "Provider":
-        """Return the scheduler with the served version of its API; with the newest version if none is served."""
+        """Return the scheduler with the served version of its API, or with the latest version if none is served."""
         return next((provider for provider in self.editions if provider.group_object in served), self)
 
 
 def scheduler_name(pod_spec: JSONObject) -> str:
-    """Return the scheduler of a pod, or of the pods of a template, from their spec."""
+    """Return the scheduler name from the spec of a pod or a pod template."""
     return str(pod_spec.get("schedulerName") or DEFAULT_SCHEDULER)
 
 
@@ -82,7 +82,7 @@ def templates(lws: LeaderWorkerSet) -> Iterator[tuple[str, JSONObject]]:
 
 
 def refuse_awaiting(lws: LeaderWorkerSet, scheduler: str) -> Sequence[FieldError]:
-    """Return the errors of groups whose workers are created only after their leader is ready or bound: a deadlock."""
+    """Return errors for groups whose workers wait until their leader is ready or bound, which would be a deadlock."""
     if lws.size == 1:
         return ()
     errors = []
@@ -97,7 +97,7 @@ def refuse_awaiting(lws: LeaderWorkerSet, scheduler: str) -> Sequence[FieldError
 
 
 def group_metadata(group: GangGroup, name: str, *, blocks: bool = True) -> JSONObject:
-    """Build the metadata of a group's object; with `blocks`, foreground deletion of the leader waits for the object."""
+    """Build the metadata of a group's object. If `blocks` is set, foreground deletion of the leader waits for it."""
     leader = group.live.leader
     own = meta.labels(leader)
     copied = (labels.NAME, labels.GROUP_INDEX, labels.TEMPLATE_REVISION_HASH)

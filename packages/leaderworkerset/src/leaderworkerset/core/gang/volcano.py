@@ -1,8 +1,8 @@
-"""Volcano: a PodGroup of `scheduling.volcano.sh`, and an annotation on its pods (R-GANG-2 to R-GANG-6, R-KQ-110 to 113).
+"""Volcano: a PodGroup of `scheduling.volcano.sh`, and an annotation on its pods (R-GANG-2 to -6, R-KQ-110 to 113).
 
-Users set `schedulerName: volcano` themselves. There are two differences from the Go controller. A group under exclusive
-placement has a minimum of one, since its workers wait for their leader. A group of an older revision keeps the size and
-the requests of that revision.
+Users set `schedulerName: volcano` themselves. There are two differences from the Go controller. A group with exclusive
+placement has a minimum of one, because its workers wait for their leader. A group of an older revision keeps the size
+and the requests of that revision.
 """
 
 from typing import Final
@@ -28,7 +28,7 @@ def suits(pod: JSONObject) -> bool:
 
 
 def link(pod: JSONObject, group: str) -> JSONObject:
-    """Return the pod with the name of its group's object."""
+    """Return the pod with the name of its group's PodGroup."""
     return with_annotations(pod, {GROUP_NAME: group})
 
 

@@ -1,8 +1,8 @@
-"""The rollout strategy in numbers of groups: the maximum unavailable and surge groups (R-ROLL-1).
+"""The rollout strategy in numbers of groups: how many groups may be unavailable or surge (R-ROLL-1).
 
-In: `spec`, with numbers or percentages. Out: a `Budget`. Rounding can reduce both to 0 (25 % of 2 is 0), and then no
+In: `spec`, with numbers or percentages. Out: a `Budget`. Rounding can reduce both to 0 (25 % of 2 is 0), so that no
 group could ever be replaced. Unlike in the Go controller, one group may be unavailable in that case (Q-28).
-`maxUnavailable` of the StatefulSet is also 1 then (R-LSTS-2).
+`maxUnavailable` of the StatefulSet is then also 1 (R-LSTS-2).
 """
 
 from msgspec import Struct
@@ -26,18 +26,18 @@ class Budget(Struct, frozen=True, kw_only=True):
 
     @property
     def max_unavailable(self) -> int:
-        """Return how many leaders the StatefulSet controller may replace at once (R-LSTS-2)."""
+        """Return how many leaders the StatefulSet controller may replace at the same time (R-LSTS-2)."""
         return max(1, self.unavailable + self.surge)
 
     def replicas_needed(self, unready: int) -> int:
-        """Return how many groups to keep while `unready` desired groups are not both ready and updated (R-ROLL-3)."""
+        """Return how many groups to keep while `unready` desired groups are not ready or not updated (R-ROLL-3)."""
         if unready <= self.surge:
             return self.replicas + max(unready - self.unavailable, 0)
         return self.burst
 
 
 def read(spec: LeaderWorkerSetSpec) -> Budget:
-    """Resolve percentages of `spec.replicas`; raise ValueError for a value that is neither number nor percentage."""
+    """Resolve percentages of `spec.replicas`. Raise ValueError if a value is neither a number nor a percentage."""
     config = spec.rollout_strategy.rolling_update_configuration
     surge = min(max(intstr.scale_up(config.max_surge, spec.replicas), 0), spec.replicas)
     unavailable = max(intstr.scale_down(config.max_unavailable, spec.replicas), 0)

@@ -1,4 +1,4 @@
-"""The input and the result of a decision about a LeaderWorkerSet: facts, and a plan with the facts to remember.
+"""The input and result of a decision about a LeaderWorkerSet: the observed state, a plan, and values to remember.
 
 `ordinalleaders.py` or `hashleaders.py` decides about the leaders of all groups. `reconcile.py` makes the plan from that
 decision.
@@ -26,23 +26,23 @@ from leaderworkerset.core.policies.policy import NO_SERVICE, NOT_SCHEDULED, Head
 
 
 class OnDemand(Enum):
-    """The objects to read before a plan is performed, since caches may be behind (`controllers/leaders.py`)."""
+    """The objects to read before a plan is performed, because caches may be stale (`controllers/leaders.py`)."""
 
     LEADERS = auto()
-    """An update begins, or a capability deletes leaders; the plan is void if another leader is being deleted."""
+    """An update starts, or a capability deletes leaders. The plan is void if another leader is being deleted."""
     HISTORY = auto()
-    """Revisions are created or retired, so the cache must show the StatefulSet's revision. Repeat it with the history."""
+    """Revisions are created or retired, so the cache must show the StatefulSet's revision. Repeat with the history."""
     KEEPER = auto()
-    """It is unknown whether the leaders' keeper is already as desired; the decision is repeated with that object."""
+    """It is unknown whether the leader workload is already as desired. The decision is repeated with that object."""
     NAMESPACE = auto()
-    """Evidence is kept, so its namespace must not be terminating: it deletes other objects only after all pods."""
+    """Pods are kept as evidence, so their namespace must not be terminating, because it waits for all its pods."""
 
 
 class Known(Struct, frozen=True, kw_only=True):
     """The results of earlier decisions, and the objects that were read from the API server for this one.
 
-    `applied` is the source of the last apply of the leaders' keeper, `whole` the keeper with all its fields. `history`
-    are the retired revisions. Each is None if it is not known.
+    `applied` is the source of the last apply of the leader workload, and `whole` is the leader workload with all
+    fields. `history` are the retired revisions. Each value is None if it is unknown.
     """
 
     edition: Edition | None = None
@@ -52,18 +52,18 @@ class Known(Struct, frozen=True, kw_only=True):
 
 
 NOTHING_KNOWN: Final = Known()
-"""No earlier decision, and nothing was read."""
+"""No earlier decision, and no objects were read."""
 
 
 class ObservedLeaderWorkerSet(Struct, frozen=True, kw_only=True):
-    """The facts about a LeaderWorkerSet: itself, and the objects that carry its name.
+    """A LeaderWorkerSet, and the objects that have its name as a label.
 
-    `keeper` keeps the leaders: a StatefulSet, or a Deployment if groups have random keys. `gated` are the gated leaders
-    of such groups. `groups` are by the names of their leaders; `folded` is their fold if the caller keeps it up to
-    date, otherwise it is computed. `records` are the records of recreations. All groups share the `service`. `evidence`
-    are the pods that the finalizer of exhausted groups keeps, also if the LeaderWorkerSet is deleted. `unreachable` are
-    the ready leaders without workers whose own service belongs to another owner. `facts` are the observed facts of
-    capabilities, by their names.
+    `keeper` is the leader workload: a StatefulSet, or a Deployment if groups have random keys. `gated` are the gated
+    leaders of such groups. `groups` maps leader names to groups. `folded` is their summary if the caller keeps it up to
+    date. Otherwise, it is computed. `records` are the recreation records. All groups share the `service`. `evidence`
+    are the pods that the finalizer for exhausted groups keeps, also if the LeaderWorkerSet is deleted. `unreachable`
+    are the ready leaders without workers whose own Service has a different owner. `facts` is the observed state for
+    capabilities, by capability name.
     """
 
     leaderworkerset: JSONObject | None
@@ -82,9 +82,9 @@ class ObservedLeaderWorkerSet(Struct, frozen=True, kw_only=True):
 
 
 class SetFacts(Struct, frozen=True):
-    """The observed state with the decoded LeaderWorkerSet, and the revision that its groups must have.
+    """The observed state with the decoded LeaderWorkerSet, and the desired revision of its groups.
 
-    `living` is the keeper of the leaders.
+    `living` is the leader workload.
     """
 
     observed: ObservedLeaderWorkerSet
@@ -96,12 +96,12 @@ class SetFacts(Struct, frozen=True):
 
 
 class LeaderDecision(Struct, frozen=True, kw_only=True):
-    """The decision about the leaders, and the status that follows from their state.
+    """The decision about the leaders, and the resulting status.
 
-    `applied` is the desired keeper of the leaders, None if nothing is applied; `updating` are the events of an update.
-    If nothing is applied, the `actions` are performed. The plan `is_void_if_behind` if caches are late, as when an
-    update begins. The status is assessed once the keeper is observed (R-STAT-2), unless there is an `error`. Leaders
-    with random keys have a `turn`, leaders with ordinals a `rollout`.
+    `applied` is the desired leader workload, or None if nothing is applied. `updating` are the events of an update. If
+    nothing is applied, the `actions` are performed. If `is_void_if_behind` is set, the plan is discarded if caches are
+    stale, for example when an update starts. The status is computed when the leader workload is observed (R-STAT-2),
+    unless there is an `error`. Leaders with random keys have a `turn`, and leaders with ordinals have a `rollout`.
     """
 
     source: Source
@@ -116,7 +116,7 @@ class LeaderDecision(Struct, frozen=True, kw_only=True):
 
     @property
     def is_still(self) -> bool:
-        """Return whether nothing here deletes leaders now, or updates groups in place."""
+        """Return whether this decision neither deletes leaders now nor updates groups in place."""
         if self.applied is not None or self.actions:
             return False
         step = self.rollout
@@ -124,16 +124,16 @@ class LeaderDecision(Struct, frozen=True, kw_only=True):
 
 
 def delete_leader(facts: SetFacts, group: GroupFacts, event: Event) -> Delete:
-    """Delete the leader of a group, in the foreground: first the objects that it owns."""
+    """Delete the leader of a group in the foreground, so that the objects that it owns are deleted first."""
     key = ObjectKey(facts.lws.namespace, group.leader)
     return Delete(resource=PODS, key=key, propagation="Foreground", uid=group.uid, on_success=(event,))
 
 
 class Decision(Struct, frozen=True):
-    """A plan, the objects to read before it is performed, and the facts to remember for the next decision.
+    """A plan, the objects to read before it is performed, and the values to remember for the next decision.
 
-    The facts are the edition, the source of the leader StatefulSet or Deployment if the plan applies it, and the groups
-    that end without a replacement. `applied` is set if the keeper of the leaders was compared and is as desired.
+    The values are the edition, the source of the leader StatefulSet or Deployment if the plan applies it, and the
+    groups that terminate without a replacement. `applied` is set if the leader workload was compared and is as desired.
     """
 
     plan: Plan

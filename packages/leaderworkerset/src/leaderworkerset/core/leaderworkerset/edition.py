@@ -1,13 +1,13 @@
-"""Results that spare reads in the next decision: the revision of an edition, and the input of the leader StatefulSet.
+"""Results that avoid reads in the next decision: the revision of an edition, and the input of the leader StatefulSet.
 
-The content of a revision depends on `spec` alone, and `spec` changes only with `metadata.generation`. Once a revision
-is known to hold the content of a generation, neither is read again. The desired leader StatefulSet depends on the
-LeaderWorkerSet's generation and metadata, the revision's key and the step of the rollout. While these are unchanged
-since the last apply, and the live StatefulSet is unchanged as well, nothing is applied.
+The content of a revision depends on `spec` alone, and `spec` changes only with `metadata.generation`. When a revision
+is known to contain a generation, neither is read again. The desired leader StatefulSet depends on the LeaderWorkerSet's
+generation and metadata, the revision's key and the step of the rollout. While these are unchanged since the last apply,
+and the live StatefulSet is unchanged as well, nothing is applied.
 
-In: objects. Out: small values, which the caller keeps between decisions. Without them, after a start of the manager,
-the revision is compared once. The whole StatefulSet, which caches do not keep, is also compared once, and applied only
-if it differs.
+In: objects. Out: small values, which the caller keeps between decisions. If they are missing after the manager starts,
+the revision is compared once. The whole StatefulSet, which is not cached, is also compared once, and applied only if it
+differs.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from leaderworkerset.api import labels
 
 
 class Identity(NamedTuple):
-    """The part of an object that writes change, except writes of status or restart counts."""
+    """The fields of an object that change with every write, except writes of its status or restart counts."""
 
     uid: UID
     generation: int
@@ -34,7 +34,7 @@ class Identity(NamedTuple):
 
 
 class Edition(NamedTuple):
-    """A generation of a LeaderWorkerSet, and the UID of the revision that holds its content."""
+    """A generation of a LeaderWorkerSet, and the UID of the revision that contains its content."""
 
     uid: UID
     generation: int
@@ -42,12 +42,12 @@ class Edition(NamedTuple):
 
     @classmethod
     def of(cls, obj: JSONObject, revision: JSONObject) -> "Edition":
-        """Return the edition of an object whose content the revision holds."""
+        """Return the edition for an object whose content is in the revision."""
         return cls(meta.uid(obj), meta.generation(obj), meta.uid(revision))
 
 
 class Source(NamedTuple):
-    """The input of the leader StatefulSet: the LeaderWorkerSet, the revision's key, and the rollout's step."""
+    """The input of the leader StatefulSet: the LeaderWorkerSet, the revision key, and the rollout step."""
 
     leaderworkerset: Identity
     key: str
@@ -56,7 +56,7 @@ class Source(NamedTuple):
 
 
 class LastApply(NamedTuple):
-    """The input of the last apply of the leader StatefulSet, and the API server's answer."""
+    """The input of the last apply of the leader StatefulSet, and the API server's response."""
 
     source: Source
     statefulset: Identity
@@ -65,18 +65,18 @@ class LastApply(NamedTuple):
 def follow(
     obj: JSONObject, key: str, replicas: int, partition: int, living: JSONObject | None, last: LastApply | None
 ) -> tuple[Source, bool]:
-    """Return the source of the leaders' keeper, and whether to apply it: not if it was applied from this source."""
+    """Return the source of the leader workload, and whether to apply it. It is not applied again from the same source."""
     source = Source(Identity.of(obj), key, replicas, partition)
     return source, living is None or last != LastApply(source, Identity.of(living))
 
 
 def is_as_applied(desired: JSONObject, living: JSONObject, whole: JSONObject) -> bool:
-    """Return whether the whole keeper of the leaders is as desired, and the cache is not behind."""
+    """Return whether the whole leader workload is as desired, and the cache is not stale."""
     return Identity.of(whole) == Identity.of(living) and appliedfields.is_applied(desired, whole, labels.FIELD_MANAGER)
 
 
 def lasting(annotations: dict[str, str]) -> dict[str, str]:
-    """Return the annotations without the counts of restarts, which change often and concern no other object."""
+    """Return the annotations without the restart counts, which change often and do not affect other objects."""
     if labels.GROUP_RESTART_COUNTS not in annotations:
         return annotations
     return {key: text for key, text in annotations.items() if key != labels.GROUP_RESTART_COUNTS}

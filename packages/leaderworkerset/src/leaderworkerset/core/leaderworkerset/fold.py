@@ -1,13 +1,13 @@
-"""The groups of a LeaderWorkerSet as sets of indexes, so that a decision visits only groups that matter.
+"""The groups of a LeaderWorkerSet as sets of indexes, so that a decision reads only the relevant groups.
 
-A set of indexes is an integer: bit i stands for group i. Decisions count the bits of intersections of a few sets; a
-thousand groups are 16 machine words. The sets depend neither on the size nor on the revision that a decision asks for.
-So a change of one group changes its bits alone, even if the spec changes.
+A set of indexes is an integer in which bit i stands for group i. Decisions count the bits in intersections of a few
+sets. A thousand groups need 16 machine words. The sets depend neither on the size nor on the revision in the spec. So a
+change of a group changes only its own bits.
 
-A group is irregular if its objects are not named after its index. A group is also irregular if its index is far beyond
-the number of leaders, or if there are too many revisions: users can write any label, and memory must depend on existing
-objects only. An irregular group is kept separately, counted by the status, and missing for the rollout (R-ROLL-8,
-R-STAT-5).
+A group is irregular if its objects are not named after its index. A group is also irregular if its index is much larger
+than the number of leaders, or if there are too many revisions. Users can write any label, but memory usage must depend
+only on existing objects. An irregular group is kept separately, counted by the status, and missing for the rollout
+(R-ROLL-8, R-STAT-5).
 """
 
 from bisect import bisect_left
@@ -22,10 +22,10 @@ from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 
 FEWEST: Final = 4096
-"""The number of indexes that any LeaderWorkerSet may use: half a KiB for each set of indexes."""
+"""The number of indexes that any LeaderWorkerSet may use, which is half a KiB for each set of indexes."""
 
 SPARSEST: Final = 16
-"""Above `FEWEST`, an index is regular if at least one leader of so many exists."""
+"""The maximum ratio of an index to the number of leaders. It applies to indexes above `FEWEST`."""
 
 MOST_REVISIONS: Final = 64
 """The maximum number of revisions that regular groups of one LeaderWorkerSet have at the same time."""
@@ -35,17 +35,17 @@ ALL: Final = -1
 
 
 class GroupState(NamedTuple):
-    """The state of one group for the rollout."""
+    """The state of one group during the rollout."""
 
     is_ready: bool
     is_updated: bool
 
 
 class States(NamedTuple):
-    """The groups that are ready, updated and gated, as sets of indexes; others are not ready or missing.
+    """The groups that are ready, updated and gated, as sets of indexes. Other groups are not ready or missing.
 
-    Groups that are `moving` wait to be moved off closed nodes. Surge groups replace them, as they replace updated
-    groups. Exhausted groups of an older revision never become ready.
+    Groups in `moving` wait to be moved off closed nodes. Surge groups replace them, as they replace updated groups.
+    Exhausted groups of an older revision never become ready.
     """
 
     ready: int
@@ -56,7 +56,7 @@ class States(NamedTuple):
 
     @classmethod
     def of(cls, states: Mapping[int, GroupState]) -> "States":
-        """Return the states given by index."""
+        """Return the sets for states given by index."""
         return cls(
             sum(1 << index for index, state in states.items() if state.is_ready),
             sum(1 << index for index, state in states.items() if state.is_updated),
@@ -64,12 +64,12 @@ class States(NamedTuple):
 
 
 class Folded(Struct, frozen=True, kw_only=True):
-    """The facts about all groups at one moment; a value that later changes do not modify.
+    """A summary of all groups at one moment, which later changes do not modify.
 
-    `stranded` groups are `updating` groups that cannot complete their update; the set is empty until it is computed.
-    The nodes of `refused` groups among these do not resize their pods. `departing` groups must leave their nodes. Surge
-    groups replace them, as they replace updated groups. `exhausted` groups have no successor; `complete` and `late`
-    groups are included in them.
+    `stranded` groups are `updating` groups that cannot complete their update. The set is empty until it is computed.
+    `refused` groups are among them, because their nodes do not resize their pods. `departing` groups must leave their
+    nodes. Surge groups replace them, as they replace updated groups. `exhausted` groups have no successor; `complete`
+    and `late` groups are included in them.
     """
 
     members: int = 0
@@ -96,24 +96,24 @@ class Folded(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, group: GroupFacts) -> "Folded":
-        """Return the fold of one group, whatever its index, as group 0."""
+        """Return the summary of one group as group 0, regardless of its index."""
         return _added(cls(), group, 0)
 
     def counted(self, size: int, revision: str) -> tuple[int, int, int]:
-        """Return the groups that have all their parts, and which of them are ready, and updated (R-STAT-6).
+        """Return the groups that have all their parts, and which of them are ready and updated (R-STAT-6).
 
-        Exhausted groups need no parts (N-ST-13).
+        Exhausted groups do not need all parts (N-ST-13).
         """
         whole = self.members if size == 1 else self.with_workers | self.exhausted
         ready = self.leader_ready & (ALL if size == 1 else self.workers_ready)
         return whole, whole & ready, whole & self.updated(size, revision)
 
     def without_workers(self, size: int) -> int:
-        """Return the groups that need no workers, by their size at creation or, if unknown, by the size in the spec."""
+        """Return the groups that do not need workers, based on their size at creation or, if unknown, on the spec."""
         return ~self.larger if size == 1 else self.alone
 
     def available(self, size: int) -> int:
-        """Return the groups that are ready with their size at creation, without workers of an earlier leader."""
+        """Return the groups that are ready with their size at creation, and have no workers of an earlier leader."""
         whole = (self.workers_ready & self.of_one_revision) | self.without_workers(size)
         return self.leader_ready & ~self.deleting & whole
 
@@ -123,10 +123,10 @@ class Folded(Struct, frozen=True, kw_only=True):
         return self.leaders.get(revision, 0) & of_workers
 
     def states(self, size: int, revision: str) -> States:
-        """Return the states for the rollout; a group whose workers do not carry its index is missing (R-ROLL-8).
+        """Return the states for the rollout. A group whose workers do not have its index is missing (R-ROLL-8).
 
         Only groups that stay ready are ready. A group whose leader is being deleted, or whose workers belong to an
-        earlier leader, is about to end, and must not allow the replacement of another group.
+        earlier leader, is about to be deleted, and must not permit the replacement of a second group.
         """
         complete = self.workers_named | self.without_workers(size)
         ready, updated = self.available(size) & complete, self.updated(size, revision) & complete
@@ -135,14 +135,14 @@ class Folded(Struct, frozen=True, kw_only=True):
 
 
 class RolloutRoute(Protocol):
-    """How groups of older revisions get another revision: some of the released groups need no new pods."""
+    """How groups of older revisions are updated. Some of the released groups do not need new pods."""
 
     def release(self, statefulset: JSONObject, folded: Folded, size: int, span: range) -> tuple[int, int]:
-        """Return the groups in the released `span` of indexes that need no new pods, and the partition for them."""
+        """Return the groups in the released `span` of indexes that do not need new pods, and the partition for them."""
 
 
 class Groups:
-    """The groups of one LeaderWorkerSet by their leaders, and their fold, which follows each change."""
+    """The groups of one LeaderWorkerSet by leader, and their summary, which is updated with each change."""
 
     def __init__(self, name: str) -> None:
         self.by_leader: dict[str, GroupFacts] = {}
@@ -152,11 +152,11 @@ class Groups:
         self._limit = FEWEST
 
     def folded(self) -> Folded:
-        """Return the fold at this moment."""
+        """Return the current summary."""
         return replace(self._bits, irregular=self._irregular.copy())
 
     def put(self, leader: str, group: GroupFacts | None) -> None:
-        """Record the new facts of a leader's group; None if the leader is deleted."""
+        """Record the new state of a leader's group, or None if the leader is deleted."""
         old = self.by_leader.pop(leader, None)
         if group is not None:
             self.by_leader[leader] = group
@@ -183,7 +183,7 @@ class Groups:
             self._bits = _removed(self._bits, group.index)
 
     def _is_of_one_too_many(self, group: GroupFacts) -> bool:
-        """Return whether the group has a new revision although there are many already."""
+        """Return whether the group has a new revision although the maximum number of revisions is reached."""
         bits = self._bits
         pairs = [(bits.leaders, group.revision), (bits.statefulset_revisions, group.statefulset_revision)]
         pairs += [] if group.workers is None else [(bits.workers, group.workers.revision)]
@@ -191,7 +191,7 @@ class Groups:
 
 
 def fold(groups: Iterable[GroupFacts], name: str) -> Folded:
-    """Fold the groups of the LeaderWorkerSet `name` from scratch."""
+    """Compute the summary of all groups of the LeaderWorkerSet `name`."""
     result = Groups(name)
     for group in groups:
         result.put(group.leader, group)
@@ -199,14 +199,14 @@ def fold(groups: Iterable[GroupFacts], name: str) -> Folded:
 
 
 def regular_index(group: GroupFacts, name: str, limit: int) -> int | None:
-    """Return the group's index if its leader is named after it and it is below the limit."""
+    """Return the group's index if its leader is named after it and the index is below the limit."""
     if group.index is None or group.index >= limit or group.leader != f"{name}-{group.group_index}":
         return None
     return group.index
 
 
 def regular(groups: Iterable[GroupFacts], name: str, folded: Folded) -> int:
-    """Return the indexes of the groups that are regular in a fold."""
+    """Return the indexes of the groups that are regular in a summary."""
     limit = folded.members.bit_length()
     indexes = (regular_index(group, name, limit) for group in groups if group.leader not in folded.irregular)
     return sum(1 << index for index in set(indexes) if index is not None)
@@ -222,20 +222,20 @@ def below(indexes: int, end: int) -> int:
 
 
 def down_to_outdated(ready_and_outdated: int, base: int, partition: int, total: int) -> int:
-    """Move the partition down to `base`, or to just above the highest existing group that is ready and not updated."""
+    """Lower the partition to `base`, or to just above the highest existing group that is ready and not updated."""
     top = min(partition, total - 1)
     highest = max(below(ready_and_outdated, top + 1).bit_length() - 1, base - 1)
     return highest + 1 if highest < top else partition
 
 
 def shortest_with(indexes: int, count: int) -> int:
-    """Return how many of the lowest bits of a set hold `count` members."""
+    """Return how many of the lowest bits of a set contain `count` members."""
     lengths = range(indexes.bit_length() + 1)
     return bisect_left(lengths, count, key=lambda end: below(indexes, end).bit_count())
 
 
 def highest(indexes: int) -> Iterator[int]:
-    """Yield the indexes of a set, the highest first.
+    """Yield the indexes in a set, the highest first.
 
     >>> list(highest(0b10110))
     [4, 2, 1]

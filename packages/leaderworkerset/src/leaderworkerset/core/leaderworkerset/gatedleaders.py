@@ -1,8 +1,8 @@
 """The replacement gate: admits new leaders while other groups still terminate (contract section 6, docs/adr/0017).
 
 Leaders with random keys are created with a scheduling gate. This module decides about all gated leaders of a
-LeaderWorkerSet at once, the oldest first. With `Immediate` all leaders are admitted. With `PostTermination` some
-leaders wait, so that live and terminating groups together never exceed the maximum of the set.
+LeaderWorkerSet together, the oldest first. If the policy is `Immediate`, all leaders are admitted. If it is
+`PostTermination`, some leaders wait, so that live and terminating groups together never exceed the maximum of the set.
 
 | a gated leader | is admitted |
 |---|---|
@@ -14,10 +14,10 @@ leaders wait, so that live and terminating groups together never exceed the maxi
 
 A waiting leader names a terminating group (annotation `replaces`). If no leader is missing, terminating groups that no
 leader names are *surplus*: they were scaled down, or are the last groups of a rollout, and no leader waits for them.
-Surplus groups that exceed `spec.replicas` and surge were certainly scaled down, and take no place either. The caller
-keeps both between decisions. After a restart they are computed again, since the names are on the leaders. There is one
-exception: if a group failed and no leader names it yet, no object shows which group is surplus. Then its replacement
-waits for all terminating groups, as upstream (N-GATE-2).
+Surplus groups that exceed `spec.replicas` and surge were certainly scaled down, and do not count. The caller keeps both
+between decisions. After a restart, they are recomputed from the names on the leaders. There is one exception: if a
+group failed and no leader names it yet, no object shows which group is surplus. In this case, its replacement waits for
+all terminating groups, as in the Go controller (N-GATE-2).
 
 In: the leaders, and the groups without a live leader that have pods. Out: patches of leaders, and the surplus.
 """
@@ -42,10 +42,10 @@ from leaderworkerset.core.policies.replacement import GATED_COST
 
 
 class GatedLeaders(Struct, frozen=True, kw_only=True):
-    """The gated leaders that stay, the terminating groups, and which of these were surplus at the last decision.
+    """The gated leaders that stay, the terminating groups, and which of these groups were surplus at the last decision.
 
-    `ending` maps the leader's name of each group that has pods but no live leader to the time when its last pod must
-    have ended. `surplus` names some of these groups, and states which of them take no place.
+    `ending` contains each group that has pods but no live leader. It maps the leader's name to the time by which the
+    last pod must have terminated. `surplus` names some of these groups, and states which of them do not count.
     """
 
     leaders: Sequence[JSONObject] = ()
@@ -54,7 +54,7 @@ class GatedLeaders(Struct, frozen=True, kw_only=True):
 
 
 class FormerGroups(NamedTuple):
-    """The records of recreated groups, and the node preferences of their next leaders."""
+    """The records of recreated groups, and the node preferences for their next leaders."""
 
     records: Sequence[JSONObject] = ()
     prefer: Prefer = NO_PLACEMENT.prefer
@@ -69,7 +69,7 @@ class Replacement(Struct, frozen=True):
 
 
 NO_REPLACEMENT: Final = Replacement((), {})
-"""No leader waits, and no group ends."""
+"""No leader is waiting, and no group is terminating."""
 
 
 class _Turn(Struct, frozen=True):
@@ -93,7 +93,7 @@ def decide(
     gated: GatedLeaders,
     former: FormerGroups,
 ) -> Replacement:
-    """Decide about the gated leaders of a LeaderWorkerSet whose Deployment is of the revision `key`."""
+    """Decide about the gated leaders of a LeaderWorkerSet whose Deployment has the revision `key`."""
     exhausted = {group.leader for group in groups if group.is_exhausted}
     gated = replace(gated, ending={name: end for name, end in gated.ending.items() if name not in exhausted})
     turn = _take_turns(lws, key, groups, gated)
@@ -119,9 +119,9 @@ def decide(
 
 
 def _placeless(gated: GatedLeaders, surplus: Collection[str], excess: int) -> Mapping[str, bool]:
-    """Return the surplus groups, and whether each takes no place.
+    """Return the surplus groups, and whether each of them is not counted.
 
-    Groups that took no place before still take none, and further groups do not up to the excess.
+    Groups that did not count before still do not count, nor do additional groups up to the excess.
     """
     before = [name for name in sorted(surplus) if gated.surplus.get(name)]
     others = [name for name in sorted(surplus) if not gated.surplus.get(name)]
@@ -130,7 +130,7 @@ def _placeless(gated: GatedLeaders, surplus: Collection[str], excess: int) -> Ma
 
 
 def _take_turns(lws: LeaderWorkerSet, key: str, groups: Collection[GroupFacts], gated: GatedLeaders) -> _Turn:
-    """Admit the oldest leaders that have a place; the youngest wait, one per terminating group that is replaced."""
+    """Admit the oldest leaders within the limit. The youngest wait, one for each terminating group that is replaced."""
     live = [group for group in groups if not group.is_deleting or group.is_exhausted]
     placed = [group for group in live if not group.awaits]
     current = sorted((leader for leader in gated.leaders if groupname.revision(leader) == key), key=meta.by_age)
@@ -150,12 +150,12 @@ def _take_turns(lws: LeaderWorkerSet, key: str, groups: Collection[GroupFacts], 
 
 
 def _surge(lws: LeaderWorkerSet) -> int:
-    """Return the surge of the Deployment; unlike for ordinals, it may exceed `spec.replicas`."""
+    """Return the surge of the Deployment. Unlike for groups with ordinals, it may exceed `spec.replicas`."""
     return intstr.scale_up(lws.spec.rollout_strategy.rolling_update_configuration.max_surge, lws.spec.replicas)
 
 
 def _recorded(records: Iterable[JSONObject], key: str, groups: Collection[GroupFacts]) -> Iterator[str]:
-    """Yield the deleted leaders of this revision whose groups were recreated, the last leader first."""
+    """Yield the deleted leaders of this revision whose groups were recreated, the latest first."""
     known = {group.leader for group in groups if not group.is_deleting}
     former = [
         (read.due, recreationrecord.leader_of(record))
@@ -166,14 +166,14 @@ def _recorded(records: Iterable[JSONObject], key: str, groups: Collection[GroupF
 
 
 def wait_for(leader: JSONObject, replaced: str, event: Event) -> Patch:
-    """Let a leader wait for a group; the event reports it once."""
+    """Make a leader wait for a group. The event is reported once."""
     is_first = not _replaces(leader)
     change = {"metadata": {"annotations": {labels.REPLACES: replaced}}}
     return identified_patch(PODS, leader, change, if_present=True, on_success=(event,) if is_first else ())
 
 
 def admit(obj: JSONObject, leader: JSONObject, replaced: str, preferences: Sequence[JSONObject] = ()) -> Patch:
-    """Remove the gate and its deletion cost; other gates stay."""
+    """Remove the gate and its deletion cost. Other gates remain."""
     own = meta.annotations(leader)
     changes: JSONObject = {labels.REPLACES: replaced} if replaced != own.get(labels.REPLACES, "") else {}
     if own.get(labels.POD_DELETION_COST) == GATED_COST:
@@ -185,7 +185,7 @@ def admit(obj: JSONObject, leader: JSONObject, replaced: str, preferences: Seque
 
 
 def open_gate(leader: JSONObject, preferences: Sequence[JSONObject]) -> Patch:
-    """Remove the gate alone; the leader gets its node preferences, if there are any."""
+    """Remove only the gate. The leader gets its node preferences, if there are any."""
     gates = [gate for gate in meta.spec(leader)["schedulingGates"] if gate.get("name") != labels.REPLACEMENT_GATE]
     spec: JSONObject = {"schedulingGates": gates or None}
     if preferences:

@@ -1,8 +1,8 @@
-"""The facts of a group that decisions need: one small value per leader pod, folded by the rollout and the status.
+"""The state of a group that decisions need, as one small value per leader pod.
 
-In: a leader pod and the StatefulSet of its workers, as cached. Out: a `GroupFacts`. Only its creation reads whole
-objects. A caller that keeps it until one of the two objects changes needs to read only tuples of other groups
-(R-ROLL-8, R-ROLL-9, R-STAT-5, R-STAT-6).
+In: a cached leader pod and its worker StatefulSet. Out: a `GroupFacts`. Whole objects are read only when it is created.
+The caller keeps it until one of the two objects changes, and reads only the small values of other groups (R-ROLL-8,
+R-ROLL-9, R-STAT-5, R-STAT-6).
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -23,7 +23,7 @@ HELD: Final = "OnDelete"
 
 
 class Workers(Struct, frozen=True):
-    """The StatefulSet of a group's workers. `group_index` is its label, verbatim."""
+    """The worker StatefulSet of a group. `group_index` is the unchanged label value."""
 
     is_ready: bool
     revision: str
@@ -67,7 +67,7 @@ class GroupFacts(Struct, frozen=True):
 
 
 Extend: TypeAlias = Callable[[GroupFacts, JSONObject, JSONObject | None], GroupFacts]
-"""Returns the facts of a group with the facts of a capability, from its leader and its workers' StatefulSet."""
+"""Returns the description of a group with the additions of a capability, from its leader and worker StatefulSet."""
 
 
 def describe(
@@ -77,10 +77,11 @@ def describe(
     *,
     is_condemned: bool = False,
 ) -> GroupFacts:
-    """Extract the facts from a leader pod and the StatefulSet with the same name.
+    """Describe a group from its leader pod and the StatefulSet with the same name.
 
-    Workers of an earlier leader with this name do not count: they end soon. They may be ready, but their group is not.
-    A StatefulSet of another owner does not count either. Capabilities `extend` the facts.
+    Workers of an earlier leader with this name do not count, because they are deleted soon. They may be ready, but
+    their group is not. A StatefulSet with a different owner does not count either. Capabilities `extend` the
+    description.
     """
     owner = None if worker_statefulset is None else meta.controller_of(worker_statefulset)
     if owner is not None and owner["uid"] != meta.uid(leader):
@@ -111,12 +112,12 @@ def describe(
 
 
 def without_readiness(groups: Mapping[str, GroupFacts], leaders: Collection[str]) -> dict[str, GroupFacts]:
-    """Return the groups, and those of `leaders` as not ready."""
+    """Return the groups, with the groups of `leaders` as not ready."""
     return {name: replace(group, is_leader_ready=False) if name in leaders else group for name, group in groups.items()}
 
 
 def is_held(worker_statefulset: JSONObject) -> bool:
-    """Return whether a StatefulSet replaces no pod whatever its template: while its pods are updated in place."""
+    """Return whether a StatefulSet does not replace pods because its pods are being updated in place."""
     return bool((meta.spec(worker_statefulset).get("updateStrategy") or {}).get("type") == HELD)
 
 
