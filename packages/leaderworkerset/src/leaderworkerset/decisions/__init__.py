@@ -1,5 +1,5 @@
-"""The façade of what acts: the decisions, programs and records that commands use, and nothing else.
+"""The public interface for commands: the decisions, processes and records that they use.
 
-Each name is defined elsewhere in this package. Commands import `leaderworkerset.api`, `leaderworkerset.install` and this
-package only, so that everything else can change without them.
+Each name is defined elsewhere in this package. Commands import only `leaderworkerset.api`, `leaderworkerset.install`
+and this package, so that other modules can change independently.
 """

@@ -1,4 +1,4 @@
-"""Admission without a cluster: what the webhooks and the controllers would refuse, warn about and fill in."""
+"""Admission without a cluster: what the webhooks and controllers would reject, warn about and set by default."""
 
 from leaderworkerset.capabilities.deciding import stored_errors as stored_leaderworkerset_errors
 from leaderworkerset.capabilities.deciding import validate_leaderworkerset

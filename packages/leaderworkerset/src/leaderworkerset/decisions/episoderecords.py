@@ -1,4 +1,4 @@
-"""Recorded episodes: how they are stored and read."""
+"""How recorded episodes are stored and read."""
 
 from leaderworkerset.recording.configmapstore import place_of as episode_place
 from leaderworkerset.recording.configmapstore import stored as stored_episodes

@@ -1,4 +1,4 @@
-"""The events of decisions, and which pods failed, start or wait."""
+"""The events for decisions, and which pods failed, are starting or are waiting."""
 
 from leaderworkerset.core.decisionevents import CONTENTION, GROUPS_UPDATING, MOVING_GROUP
 from leaderworkerset.core.decisionevents import creating_revision as creating_revision_event

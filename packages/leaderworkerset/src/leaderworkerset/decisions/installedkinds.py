@@ -1,4 +1,4 @@
-"""The kinds of an installation, the configuration of its manager, and its webhooks."""
+"""The installed kinds, the manager's configuration, and its webhooks."""
 
 from leaderworkerset.core.admission import podpolicy
 from leaderworkerset.core.restarts.retention import is_kept as is_pod_kept

@@ -1,4 +1,4 @@
-"""The manager of `lws manager`: its flags in Go's syntax, and its run."""
+"""The manager of `lws manager`, with its flags in Go syntax."""
 
 from leaderworkerset.manager.goflags import Flag, FlagError, HelpRequestedError
 from leaderworkerset.manager.goflags import parse as parse_flags

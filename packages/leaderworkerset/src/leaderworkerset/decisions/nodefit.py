@@ -1,4 +1,4 @@
-"""The demands of groups, what nodes have left, and gang schedulers."""
+"""The requests of groups, the free resources of nodes, and gang schedulers."""
 
 from leaderworkerset.core.gang.demand import Demand
 from leaderworkerset.core.gang.demand import add as add_demand

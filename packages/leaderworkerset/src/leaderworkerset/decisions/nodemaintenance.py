@@ -1,4 +1,4 @@
-"""Moves of groups from nodes under maintenance, and budgets of disruptions."""
+"""Moves of groups off nodes under maintenance, and disruption budgets."""
 
 from leaderworkerset.capabilities.disruption.disruptionsettings import DisruptionSettings
 from leaderworkerset.capabilities.disruption.disruptionsettings import limit as disruption_limit

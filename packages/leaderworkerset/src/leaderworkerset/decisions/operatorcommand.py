@@ -1,4 +1,4 @@
-"""The operator of `lws operator`: its flags and its run."""
+"""The operator of `lws operator`, with its flags."""
 
 from leaderworkerset.operator.operatorprogram import flags as operator_flags
 from leaderworkerset.operator.operatorprogram import run as run_operator

@@ -1,4 +1,4 @@
-"""The roles of a DisaggregatedSet: their LeaderWorkerSets, their targets, and the steps of their rollout."""
+"""The roles of a DisaggregatedSet: their LeaderWorkerSets, their target sizes, and their rollout steps."""
 
 from leaderworkerset.core.disaggregatedset.planner import PlannerStep, RoleState
 from leaderworkerset.core.disaggregatedset.planner import simulate as simulate_rollout

@@ -1,4 +1,4 @@
-"""The decisions of a rollout: its budget, its next step, which groups it replaces, and updates in place."""
+"""Rollout decisions: the budget, the next step, which groups are replaced, and in-place updates."""
 
 from leaderworkerset.capabilities.inplace.inplace import InPlace
 from leaderworkerset.capabilities.inplace.inplace import obstacle as in_place_obstacle

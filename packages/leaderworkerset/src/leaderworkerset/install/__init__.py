@@ -1,1 +1,1 @@
-"""The objects of an installation as values: pure builders, used by `lws install` and by the manifests in `deploy/`."""
+"""The installed objects as values, from pure builders for `lws install` and the manifests in `deploy/`."""

@@ -1,6 +1,6 @@
-"""Certificates that cert-manager issues: a self-signed issuer, one certificate for each server, and their trust.
+"""Certificates from cert-manager: a self-signed issuer, one certificate for each server, and the trusted CA.
 
-Names, DNS names and secrets equal those of the Go operator (R-OP-17, R-OP-18).
+Names, DNS names and Secrets are equal to those of the Go operator (R-OP-17, R-OP-18).
 """
 
 from typing import Final
@@ -21,7 +21,7 @@ INJECT: Final = "cert-manager.io/inject-ca-from"
 
 
 def objects(namespace: str) -> list[tuple[Resource, JSONObject]]:
-    """Build the issuer and both certificates."""
+    """Build the issuer and the two certificates."""
     return [
         (ISSUERS, build(ISSUERS, ISSUER, namespace, spec={"selfSigned": {}})),
         (CERTIFICATES, _certificate(SERVING, SERVICE_NAME, SERVING_SECRET, namespace)),
@@ -30,7 +30,7 @@ def objects(namespace: str) -> list[tuple[Resource, JSONObject]]:
 
 
 def trusting(obj: JSONObject, namespace: str) -> JSONObject:
-    """Return a webhook configuration into which cert-manager injects the authority of the serving certificate."""
+    """Return a webhook configuration into which cert-manager injects the CA of the serving certificate."""
     own = meta.metadata(obj)
     annotations = {**meta.annotations(obj), INJECT: f"{namespace}/{SERVING}"}
     return obj | {"metadata": own | {"annotations": annotations}}

@@ -1,4 +1,4 @@
-"""The settings of an installation that an administrator may choose."""
+"""The installation settings that an administrator can change."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TypeAlias
@@ -20,9 +20,9 @@ LogFormat: TypeAlias = Literal["console", "json"]
 
 NAMESPACE: Final = "lws-system"
 IMAGE: Final = f"localhost/leaderworkerset:{leaderworkerset.__version__}"
-"""The image that `deploy/Containerfile` builds; `--image` sets another one.
+"""The image that `deploy/Containerfile` builds. `--image` sets a different one.
 
-A name without a host would be pulled from a public registry, where anyone may own it.
+An image name without a host would be pulled from a public registry, where anyone may own the name.
 """
 
 CONFIGURATION: Final = """\
@@ -36,22 +36,21 @@ internalCertManagement:
 """The manager's default configuration file (contract 12.6)."""
 
 MOUNTED_CERTIFICATES: Final = CONFIGURATION.replace("enable: true", "enable: false")
-"""The configuration file of a manager whose certificates cert-manager issues (R-OP-20)."""
+"""The configuration file for a manager whose certificates cert-manager issues (R-OP-20)."""
 
 
 class Placement(Struct, frozen=True, kw_only=True):
-    """The nodes that the manager runs on; None omits the field."""
+    """The nodes on which the manager runs. None omits the field."""
 
     node_selector: Mapping[str, str] = field(default_factory=dict)
     tolerations: Sequence[JSONObject] | None = None
 
 
 class InstallSettings(Struct, frozen=True, kw_only=True):
-    """The settings; `configuration` is the text of the manager's file, `spread` lets it survive the loss of a node or zone.
+    """The settings. `configuration` is the text of the manager's file. `spread` tolerates the loss of a node or zone.
 
-    `pod` has further fields of the pods, and `resources` of their container.
-    `certificates` is the issuer for webhooks and metrics, `prometheus` the namespace of the Prometheus that scrapes
-    (empty: none does).
+    `pod` contains additional pod fields, and `resources` are the container resources. `certificates` is the issuer for
+    webhooks and metrics. `prometheus` is the namespace of the Prometheus that scrapes metrics, or empty.
     """
 
     namespace: str = NAMESPACE

@@ -1,7 +1,7 @@
 """All objects of an installation, in the order in which they are applied.
 
-Objects that others refer to come first; the webhook configurations come last, since from then on the API server calls
-the manager.
+Referenced objects are first. The webhook configurations are last, because the API server then starts to call the
+manager.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from leaderworkerset.webhooks.spec import WebhookSpec
 
 
 class Declared(Protocol):
-    """The declarations of kinds, as values."""
+    """The kind declarations, as values."""
 
     @property
     def permissions(self) -> Sequence[Permission]:
@@ -36,7 +36,7 @@ class Declared(Protocol):
         """Return the webhooks."""
 
     def definitions(self) -> Sequence[JSONObject]:
-        """Build the definitions, without descriptions."""
+        """Build the CRDs without descriptions."""
 
 
 POD_SECURITY_LABEL: Final = "pod-security.kubernetes.io/enforce"
@@ -45,7 +45,7 @@ POD_SECURITY_LABEL: Final = "pod-security.kubernetes.io/enforce"
 def build_all(
     declared: Declared, settings: InstallSettings, definitions: Sequence[JSONObject] | None = None
 ) -> Sequence[tuple[Resource, JSONObject]]:
-    """Build every object of an installation; `definitions` are those to install (None: the slim ones)."""
+    """Build every object of an installation. `definitions` are the CRDs to install (None: the slim CRDs)."""
     namespace, keeps = settings.namespace, settings.certificates == "internal"
     return [
         (resources.NAMESPACES, build_namespace(namespace)),
@@ -85,14 +85,14 @@ def build_webhooks(
 
 
 def build_namespace(name: str) -> JSONObject:
-    """Build the namespace, whose Pod Security level allows pods no more than the manager needs."""
+    """Build the namespace. Its Pod Security level permits only what the manager's pods need."""
     namespace = metadata.build(resources.NAMESPACES, name)
     own = namespace["metadata"]
     return namespace | {"metadata": own | {"labels": own["labels"] | {POD_SECURITY_LABEL: "restricted"}}}
 
 
 def misfits(configuration: Configuration) -> list[FieldError]:
-    """Return the values for which the installed objects could not reach the manager."""
+    """Return the configuration values with which the installed objects could not reach the manager."""
     certificates, health = configuration.internal_cert_management, configuration.health
     rules: tuple[tuple[str, str | int, tuple[str | int, ...]], ...] = (
         ("webhook.port", configuration.webhook.port, (WEBHOOK_PORT,)),
@@ -111,7 +111,7 @@ def misfits(configuration: Configuration) -> list[FieldError]:
 MONITOR: Final = "lws-controller-manager-metrics-monitor"
 ROLE: Final = "lws-prometheus-k8s"
 ACCOUNTS: Final = ("prometheus-k8s", "prometheus-operator")
-"""The service accounts of Prometheus; the first one scrapes metrics."""
+"""The service accounts of Prometheus. The first one scrapes metrics."""
 
 FIND: Final = tuple(
     Permission(kind, ("get", "list", "watch")) for kind in (resources.SERVICES, resources.ENDPOINTS, resources.PODS)
@@ -120,7 +120,7 @@ TOKEN: Final = "/var/run/secrets/kubernetes.io/serviceaccount/token"  # noqa: S1
 
 
 def roles(namespace: str, prometheus: str) -> list[tuple[Resource, JSONObject]]:
-    """Build the roles that let the Prometheus of another namespace find its targets and read their metrics."""
+    """Build the roles that permit a Prometheus in a different namespace to find its targets and read their metrics."""
     subjects = [{"kind": resources.SERVICE_ACCOUNTS.kind, "name": name, "namespace": prometheus} for name in ACCOUNTS]
     reference = {"apiGroup": resources.ROLES.group, "kind": resources.ROLES.kind, "name": ROLE}
     reader = {"apiGroup": resources.CLUSTER_ROLES.group, "kind": resources.CLUSTER_ROLES.kind, "name": METRICS_READER}
@@ -139,7 +139,7 @@ def roles(namespace: str, prometheus: str) -> list[tuple[Resource, JSONObject]]:
 
 
 def service_monitor(namespace: str, *, verified: bool) -> JSONObject:
-    """Build the monitor; `verified` if cert-manager issues the certificate of the metrics."""
+    """Build the ServiceMonitor. `verified` is true if cert-manager issues the metrics certificate."""
     name = f"{METRICS_SERVICE}.{namespace}.svc"
     authority = {"secret": {"name": certmanager.METRICS_SECRET, "key": "ca.crt"}}
     endpoint = {

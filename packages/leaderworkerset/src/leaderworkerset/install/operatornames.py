@@ -9,7 +9,7 @@ OPERATORS: Final = Resource(
     "operator.openshift.io", "v1", "leaderworkersetoperators", "LeaderWorkerSetOperator", namespaced=False
 )
 SINGLETON: Final = ObjectKey("", "cluster")
-"""The key of the only valid object; others are ignored (R-OP-2)."""
+"""The key of the only valid object. Other objects are ignored (R-OP-2)."""
 
 OPERATOR: Final = "openshift-lws-operator"
 """The name of the operator's Deployment, ServiceAccount, roles and bindings, and its default namespace (R-OP-10)."""
@@ -25,21 +25,21 @@ SPEC_HASH: Final = "operator.openshift.io/spec-hash"
 
 PREFIX: Final = "lws.x-k8s.io/"
 DELETE_CRDS: Final = PREFIX + "delete-crds"
-"""`true`: the definitions are deleted with the object `cluster`, and so is every LeaderWorkerSet (R-OP-30, D1)."""
+"""If `true`, the CRDs and all LeaderWorkerSets are deleted with the object `cluster` (R-OP-30, D1)."""
 
 REMOVE_OPERAND: Final = PREFIX + "remove-operand"
-"""`true`: managementState Removed removes the operand except the definitions (R-OP-24, D5)."""
+"""If `true`, managementState Removed removes the operand except the CRDs (R-OP-24, D5)."""
 
 CERTIFICATES: Final = PREFIX + "certificates"
-"""`internal`: the operand issues its certificates itself, and cert-manager is not needed (R-OP-22, D4)."""
+"""If `internal`, the operand issues its certificates, and cert-manager is not required (R-OP-22, D4)."""
 
 GROUP_RESTARTS: Final = PREFIX + "group-restarts"
-"""JSON of the section `groupRestarts` of the operand's configuration, which overrides may still change."""
+"""The section `groupRestarts` of the operand's configuration as JSON. Overrides may still change it."""
 
 POD_ADMISSION: Final = PREFIX + "pod-admission"
 """The field `podAdmission` of the operand's configuration, which overrides may still change."""
 
 LOG_FORMAT: Final = PREFIX + "log-format"
-"""`json`: the operand logs lines for programs, as the operator itself does."""
+"""If `json`, the operand logs in JSON, as the operator does."""
 
 IMAGE_VARIABLE: Final = "RELATED_IMAGE_OPERAND_IMAGE"

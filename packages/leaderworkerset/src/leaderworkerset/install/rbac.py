@@ -1,8 +1,7 @@
-"""The manager's account and its permissions: roles built from the declarations of the manager's parts (contract 12.5).
+"""The manager's service account and its permissions: roles built from the permission declarations (contract 12.5).
 
-Unlike upstream's, no role allows to read secrets other than the webhooks' secret, or to write nodes. The only specs
-that may be written are those of objects that the controllers create; `docs/adr/0005-installation.md` has the
-comparison.
+Unlike upstream, no role permits reading Secrets other than the webhook Secret, or writing nodes. Only the specs of
+objects that the controllers create can be written. `docs/adr/0005-installation.md` contains the comparison.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,17 +21,17 @@ READ_METRICS: Final[JSONObject] = {"nonResourceURLs": ["/metrics"], "verbs": ["g
 
 
 def service_account(namespace: str) -> JSONObject:
-    """Build the service account of the manager."""
+    """Build the service account for the manager."""
     return build(resources.SERVICE_ACCOUNTS, MANAGER, namespace)
 
 
 def roles(
     namespace: str, controllers: Iterable[Permission], *, certificates: bool = True
 ) -> list[tuple[Resource, JSONObject]]:
-    """Build every role with its binding to the manager; `controllers` are their permissions.
+    """Build every role with its binding to the manager. `controllers` are their permissions.
 
-    With `certificates` the manager issues the certificates of its webhooks, and publishes their authority. The role to
-    read metrics is for the account of a scraper.
+    If `certificates` is set, the manager issues its webhook certificates, and publishes their CA. The role to read
+    metrics is for the service account of a scraper.
     """
     keeping = webhooks.CLUSTER if certificates else webhooks.READ
     return [
@@ -45,7 +44,7 @@ def roles(
 
 
 def cluster_role(name: str, rules: Sequence[JSONObject], namespace: str) -> list[tuple[Resource, JSONObject]]:
-    """Build a role for the whole cluster, and its binding to the manager."""
+    """Build a ClusterRole and its binding."""
     return [
         (resources.CLUSTER_ROLES, build(resources.CLUSTER_ROLES, name, rules=list(rules))),
         (
@@ -66,7 +65,7 @@ def _role(name: str, rules: Sequence[JSONObject], namespace: str) -> list[tuple[
 
 
 def _binding(role: str) -> str:
-    """Return upstream's name for the binding of a role.
+    """Return the name that upstream uses for the binding of a role.
 
     >>> _binding("lws-proxy-role")
     'lws-proxy-rolebinding'

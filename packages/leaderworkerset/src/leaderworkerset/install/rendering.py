@@ -1,4 +1,4 @@
-"""The YAML text of manifests, for the files in `deploy/` and for `lws install -o yaml`."""
+"""The YAML format of manifests, for the files in `deploy/` and for `lws install -o yaml`."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,15 +9,15 @@ from kuberuntime.objects.meta import JSONObject
 
 
 class Dumper(SafeDumper):
-    """Writes shared values in full, since Kubernetes tools need no anchors, and texts of several lines as blocks."""
+    """Writes shared values without anchors, for Kubernetes tools, and multi-line strings as blocks."""
 
     def ignore_aliases(self, data: object) -> bool:
-        """Return True, so that no value gets an anchor."""
+        """Return True, so that values are written without anchors."""
         del data
         return True
 
     def represent_text(self, text: str) -> yaml.ScalarNode:
-        """Write a text of several lines as a block."""
+        """Write a multi-line string as a block."""
         return self.represent_scalar("tag:yaml.org,2002:str", text, style="|" if text.endswith("\n") else None)
 
 
@@ -30,5 +30,5 @@ def document(obj: JSONObject | Sequence[JSONObject], *, sort_keys: bool = True) 
 
 
 def documents(objects: Iterable[JSONObject]) -> str:
-    """Return the YAML of objects, each a document, keys sorted."""
+    """Return the YAML of objects as separate documents with sorted keys."""
     return "".join(f"---\n{document(obj)}" for obj in objects)

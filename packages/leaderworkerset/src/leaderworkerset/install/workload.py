@@ -1,7 +1,7 @@
-"""The running manager: Deployment, services, configuration, secret, and objects for its availability (contract 12.6).
+"""The running manager: Deployment, Services, ConfigMap, Secret, and objects for its availability (contract 12.6).
 
 The pod follows Pod Security `restricted`: no root, no capabilities, no privilege escalation, a read-only root file
-system. `/tmp` is in memory, since certificate keys are written there for the TLS library.
+system. `/tmp` is in memory, because certificate keys are written there for the TLS library.
 """
 
 import hashlib
@@ -23,14 +23,14 @@ WEBHOOK_PORT: Final = 9443
 METRICS_PORT: Final = 8443
 PROBE_PORT: Final = 8081
 MEMORY_LIMIT: Final = "2Gi"
-"""A process with too many requests is restarted at this limit, instead of using up the memory of its node."""
+"""The limit at which a process with too many requests is restarted, instead of exhausting the memory of its node."""
 
 RESOURCES: Final = "resources"
 DEFAULT_RESOURCES: Final[JSONObject] = {
     "requests": {"cpu": "100m", "memory": "1Gi"},
     "limits": {"memory": MEMORY_LIMIT},
 }
-"""The default resources: enough CPU for an idle process; a busy process uses the free CPU of its node."""
+"""The default resources, which are enough CPU for an idle process. A busy process uses the free CPU of its node."""
 
 READ_WRITE_BY_OWNER: Final = 420  # 0o644: JSON has no octal numbers
 
@@ -61,11 +61,11 @@ METRICS_VOLUME: Final[JSONObject] = {
         "optional": False,
     },
 }
-"""The volume with the certificate of the metrics, if cert-manager issues one (R-OP-20)."""
+"""The volume with the metrics certificate, if cert-manager issues one (R-OP-20)."""
 
 
 def deployment(settings: InstallSettings) -> JSONObject:
-    """Build the Deployment; its selector is upstream's, since selectors cannot change."""
+    """Build the Deployment with the selector of the Go project, because selectors are immutable."""
     # A file mounted by subPath never changes in a running pod, so another configuration must change the template.
     digest = hashlib.sha256(settings.configuration.encode()).hexdigest()[:16]
     return build(
@@ -152,12 +152,12 @@ def _spread(topology: str) -> JSONObject:
 
 
 def webhook_service(namespace: str) -> JSONObject:
-    """Build the service that API servers call."""
+    """Build the Service that API servers call."""
     return _service(SERVICE_NAME, namespace, {"port": 443, "targetPort": WEBHOOK_PORT, "protocol": "TCP"})
 
 
 def metrics_service(namespace: str) -> JSONObject:
-    """Build the service through which scrapers find the metrics."""
+    """Build the Service for scraping metrics."""
     port = {"name": "https", "port": METRICS_PORT, "targetPort": METRICS_PORT, "protocol": "TCP"}
     service = _service(METRICS_SERVICE, namespace, port)
     # The labels by which a ServiceMonitor selects services.
@@ -176,10 +176,10 @@ def configuration(settings: InstallSettings) -> JSONObject:
 
 
 def network_policy(namespace: str) -> JSONObject:
-    """Build the policy that closes every port of the manager except for the ports that others must reach.
+    """Build the policy that closes all ports of the manager except the ports that other components must reach.
 
-    Kubelets reach the probes under any policy. API servers use addresses of nodes, or others that no selector can name,
-    so the webhooks are open to all; metrics are open to all pods.
+    Policies do not affect kubelet probes. API servers use node addresses, or addresses that a selector cannot match, so
+    the webhooks are open to all clients. Metrics are open to all pods.
     """
     spec = {
         "podSelector": {"matchLabels": dict(SELECTOR)},
@@ -193,6 +193,6 @@ def network_policy(namespace: str) -> JSONObject:
 
 
 def disruption_budget(namespace: str) -> JSONObject:
-    """Build the budget that allows the eviction of one replica at a time."""
+    """Build the budget that permits the eviction of one replica at a time."""
     spec = {"maxUnavailable": 1, "selector": {"matchLabels": dict(SELECTOR)}}
     return build(resources.POD_DISRUPTION_BUDGETS, MANAGER, namespace, spec=spec)

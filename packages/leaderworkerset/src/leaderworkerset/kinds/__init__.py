@@ -1,1 +1,1 @@
-"""The registry of kinds: one value for each kind, from which the manager, the installation and the docs are built."""
+"""The kind registry: one value for each kind, from which the manager, the installation and the docs are built."""

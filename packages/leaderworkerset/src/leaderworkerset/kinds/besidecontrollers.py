@@ -1,4 +1,4 @@
-"""The caches of the recorder: the same pods and records as for the controllers, with a few more fields of pods."""
+"""The caches of the recorder: the same pods and records as for the controllers, with some additional pod fields."""
 
 from typing import Final
 
@@ -18,7 +18,7 @@ POD: Final = Projection(
         for field in ("containerID", "state", "lastState")
     ),
 )
-"""The ends of containers' runs, their times and identities, and sidecars; the controllers keep the other fields."""
+"""The terminations of containers, their times and IDs, and sidecars. The controllers keep the other fields."""
 
 
 def _pod(_obj: JSONObject) -> Projection:

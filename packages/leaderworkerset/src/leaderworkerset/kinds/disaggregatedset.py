@@ -1,4 +1,4 @@
-"""The kinds DisaggregatedSet and DisaggregatedSetRoleScaler; one controller serves both."""
+"""The kinds DisaggregatedSet and DisaggregatedSetRoleScaler, which one controller reconciles."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ from leaderworkerset.webhooks.handlers import Ask
 
 
 def disaggregatedset(ask: Ask) -> Kind:
-    """Return the kind DisaggregatedSet, with the gang schedulers that admission may use now."""
+    """Return the kind DisaggregatedSet. `ask` returns the gang schedulers that admission may currently use."""
     return Kind(
         resource=DISAGGREGATED_SETS,
         definition=Definition(crd.disaggregatedset_crd, crd.describe_disaggregatedset),

@@ -1,4 +1,4 @@
-"""A kind as a value: its definition, its controllers, its webhooks, its metrics.
+"""A kind as a value: its CRD, its controllers, its webhooks, and its metrics.
 
 In: the declarations of the packages `api`, `controllers` and `webhooks`. Out: the parts of the registry
 (`registry.py`).
@@ -20,10 +20,10 @@ BuildMetrics: TypeAlias = Callable[[Meter], KindMetrics]
 
 
 class Definition(Struct, frozen=True):
-    """The functions that build the definition (CRD) of a kind.
+    """The functions that build the CRD of a kind.
 
-    `build` returns it without descriptions, `describe` with them. The parameter of `describe` is the OpenAPI document
-    of core/v1 of the target API server, since pod templates have the descriptions of that server.
+    `build` returns it without descriptions, `describe` with them. The parameter of `describe` is the core/v1 OpenAPI
+    document of the target API server, which contains the descriptions of pod templates.
     """
 
     build: Callable[[], JSONObject]
@@ -31,7 +31,7 @@ class Definition(Struct, frozen=True):
 
 
 class Kind(Struct, frozen=True, kw_only=True):
-    """One kind with its definition, controllers, webhooks and metrics; a kind of Kubernetes itself has no definition."""
+    """A kind with its CRD, controllers, webhooks and metrics. A built-in kind of Kubernetes has no CRD."""
 
     resource: Resource
     definition: Definition | None = None

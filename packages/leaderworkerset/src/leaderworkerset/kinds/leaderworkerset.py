@@ -16,14 +16,14 @@ from leaderworkerset.webhooks.handlers import Ask
 
 
 def describe(document: JSONObject) -> JSONObject:
-    """Build the definition with descriptions."""
+    """Build the CRD with descriptions."""
     return descriptions.described(leaderworkerset_crd(), document)
 
 
 def leaderworkerset(gang: Gang, ask: Ask, configured: Mapping[str, Any]) -> Kind:
-    """Return the kind, with the gang schedulers of the configuration, and the ones that admission may use now.
+    """Return the kind, with the configured gang schedulers. `ask` returns the currently permitted schedulers.
 
-    `configured` are the settings of capabilities.
+    `configured` are the capability settings.
     """
 
     def build_metrics(meter: Meter) -> KindMetrics:

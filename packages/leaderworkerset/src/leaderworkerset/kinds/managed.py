@@ -1,4 +1,4 @@
-"""The kinds that the manager serves: a new one is added here."""
+"""The kinds that the manager serves. New kinds are added here."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, TypeAlias
@@ -19,16 +19,16 @@ from leaderworkerset.kinds.pod import pod
 from leaderworkerset.kinds.registry import Registry
 
 Served: TypeAlias = Callable[[], Collection[str]]
-"""Returns the names of the gang schedulers whose kinds the API server serves now."""
+"""Returns the names of the gang schedulers whose kinds the API server currently serves."""
 
 
 def nothing() -> Collection[str]:
-    """Return no names: the default for `auto` without detection."""
+    """Return no names, which is the default for `auto` without detection."""
     return ()
 
 
 Configured: TypeAlias = Mapping[str, Any]
-"""The settings of enabled capabilities, by their names."""
+"""The settings of enabled capabilities, by capability name."""
 
 NOTHING_MORE: Final[Configured] = {}
 
@@ -40,9 +40,9 @@ def managed(
     workload_aware: bool = False,
     configured: Configured = NOTHING_MORE,
 ) -> Registry:
-    """Return the kinds with this provider of gang scheduling: a name, `auto`, or none; `auto` chooses among `served`.
+    """Return the kinds for a gang scheduling provider: a name, `auto` or none. `auto` selects among `served`.
 
-    `workload_aware` is the feature gate of `spec.scheduling`, `configured` the settings of capabilities.
+    `workload_aware` is the feature gate of `spec.scheduling`, and `configured` are the capability settings.
     """
     gang: Gang = NoGang(Support(workload_aware)) if workload_aware else NO_GANG
     if not provider:
@@ -75,6 +75,6 @@ MANAGED: Final = managed()
 
 
 async def full_definitions(client: Client) -> Sequence[JSONObject]:
-    """Return the definitions with the descriptions for this cluster's `kubectl explain`."""
+    """Return the CRDs with descriptions for this cluster's `kubectl explain`."""
     response = await client.send(Request("GET", descriptions.DOCUMENT_PATH))
     return MANAGED.described_definitions(msgspec.json.decode(response.body))

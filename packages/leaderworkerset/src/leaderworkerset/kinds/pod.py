@@ -1,4 +1,4 @@
-"""The kind Pod, for pods that are members of groups."""
+"""The kind Pod, for pods that belong to groups."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,9 +13,9 @@ from leaderworkerset.webhooks.handlers import Ask
 
 
 def pod(gang: Gang, ask: Ask, configured: Mapping[str, Any] = controller.NONE) -> Kind:
-    """Return the kind, with the gang schedulers of the configuration, and the ones that admission may use now.
+    """Return the kind, with the configured gang schedulers. `ask` returns the currently permitted schedulers.
 
-    `configured` are the settings of capabilities.
+    `configured` are the capability settings.
     """
     gate = (ganggate.SPEC,) if gang.opens_gates else ()
     controllers = (controller.specify(gang, configured), *gate)

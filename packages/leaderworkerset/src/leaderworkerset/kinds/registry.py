@@ -1,4 +1,4 @@
-"""The kinds that one process serves, with their controllers, webhooks, metrics and definitions.
+"""The kinds that one process serves, with their controllers, webhooks, metrics and CRDs.
 
 In: kinds. Out: their parts, in the order of the kinds. Names that identify parts in logs, metrics and URLs are unique.
 """
@@ -22,7 +22,7 @@ from leaderworkerset.webhooks.spec import WebhookSpec
 
 
 class Registry(Struct, frozen=True):
-    """A collection of kinds; `reporter` is the name of their process in events (`reportingController`)."""
+    """A collection of kinds. `reporter` is the name of their process in events (`reportingController`)."""
 
     kinds: tuple[Kind, ...]
     reporter: str = labels.EVENT_REPORTER
@@ -35,7 +35,7 @@ class Registry(Struct, frozen=True):
         _check_unique("webhook path", [spec.path for spec in self.webhooks])
 
     def with_kind(self, kind: Kind) -> "Registry":
-        """Return a registry with one more kind."""
+        """Return a registry with an additional kind."""
         return replace(self, kinds=(*self.kinds, kind))
 
     @property
@@ -56,31 +56,31 @@ class Registry(Struct, frozen=True):
 
     @property
     def decisions(self) -> Mapping[str, Decide]:
-        """Return the decisions by their path."""
+        """Return the admission decisions by URL path."""
         return {spec.path: spec.decide for spec in self.webhooks}
 
     @property
     def defined(self) -> tuple[Resource, ...]:
-        """Return the resources that have a definition."""
+        """Return the resources that have a CRD."""
         return tuple(kind.resource for kind in self.kinds if kind.definition is not None)
 
     @property
     def permissions(self) -> tuple[Permission, ...]:
-        """Return all permissions of the controllers, and of the parts next to them."""
+        """Return all permissions of the controllers, and of the components next to them."""
         requirements = tuple(permission for spec in self.controllers for permission in spec.permissions)
         requirements += tuple(permission for part in self.beside for permission in part.permissions)
         return (*requirements, *permissions.RECORD_EVENTS) if requirements else ()
 
     def definitions(self) -> Sequence[JSONObject]:
-        """Build the definitions, without descriptions."""
+        """Build the CRDs without descriptions."""
         return [kind.definition.build() for kind in self.kinds if kind.definition is not None]
 
     def described_definitions(self, document: JSONObject) -> Sequence[JSONObject]:
-        """Build the definitions with descriptions; `document` is the OpenAPI document of core/v1."""
+        """Build the CRDs with descriptions. `document` is the OpenAPI document of core/v1."""
         return [kind.definition.describe(document) for kind in self.kinds if kind.definition is not None]
 
     def instruments(self, meter: Meter) -> Instruments:
-        """Return the object that counts the work of the controllers in the metrics of a process."""
+        """Return the instruments that count the work of the controllers in the metrics of a process."""
         return Instruments(meter, [build(meter) for kind in self.kinds for build in kind.metrics])
 
 

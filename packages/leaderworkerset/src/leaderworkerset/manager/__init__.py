@@ -1,1 +1,1 @@
-"""The manager: configuration, flags, logs and the process that runs controllers and webhooks."""
+"""The manager: configuration, flags, logs, and the process that runs controllers and webhooks."""

@@ -1,4 +1,4 @@
-"""The facts of the build: the version, and the build's variables in the image's environment."""
+"""Build information: the version, and the build variables in the environment of the image."""
 
 import os
 import platform
@@ -16,7 +16,7 @@ ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 def version() -> str:
-    """Return the version in the form of Git tags."""
+    """Return the version in the format of Git tags."""
     return f"v{leaderworkerset.__version__}"
 
 
@@ -31,7 +31,7 @@ def describe(environment: Mapping[str, str] = os.environ) -> str:
 
 
 def metric(environment: Mapping[str, str] = os.environ) -> Gauge:
-    """Return the metric that is 1 and names the build."""
+    """Return the metric with the constant value 1 whose labels describe the build."""
     gauge = Gauge("lws_build_info", "What runs.", ("version", "commit", "python"), registry=CollectorRegistry())
     gauge.labels(version(), commit(environment), platform.python_version()).set(1)
     return gauge

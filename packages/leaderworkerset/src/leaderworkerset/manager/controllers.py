@@ -1,7 +1,7 @@
-"""All controllers of one process: caches, executor, events, and one controller for each declaration.
+"""All controllers in one process: caches, executor, events, and one controller for each declaration.
 
-In: kinds and a client. The controllers run until cancelled, or until asked to stop. Then they start no reconcile,
-finish those in progress, write their last events and return. With leader election they run under the lease.
+In: kinds and a client. The controllers run until cancelled or stopped. When stopped, they do not start reconciles,
+finish those in progress, write their last events and return. With leader election, they run while the lease is held.
 """
 
 import asyncio
@@ -32,16 +32,16 @@ from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager.parts import background
 
 FINISH_SECONDS: Final = 2.0
-"""The time limit in seconds for reconciles in progress at a stop, and then for the last events."""
+"""The time limit in seconds for reconciles in progress at a stop, and again for the last events."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Controllers:
-    """Runs controllers once, as a part of a process (`parts.py`).
+    """Runs controllers once, as a component of a process (`parts.py`).
 
-    Events get the kinds' `reporter` as name of this process (`reportingController`), and `instance` as name of this
-    instance (`reportingInstance`). Keys that failed are tried again after `backoff`.
+    Events have the kinds' `reporter` as `reportingController`, and `instance` as `reportingInstance`. Failed keys are
+    retried after `backoff`.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Controllers:
         self._ended = asyncio.Event()
 
     def run_beside(self, part: Runnable) -> None:
-        """Run a part next to the controllers, which do not wait for it; call this before they run."""
+        """Run a component next to the controllers, which do not wait for it. Call this before they run."""
         self._beside.append(part)
 
     @property
@@ -87,23 +87,23 @@ class Controllers:
 
     @property
     def is_silent(self) -> bool:
-        """Return whether all watches are silent: the controllers notice no change."""
+        """Return whether all watches are silent, so that the controllers do not receive changes."""
         return watch.are_silent(informer.watch_state for informer in self.caches.all())
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Run inside the context, which is entered once all caches are filled."""
+        """Run while the context is active. It is entered when all caches are filled."""
         async with background(self.run()):
             await self._synced.wait()
             yield
 
     async def drain(self) -> None:
-        """Finish the reconciles in progress; `run` then also returns."""
+        """Finish the reconciles in progress, after which `run` also returns."""
         self.stop()
         await self._ended.wait()
 
     def stop(self) -> None:
-        """Start no reconcile, finish those in progress, and let `run` return."""
+        """Stop starting reconciles, finish those in progress, and make `run` return."""
         self._stopping.set()
 
     async def run(self) -> None:
@@ -133,7 +133,7 @@ class Controllers:
         self._synced.set()
 
     async def _finish(self) -> None:
-        """Wait until the controllers are idle and the events are written, within limits."""
+        """Wait within limits until the controllers are idle and the events are written."""
         try:
             async with timeouts.within(FINISH_SECONDS):
                 await asyncio.gather(*(controller.stop() for controller in self._controllers))
@@ -155,7 +155,7 @@ def _build(
 
 
 class _Counted:
-    """A recorder that counts events before it passes them on."""
+    """A recorder that counts events before it forwards them."""
 
     def __init__(self, inner: EventRecorder, instruments: Instruments) -> None:
         self._inner = inner

@@ -1,7 +1,7 @@
-"""The handlers of signals: SIGUSR1 logs stacks and memory, SIGUSR2 switches debug lines on and off.
+"""Signal handlers: SIGUSR1 logs stacks and memory, and SIGUSR2 enables or disables debug logs.
 
-The interpreter writes the stacks of threads at once, even while the event loop is blocked. The stacks of tasks, and the
-largest uses of memory, are log lines of the loop.
+The interpreter writes the stacks of threads immediately, even while the event loop is blocked. The event loop logs the
+stacks of tasks and the largest memory usages.
 """
 
 import asyncio
@@ -20,14 +20,14 @@ import structlog
 STATUS: Final = Path("/proc/self/status")
 MEMORY: Final = ("VmHWM", "VmRSS", "VmSwap", "Threads")
 TYPES: Final = 20
-"""The number of types of objects that are named, most frequent first."""
+"""The number of object types that are listed, the most frequent first."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 @contextmanager
 def answering_signals(toggle_debug: Callable[[], None]) -> Iterator[None]:
-    """Answer both signals inside the context; the event loop must run."""
+    """Handle SIGUSR1 and SIGUSR2 while the context is active. Requires a running event loop."""
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGUSR1, report)
     loop.add_signal_handler(signal.SIGUSR2, toggle_debug)
@@ -42,7 +42,7 @@ def answering_signals(toggle_debug: Callable[[], None]) -> Iterator[None]:
 
 
 def report() -> None:
-    """Log one line for each task, and one about memory."""
+    """Log one line for each task, and one line about memory."""
     for task in sorted(asyncio.all_tasks(), key=asyncio.Task.get_name):
         frames = [f"{frame.f_code.co_filename}:{frame.f_lineno} {frame.f_code.co_name}" for frame in task.get_stack()]
         log.info("task", logger="diagnostics", task=task.get_name(), coroutine=str(task.get_coro()), stack=frames)

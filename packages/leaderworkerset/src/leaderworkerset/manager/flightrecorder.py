@@ -1,6 +1,6 @@
-"""The recorder of a manager: runs next to the controllers of the leader, on their caches and with its own client.
+"""The recorder of a manager, which runs next to the controllers of the leader with their caches and a separate client.
 
-It has its own connections and limits, so that no reconcile ever waits for it. Its failures are logged.
+It has its own connections and limits, so that reconciles never wait for it. Its failures are logged.
 """
 
 import asyncio
@@ -24,22 +24,22 @@ from leaderworkerset.recording.recorder import Recorder
 
 QPS: Final = 200.0
 BURST: Final = 400
-"""The client's requests per second, and its burst: both runs of 100 ranks in two attempts."""
+"""The client's requests per second and burst, which is enough for two runs of 100 ranks in two attempts."""
 
 RETRY: Final = 30.0
-"""Seconds until the next attempt to read the existing episodes."""
+"""The seconds until the next attempt to read the existing episodes."""
 
 PERIOD: Final = 3600.0
-"""Seconds between two removals of old episodes."""
+"""The seconds between two removals of old episodes."""
 
 PROGRESS_PACE: Final = 10.0
-"""Seconds between two writes of the progress of one leader."""
+"""The seconds between two writes of the progress of one leader."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class FlightRecorder:
-    """Records failures into ConfigMaps while one replica leads."""
+    """Records failures in ConfigMaps while this replica is the leader."""
 
     def __init__(self, caches: Caches, client: Client, clock: Clock, settings: configuration.RecorderSettings) -> None:
         self._caches = caches
@@ -72,7 +72,7 @@ class FlightRecorder:
             await asyncio.sleep(PERIOD)
 
     async def _tried(self, failure: str, work: Awaitable[None]) -> bool:
-        """Return whether an action succeeded; errors of the API server are logged."""
+        """Return whether an action succeeded. API server errors are logged."""
         try:
             await work
         except KubeError as error:

@@ -1,8 +1,8 @@
-"""Detects the gang schedulers that the API server serves, by polling: definitions may be added or deleted at any time.
+"""Detects the gang schedulers that the API server serves by polling, because CRDs can be added or deleted at any time.
 
-`auto` depends on the result, and `spec.scheduling` is refused if its kinds are not served. Every replica polls, because
-each answers webhooks. It serves webhooks only after its first answer: a pod that is admitted before would stay without
-its group forever.
+`auto` depends on the result, and `spec.scheduling` is rejected if its kinds are not served. Every replica polls,
+because each replica serves webhooks. It serves webhooks only after the first response, because a pod that is admitted
+before would never be linked to its group.
 """
 
 import asyncio
@@ -23,16 +23,16 @@ DETECTING: Final = (AUTO, KUBERNETES, NATIVE.name)
 """The configured names for which admission depends on the served kinds."""
 
 PERIOD: Final = 30.0
-"""Seconds between two polls."""
+"""The seconds between two polls."""
 
 RETRY: Final = 1.0
-"""Seconds until the next poll after a failure, while nothing is known."""
+"""The seconds until the next poll after a failure, while the served kinds are unknown."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class GangDetection:
-    """Polls which providers are served, as a part of a process (`parts.py`); the thread of webhooks also reads it."""
+    """Polls which providers are served, as a component of a process (`parts.py`). The webhook thread also reads it."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -41,26 +41,26 @@ class GangDetection:
 
     @property
     def is_ready(self) -> bool:
-        """Return whether the API server has answered once."""
+        """Return whether the API server has responded once."""
         return self._known.is_set()
 
     async def known(self) -> None:
-        """Wait until the API server has answered once."""
+        """Wait until the API server has responded once."""
         await self._known.wait()
 
     def served(self) -> Collection[str]:
-        """Return the names of the served providers and kinds, once they are known."""
+        """Return the names of the served providers and kinds, after they are known."""
         assert self._served is not None  # noqa: S101 - webhooks, which ask, are served later
         return self._served
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Poll inside the context."""
+        """Poll while the context is active."""
         async with background(self._follow()):
             yield
 
     async def drain(self) -> None:
-        """Continue to poll: webhooks are answered a little longer."""
+        """Continue to poll, because webhooks are still served for some time."""
 
     async def _follow(self) -> None:
         while True:
@@ -78,7 +78,7 @@ class GangDetection:
 
 
 async def detect(client: Client) -> frozenset[str]:
-    """Read the kinds of every provider's group, and of `spec.scheduling`; return the names of the served ones."""
+    """Read the kinds for gang scheduling from the API server, and return the names of the served ones."""
     kinds = [(name, kind) for name, provider in DETECTABLE.items() for kind in provider.group_objects]
     kinds += [(served_name(kind), kind) for kind in SCHEDULING]
     return frozenset([name for name, kind in kinds if await is_served(client, kind)])

@@ -1,7 +1,8 @@
 """Parses flags like Go's `flag` package: one or two dashes, `-f=v` or `-f v`, booleans `-f` or `-f=false`.
 
-In: words and a table of flags. Out: the given values, so that a caller can distinguish a given flag from a default.
-Errors have Go's texts. Unlike Go, a word that is not a flag is refused: `--leader-elect false` would mean true there.
+In: arguments and a table of flags. Out: the given values, so that a caller can distinguish a given flag from a default.
+Errors have Go's texts. Unlike in Go, an argument that is not a flag is rejected, because Go reads `--leader-elect
+false` as true.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,15 +16,15 @@ BOOLEANS: Final = dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True) |
 
 
 class FlagError(Exception):
-    """The flags are invalid; the text equals Go's."""
+    """Raised if the flags are invalid, with the same text as in Go."""
 
 
 class HelpRequestedError(Exception):
-    """`-h` or `--help` was given and no flag has that name."""
+    """Raised if `-h` or `--help` was given and no flag has that name."""
 
 
 class Flag(Struct, frozen=True):
-    """One flag: `parse` turns its text into a value or raises `ValueError`."""
+    """A flag. `parse` converts its text to a value or raises `ValueError`."""
 
     name: str
     parse: Callable[[str], Any]
@@ -32,19 +33,19 @@ class Flag(Struct, frozen=True):
 
     @property
     def is_boolean(self) -> bool:
-        """Return whether the flag needs no value."""
+        """Return whether the flag does not need a value."""
         return self.parse is boolean
 
 
 def boolean(text: str) -> bool:
-    """Read a boolean."""
+    """Parse a boolean."""
     if text not in BOOLEANS:
         raise ValueError("parse error")
     return BOOLEANS[text]
 
 
 def parse(words: Sequence[str], flags: Sequence[Flag]) -> Mapping[str, Any]:
-    """Return the value of every given flag; the last of several takes precedence."""
+    """Return the value of every given flag. If a flag is repeated, the last value is used."""
     table = {flag.name: flag for flag in flags}
     values: dict[str, Any] = {}
     rest = list(words)
@@ -67,7 +68,7 @@ def parse(words: Sequence[str], flags: Sequence[Flag]) -> Mapping[str, Any]:
 
 
 def usage(flags: Sequence[Flag]) -> str:
-    """Return the list of all flags."""
+    """Return the help text for all flags."""
     return "\n".join(f"  --{flag.name}{_default(flag)}\n        {flag.usage}" for flag in flags)
 
 

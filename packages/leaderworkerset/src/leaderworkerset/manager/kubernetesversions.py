@@ -15,11 +15,11 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class UnsupportedKubernetesError(KubeError):
-    """The API server is too old; the text names the missing features and what to do."""
+    """The API server is too old. The text names the missing features and how to fix this."""
 
 
 async def read(client: Client) -> str:
-    """Return the version of the API server, as `v1.36.3`."""
+    """Return the version of the API server, such as `v1.36.3`."""
     answer = await client.send(Request("GET", "/version"))
     try:
         version = msgspec.json.decode(answer.body, type=JSONObject)
@@ -51,7 +51,7 @@ async def require_pod_policies(client: Client) -> None:
 
 
 async def check(client: Client) -> None:
-    """Raise an error if the API server is too old; log a warning if it is untested."""
+    """Raise an error if the API server is too old. Log a warning if it is untested."""
     try:
         version = await read(client)
     except KubeError as error:

@@ -1,4 +1,4 @@
-"""Runs the controllers of a process: at once, or under a lease while this process is the leader."""
+"""Runs the controllers of a process immediately, or while this process is the leader."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -11,17 +11,17 @@ from leaderworkerset.manager.parts import background
 from leaderworkerset.manager.webhookowner import WebhookOwner
 
 FINISH_SECONDS: Final = 6.0
-"""The time limit in seconds for ending the controllers and releasing the lease."""
+"""The time limit in seconds for stopping the controllers and releasing the lease."""
 
 
 async def at_once() -> None:
-    """Return at once: the default of a condition to wait for."""
+    """Return immediately, which is the default start condition."""
 
 
 class Leading:
-    """Builds and runs controllers, new ones for every leadership; it starts when `begin` returns, by default at once.
+    """Builds and runs new controllers for every leadership. It starts when `begin` returns, by default immediately.
 
-    With `owner` it leads only while the webhooks of the cluster do not lead to another namespace.
+    If `owner` is set, it leads only while the cluster's webhooks do not refer to a different namespace.
     """
 
     def __init__(
@@ -42,23 +42,23 @@ class Leading:
 
     @property
     def is_ready(self) -> bool:
-        """Return whether the controllers' caches are filled, or another replica leads."""
+        """Return whether the controllers' caches are filled, or a different replica is the leader."""
         return self._has_synced or (self._election is not None and not self._election.is_leader)
 
     def receives_changes(self) -> bool:
-        """Return whether the watches of this leader carry data; other replicas have none."""
+        """Return whether the watches of this leader receive data. Other replicas do not have watches."""
         return not self._has_synced or self._controllers is None or not self._controllers.is_silent
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Campaign and lead inside the context."""
+        """Take part in leader election and lead while the context is active."""
         async with asyncio.TaskGroup() as tasks:
             self._work = tasks.create_task(self._run(), name="work")
             yield
             self._work.cancel()
 
     async def drain(self) -> None:
-        """Start no reconcile, finish those in progress, and release the lease."""
+        """Stop starting reconciles, finish those in progress, and release the lease."""
         is_at_work = self._has_synced
         self._is_stopping = True
         if self._controllers is not None:
@@ -83,7 +83,7 @@ class Leading:
                 pass
 
     async def _lead_while_ours(self, owner: WebhookOwner) -> bool:
-        """Lead until the webhooks of the cluster lead elsewhere; return whether that ended it."""
+        """Lead until the cluster's webhooks refer to a different namespace. Return whether that was the reason to stop."""
         await owner.until(ours=True)
         async with asyncio.TaskGroup() as tasks:
             leading = tasks.create_task(self._lead(), name="leading")

@@ -1,4 +1,4 @@
-"""The manager for a cluster on one machine: definitions, webhooks and controllers, over a client of its API server."""
+"""The manager for a local cluster: CRDs, webhooks and controllers, with a client for its API server."""
 
 import socket
 from collections.abc import AsyncIterator, Sequence
@@ -18,7 +18,7 @@ from leaderworkerset.webhooks import certificates, configurations
 from leaderworkerset.webhooks.server import WebhookServer
 
 INSTALLER: Final = "lws-install"
-"""The field manager of installed objects: definitions and webhook configurations."""
+"""The field manager of installed objects: CRDs and webhook configurations."""
 
 LOOPBACK: Final = "127.0.0.1"
 
@@ -57,6 +57,6 @@ async def webhooks(
 
 
 def controllers(client: Client, clock: Clock, *, kinds: Registry = MANAGED) -> AbstractAsyncContextManager[None]:
-    """Run the controllers inside the context, which is entered once their caches are filled."""
+    """Run the controllers while the context is active. It is entered when their caches are filled."""
     instance = f"leaderworkerset-{socket.gethostname()}"
     return Controllers(kinds, client, clock=clock, instance=instance).running()

@@ -1,4 +1,4 @@
-"""The flags of `lws manager` (contract 12.1), and the settings of configuration and logs that they override.
+"""The flags of `lws manager` (contract 12.1), and the configuration and log settings that they override.
 
 A flag overrides the file only if it was given (R-MGR-1).
 """
@@ -21,17 +21,17 @@ DEPRECATED: Final = "Deprecated: set it in the configuration file."
 
 
 def number(text: str) -> float:
-    """Read a decimal number."""
+    """Parse a decimal number."""
     return _number(float, text)
 
 
 def integer(text: str) -> int:
-    """Read a whole number."""
+    """Parse an integer."""
     return _number(int, text)
 
 
 def level(text: str) -> str:
-    """Read a log level: a name, or a verbosity from 1, which means debug from 4 on."""
+    """Parse a log level: a name, or a verbosity of at least 1, where 4 and above mean debug."""
     if verbosity := decimals.natural(text):
         return "debug" if verbosity >= DEBUG_VERBOSITY else "info"
     if text not in LEVELS:
@@ -40,7 +40,7 @@ def level(text: str) -> str:
 
 
 def choice(*allowed: str) -> Callable[[str], str]:
-    """Return a reader for a fixed set of words."""
+    """Return a parser for a fixed set of words."""
 
     def read(text: str) -> str:
         if text not in allowed:
@@ -109,7 +109,7 @@ PLACES: Final = {
     "leader-elect-resource-lock": ("leader_election", "resource_lock"),
     "leader-elect-resource-name": ("leader_election", "resource_name"),
 }
-"""The field of the configuration that a flag overrides: section and field."""
+"""The section and field of the configuration that a flag overrides."""
 
 
 def override(configuration: Configuration, values: Mapping[str, Any]) -> Configuration:
@@ -123,7 +123,7 @@ def override(configuration: Configuration, values: Mapping[str, Any]) -> Configu
 
 
 def log_settings(values: Mapping[str, Any]) -> LogSettings:
-    """Return the log settings: development mode sets the missing ones."""
+    """Return the log settings. In development mode, missing settings have different defaults."""
     devel = values.get("zap-devel", True)
     encoder: Encoder = values.get("zap-encoder", "console" if devel else "json")
     return LogSettings(

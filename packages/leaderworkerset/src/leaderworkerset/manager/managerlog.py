@@ -1,7 +1,7 @@
-"""Logs in the formats of the Go manager: tab-separated lines for people, JSON for programs.
+"""Logs in the formats of the Go manager: tab-separated lines for people, and JSON for machines.
 
 Console: time, level, logger, message, and the rest as JSON, separated by tabs. JSON: `level`, `ts`, `logger`, `msg` and
-the rest. So programs that read the logs of one manager can also read the logs of the other.
+the rest. So tools that parse the logs of one manager can also parse the logs of the other.
 """
 
 import logging
@@ -39,11 +39,11 @@ TIMES: Final[dict[str, Callable[[float], str | float | int]]] = {
 
 
 ZAP_NAMES: Final = {"warning": "warn", "critical": "panic"}
-"""The levels that have another name in zap."""
+"""The levels that have a different name in zap."""
 
 
 class LogSettings(msgspec.Struct, frozen=True):
-    """The format of the logs, the lowest logged level, and the level from which errors have a stack trace."""
+    """The log format, the lowest logged level, and the level from which errors have a stack trace."""
 
     encoder: Encoder = "console"
     level: str = "info"
@@ -52,26 +52,26 @@ class LogSettings(msgspec.Struct, frozen=True):
 
 
 class Threshold:
-    """The lowest logged level, as a structlog processor; loggers that are already bound follow its changes."""
+    """The lowest logged level, as a structlog processor. Loggers that are already bound use the changed level."""
 
     def __init__(self, level: int) -> None:
         self._usual = self._lowest = level
 
     def __call__(self, _logger: object, method: str, event: EventDict) -> EventDict:
-        """Drop a line below the level."""
+        """Drop a log line whose level is too low."""
         if LEVELS.get(method, logging.CRITICAL) < self._lowest:
             raise structlog.DropEvent
         return event
 
     def toggle_debug(self) -> None:
-        """Switch debug lines on, or return to the configured level."""
+        """Enable debug logs, or return to the configured level."""
         is_debug = self._lowest == logging.DEBUG
         self._lowest = max(self._usual, logging.INFO) if is_debug else logging.DEBUG
         structlog.get_logger(__name__).warning("log level changed", lowest=logging.getLevelName(self._lowest).lower())
 
 
 def configure(settings: LogSettings, stream: TextIO | None = None) -> Threshold:
-    """Send logs to standard error, or to `stream`; return the object that can change their level."""
+    """Write logs to standard error, or to `stream`. Return the object that can change their level."""
     threshold = Threshold(LEVELS[settings.level])
     structlog.configure(
         processors=[
@@ -103,7 +103,7 @@ def render_console(_logger: object, _method: str, event: EventDict) -> str:
 
 
 def render_json(_logger: object, _method: str, event: EventDict) -> str:
-    """Render one JSON object with zap's names.
+    """Render one JSON object with the field names of zap.
 
     >>> render_json(None, "", {"ts": 1, "level": "info", "event": "reconciled", "key": "a/b"})
     '{"level":"info","ts":1,"msg":"reconciled","key":"a/b"}'
@@ -123,7 +123,7 @@ def _stamp(encode: Callable[[float], str | float | int]) -> structlog.typing.Pro
 
 
 def _drop_stack_below(lowest: int) -> structlog.typing.Processor:
-    """Remove the stack trace of an error whose level is below `lowest`; the error itself stays."""
+    """Remove the stack trace of an error whose level is below `lowest`. The error itself is kept."""
 
     def drop(_logger: object, _method: str, event: EventDict) -> EventDict:
         if event.get("exc_info") and LEVELS.get(event["level"], lowest) < lowest:

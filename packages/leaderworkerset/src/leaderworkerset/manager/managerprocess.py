@@ -1,4 +1,4 @@
-"""The manager as a process: the parts that `lws manager` runs.
+"""The manager as a process: the components that `lws manager` runs.
 
 ```
 every replica                                      only the leader, under the lease
@@ -10,9 +10,9 @@ every replica                                      only the leader, under the le
   gang schedulers        manager/gangdetection.py, where admission depends on what is served
 ```
 
-A replica campaigns only while its own webhooks serve (R-MGR-4). With some gang schedulers, webhooks serve only after
-these are detected. When asked to stop, it starts no reconcile, finishes those in progress, releases the lease, and
-answers webhooks a little longer, until API servers use another replica.
+A replica takes part in leader election only while it serves webhooks (R-MGR-4). With some gang schedulers, it serves
+webhooks only after these are detected. When it is stopped, it does not start reconciles, finishes those in progress,
+releases the lease, and serves webhooks until API servers use a different replica.
 """
 
 import asyncio
@@ -71,31 +71,32 @@ from leaderworkerset.webhooks.rotationloop import Rotation
 from leaderworkerset.webhooks.server import WebhookOptions, WebhookServer
 
 API_REQUESTS: Final = "lws_api_requests_total"
-"""The metric of requests by verb and resource."""
+"""The metric that counts requests by verb and resource."""
 
 GANGS: Final = "gang schedulers are not detected"
 WEBHOOKS: Final = "webhooks do not serve"
 CACHES: Final = "caches are not filled"
 SILENT: Final = "watches are silent: the API server sends no changes"
 ELSEWHERE: Final = "the webhook configurations lead to the manager of another namespace"
-"""The answers of the readiness probe while a part is not ready."""
+"""The responses of the readiness probe while a component is not ready."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class ManagerSettings(Struct, frozen=True):
-    """The combined settings of command line, environment and file."""
+    """The combined settings from the command line, environment and file."""
 
     configuration: Configuration
     kubeconfig: str = ""
     namespace: str = "lws-system"
     is_pod: bool = False
-    """Whether this process runs in a pod of `namespace`: the webhooks of the cluster must lead there."""
+    """Whether this process runs in a pod of `namespace`, so that the cluster's webhooks must refer to that namespace.
+    """
     webhooks: bool = True
 
 
 async def run_until_stopped(settings: ManagerSettings, toggle_debug: Callable[[], None]) -> None:
-    """Run the manager until this process is asked to stop; signals request the output of diagnostics.py."""
+    """Run the manager until this process is stopped. Signals request the output of diagnostics.py."""
     tlsbuffers.shrink()
     async with until_stopped() as stopped:
         with answering_signals(toggle_debug):
@@ -103,7 +104,7 @@ async def run_until_stopped(settings: ManagerSettings, toggle_debug: Callable[[]
 
 
 class ManagerProcess:
-    """One replica of the manager; it serves `kinds`, by default those of the configuration."""
+    """One replica of the manager. It serves `kinds`, which are by default those of the configuration."""
 
     def __init__(self, settings: ManagerSettings, clock: Clock, kinds: Registry | None = None) -> None:
         self._settings = settings
@@ -147,7 +148,7 @@ class ManagerProcess:
         log.info("stopped", logger="setup")
 
     def _parts(self) -> list[ProcessPart]:
-        """Return the parts, in the order in which they start."""
+        """Return the components in the order in which they start."""
         webhooks = self._webhooks() if self._settings.webhooks else None
 
         async def begin() -> None:
@@ -257,7 +258,7 @@ def _is_ready(part: ProcessPart) -> bool:
 
 
 def election_settings(configuration: Configuration, namespace: str) -> ElectionSettings:
-    """Return the election settings of this replica, with a unique identity."""
+    """Return the leader election settings of this replica, with a unique identity."""
     election = configuration.leader_election
     return ElectionSettings(
         lease=ObjectKey(namespace, election.resource_name),

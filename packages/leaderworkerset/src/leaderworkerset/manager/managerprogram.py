@@ -1,7 +1,8 @@
-"""Runs the manager with parsed flags: for `lws manager`, and for the entry point of its image.
+"""Runs the manager with parsed flags, for `lws manager` and the entry point of its image.
 
-The image has no command line, so that a manager uses no memory for modules that parse and complete commands. Errors are logged, as by the Go manager: exit code 1 for an invalid configuration or a manager that
-cannot continue.
+The image does not contain the command line, so that the manager uses no memory for modules that parse and complete
+commands. Errors are logged, as by the Go manager: exit code 1 for an invalid configuration or a manager that cannot
+continue.
 """
 
 import asyncio
@@ -28,7 +29,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def main(words: Sequence[str]) -> NoReturn:
-    """Run the manager of an image, and end the process with its exit code."""
+    """Run the manager of an image, and exit with its exit code."""
     standardstreams.prepare()
     values = clusterprocess.given("manager", SUMMARY, words, managerflags.FLAGS)
     if isinstance(values, int):
@@ -41,7 +42,7 @@ def main(words: Sequence[str]) -> NoReturn:
 
 
 def run(values: Mapping[str, Any], kubeconfig: str) -> int:
-    """Run the manager until it is asked to stop, or print its version; return the exit code."""
+    """Run the manager until it is stopped, or print its version. Return the exit code."""
     if values.get("version"):
         sys.stdout.write(f"{buildinfo.describe()}\n")
         return 0

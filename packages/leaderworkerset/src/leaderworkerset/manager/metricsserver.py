@@ -1,4 +1,4 @@
-"""The HTTPS server for the metrics of this process, for clients that the cluster authorizes."""
+"""The HTTPS server for the metrics of this process. The cluster authorizes its clients."""
 
 import asyncio
 import math
@@ -28,7 +28,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class MetricsServer(AlwaysReady):
-    """Serves metrics at `address` (in the configuration's form), with mounted certificates if they exist."""
+    """Serves metrics at `address` (in the configuration format), with mounted certificates if they exist."""
 
     def __init__(
         self, address: str, metrics: Metrics, authorizer: Authorizer, tls: TLSSettings, work: CertificateWork
@@ -41,7 +41,7 @@ class MetricsServer(AlwaysReady):
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Serve inside the context."""
+        """Serve while the context is active."""
         if self._address in DISABLED:
             yield
             return
@@ -62,9 +62,9 @@ class MetricsServer(AlwaysReady):
 async def certified(
     files: CertificateFiles, work: CertificateWork, tls: TLSSettings | None = None
 ) -> AsyncIterator[ssl.SSLContext]:
-    """Yield the TLS context of a server with these certificate files, reloaded on changes.
+    """Yield a TLS context for a server with these certificate files, which is reloaded on changes.
 
-    Until the files exist, it has a self-signed certificate: a mounted secret may be written later.
+    Until the files exist, it has a self-signed certificate, because a mounted Secret may be created later.
     """
     context = serving.server_context(files.read() if files.exist else await work.self_signed(), tls)
     async with background(_follow(files, context)):
@@ -94,12 +94,12 @@ class CertificateEnds:
         metrics.register(self._ends)
 
     async def note(self, server: str, chain: bytes) -> None:
-        """Record the current certificate of a server as PEM; the end is NaN if only TLS can read it."""
+        """Record the current certificate of a server as PEM. The expiry is NaN if only the TLS library can read it."""
         end = await self._work.find_end(chain)
         if end is None:  # OpenSSL takes more forms, and a metric must not end a server
             log.warning("the end of a certificate is not known", server=server)
         self.record(server, end)
 
     def record(self, server: str, end: datetime | None) -> None:
-        """Record when the current certificate of a server ends."""
+        """Record when the current certificate of a server expires."""
         self._ends.labels(server).set(math.nan if end is None else end.timestamp())

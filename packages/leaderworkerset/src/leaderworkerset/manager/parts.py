@@ -1,12 +1,13 @@
-"""The parts of a process that serves kinds: each starts, becomes ready, drains, ends.
+"""The components of a process that serves kinds. Each one starts, becomes ready, drains, and stops.
 
 ```
 probes → metrics → webhooks → leading → …    started in this order, ended in the reverse order
 ```
 
-The start of a part does not wait until it is ready: certificates may take minutes, and probes must answer before. When
-asked to stop, all parts drain concurrently (they finish the work in progress and refuse nothing), and then end. An
-error of one part stops all parts: a partly working process is worse than a restart.
+The start of a component does not wait until it is ready, because certificates may take minutes, and probes must respond
+before that. When the process is stopped, all components drain concurrently (they finish the work in progress, and still
+accept requests), and then stop. An error in one component stops all of them, because a partly working process is worse
+than a restart.
 """
 
 import asyncio
@@ -20,21 +21,21 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class ProcessPart(Protocol):
-    """One part of a process."""
+    """One component of a process."""
 
     @property
     def is_ready(self) -> bool:
-        """Return whether the part works, as far as this process needs it."""
+        """Return whether the component works, as far as this process requires it."""
 
     def running(self) -> AbstractAsyncContextManager[None]:
-        """Start the part, run it inside the context, and end it; errors of the part are raised there."""
+        """Start the component, run it while the context is active, and stop it. Its errors are raised in the context."""
 
     async def drain(self) -> None:
-        """Finish the work in progress; called at most once, while the part runs."""
+        """Finish the work in progress. Called at most once, while the component runs."""
 
 
 class AlwaysReady:
-    """A part that nothing waits for, and that runs until it is stopped."""
+    """A component that others do not wait for, and that runs until it is stopped."""
 
     @property
     def is_ready(self) -> bool:
@@ -42,12 +43,12 @@ class AlwaysReady:
         return True
 
     async def drain(self) -> None:
-        """Do nothing: continue until stopped."""
+        """Do nothing, because the component continues until it is stopped."""
 
 
 @asynccontextmanager
 async def running(parts: Sequence[ProcessPart]) -> AsyncIterator[None]:
-    """Run parts inside the context."""
+    """Run components while the context is active."""
     async with AsyncExitStack() as stack:
         for part in parts:
             await stack.enter_async_context(part.running())
@@ -55,7 +56,7 @@ async def running(parts: Sequence[ProcessPart]) -> AsyncIterator[None]:
 
 
 async def run(parts: Sequence[ProcessPart], stopped: asyncio.Event) -> None:
-    """Run parts until `stopped` is set and all are drained, or until one fails."""
+    """Run components until `stopped` is set and all are drained, or until one fails."""
     async with running(parts):
         await stopped.wait()
         log.info("stopping", logger="setup")
@@ -66,7 +67,7 @@ async def run(parts: Sequence[ProcessPart], stopped: asyncio.Event) -> None:
 
 @asynccontextmanager
 async def background(*work: Coroutine[None, None, None]) -> AsyncIterator[None]:
-    """Run coroutines inside the context; a failed coroutine ends the context with its error."""
+    """Run coroutines while the context is active. If a coroutine fails, the context exits with its error."""
     async with asyncio.TaskGroup() as tasks:
         started = [tasks.create_task(coroutine) for coroutine in work]
         yield

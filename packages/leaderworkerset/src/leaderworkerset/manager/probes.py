@@ -1,4 +1,4 @@
-"""The probes of the kubelet: whether this process runs, and whether each of its parts is ready."""
+"""The kubelet probes: whether this process is running, and whether each of its components is ready."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -15,7 +15,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Probes(AlwaysReady):
-    """Answers probes; `checks` has a message for each condition of readiness."""
+    """Responds to probes. `checks` has a message for each readiness condition."""
 
     def __init__(self, settings: Health, checks: Mapping[str, Callable[[], bool]]) -> None:
         self._settings = settings
@@ -23,7 +23,7 @@ class Probes(AlwaysReady):
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Serve inside the context."""
+        """Serve while the context is active."""
         settings = self._settings
         if settings.health_probe_bind_address in DISABLED:
             yield

@@ -1,7 +1,7 @@
-"""Whether the webhook configurations of the cluster lead to this manager, or to one in another namespace.
+"""Whether the cluster's webhook configurations refer to this manager, or to a manager in a different namespace.
 
-A cluster has one set of them. A manager of another installation writes the same objects, so only the one whose webhooks
-are called may lead. Without the permission to read the configurations, this one does.
+A cluster has one set of them. A manager of a different installation writes the same objects, so only the manager whose
+webhooks are called may lead. Without the permission to read the configurations, this manager leads.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class WebhookOwner:
-    """Follows the webhook configurations; `other` is the foreign namespace they lead to, empty if there is none."""
+    """Watches the webhook configurations. `other` is the different namespace to which they refer, or empty."""
 
     def __init__(self, client: Client, namespace: str) -> None:
         self.other = ""
@@ -37,11 +37,11 @@ class WebhookOwner:
             informer.subscribe(self._note)
 
     def is_ours(self) -> bool:
-        """Return whether the webhooks lead to no other namespace."""
+        """Return whether the webhooks do not refer to a different namespace."""
         return not self.other
 
     async def follow(self) -> None:
-        """Follow the configurations until cancelled, or until the API server forbids it."""
+        """Watch the configurations until cancelled, or until the API server denies access."""
         try:
             async with asyncio.TaskGroup() as tasks:
                 for informer in self._informers:
@@ -51,7 +51,7 @@ class WebhookOwner:
             self._ended.set()
 
     async def known(self) -> None:
-        """Wait until the configurations were read, or cannot be."""
+        """Wait until the configurations were read, or cannot be read."""
         synced = asyncio.gather(*(informer.wait_synced() for informer in self._informers))
         ended = asyncio.ensure_future(self._ended.wait())
         try:
@@ -61,7 +61,7 @@ class WebhookOwner:
             ended.cancel()
 
     async def until(self, *, ours: bool) -> None:
-        """Wait until the webhooks lead here, or no longer."""
+        """Wait until the webhooks refer to this manager, or no longer do."""
         while self.is_ours() is not ours:
             self._changed.clear()
             await self._changed.wait()

@@ -1,4 +1,4 @@
-"""The webhooks of a process: a server that starts with its first certificate, and replaces it by every later one."""
+"""The webhook component of a process: a server that starts with its first certificate, and reloads later ones."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -14,22 +14,22 @@ from leaderworkerset.manager.parts import background
 from leaderworkerset.webhooks.server import WebhookServer
 
 CERTIFICATE_SECONDS: Final = 1023.0
-"""The maximum seconds until certificates are ready: the sum of ten waits, which double from one second (R-CERT-1)."""
+"""The maximum seconds until certificates are ready: the sum of ten waits, doubling from one second (R-CERT-1)."""
 
 DRAIN_SECONDS: Final = 3.0
-"""Seconds for which webhooks are answered after the request to stop: endpoints of a service may change that late."""
+"""The seconds for which webhooks are served after a stop, because endpoints of a Service may change that late."""
 
 Use: TypeAlias = Callable[[bytes], Awaitable[None]]
-"""Accepts a certificate and its key, as one PEM, to serve from now on."""
+"""Accepts a certificate and its key as one PEM, to use from now on."""
 
 Certificates: TypeAlias = Callable[[Use], Awaitable[None]]
-"""Passes every certificate to `Use`, until cancelled or until there will be no further one."""
+"""Passes every certificate to `Use`, until cancelled or until there are no more certificates."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Webhooks:
-    """Serves webhooks at `address`; `build` makes the server for its first certificate."""
+    """Serves webhooks at `address`. `build` creates the server for its first certificate."""
 
     def __init__(self, address: Address, build: Callable[[bytes], WebhookServer], certificates: Certificates) -> None:
         self._address = address
@@ -40,11 +40,11 @@ class Webhooks:
 
     @property
     def is_ready(self) -> bool:
-        """Return whether webhooks are answered."""
+        """Return whether webhooks are served."""
         return self._server is not None and self._server.is_ready
 
     async def opened(self) -> WebhookServer:
-        """Wait until the server exists; raise `ConfigError` if there is no certificate in time."""
+        """Wait until the server exists. Raise `ConfigError` if there is no certificate in time."""
         try:
             async with timeouts.within(CERTIFICATE_SECONDS):
                 await self._opened.wait()
@@ -55,12 +55,12 @@ class Webhooks:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Serve inside the context, from the first certificate on."""
+        """Serve while the context is active, after the first certificate is available."""
         async with AsyncExitStack() as servers, background(self._serve(servers)):
             yield
 
     async def drain(self) -> None:
-        """Answer for a while longer, until API servers use another replica."""
+        """Continue to serve until API servers use a different replica."""
         if self._server is not None:
             self._server.drain()
             await asyncio.sleep(DRAIN_SECONDS)

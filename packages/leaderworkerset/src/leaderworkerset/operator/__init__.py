@@ -6,5 +6,5 @@ operatorprocess ─► operatorcontroller ─► comparison ─► sync ─► o
                                                                  operandconfig: its file; openshift: facts of that cluster
 ```
 
-All but the first three are pure. The operator's own installation, and its packages for OLM, are built below `deploy/`.
+All modules except the first three are pure. The operator's installation and its OLM packages are built in `deploy/`.
 """

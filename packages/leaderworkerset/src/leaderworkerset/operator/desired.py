@@ -1,6 +1,6 @@
-"""The settings of the object `cluster`, read from its spec and annotations (R-OP-4).
+"""The settings in the object `cluster`, read from its spec and annotations (R-OP-4).
 
-Values that the schema refuses, but an older definition may have allowed, mean the default.
+Values that the schema rejects, but that an older CRD may have permitted, mean the default.
 """
 
 from collections.abc import Mapping
@@ -48,17 +48,17 @@ class Desired(Struct, frozen=True, kw_only=True):
 
     @property
     def is_managed(self) -> bool:
-        """Return whether the operand is kept as built, which Unmanaged, Removed and Force exclude (R-OP-24)."""
+        """Return whether the operand is maintained, which Unmanaged, Removed and Force exclude (R-OP-24)."""
         return self.management_state in MANAGED
 
     @property
     def is_removed(self) -> bool:
-        """Return whether the operand must be removed: only with the annotation that enables it."""
+        """Return whether the operand must be removed, which also requires the annotation."""
         return self.management_state == REMOVED and self.removes_operand
 
 
 def read(obj: JSONObject) -> Desired:
-    """Read the object."""
+    """Read the settings from the object."""
     spec, annotations = meta.spec(obj), meta.annotations(obj)
     return Desired(
         management_state=str(spec.get("managementState") or ""),
@@ -89,7 +89,7 @@ def _object(value: object) -> JSONObject:
 
 
 def _placement(value: object) -> Placement:
-    """Read `nodePlacement` (R-OP-21): an empty selector omits the field, empty tolerations are written."""
+    """Read `nodePlacement` (R-OP-21). An empty selector omits the field, and empty tolerations are written."""
     if not isinstance(value, dict):
         return Placement()
     selector, tolerations = _object(value.get("nodeSelector")), value.get("tolerations")

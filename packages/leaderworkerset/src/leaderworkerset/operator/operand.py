@@ -1,8 +1,8 @@
-"""The operand that the object `cluster` specifies: the objects of an installation, in the operator's order (R-OP-15).
+"""The operand that the object `cluster` specifies: the installed objects, in the operator's order (R-OP-15).
 
-The objects equal the objects that `lws install` applies (`install/objects.py`). Here they get an owner, a label to
-watch and prune them by, and hashes: these roll the Deployment when a certificate or the configuration changes
-(R-OP-26).
+The objects are equal to the objects that `lws install` applies (`install/objects.py`). The operator adds an owner, a label
+for watching and pruning, and hashes that trigger a rollout of the Deployment when a certificate or the configuration
+changes (R-OP-26).
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,7 +48,7 @@ ORDER: Final[Mapping[Resource, int]] = {
         )
     )
 }
-"""Every kind of the operand, in the order of applying; a failed object blocks later ones."""
+"""Every kind of the operand, in the order in which they are applied. A failed object blocks later ones."""
 
 OPTIONAL: Final = (ISSUERS, CERTIFICATES, SERVICE_MONITORS)
 """Kinds that a cluster may not serve."""
@@ -57,17 +57,17 @@ ISSUED: Final[Mapping[str, str]] = {
     certmanager.SERVING: certmanager.SERVING_SECRET,
     certmanager.METRICS: certmanager.METRICS_SECRET,
 }
-"""The secret of each issued certificate."""
+"""The Secret of each issued certificate."""
 
 Objects: TypeAlias = Sequence[tuple[Resource, JSONObject]]
 
 
 class Surroundings(Struct, frozen=True, kw_only=True):
-    """The facts of the cluster that the operand depends on.
+    """The state of the cluster on which the operand depends.
 
-    `hashes` are the hashes of issued certificates by the name of their secret. `tls` is the cluster's profile as a
-    section of the configuration. `is_single` means that the control plane is one node: there, one manager is as
-    available as two. `ending` are the names of the definitions that are deleted with the object.
+    `hashes` are the hashes of issued certificates by the name of their Secret. `tls` is the cluster's TLS profile as a
+    configuration section. `is_single` is true if the control plane is one node, where one manager is as available as
+    two. `ending` are the names of the CRDs that are deleted with the object.
     """
 
     hashes: Mapping[str, str] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class Surroundings(Struct, frozen=True, kw_only=True):
 
 
 class OperatorPlace(Struct, frozen=True, kw_only=True):
-    """The operator's own namespace, the image of its operand, and its version."""
+    """The namespace of the operator, the image of its operand, and its version."""
 
     namespace: str
     image: str
@@ -87,7 +87,7 @@ class OperatorPlace(Struct, frozen=True, kw_only=True):
 def build(
     declared: Declared, place: OperatorPlace, desired: Desired, cluster: JSONObject, around: Surroundings
 ) -> Objects:
-    """Build every object of the operand; raise `OverrideError` if the manager would refuse its configuration."""
+    """Build every object of the operand. Raise `OverrideError` if the manager would reject its configuration."""
     settings = InstallSettings(
         namespace=place.namespace,
         image=place.image,
@@ -109,10 +109,10 @@ def build(
 
 
 def possible(declared: Declared, place: OperatorPlace) -> frozenset[tuple[Resource, ObjectKey]]:
-    """Return all objects of any installation in the operator's namespace, whoever issues its certificates.
+    """Return all objects of any installation in the operator's namespace, regardless of the certificate issuer.
 
-    Only these may be written and deleted. A name that a release no longer uses must stay here while older releases may
-    be upgraded.
+    Only these may be written and deleted. A name that a release no longer uses must be kept while older releases can be
+    upgraded.
     """
     choices = (
         InstallSettings(namespace=place.namespace, spread=True),
@@ -122,7 +122,7 @@ def possible(declared: Declared, place: OperatorPlace) -> frozenset[tuple[Resour
 
 
 def certificate_hash(secret: JSONObject) -> str:
-    """Return the hash of an issued certificate; empty if certificate or key are missing (R-OP-17).
+    """Return the hash of an issued certificate, or an empty string if the certificate or key is missing (R-OP-17).
 
     >>> certificate_hash({"data": {"tls.crt": "", "tls.key": "a2V5"}})
     ''
@@ -141,7 +141,7 @@ def _owned(kind: Resource, obj: JSONObject, cluster: JSONObject, ending: frozens
 
 
 def _owner(cluster: JSONObject) -> JSONObject:
-    """Build the owner reference, which neither controls nor blocks (R-OP-16)."""
+    """Build the owner reference, which is not a controller and does not block deletion (R-OP-16)."""
     return {name: cluster[name] for name in ("apiVersion", "kind")} | {
         "name": meta.name(cluster),
         "uid": meta.uid(cluster),
@@ -149,7 +149,7 @@ def _owner(cluster: JSONObject) -> JSONObject:
 
 
 def _rolled_by(deployment: JSONObject, contents: Mapping[str, str]) -> JSONObject:
-    """Return the Deployment with the hashes of its pods' inputs as annotations: a changed hash is a new template."""
+    """Return the Deployment with the hashes of its pods' inputs as annotations, so that changes trigger a rollout."""
     spec = meta.spec(deployment)
     template = spec["template"]
     own = template["metadata"]

@@ -22,11 +22,11 @@ from leaderworkerset.operator.desired import Desired
 FIELD: Final = "spec.unsupportedConfigOverrides"
 ANNOTATION: Final = f"metadata.annotations[{GROUP_RESTARTS}]"
 DEPTH: Final = 16
-"""The maximum depth of a patch; the file has four levels."""
+"""The maximum depth of a patch. The file has four levels."""
 
 
 class OverrideError(ValueError):
-    """Settings for which the manager's configuration would be invalid; the text names the field and the reason."""
+    """Raised if settings make the manager's configuration invalid. The text names the field and the reason."""
 
 
 def text(desired: Desired, tls: JSONObject) -> str:
@@ -54,7 +54,7 @@ def _section(annotation: str) -> JSONObject:
 
 
 def patched(document: JSONObject, patch: JSONObject, depth: int = 1) -> JSONObject:
-    """Apply a merge patch: null removes a field, an object is merged, other values replace.
+    """Apply a merge patch: null removes a field, an object is merged, and other values replace the field.
 
     >>> patched({"a": 1, "b": {"c": 2}}, {"a": None, "b": {"d": 3}})
     {'b': {'c': 2, 'd': 3}}

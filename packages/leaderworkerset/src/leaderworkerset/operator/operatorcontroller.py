@@ -1,7 +1,7 @@
-"""The two controllers of the operator: one for the operand, the other for the verbosity of the operator's own logs.
+"""The two controllers of the operator: one for the operand, and one for the verbosity of the operator's logs.
 
-All objects that are read are watched, so drift is corrected within seconds. These are the object `cluster`, the objects
-with the labels of an installation, the secrets that cert-manager issues, and the kinds that definitions establish
+All objects that are read are watched, so that drift is corrected within seconds. These are the object `cluster`, the
+objects with the labels of an installation, the Secrets that cert-manager issues, and the kinds that CRDs establish
 (R-OP-13).
 """
 
@@ -42,24 +42,24 @@ from leaderworkerset.webhooks import admissionprobe
 from leaderworkerset.webhooks.configurations import SECRET_NAME
 
 SOON: Final = 10.0
-"""Seconds until kept pods are checked again."""
+"""The seconds until kept pods are checked again."""
 
 LATER: Final = 300.0
-"""Seconds until the next check if no pods are kept: a manager that is ending may still keep one."""
+"""The seconds until the next check if no pods are kept, because a terminating manager may still keep a pod."""
 
 
 class AbandonedEvidence:
-    """Releases pods that are kept as evidence while there is no manager (N-RB-16).
+    """Releases pods that are kept as evidence while no manager is installed (N-RB-16).
 
-    It uses the permissions that the operator grants. Evidence of remaining LeaderWorkerSets is kept: without a manager,
-    their StatefulSets would create only leaders.
+    It uses the permissions that the operator grants. Pods of remaining LeaderWorkerSets are kept, because without a
+    manager, their StatefulSets would create only leaders.
     """
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     async def release(self) -> Plan:
-        """Return the plan that removes our finalizers, from workers before their leaders."""
+        """Return the plan that removes our finalizers, first from workers and then from leaders."""
         pods = await self._client.list(PODS, label_selector=labels.NAME)
         kept = [pod for pod in pods.items if retention.is_kept(pod)]
         if not kept:
@@ -70,7 +70,7 @@ class AbandonedEvidence:
         return Plan(retention.release(free), requeue_after=SOON)
 
     async def _living(self) -> set[ObjectKey]:
-        """Return the remaining LeaderWorkerSets; without their definition there are none."""
+        """Return the remaining LeaderWorkerSets, or none if their CRD does not exist."""
         try:
             listing = await self._client.list(LEADERWORKERSETS)
         except NotFoundError:
@@ -83,11 +83,11 @@ class AbandonedEvidence:
 
 
 class Comparison:
-    """Finds the differences between live objects and the API server's result for the desired ones (R-OP-25).
+    """Finds the differences between live objects and the API server's result for the desired objects (R-OP-25).
 
     Defaults, allocated fields and changes by admission are not differences, so the API server computes the result,
-    without a write (`dryRun`). It is requested again only for another desired object, or another version of the live
-    one.
+    without a write (`dryRun`). It is requested again only if the desired object or the version of the live object
+    changes.
     """
 
     def __init__(self, client: Client) -> None:
@@ -125,7 +125,7 @@ TARGET_CONFIG: Final = "TargetConfigController"
 LOGGING: Final = "LoggingSyncer"
 
 INSTALLED: Final = ",".join(f"{name}={text}" for name, text in sorted(metadata.LABELS.items()))
-"""The selector of all objects of any installation: the operator takes over what other installers have created."""
+"""The selector for all objects of any installation. The operator also manages objects that other installers created."""
 
 ISSUED: Final = Projection("data['tls.crt']", "data['tls.key']")
 DEFINED: Final = Projection(
@@ -144,32 +144,32 @@ API_SERVER: Final = Cache(
 INFRASTRUCTURE: Final = Cache(
     only(INFRASTRUCTURES, CLUSTER), keep=lambda _obj: Projection("status.controlPlaneTopology"), optional=True
 )
-"""The infrastructure object of OpenShift; other clusters do not serve the kind."""
+"""The infrastructure object of OpenShift. Other clusters do not serve the kind."""
 
 DEFINITIONS: Final = Cache(Selection(CUSTOM_RESOURCE_DEFINITIONS), keep=lambda _obj: DEFINED)
 
 Served: TypeAlias = Mapping[str, asyncio.Event]
-"""Kinds (`plural.group`) that a cluster may not serve, with the event that is set while it does."""
+"""Kinds (`plural.group`) that a cluster may not serve, each with an event that is set while it is served."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def owned(kind: Resource, namespace: str) -> Cache:
-    """Return the cache of the operand's objects of one kind, including those installed before the operator."""
+    """Return the cache for the operand's objects of one kind, including those installed before the operator."""
     if kind == SECRETS:  # one name, so that no other secret of the namespace is read
         return Cache(only(SECRETS, ObjectKey(namespace, SECRET_NAME)))
     return Cache(Selection(kind, namespace if kind.namespaced else "", INSTALLED), optional=kind in operand.OPTIONAL)
 
 
 def issued(name: str, namespace: str) -> Cache:
-    """Return the cache of one secret that cert-manager writes; it does not have our labels."""
+    """Return the cache for one Secret that cert-manager writes, which does not have our labels."""
     return Cache(only(SECRETS, ObjectKey(namespace, name)), keep=lambda _obj: ISSUED)
 
 
 class OperatorDriver(Driver):
     """Observes the object `cluster` and the operand.
 
-    Sets the events of `served` while definitions establish the kinds.
+    Sets the events in `served` while CRDs establish the kinds.
     """
 
     def __init__(
@@ -190,7 +190,7 @@ class OperatorDriver(Driver):
         self._issued = {name: caches[issued(name, place.namespace)] for name in operand.ISSUED.values()}
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Decide about the object `cluster`; objects of other names are ignored, even if they could be stored (R-OP-2)."""
+        """Decide about the object `cluster`. Objects with other names are ignored, even if they can be stored (R-OP-2)."""
         if key != SINGLETON:
             log.warning("ignored: only the object named cluster counts", object=str(key))
             return Plan()
@@ -206,7 +206,7 @@ class OperatorDriver(Driver):
         return sync.reconcile(observed, target, differences, self._place, self._clock.now())
 
     def observe(self) -> ObservedOperand:
-        """Collect the observed objects from the caches."""
+        """Collect the objects from the caches."""
         live = {(kind, meta.key(obj)): obj for kind, informer in self._owned.items() for obj in informer.store.list()}
         secrets = {name: obj for name, informer in self._issued.items() for obj in informer.store.list()}
         return ObservedOperand(
@@ -219,7 +219,7 @@ class OperatorDriver(Driver):
         )
 
     def watches(self) -> Sequence[Watch]:
-        """Return the watches; every change enqueues the object `cluster`."""
+        """Return the watches. Every change enqueues the object `cluster`."""
         return (
             Watch(self._clusters, lambda change: (meta.key(change.object),)),
             Watch(self._definitions, self._defined),
@@ -229,7 +229,7 @@ class OperatorDriver(Driver):
         )
 
     def _defined(self, change: Change) -> Iterable[ObjectKey]:
-        """Map a definition to the object `cluster` if it starts or stops serving its kind."""
+        """Map a CRD to the object `cluster` if it starts or stops serving its kind."""
         before, after = (() if crd is None else establishes(crd) for crd in (change.old, change.new))
         for name in self._served.keys() & {*before, *after}:
             (self._served[name].set if name in after else self._served[name].clear)()
@@ -237,7 +237,7 @@ class OperatorDriver(Driver):
 
 
 def establishes(definition: JSONObject) -> tuple[str, ...]:
-    """Return the kind (`plural.group`) that a definition serves in version v1, empty while it does not."""
+    """Return the kind (`plural.group`) that a CRD serves in version v1, or an empty string if it does not."""
     spec = meta.spec(definition)
     serves = any(version.get("name") == "v1" and version.get("served") for version in spec.get("versions") or [])
     if not (serves and meta.is_condition_true(definition, "Established")) or meta.is_deleting(definition):
@@ -246,7 +246,7 @@ def establishes(definition: JSONObject) -> tuple[str, ...]:
 
 
 class LoggingDriver(Driver):
-    """Follows `operatorLogLevel` (R-OP-27)."""
+    """Applies `operatorLogLevel` (R-OP-27)."""
 
     def __init__(self, verbosity: Verbosity, namespace: str, caches: Caches) -> None:
         self._verbosity = verbosity
@@ -255,7 +255,7 @@ class LoggingDriver(Driver):
         self._clusters = caches[CLUSTERS]
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Set the verbosity; report each change, but not the first value."""
+        """Set the verbosity, and report each change except the first value."""
         cluster = self._clusters.store.get(key) if key == SINGLETON else None
         if cluster is None:
             return Plan()
@@ -275,7 +275,7 @@ class LoggingDriver(Driver):
 
 
 def writes(declared: Declared, place: OperatorPlace) -> tuple[Permission, ...]:
-    """Return the permissions to write: of every kind only the objects that an installation here may consist of.
+    """Return the write permissions, which are restricted to the objects that an installation may contain.
 
     Objects are created by server-side apply, the only request for which a role can restrict `create` to names.
     """
@@ -294,7 +294,7 @@ def writes(declared: Declared, place: OperatorPlace) -> tuple[Permission, ...]:
 
 
 def controllers(declared: Declared, place: OperatorPlace, verbosity: Verbosity) -> tuple[ControllerSpec, ...]:
-    """Return the specs of both controllers, for an operator at this place."""
+    """Return the specs of both controllers for an operator with these settings."""
     served = {kind.group_resource: asyncio.Event() for kind in (*operand.OPTIONAL, API_SERVERS, INFRASTRUCTURES)}
 
     def build(caches: Caches, client: Client, clock: Clock) -> OperatorDriver:

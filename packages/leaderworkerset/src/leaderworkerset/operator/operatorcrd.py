@@ -25,7 +25,7 @@ COLUMNS: Final[tuple[JSONObject, ...]] = (
 
 
 def operator_crd() -> JSONObject:
-    """Build the definition."""
+    """Build the CRD."""
     only_one = {
         "rule": f"self.metadata.name == '{SINGLETON.name}'",
         "message": f"{OPERATORS.kind} is a singleton: its name must be {SINGLETON.name}",

@@ -1,4 +1,4 @@
-"""The operator as a process: the parts that `lws operator` runs.
+"""The operator as a process: the components that `lws operator` runs.
 
 ```
 every replica                                     only the leader, under the lease
@@ -64,7 +64,7 @@ from leaderworkerset.webhooks.certificatework import CertificateWork
 
 
 def registry(declared: Declared, place: OperatorPlace, verbosity: Verbosity) -> Registry:
-    """Return the kinds that an operator at this place serves; `declared` are the kinds of its operand."""
+    """Return the kinds that this operator serves. `declared` are the kinds of its operand."""
     kind = Kind(
         resource=OPERATORS,
         definition=Definition(operator_crd, _described),
@@ -75,12 +75,12 @@ def registry(declared: Declared, place: OperatorPlace, verbosity: Verbosity) -> 
 
 
 def _described(_document: JSONObject) -> JSONObject:
-    """Return the definition, which always includes its descriptions."""
+    """Return the CRD, which always includes its descriptions."""
     return operator_crd()
 
 
 def build_metrics(meter: Meter) -> KindMetrics:
-    """Register the metric that names the build (R-OP-11)."""
+    """Register the build information metric (R-OP-11)."""
     from prometheus_client import CollectorRegistry, Gauge
 
     from leaderworkerset.manager import buildinfo
@@ -101,7 +101,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class OperatorServer(AlwaysReady):
-    """Serves at `address`; ready as long as `leading` is. Mounted certificates are replaced without a restart."""
+    """Serves at `address`. It is ready if `leading` is ready. Mounted certificates are reloaded without a restart."""
 
     def __init__(
         self, address: str, metrics: Metrics, authorizer: Authorizer, leading: ProcessPart, clock: Clock
@@ -114,7 +114,7 @@ class OperatorServer(AlwaysReady):
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Serve inside the context."""
+        """Serve while the context is active."""
         files = CertificateFiles(CERTIFICATES, self._metrics)
         async with (
             aclosing(CertificateWork(self._clock)) as work,
@@ -142,17 +142,17 @@ async def _alive(_request: web.Request) -> web.Response:
 
 
 COMPARE_SECONDS: Final = 10.0
-"""Seconds between two comparisons of the files whose change ends the process."""
+"""The seconds between two comparisons of the files whose change stops the process."""
 
 RETRY: Final = Backoff(base=BACKOFF.base, limit=RESYNC)
-"""The maximum seconds until a failed sync is retried, as after a successful one: its cause need not be watched."""
+"""The maximum seconds until the next sync, also after a failure, because its cause may not be watched."""
 
 TOPOLOGY_SECONDS: Final = 5.0
-"""The maximum seconds to read the topology: until then, neither probes nor requests to stop are answered."""
+"""The maximum seconds to read the topology, during which neither probes nor stop requests are handled."""
 
 
 class OperatorProcessSettings(Struct, frozen=True, kw_only=True):
-    """The combined settings of command line and environment."""
+    """The combined settings from the command line and environment."""
 
     namespace: str
     image: str
@@ -162,7 +162,7 @@ class OperatorProcessSettings(Struct, frozen=True, kw_only=True):
 
 
 async def run_until_stopped(settings: OperatorProcessSettings, verbosity: Verbosity) -> None:
-    """Run the operator until this process is asked to stop."""
+    """Run the operator until this process is stopped."""
     tlsbuffers.shrink()
     async with until_stopped() as stopped:
         await OperatorProcess(settings, verbosity, SystemClock()).run(stopped)
@@ -240,7 +240,7 @@ class OperatorProcess:
 
 @asynccontextmanager
 async def ending_with(paths: Sequence[str], stopped: asyncio.Event) -> AsyncIterator[None]:
-    """Set `stopped` when the content of a file changes, inside the context."""
+    """Set `stopped` when the content of a file changes while the context is active."""
     if not paths:
         yield
         return
@@ -259,5 +259,5 @@ async def _compare(paths: Sequence[str], stopped: asyncio.Event) -> None:
 
 
 def contents(paths: Sequence[str]) -> list[str]:
-    """Return a hash of every file, empty for a missing one."""
+    """Return a hash of every file, which is empty for a missing file."""
     return [hashlib.sha256(Path(path).read_bytes()).hexdigest() if Path(path).is_file() else "" for path in paths]

@@ -1,7 +1,7 @@
-"""Runs the operator with parsed flags: for `lws operator`, and for the entry point of its image (R-OP-9).
+"""Runs the operator with parsed flags, for `lws operator` and the entry point of its image (R-OP-9).
 
-The flags are those of the Go operator, in Go's syntax. Errors are logged: exit code 1 for an operator that cannot
-continue, 2 for invalid flags.
+The flags are those of the Go operator, in Go's syntax. Errors are logged. The exit code is 1 if the operator cannot
+continue, and 2 if flags are invalid.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def flags() -> tuple[Flag, ...]:
-    """Return the flags; `--terminate-on-files` collects its values."""
+    """Return the flags. `--terminate-on-files` can be repeated."""
     return (
         Flag("kubeconfig", str, "Path to a kubeconfig file. Defaults to the service account of the pod."),
         Flag(
@@ -56,7 +56,7 @@ def _collecting() -> Callable[[str], tuple[str, ...]]:
 
 
 def main(words: Sequence[str]) -> NoReturn:
-    """Run the operator of an image, and end the process with its exit code."""
+    """Run the operator of an image, and exit with its exit code."""
     standardstreams.prepare()
     values = clusterprocess.given("lws-operator operator", SUMMARY, words, flags())
     if isinstance(values, int):
@@ -69,7 +69,7 @@ def main(words: Sequence[str]) -> NoReturn:
 
 
 def run(values: Mapping[str, Any]) -> int:
-    """Run the operator until it is asked to stop; return the exit code."""
+    """Run the operator until it is stopped. Return the exit code."""
     verbosity = Verbosity(values.get("v", 2))
     managerlog.configure(LogSettings(encoder=values.get("zap-encoder", "json"), level="debug"))
     verbosity.install()

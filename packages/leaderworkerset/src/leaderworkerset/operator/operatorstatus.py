@@ -1,6 +1,6 @@
-"""The status of the object `cluster`: conditions, generations, readyReplicas (R-OP-5, R-OP-6, R-OP-7).
+"""The status of the object `cluster`: conditions, generations and readyReplicas (R-OP-5, R-OP-6, R-OP-7).
 
-`lastTransitionTime` changes only with `status`. Conditions of other writers stay.
+`lastTransitionTime` changes only with `status`. Conditions of other writers are kept.
 """
 
 from collections.abc import Sequence
@@ -48,16 +48,16 @@ class OperatorCondition(StrEnum):
 AS_EXPECTED: Final = "AsExpected"
 MISSING_DEPENDENCY: Final = "MissingDependency"
 OF_DEPLOYMENT: Final = ("generations", "version")
-"""Fields of the status that have no meaning without a Deployment."""
+"""Status fields that have no meaning without a Deployment."""
 
 
 class SyncOutcome(Struct, frozen=True):
-    """The result of a reconcile: the reason why it is not complete, if there is one.
+    """The result of a reconcile, and the reason why it is not complete, if any.
 
-    `missing` is a dependency that is not installed, `error` any other reason, `note` what was omitted on purpose. An
-    outcome is `complete` when everything was applied; only then the status is not degraded. It `rolls` if it changes
-    the Deployment, so that the observed Deployment does not describe the rollout. `ending` and `unconfirmed` are
-    definitions on objects with the annotation for their deletion: the first are deleted with the object, the second
+    `missing` is a dependency that is not installed, `error` is any other reason, and `note` describes what was omitted
+    on purpose. An outcome is `complete` if all objects were applied. Otherwise, the status is degraded. `rolls` is true
+    if the Deployment changes, so that the observed Deployment does not describe the rollout. `ending` and `unconfirmed`
+    are CRDs if the object has the annotation for their deletion. The former are deleted with the object, and the latter
     lack the confirming annotation. `unreached` is the reason why the API server does not reach the webhooks of running
     managers.
     """
@@ -73,7 +73,7 @@ class SyncOutcome(Struct, frozen=True):
 
 
 def build(cluster: JSONObject, deployment: JSONObject | None, desired: Desired, outcome: SyncOutcome) -> JSONObject:
-    """Build the status without the times of its conditions; fields of other writers stay."""
+    """Build the status without the times of its conditions. Fields of other writers are kept."""
     fields: JSONObject = {
         "conditions": conditions(deployment, desired, outcome),
         "observedGeneration": meta.generation(cluster),
@@ -107,7 +107,7 @@ def refresh(
 
 
 def merge(old: Sequence[JSONObject], new: Sequence[JSONObject], now: datetime) -> list[JSONObject]:
-    """Return the conditions with their times; the order of known ones stays."""
+    """Return the conditions with their times. The order of existing conditions is kept."""
     fresh = {condition["type"]: condition for condition in new}
     known = {condition["type"]: condition for condition in old}
     moment = timestamps.render(now)
@@ -145,7 +145,7 @@ def available(deployment: JSONObject | None) -> int:
 
 
 def is_rolled_out(deployment: JSONObject) -> bool:
-    """Return whether all replicas have the newest template and are available."""
+    """Return whether all replicas have the latest template and are available."""
     status, replicas = meta.status(deployment), meta.spec(deployment).get("replicas")
     return (
         int(status.get("observedGeneration") or 0) >= meta.generation(deployment)
@@ -155,7 +155,7 @@ def is_rolled_out(deployment: JSONObject) -> bool:
 
 
 def may_become_available(cluster: JSONObject, deployment: JSONObject | None) -> bool:
-    """Return whether all managers run, but the object does not report it yet: then their webhooks are probed."""
+    """Return whether all managers run, but the object does not report it yet, so that their webhooks are probed."""
     runs = deployment is not None and available(deployment) > 0 and _runs(deployment)
     return runs and not meta.is_condition_true(cluster, OperatorCondition.AVAILABLE)
 
@@ -197,7 +197,7 @@ def _upgradeable(desired: Desired) -> JSONObject:
 
 
 def _deletes(outcome: SyncOutcome) -> JSONObject:
-    """Build the condition with the effect of `lws.x-k8s.io/delete-crds`."""
+    """Build the condition that describes the effect of `lws.x-k8s.io/delete-crds`."""
     ignored = f"{DELETE_CRDS} is ignored for {', '.join(outcome.unconfirmed)}: annotate each definition with it as well"
     if outcome.ending:
         text = f"deleting this object deletes {', '.join(outcome.ending)}, and with them all objects of these kinds"

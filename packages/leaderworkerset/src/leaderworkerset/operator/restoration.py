@@ -1,7 +1,7 @@
-"""Drift: the object that replaces a live object with differences from the desired one (R-OP-25).
+"""Drift correction: builds the object that replaces a live object which differs from the desired object (R-OP-25).
 
-A desired object replaces the live one as a whole: other fields of its spec are removed. Labels, annotations, finalizers
-and owners of others stay, as well as the status and the fields in `KEPT`.
+A desired object replaces the live object as a whole, so that other spec fields are removed. Labels, annotations,
+finalizers and owners from other writers are kept, as well as the status and the fields in `KEPT`.
 """
 
 import hashlib
@@ -20,10 +20,10 @@ KEPT: Final[Mapping[Resource, Sequence[str]]] = {
     SECRETS: ("data", "type"),
     SERVICE_ACCOUNTS: ("secrets", "imagePullSecrets"),
 }
-"""Fields of others: the manager writes its certificate, administrators and OpenShift add pull secrets."""
+"""Fields of other writers: the manager writes its certificate, and administrators and OpenShift add pull secrets."""
 
 RESTARTED: Final = "kubectl.kubernetes.io/restartedAt"
-"""The annotation of a pod template by which `kubectl rollout restart` requests new pods."""
+"""The pod template annotation by which `kubectl rollout restart` requests new pods."""
 
 VOLATILE: Final = ("generation", "managedFields", "resourceVersion")
 
@@ -31,7 +31,7 @@ Live: TypeAlias = Mapping[tuple[Resource, ObjectKey], JSONObject]
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """An object to write: `desired` is created, or replaces `live`; with `anew`, `live` is deleted first."""
+    """An object to write. `desired` is created, or replaces `live`. If `anew` is set, `live` is deleted first."""
 
     kind: Resource
     desired: JSONObject
@@ -40,7 +40,7 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 def digest(value: JSON) -> str:
-    """Return the SHA-256 of a value, whatever the order of its fields."""
+    """Return the SHA-256 of a value, regardless of the order of its fields."""
     return hashlib.sha256(msgspec.json.encode(value, order="deterministic")).hexdigest()
 
 
@@ -60,7 +60,7 @@ def content(obj: JSONObject) -> JSONObject:
 
 
 def merged(kind: Resource, desired: JSONObject, live: JSONObject) -> JSONObject:
-    """Return the object that replaces the live one: the desired one with the parts of others."""
+    """Return the object that replaces the live object: the desired object with the fields of other writers."""
     theirs = {name: text for name, text in meta.annotations(live).items() if name != INJECT}
     owners = [
         owner for owner in meta.metadata(live).get("ownerReferences") or [] if owner.get("kind") != OPERATORS.kind
@@ -78,7 +78,7 @@ def merged(kind: Resource, desired: JSONObject, live: JSONObject) -> JSONObject:
 
 
 def is_frozen(kind: Resource, desired: JSONObject, live: JSONObject) -> bool:
-    """Return whether no update can turn the live object into the desired one, so that it must be recreated.
+    """Return whether the live object must be recreated, because no update can change it to the desired object.
 
     A role with an aggregation rule can only be written by cluster administrators.
     """
@@ -88,7 +88,7 @@ def is_frozen(kind: Resource, desired: JSONObject, live: JSONObject) -> bool:
 
 
 def _restarted(spec: JSONObject, live: JSONObject) -> JSONObject:
-    """Return the spec of a Deployment with the restart that somebody requested."""
+    """Return the spec of a Deployment with the restart that a user requested."""
     restart_time = meta.annotations(live.get("template") or {}).get(RESTARTED)
     if restart_time is None:
         return spec
@@ -98,7 +98,7 @@ def _restarted(spec: JSONObject, live: JSONObject) -> JSONObject:
 
 
 def _trusting(webhooks: Sequence[JSONObject], live: JSONObject) -> list[JSONObject]:
-    """Return the webhooks with the authorities that were injected into those of the same name (R-OP-18)."""
+    """Return the webhooks with the CAs that were injected into webhooks with the same name (R-OP-18)."""
     bundles = {
         webhook.get("name"): (webhook.get("clientConfig") or {}).get("caBundle")
         for webhook in live.get("webhooks") or []

@@ -10,7 +10,7 @@ else                            apply in order what differs, up to a certificate
                                 delete what is not desired any more; status
 ```
 
-A refused action ends the plan, and the status reports it.
+If an action is rejected, the plan stops, and the status reports it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,7 +48,7 @@ from leaderworkerset.operator.operatorstatus import SyncOutcome
 from leaderworkerset.operator.restoration import Difference, Live
 
 RESYNC: Final = 300.0
-"""Seconds until everything is compared again without a change (R-OP-13)."""
+"""The seconds until everything is compared again without a change (R-OP-13)."""
 
 MISSING: Final = (
     "cert-manager is not installed: its kinds Issuer and Certificate of cert-manager.io/v1 are not served; install it,"
@@ -57,20 +57,21 @@ MISSING: Final = (
 NO_MONITOR: Final = "metrics are not scraped: the cluster serves no ServiceMonitor of monitoring.coreos.com/v1"
 
 PROBE_AGAIN: Final = 1.0
-"""Seconds until the webhooks of running managers are probed again: no watch reports that the network leads to them."""
+"""The seconds until the webhooks of running managers are probed again, because network changes are not watched."""
 
 GONE: Final = {"minVersion": None, "cipherSuites": None}
 
 FIRST_REMOVED: Final = (resources.MUTATING_WEBHOOK_CONFIGURATIONS, resources.VALIDATING_WEBHOOK_CONFIGURATIONS)
-"""The kinds that would refuse writes of users without a manager, so they are removed first (R-OP-31)."""
+"""The kinds that would reject users' writes without a manager, so that they are removed first (R-OP-31)."""
 
 
 class ObservedOperand(Struct, frozen=True, kw_only=True):
-    """The observed state of one reconcile.
+    """The observed state for one reconcile.
 
-    `live` are the objects with the labels of an installation, `secrets` those issued for it, `served` the kinds that
-    definitions of this cluster establish (`plural.group`). `api_server` and `infrastructure` are OpenShift's objects;
-    other clusters have neither. `unreached` says why the API server does not reach the webhooks of managers that run.
+    `live` are the objects with the labels of an installation, `secrets` are the Secrets issued for it, and `served` are
+    the kinds that CRDs in this cluster establish (`plural.group`). `api_server` and `infrastructure` are OpenShift
+    objects, which other clusters do not have. `unreached` is the reason why the API server does not reach the webhooks
+    of running managers.
     """
 
     cluster: JSONObject | None
@@ -99,7 +100,7 @@ class ObservedOperand(Struct, frozen=True, kw_only=True):
 class WantedOperand(Struct, frozen=True, kw_only=True):
     """The decision about the operand, before the API server computes the differences.
 
-    `due` are the objects to keep as built, `unwanted` are deleted. `tls` is a profile to record before anything else.
+    `due` are the objects to maintain, and `unwanted` are deleted. `tls` is a profile that must be recorded first.
     """
 
     desired: Desired
@@ -110,7 +111,7 @@ class WantedOperand(Struct, frozen=True, kw_only=True):
 
 
 def decide(observed: ObservedOperand, declared: Declared, place: OperatorPlace) -> WantedOperand | None:
-    """Decide the target state of the operand; None if no object requests one."""
+    """Return the target state of the operand, or None if no object requests one."""
     cluster = observed.cluster
     if cluster is None or meta.is_deleting(cluster):
         return None
@@ -155,9 +156,9 @@ def reconcile(
     place: OperatorPlace,
     now: datetime,
 ) -> Plan:
-    """Return the writes that turn the operand into the wanted one.
+    """Return the writes that change the operand to the target state.
 
-    `differences` are those of the target's due objects.
+    `differences` are the differences of the target's `due` objects.
     """
     cluster = observed.cluster
     if cluster is None or target is None:
@@ -172,7 +173,7 @@ def reconcile(
 
 
 class _Reporter(Struct, frozen=True):
-    """Builds a plan from actions and their outcome; it ends with the status."""
+    """Builds a plan from actions and their outcome. The status is the last write."""
 
     cluster: JSONObject
     deployment: JSONObject | None
@@ -181,7 +182,7 @@ class _Reporter(Struct, frozen=True):
     now: datetime
 
     def plan(self, actions: Sequence[Action], outcome: SyncOutcome) -> Plan:
-        """Return the plan: the actions, then the status of their success or of the first failure."""
+        """Return a plan with the actions, and the status for their success or for the first failure."""
         status = self._status(outcome)
         current = meta.status(self.cluster)
         version = meta.resource_version(self.cluster)
@@ -201,28 +202,28 @@ class _Reporter(Struct, frozen=True):
 
 
 def _note_profile(cluster: JSONObject, tls: JSONObject) -> Plan:
-    """Return the plan that writes the observed TLS profile; the rest follows from the change."""
+    """Return a plan that writes the observed TLS profile. The change triggers the next reconcile."""
     # A merge patch would keep the suites of the previous profile.
     change = {"spec": {"observedConfig": {"tls": {**GONE, **tls}}}}
     return Plan((identified_patch(OPERATORS, cluster, change, if_present=True),), requeue_after=RESYNC)
 
 
 def _noted_profile(cluster: JSONObject) -> JSONObject:
-    """Return the observed TLS profile; other fields of `observedConfig` are not the operator's."""
+    """Return the observed TLS profile. Other fields of `observedConfig` do not belong to the operator."""
     noted = meta.spec(cluster).get("observedConfig")
     tls = noted.get("tls") if isinstance(noted, dict) else None
     return {name: tls.get(name) for name in GONE} if isinstance(tls, dict) else {}
 
 
 def _hashes(observed: ObservedOperand, settings: Desired) -> Mapping[str, str]:
-    """Return the hash of every requested certificate, by its secret; empty until it is issued."""
+    """Return the hash of every requested certificate by Secret, which is empty until it is issued."""
     if settings.certificates == "internal":
         return {}
     return {name: operand.certificate_hash(observed.secrets.get(name) or {}) for name in operand.ISSUED.values()}
 
 
 def _until_issued(objects: Objects, hashes: Mapping[str, str]) -> tuple[Objects, str]:
-    """Return the objects to apply now, and the awaited certificate, which blocks the objects after it."""
+    """Return the objects to apply now, and the certificate that is not issued yet and blocks later objects."""
     for index, (kind, obj) in enumerate(objects):
         secret = operand.ISSUED.get(meta.name(obj), "") if kind == CERTIFICATES else ""
         if secret and not hashes[secret]:
@@ -232,10 +233,10 @@ def _until_issued(objects: Objects, hashes: Mapping[str, str]) -> tuple[Objects,
 
 
 def _ending(observed: ObservedOperand, settings: Desired) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the names of definitions that are deleted with the object, and of disagreeing definitions.
+    """Return the names of CRDs that are deleted with the object, and of CRDs that lack the annotation.
 
-    Otherwise a user who may edit the object could delete all LeaderWorkerSets. So each definition also needs the
-    annotation.
+    Each CRD also needs the annotation, because a user who may edit the object could otherwise delete all
+    LeaderWorkerSets.
     """
     if not settings.deletes_definitions:
         return (), ()
@@ -245,10 +246,9 @@ def _ending(observed: ObservedOperand, settings: Desired) -> tuple[Sequence[str]
 
 
 def _deletable(observed: ObservedOperand, declared: Declared, place: OperatorPlace, kept: Objects = ()) -> Objects:
-    """Return the live objects of an installation that are not kept; never definitions.
+    """Return the live objects of an installation that are no longer needed, except CRDs.
 
-    They were left by another choice of certificates or by an earlier installer. The operator may not delete other
-    objects.
+    They remain from a different certificate setting or an earlier installer. The operator may not delete other objects.
     """
     stays = {(kind, meta.key(obj)) for kind, obj in kept}
     surplus = [
@@ -261,7 +261,7 @@ def _deletable(observed: ObservedOperand, declared: Declared, place: OperatorPla
 
 
 def _removals(observed: ObservedOperand, declared: Declared, place: OperatorPlace) -> Objects:
-    """Return the whole operand except the definitions; webhooks first."""
+    """Return the deletions of the whole operand except the CRDs, webhooks first."""
     owned = [(kind, obj) for kind, obj in _deletable(observed, declared, place) if is_owned(obj)]
     return sorted(owned, key=lambda pair: (pair[0] not in FIRST_REMOVED, -operand.ORDER[pair[0]]))
 
@@ -272,7 +272,7 @@ def is_owned(obj: JSONObject) -> bool:
 
 
 def _writes(difference: Difference, place: OperatorPlace) -> list[Action]:
-    """Return the writes for one object: created, replaced, or deleted and created if no update can change it."""
+    """Return the writes for one object, which is created, replaced, or recreated if no update can change it."""
     kind, obj, live = difference.kind, difference.desired, difference.live
     verb, name = "Created" if live is None else "Updated", title(kind, obj)
     why = "it was missing" if live is None else "it differed"
@@ -293,7 +293,7 @@ def _delete(kind: Resource, obj: JSONObject, place: OperatorPlace) -> Action:
 
 
 def title(kind: Resource, obj: JSONObject) -> str:
-    """Return the name of an object as `kubectl get` accepts it (R-OP-14).
+    """Return the name of an object in a format that `kubectl get` accepts (R-OP-14).
 
     >>> title(resources.DEPLOYMENTS, {"metadata": {"namespace": "lws", "name": "manager"}})
     'Deployment.apps/manager -n lws'
@@ -304,7 +304,7 @@ def title(kind: Resource, obj: JSONObject) -> str:
 
 
 def _event(kind: EventType, reason: str, note: str, place: OperatorPlace) -> Event:
-    """Build an event about the Deployment of the operator, in the operator's own namespace."""
+    """Build an event about the operator's Deployment, in the operator's namespace."""
     regarding = {
         **resources.DEPLOYMENTS.type_meta,
         "namespace": place.namespace,

@@ -1,4 +1,4 @@
-"""The verbosity of this process's logs, which can change at runtime: klog's numbers; debug lines from 4 on."""
+"""The log verbosity of this process in klog's numbers, which can change at runtime. Debug logs start at 4."""
 
 import logging
 from typing import Final
@@ -13,16 +13,16 @@ DEBUG: Final = 4
 
 
 class Verbosity(Struct):
-    """The current verbosity, as a structlog processor that filters lines."""
+    """The current verbosity, as a structlog processor that filters log lines."""
 
     level: int = 2
 
     def __call__(self, _logger: object, method: str, event: EventDict) -> EventDict:
-        """Drop a line above the current verbosity."""
+        """Drop a log line above the current verbosity."""
         if LEVELS.get(method, logging.INFO) <= logging.DEBUG and self.level < DEBUG:
             raise structlog.DropEvent
         return event
 
     def install(self) -> None:
-        """Filter every log line from now on; the log configuration must pass debug lines."""
+        """Filter every log line from now on. The log configuration must pass debug lines."""
         structlog.configure(processors=[self, *structlog.get_config()["processors"]])

@@ -1,1 +1,1 @@
-"""The flight recorder: the failures of groups, kept after the deletion of their pods (docs/adr/0019)."""
+"""The flight recorder, which keeps the failures of groups after the deletion of their pods (docs/adr/0019)."""

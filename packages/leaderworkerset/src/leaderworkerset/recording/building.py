@@ -1,4 +1,4 @@
-"""Builds an episode from the observation of a group: last state of its pods, record, logs, events, revisions. Pure."""
+"""Builds an episode from observations of a group: last pod states, record, logs, events and revisions. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -24,14 +24,14 @@ from leaderworkerset.core.leaderworkerset.revisions import UnreadableRevisionErr
 from leaderworkerset.core.restarts import failure
 
 Logs: TypeAlias = Mapping[tuple[str, str], Sequence[str]]
-"""The end of each kept run's log, the oldest first, by the pod's UID and the container's name."""
+"""The last log lines of each recorded run, the oldest run first, by pod UID and container name."""
 
 OUTCOMES: Final = {RecreationState.WAITING: Outcome.FAILED, RecreationState.EXHAUSTED: Outcome.EXHAUSTED}
-"""The meaning of the state of a record; any other state is a recreation."""
+"""The outcome for each state of a record. Any other state means a recreation."""
 
 
 class Traces(Struct, frozen=True, kw_only=True):
-    """The observation of a failed group; the LeaderWorkerSet and the record may be missing."""
+    """The observations of a failed group. The LeaderWorkerSet and the record may be missing."""
 
     pods: Sequence[JSONObject]
     now: datetime
@@ -44,7 +44,7 @@ class Traces(Struct, frozen=True, kw_only=True):
 
 
 def build(traces: Traces, mask: Mask) -> Episode:
-    """Return the episode; raise ValueError if none of the pods belongs to a group.
+    """Return the episode. Raise ValueError if none of the pods belongs to a group.
 
     A log, a pod or a revision that cannot be read is recorded with its error, and does not affect the rest.
     """
@@ -80,7 +80,7 @@ def build(traces: Traces, mask: Mask) -> Episode:
 
 
 def _with_kill(text: str, traces: Traces, failed: JSONObject, record: Recreation | None) -> str:
-    """Return the description of a failed container, first why its kubelet killed it, if it did."""
+    """Return the description of a failed container, starting with why its kubelet killed it, if it did."""
     ended = RECORDED.fullmatch(text)
     uid = meta.uid(failed) if failed else record.failure.uid if record else ""
     kill = kubeletkills.of_run(_kills(traces.events), uid, ended["container"]) if ended else None
@@ -95,9 +95,9 @@ def _kills(events: Iterable[JSONObject]) -> Iterator[Kill]:
 
 
 def _first_failed(pods: Sequence[JSONObject], recorded_name: str) -> tuple[int | None, JSONObject]:
-    """Return the rank that failed first, None if it is not known, and its pod, or else the pod of the record.
+    """Return the rank that failed first, or None if unknown, and its pod, or else the pod named by the record.
 
-    Runs that ended because their group was recreated did not fail.
+    Runs that terminated because their group was recreated did not fail.
     """
     failures = [(meta.name(pod), end) for pod in pods for end in _failures(pod)]
     first_name = deaths.first_of(failures) if failures else recorded_name
@@ -109,14 +109,14 @@ def _first_failed(pods: Sequence[JSONObject], recorded_name: str) -> tuple[int |
 
 
 def evictions(pod: JSONObject) -> Iterator[str]:
-    """Yield the reason with which a kubelet ended a pod; nothing if it did not."""
+    """Yield the reason with which a kubelet evicted a pod, or nothing if it did not."""
     status = meta.status(pod)
     if status.get("phase") == "Failed" and status.get("reason"):
         yield str(status["reason"])
 
 
 def _is_same(recorded: str, own: str) -> bool:
-    """Return whether two descriptions are of the same end of a container, of which one may have a better line."""
+    """Return whether two descriptions are of the same container termination, even if one has a better log line."""
     ends = [
         match.group("container", "code", "reason") for text in (recorded, own) if (match := RECORDED.fullmatch(text))
     ]
@@ -124,7 +124,7 @@ def _is_same(recorded: str, own: str) -> bool:
 
 
 def _with_log(pod: JSONObject, logs: Logs) -> JSONObject:
-    """Return a pod with the error of a container's log as its termination message, where the log names one."""
+    """Return a pod with the error from a container's log as its termination message, if the log contains one."""
     status = meta.status(pod)
     kinds = ("initContainerStatuses", "containerStatuses")
     return pod | {
@@ -149,7 +149,7 @@ def _judged(pod: JSONObject, status: JSONObject, logs: Logs) -> JSONObject:
 
 
 def _failures(pod: JSONObject) -> Iterator[str]:
-    """Yield the first failures of a container, empty if its status no longer shows that run."""
+    """Yield the first failures of a container, empty if its status no longer contains that run."""
     for status in podstate.container_statuses(pod):
         runs = [(status.get(when) or {}).get("terminated") or {} for when in ("lastState", "state")]
         failed_runs = [run for run in runs if podstate.is_failure(run) and not podstate.ended_on_request(pod, run)]
@@ -159,7 +159,7 @@ def _failures(pod: JSONObject) -> Iterator[str]:
 
 
 def ends(container: JSONObject, pod: JSONObject | None = None) -> Iterator[RunEnd]:
-    """Yield how the last runs of a container (of this pod) ended, the older first, from its status."""
+    """Yield how the last runs of a container in this pod terminated, the oldest first, from its status."""
     for state in (container.get("lastState"), container.get("state")):
         ended = (state or {}).get("terminated")
         if ended:
@@ -207,7 +207,7 @@ def _lines(run: str, mask: Mask) -> tuple[str, ...]:
 
 
 def _events(traces: Traces, mask: Mask) -> list[Happened]:
-    """Return the events of the pods and of the LeaderWorkerSet, the newest last."""
+    """Return the events for the pods and the LeaderWorkerSet, the latest last."""
     uids = {meta.uid(pod) for pod in traces.pods} | ({meta.uid(traces.lws)} if traces.lws else set())
     own = [event for event in traces.events if (event.get("involvedObject") or {}).get("uid") in uids]
     occurrences = sorted(map(happening, own), key=lambda occurrence: occurrence.last)
@@ -225,7 +225,7 @@ def _events(traces: Traces, mask: Mask) -> list[Happened]:
 
 
 def _masked(change: FieldChange, mask: Mask) -> FieldChange:
-    """Return a change with masked texts, because its lines may show part of a secret without the name."""
+    """Return a change with masked texts, because its lines may contain part of a secret without its name."""
     before, after = (mask.text(value) if isinstance(value, str) else value for value in (change.before, change.after))
     return FieldChange(change.path, before, after)
 

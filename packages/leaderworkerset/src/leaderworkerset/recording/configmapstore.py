@@ -1,8 +1,8 @@
-"""Stores episodes as ConfigMaps next to their LeaderWorkerSets: compressed, limited in bytes and age.
+"""Stores episodes as ConfigMaps next to their LeaderWorkerSets: compressed, with limits on bytes and age.
 
-One process writes: the manager that leads. An episode is one object and one write, so the process can die at any
-moment. No object owns the ConfigMaps, since an episode outlives its set. They are deleted when they are old, or when
-there is no room (`shelf.py`).
+Only the leader of the managers writes. An episode is one object and one write, so the process can crash at any time.
+The ConfigMaps have no owner, because an episode outlives its set. They are deleted when they are too old, or when the
+size limit is reached (`shelf.py`).
 """
 
 import asyncio
@@ -32,16 +32,16 @@ MANAGER: Final = "lws-recorder"
 
 MEBIBYTE: Final = 1024 * 1024
 LARGEST: Final = 256 * 1024
-"""The maximum compressed bytes of one episode; an API server stores 1 MiB."""
+"""The maximum compressed bytes of one episode. An API server stores up to 1 MiB."""
 
 LONGEST: Final = 16 * MEBIBYTE
-"""The maximum bytes of one episode that are read: other writers of ConfigMaps may store data that expands to more."""
+"""The maximum bytes that are read from one episode, because other writers may store data that expands to more."""
 
 PAGE: Final = 20
 """The number of ConfigMaps per request."""
 
 GZIP: Final = 31
-"""The `wbits` of zlib for the format of `gunzip`."""
+"""The zlib `wbits` value for the gzip format."""
 
 
 class ConfigMapStore:
@@ -55,7 +55,7 @@ class ConfigMapStore:
         self._created: dict[Place, datetime] = {}
 
     async def open(self) -> None:
-        """Read the existing episodes, and remove those beyond the limits."""
+        """Read the existing episodes, and remove episodes that exceed the limits."""
         sizes: dict[Place, int] = {}
         async for obj in stored(self._client):
             place = place_of(obj)
@@ -67,13 +67,13 @@ class ConfigMapStore:
         await self._remove(self._shelf.excess())
 
     def has(self, identity: str) -> bool:
-        """Return whether there is an episode with this identity."""
+        """Return whether an episode with this identity exists."""
         return self._shelf.has(identity)
 
     async def keep(self, episode: Episode, identity: str) -> Episode:
-        """Store an episode, and replace an episode with the same identity; return the stored episode with its number.
+        """Store an episode, replacing any with the same identity. Return the stored episode with its number.
 
-        Raise `KubeError` if it cannot be written, and `ValueError` if it is too large without any log.
+        Raise `KubeError` if it cannot be written, and `ValueError` if it is too large even without logs.
         """
         place = self._shelf.place(episode, identity)
         kept, data = await asyncio.to_thread(packed, msgspec.structs.replace(episode, number=place.number))
@@ -96,7 +96,7 @@ class ConfigMapStore:
 
 
 def document(place: Place, episode: Episode, data: bytes) -> JSONObject:
-    """Return the ConfigMap of an episode."""
+    """Return the ConfigMap for an episode."""
     return {
         **CONFIG_MAPS.type_meta,
         "metadata": {
@@ -114,7 +114,7 @@ def document(place: Place, episode: Episode, data: bytes) -> JSONObject:
 
 
 async def stored(client: Client, namespace: str = "", lws: str = "") -> AsyncIterator[JSONObject]:
-    """Yield the ConfigMaps of episodes in a namespace (empty: in all), or of one set there, page by page."""
+    """Yield the ConfigMaps of episodes in a namespace (empty: in all), or of one set in it, page by page."""
     selector = labels.EPISODE + (f",{labels.NAME}={lws}" if lws else "")
     token = ""
     while True:
@@ -127,7 +127,7 @@ async def stored(client: Client, namespace: str = "", lws: str = "") -> AsyncIte
 
 
 def place_of(obj: JSONObject) -> Place | None:
-    """Return the place of an episode; None for any other ConfigMap, whatever its labels."""
+    """Return the place of an episode, or None for any other ConfigMap, regardless of its labels."""
     annotations = meta.annotations(obj)
     names = (meta.namespace(obj), meta.labels(obj).get(labels.NAME, ""), annotations.get(labels.EPISODE_GROUP, ""))
     name = f"{annotations.get(labels.EPISODE_NUMBER, '')}-{meta.name(obj).removeprefix(PREFIX)}.json"
@@ -139,7 +139,7 @@ def place_of(obj: JSONObject) -> Place | None:
 
 
 def packed(episode: Episode) -> tuple[Episode, bytes]:
-    """Return the stored episode and its compressed bytes, with fewer log lines if it is too large.
+    """Return the stored episode and its compressed bytes. If it is too large, it has fewer log lines.
 
     Raise `ValueError` if it is too large without logs.
     """
@@ -156,7 +156,7 @@ def packed(episode: Episode) -> tuple[Episode, bytes]:
 
 
 def unpacked(obj: JSONObject) -> Episode | None:
-    """Return the episode of a ConfigMap; None if it is unreadable."""
+    """Return the episode in a ConfigMap, or None if it is unreadable."""
     try:
         data = base64.b64decode((obj.get("binaryData") or {})[KEY])
         reader = zlib.decompressobj(wbits=GZIP)

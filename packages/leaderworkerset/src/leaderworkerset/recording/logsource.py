@@ -1,4 +1,4 @@
-"""The sources of logs for the recorder: files of this machine's kubelet, or the API.
+"""The sources of logs for the recorder: files of the kubelet on this machine, or the API.
 
 Through the API, a log is read as soon as the failure of its pod is observed, and kept in memory until its episode is
 written. Each request waits for its turn (`requestturns.py`), and then has a deadline. A later log of the same run
@@ -25,56 +25,56 @@ from leaderworkerset.recording.requestturns import RequestTurns
 
 LOG_BYTES: Final = 32 * 1024
 EPISODE_BYTES: Final = 1024 * 1024
-"""The maximum bytes of one log, and of all logs of an episode, which share them equally."""
+"""The maximum bytes of one log, and of all logs in an episode, which is divided equally."""
 
 DEADLINE: Final = 2.0
-"""Seconds until a request for a log is given up."""
+"""The seconds until a log request times out."""
 
 PATIENCE: Final = 8.0
-"""Seconds that an episode waits for its logs; logs that arrive later are added when it is written again."""
+"""The seconds that an episode waits for its logs. Later logs are added when it is written again."""
 
 READ_BYTES: Final = EPISODE_BYTES
-"""The maximum bytes of one answer; larger than the kept part, because a limit of the API cuts the end."""
+"""The maximum bytes of one response. It exceeds the kept part, because the API limit truncates the end."""
 
 REMEMBERED_BYTES: Final = 16 * 1024 * 1024
-"""The maximum bytes of logs in memory; the oldest are dropped."""
+"""The maximum bytes of logs in memory. The oldest logs are dropped."""
 
 MOST_RUNS: Final = 2
-"""The maximum number of runs of a container in an episode, the newest: as many as a kubelet keeps."""
+"""The maximum number of runs of a container in an episode, which is what a kubelet keeps."""
 
 MOST_FAULTS: Final = 1000
-"""The maximum number of pods whose unreadable logs are remembered, the newest."""
+"""The maximum number of pods for which log errors are remembered. The latest are kept."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 ReadFiles: TypeAlias = Callable[[JSONObject, str, int, int], Sequence[bytes]]
-"""Returns the last lines of each kept run of a pod's container: at most so many lines and bytes. Runs in a thread."""
+"""Returns the last lines of each kept run of a container, within limits of lines and bytes. Runs in a thread."""
 
 
 class LogSource(Protocol):
     """Reads the last lines of containers."""
 
     def hurry(self, pods: Sequence[JSONObject]) -> None:
-        """Announce that the logs of these pods will be needed; the pods exist now, and may be deleted soon."""
+        """Announce that the logs of these pods will be needed, because the pods may be deleted soon."""
 
     def gone(self, pod: JSONObject) -> None:
-        """Record that a pod is deleted: from now on another pod may have its name."""
+        """Record that a pod is deleted, after which a new pod may have its name."""
 
     async def read(self, pods: Sequence[JSONObject]) -> tuple[Logs, Sequence[str]]:
-        """Return the logs of pods, and notes about missing logs."""
+        """Return the logs of pods, with notes about missing logs."""
 
 
 class FileLogs:
-    """Reads the files of this machine's kubelet."""
+    """Reads the log files of the kubelet on this machine."""
 
     def __init__(self, read: ReadFiles) -> None:
         self._read = read
 
     def hurry(self, pods: Sequence[JSONObject]) -> None:
-        """Do nothing: files remain."""
+        """Do nothing, because files are kept."""
 
     def gone(self, pod: JSONObject) -> None:
-        """Do nothing: files belong to a UID."""
+        """Do nothing, because files are named after the UID."""
 
     async def read(self, pods: Sequence[JSONObject]) -> tuple[Logs, Sequence[str]]:
         """Return the logs of pods."""
@@ -89,7 +89,7 @@ class FileLogs:
 
 
 class _Run(NamedTuple):
-    """A run of a container: whether `previous` requests it, and its identity."""
+    """A run of a container: whether it is requested with `previous`, and its identity."""
 
     container: str
     identity: str
@@ -97,16 +97,16 @@ class _Run(NamedTuple):
 
 
 class ApiLogs:
-    """Reads `pods/log`, and remembers the results."""
+    """Reads logs from `pods/log`, and remembers the results."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._turns = RequestTurns()
         self._kept: dict[tuple[str, str], dict[str, bytes]] = {}
-        """The runs of each container, the oldest first, by the pod's UID and the container's name."""
+        """The runs of each container, the oldest first, by pod UID and container name."""
         self._reading: dict[str, asyncio.Task[None]] = {}
         self._faults: dict[str, str] = {}
-        """The reasons why the logs of a pod, by its UID, were unreadable the last time."""
+        """The errors of the last log requests, by pod UID."""
 
     def hurry(self, pods: Sequence[JSONObject]) -> None:
         """Read the logs of pods in the background, unless they are being read."""
@@ -118,12 +118,12 @@ class ApiLogs:
                 task.add_done_callback(partial(self._done, uid))
 
     def gone(self, pod: JSONObject) -> None:
-        """Send no further requests for a pod: the answers would be logs of its successor."""
+        """Stop requesting logs of a pod, because a new pod with the same name may exist."""
         if (task := self._reading.get(meta.uid(pod))) is not None:
             task.cancel()
 
     async def read(self, pods: Sequence[JSONObject]) -> tuple[Logs, Sequence[str]]:
-        """Return the known logs of the pods when no request is pending, or after `PATIENCE`."""
+        """Return the known logs of the pods when no request is pending, or after `PATIENCE` expires."""
         if running := [task for pod in pods if (task := self._reading.get(meta.uid(pod)))]:
             await asyncio.wait(running, timeout=PATIENCE)
         logs: dict[tuple[str, str], Sequence[str]] = {
@@ -186,7 +186,7 @@ class ApiLogs:
             del self._kept[next(iter(self._kept))]
 
     def _fault(self, uid: str, text: str) -> bytes:
-        """Record why a log was not read; return the kept log, which is empty."""
+        """Record why a log was not read. Return the kept log, which is empty."""
         self._faults[uid] = text
         if len(self._faults) > MOST_FAULTS:
             del self._faults[next(iter(self._faults))]
@@ -194,7 +194,7 @@ class ApiLogs:
 
 
 def share(pods: Sequence[JSONObject]) -> int:
-    """Return the bytes of each log of an episode."""
+    """Return the maximum bytes of each log in an episode."""
     return min(LOG_BYTES, EPISODE_BYTES // max(sum(1 for _ in _containers(pods)), 1))
 
 
@@ -205,7 +205,7 @@ def _containers(pods: Sequence[JSONObject]) -> Iterator[tuple[JSONObject, str]]:
 
 
 def _runs(pod: JSONObject) -> Iterator[_Run]:
-    """Yield up to two last runs of each container; a waiting container has no current run."""
+    """Yield up to two last runs of each container. A waiting container has no current run."""
     for container_status in podstate.container_statuses(pod):
         name, state = str(container_status.get("name")), container_status.get("state") or {}
         if last := (container_status.get("lastState") or {}).get("terminated"):
@@ -217,5 +217,5 @@ def _runs(pod: JSONObject) -> Iterator[_Run]:
 
 
 def _identity(run: JSONObject, otherwise: str) -> str:
-    """Return the identity of a run: the ID of its container."""
+    """Return the identity of a run, which is the ID of its container."""
     return str(run.get("containerID") or otherwise)

@@ -1,7 +1,7 @@
-"""The permissions of the recorder on Kubernetes, besides those of its caches; only for managers that record.
+"""The additional permissions of the recorder on Kubernetes, which only managers that record need.
 
-It patches pods to keep the progress of leaders there. It reads no Secrets. A role cannot restrict ConfigMaps to a
-label, nor the creation of one to a name.
+It patches pods to store the progress of leaders. It does not read Secrets. A role cannot restrict ConfigMaps by label,
+or their creation by name.
 """
 
 from typing import Final

@@ -1,12 +1,12 @@
-"""Follows the progress that leaders report, stores it on their pods, and detects hanging groups.
+"""Tracks the progress that leaders report, stores it in pod annotations, and detects hanging groups.
 
-Only groups whose LeaderWorkerSet requests it are followed (`api/runsettings.py`). The newest progress is an annotation
-of the leader pod, written at most once in `pace` seconds. A group hangs if all its ranks run, and it has made no
-progress for the time that its set specifies. The logs of its ranks show which one has been silent the longest. On this
-machine, the recorder also sees what each rank waits for. That is another annotation, written once for each hang; the
-pod controller recreates the group if configured.
+Only groups whose LeaderWorkerSet requests it are tracked (`api/runsettings.py`). The latest progress is an annotation
+of the leader pod, written at most once in `pace` seconds. A group hangs if all its ranks are running, and it has made
+no progress for the time that its set specifies. The logs show which rank has been silent for the longest time. In a
+local cluster, the recorder also detects what each rank waits for. This is a second annotation, written once for each
+hang. The pod controller recreates the group if configured.
 
-The state is only in the annotations and logs. A process that starts reads the end of the logs again.
+State is stored only in annotations and logs. A new process reads the end of the logs again.
 """
 
 import asyncio
@@ -34,21 +34,21 @@ from leaderworkerset.api.runsettings import RunSettings
 from leaderworkerset.recording.requestturns import RequestTurns
 
 WINDOW: Final = 32
-"""The number of newest steps from which the rate is computed, so that a slow start does not count forever."""
+"""The number of latest steps for the rate, so that a slow start does not affect it permanently."""
 
 LONGEST_LINE: Final = 4096
-"""The kept bytes of an incomplete line; longer lines contain no progress."""
+"""The kept bytes of an incomplete line. Longer lines do not contain progress."""
 
 
 class Steps:
-    """The progress lines of a program; `newest` has the start time of its step."""
+    """The progress lines of a program. `newest` has the start time of its step."""
 
     def __init__(self) -> None:
         self.newest: Progress | None = None
         self._points: deque[tuple[datetime, int]] = deque(maxlen=WINDOW)
 
     def add(self, line: str, at: datetime) -> None:
-        """Add a line of the log; ignore lines older than the newest one, as when a log is read again."""
+        """Add a log line. Lines older than the latest one are ignored, for example when a log is read again."""
         progress, newest = progressnotes.of_line(line), self.newest
         if progress is None or (newest is not None and newest.at is not None and at < newest.at):
             return
@@ -67,13 +67,13 @@ class Steps:
 
 
 class LogLines:
-    """Splits chunks of a log into lines, of which only the beginning is kept."""
+    """Splits log chunks into lines. Only the start of each line is kept."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """Return the lines that end in the chunk."""
+        """Return the lines that are completed by the chunk."""
         *lines, rest = (self._rest + chunk).split(b"\n")
         self._rest = rest[:LONGEST_LINE]
         return lines
@@ -81,17 +81,17 @@ class LogLines:
 
 MOST_LEADERS: Final = 500
 MOST_CONTAINERS: Final = 4
-"""The maximum number of leaders that are followed at once, and of their containers."""
+"""The maximum number of leaders that are tracked at the same time, and of their containers."""
 
 LAST_LINES: Final = "200"
 """The number of earlier lines that are read, for progress that a previous process did not store."""
 
 FIRST_PAUSE: Final = 0.2
 LONGEST_PAUSE: Final = 30.0
-"""Seconds before a log is opened again; the pause doubles after each attempt without a line."""
+"""The maximum seconds before a log is reopened. The pause doubles after each attempt without a line."""
 
 SETTLING: Final = 0.1
-"""Seconds to wait for further changes, because pods change together."""
+"""The seconds to wait for more changes, because pods change together."""
 
 SAID: Final = progressnotes.MARK.encode()
 
@@ -99,28 +99,28 @@ DEADLINE: Final = 2.0
 """The time limit in seconds for reading the last line of a rank."""
 
 Waits: TypeAlias = Callable[[str], tuple[str, str]]
-"""Returns what the pod with this UID waits for and the address of the peer, if known. Runs in a thread."""
+"""Returns what a pod waits for and the address of the peer, if known. Runs in a thread."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def not_seen(_uid: str) -> tuple[str, str]:
-    """Return that nothing is known: the nodes of a Kubernetes cluster do not expose their processes."""
+    """Return that nothing is known, because nodes of a Kubernetes cluster do not expose their processes."""
     return "", ""
 
 
 class _Leader(Struct):
-    """A leader that is followed, and the annotations written on its pod."""
+    """A leader that is tracked, and the annotations written to its pod."""
 
     pod: JSONObject
     steps: Steps
     written: Progress | None = None
     hang_start: datetime | None = None
-    """The start of the hang that was written last."""
+    """The start of the last hang that was written."""
 
 
 class ProgressFollower:
-    """Follows the leaders of all LeaderWorkerSets that request it."""
+    """Tracks the leaders of all LeaderWorkerSets that request it."""
 
     def __init__(self, client: Client, clock: Clock, *, pace: float, waits: Waits = not_seen) -> None:
         self._client = client
@@ -136,7 +136,7 @@ class ProgressFollower:
         self._was_full = False
 
     async def run(self, pods: Informer, sets: Informer) -> None:
-        """Follow until cancelled; the informers may be shared with controllers, and have further objects."""
+        """Track progress until cancelled. The informers may be shared with controllers, and contain additional objects."""
         for informer, subscriber in ((sets, self._on_set), (pods, self._on_pod)):
             await informer.wait_synced()
             informer.subscribe(subscriber)
@@ -175,7 +175,7 @@ class ProgressFollower:
             self._changed.set()
 
     def _adjust(self, tasks: asyncio.TaskGroup) -> None:
-        """Start to follow running leaders, and stop for others, or if the set no longer requests it."""
+        """Start tracking running leaders, and stop tracking others, or if the set no longer requests it."""
         if not self._sets and not self._tasks:
             return
         leader_uids = [
@@ -191,7 +191,7 @@ class ProgressFollower:
             self._tasks[uid] = tasks.create_task(self._follow(uid))
 
     async def _follow(self, uid: str) -> None:
-        """Follow one leader; an error affects only this leader."""
+        """Track one leader. An error affects only this leader."""
         pod = self._leaders[uid]
         try:
             leader = _Leader(pod, Steps())
@@ -203,7 +203,7 @@ class ProgressFollower:
             log.exception("progress of a leader is not followed", pod=str(meta.key(pod)))
 
     async def _read(self, pod: JSONObject, container: str, steps: Steps) -> None:
-        """Read the log of a container from its last lines on, across restarts and broken connections."""
+        """Read the log of a container from its last lines on, across restarts and lost connections."""
         path, pause, newest = PODS.path(meta.namespace(pod), meta.name(pod), "log"), FIRST_PAUSE, ""
         while True:
             before, lines = newest, LogLines()
@@ -220,7 +220,7 @@ class ProgressFollower:
             await asyncio.sleep(pause)
 
     async def _keep(self, uid: str, leader: _Leader) -> None:
-        """Write new progress regularly; a write that the API server refuses is repeated the next time."""
+        """Write new progress regularly. A write that the API server rejects is retried at the next interval."""
         while True:
             await asyncio.sleep(self._pace)
             leader.pod = self._leaders.get(uid, leader.pod)
@@ -273,16 +273,16 @@ class ProgressFollower:
         )
 
     async def _last_line(self, pod: JSONObject) -> datetime | None:
-        """Return when a rank wrote its last line, None if unknown.
+        """Return when a rank wrote its last line, or None if unknown.
 
-        Lines of a sidecar only count if they are progress.
+        Lines of a sidecar only count if they are progress lines.
         """
         names = [*((name, b"") for name in _containers(pod)), *((name, SAID) for name in _sidecars(pod))]
         reads = (self._read_last(pod, name, prefix) for name, prefix in names[:MOST_CONTAINERS])
         return max(filter(None, await asyncio.gather(*reads)), default=None)
 
     async def _read_last(self, pod: JSONObject, container: str, prefix: bytes) -> datetime | None:
-        """Return when a container wrote its last line, None if unknown, or if it does not begin with `prefix`."""
+        """Return when a container wrote its last line, or None if unknown, or if it does not start with `prefix`."""
         path, text = PODS.path(meta.namespace(pod), meta.name(pod), "log"), b""
         query: Query = (("container", container), ("timestamps", "true"), ("tailLines", "1"))
         try:
@@ -296,7 +296,7 @@ class ProgressFollower:
 
 
 def _in_turns(uids: Sequence[str], leaders: Mapping[str, JSONObject]) -> list[str]:
-    """Return the UIDs of leaders, alternating between namespaces, so that a large one does not displace others."""
+    """Return the leader UIDs, alternating between namespaces, so that large namespaces do not displace others."""
     before: Counter[str] = Counter()
     places = {}
     for uid in uids:
@@ -309,7 +309,7 @@ def _in_turns(uids: Sequence[str], leaders: Mapping[str, JSONObject]) -> list[st
 def last_sign(group: Sequence[JSONObject], newest: Progress | None) -> datetime | None:
     """Return since when a group makes no progress: its last step, or the last start of a rank.
 
-    None if a rank does not run.
+    Return None if a rank is not running.
     """
     starts = [_started(pod) for pod in group]
     size = decimals.natural(meta.annotations(group[0]).get(labels.SIZE, "")) if group else None
@@ -319,7 +319,7 @@ def last_sign(group: Sequence[JSONObject], newest: Progress | None) -> datetime 
 
 
 def _add(steps: Steps, line: bytes) -> str:
-    """Add a line of a log with its time; return the time as text, empty if there is none."""
+    """Add a log line with its time. Return the time as text, or an empty string if there is none."""
     before, _, text = line.partition(b" ")
     stamp = before.decode("ascii", errors="replace")
     at = timestamps.read(stamp)
@@ -334,7 +334,7 @@ def _containers(pod: JSONObject) -> list[str]:
 
 
 def _sidecars(pod: JSONObject) -> list[str]:
-    """Return the sidecars: a sidecar may print a file that other containers write."""
+    """Return the sidecars, because a sidecar may print a file that other containers write."""
     init_containers = meta.spec(pod).get("initContainers") or []
     return sorted(
         str(container.get("name")) for container in init_containers if container.get("restartPolicy") == "Always"
@@ -342,7 +342,7 @@ def _sidecars(pod: JSONObject) -> list[str]:
 
 
 def _started(pod: JSONObject) -> datetime | None:
-    """Return when the last container of a running pod started, None if one does not run."""
+    """Return when the last container of a running pod started, or None if a container is not running."""
     start_times = [
         ((container_status.get("state") or {}).get("running") or {}).get("startedAt")
         for container_status in meta.status(pod).get("containerStatuses") or []

@@ -1,9 +1,9 @@
-"""The recorder: follows pods and records of recreations, and stores an episode of each failure of a group.
+"""The recorder: watches pods and recreation records, and stores an episode for each failure of a group.
 
-An episode is written when a failure is observed, and again, in its place, when the group's leader is deleted and the
-logs of all ranks are complete. Several failures are recorded concurrently, those of one group in order, and namespaces
-take turns. Deleted pods are remembered as long as their leader exists. The record of an immediate recreation is written
-after it (docs/adr/0003), so some groups are remembered a little longer.
+An episode is written when a failure is observed, and replaced when the group's leader is deleted and the logs of all
+ranks are complete. Several failures are recorded concurrently, failures of one group in order, and namespaces take
+turns. Deleted pods are remembered as long as their leader exists. The record of an immediate recreation is written
+after it (docs/adr/0003), so some groups are remembered for some more time.
 """
 
 import asyncio
@@ -40,26 +40,26 @@ from leaderworkerset.recording.logsource import FileLogs, LogSource, ReadFiles
 from leaderworkerset.recording.progressfollower import ProgressFollower
 
 SETTLING: Final = 0.2
-"""Seconds to wait for further failures: ranks often fail together, and are one episode."""
+"""The seconds to wait for more failures, because ranks often fail together and form one episode."""
 
 LAST_LOOK: Final = 2.0
-"""Seconds to record failures of the last moment when recording ends."""
+"""The seconds for recording the last failures when the recorder stops."""
 
 REMEMBERED: Final = 200
-"""The maximum number of groups that are remembered after the deletion of their leader, the newest.
+"""The maximum number of groups that are remembered after the deletion of their leader. The latest are kept.
 
 Logs are dropped first.
 """
 
 PAST: Final = timedelta(minutes=5)
-"""The time before the start of the recording beyond which failures are ignored, because they were not observed."""
+"""The time before the start of the recorder beyond which failures are ignored, because they were not observed."""
 
 MOST_EVENTS: Final = 10_000
-"""The maximum number of events of a namespace that are searched for events of a group."""
+"""The maximum number of events that are searched in a namespace for events of a group."""
 
 AT_ONCE: Final = 32
 OF_A_NAMESPACE: Final = 4
-"""The maximum number of failures that are recorded at once, in total and per namespace."""
+"""The maximum number of failures that are recorded concurrently, in total and per namespace."""
 
 T = TypeVar("T")
 
@@ -75,9 +75,9 @@ class Which(NamedTuple):
 
 
 class Incarnation(Struct):
-    """The pods of a group with one leader: of each name the current pod, and the first deleted one.
+    """The pods of a group with one leader. For each name, it contains the current pod and the first deleted one.
 
-    The record of its recreation is kept here, because the next recreation of the group may overwrite it at once.
+    It also contains the recreation record, because the next recreation of the group may overwrite it immediately.
     """
 
     which: Which
@@ -85,10 +85,10 @@ class Incarnation(Struct):
     gone: dict[str, JSONObject] = field(default_factory=dict)
     record: JSONObject | None = None
     failed: str = ""
-    """The pod whose failure was observed first since the last episode, with its restarts."""
+    """The pod whose failure was observed first since the last episode, with its restart count."""
 
     def pods(self, failed_pod_uid: str) -> list[JSONObject]:
-        """Return the pods; of two with one name, the failed pod or, unless it is known, the current one."""
+        """Return the pods. If two have the same name, prefer the failed pod, or else the current pod."""
         replaced = {name for name, pod in self.gone.items() if meta.uid(pod) == failed_pod_uid}
         return list((self.gone | {name: pod for name, pod in self.living.items() if name not in replaced}).values())
 
@@ -97,19 +97,19 @@ class Keeper(Protocol):
     """Stores episodes."""
 
     def has(self, identity: str) -> bool:
-        """Return whether there is an episode with this identity."""
+        """Return whether an episode with this identity exists."""
 
     async def keep(self, episode: Episode, identity: str) -> Episode:
-        """Store an episode, and replace an episode with the same identity; return the stored episode with its number.
+        """Store an episode, replacing any with the same identity. Return the stored episode with its number.
 
-        Raise `KubeError`, `OSError` or `ValueError` if that is not possible.
+        Raise `KubeError`, `OSError` or `ValueError` if it cannot be stored.
         """
 
 
 class Recorder:
-    """Records the failures of all groups of a cluster.
+    """Records the failures of all groups in a cluster.
 
-    With `reads_secrets`, the values of Secrets are masked wherever they occur.
+    If `reads_secrets` is set, the values of Secrets are masked in all texts.
     """
 
     def __init__(
@@ -124,27 +124,27 @@ class Recorder:
         self._groups: dict[Which, Incarnation] = {}
         self._departed: dict[str, Incarnation] = {}
         self._early: dict[str, JSONObject] = {}
-        """Records of leaders that are not yet known, by their UID."""
+        """Records of unknown leaders, by UID."""
         self._seen: dict[str, frozenset[tuple[str, int, str]]] = {}
-        """The failed runs of each pod, by its UID: container, restarts, end."""
+        """The failed runs of each pod, by UID: container, restart count, and end time."""
         self._due: dict[str, Incarnation] = {}
-        """The groups whose failures must be recorded, by the UIDs of their leaders."""
+        """The groups whose failures must be recorded, by leader UID."""
         self._waiting = Turns[str]()
-        """The UIDs of `_due`, by namespace, without failures that are being recorded: they are due again afterwards."""
+        """The UIDs in `_due` by namespace, without failures that are being recorded, which are due again afterwards."""
         self._recording: dict[str, str] = {}
-        """The namespaces of the failures that are being recorded, by the UIDs of the leaders."""
+        """The namespaces of the failures that are being recorded, by leader UID."""
         self._keeping = TurnLock()
-        """The lock for the work of an episode: namespaces take turns, and the store numbers the episodes of a group."""
+        """The lock for writing an episode, so that namespaces take turns and episodes are numbered in order."""
         self._of_groups = WeakValueDictionary[Which, asyncio.Lock]()
-        """The locks of the groups with a failure that is being recorded: their episodes are numbered in order."""
+        """The locks of groups with a failure that is being recorded, so that their episodes are numbered in order."""
         self._own: dict[str, datetime] = {}
-        """When the failure was first observed, by the identity of its episode."""
+        """When the failure was first observed, by episode identity."""
         self._wake = asyncio.Event()
 
     async def run(self, pods: Informer, records: Informer, ready: asyncio.Event) -> None:
-        """Record the failures in these informers until cancelled; `ready` is set once failures are observed.
+        """Record the failures in these informers until cancelled. `ready` is set when failures are being observed.
 
-        The informers may be shared with controllers, and have further objects.
+        The informers may be shared with controllers, and contain additional objects.
         """
         for informer, subscriber in ((pods, self._on_pod), (records, self._on_record)):
             await informer.wait_synced()
@@ -192,7 +192,7 @@ class Recorder:
             self._groups.pop(which)
 
     def _note_failure(self, members: Incarnation, pod: JSONObject) -> None:
-        """Record an eviction or a run that ended with an error, unless it is known or the pod is being deleted."""
+        """Record an eviction or a failed run, unless it is known or the pod is being deleted."""
         failed = frozenset(
             (death.container, death.restarts, str(death.end.get("finishedAt")))
             for death in deaths.of_pod(pod, self._clock.now())
@@ -242,7 +242,7 @@ class Recorder:
         self._wake.set()
 
     async def _record(self, leader_uid: str, members: Incarnation) -> None:
-        """Store an episode; an error is logged, and affects only this episode."""
+        """Store an episode. An error is logged, and affects only this episode."""
         try:
             async with self._of_groups.setdefault(members.which, asyncio.Lock()):
                 await self._keep(leader_uid, members)
@@ -304,7 +304,7 @@ class Recorder:
         return traces, Mask(masking.known(secrets, [*pods, *_templates(lws)]))
 
     async def _list(self, selection: Selection, notes: list[str]) -> Sequence[JSONObject]:
-        """List objects; if they are unreadable, return none and add a note."""
+        """List objects. If they are unreadable, return none and add a note."""
         try:
             listing = await self._client.list(
                 selection.resource, namespace=selection.namespace, label_selector=selection.label_selector
@@ -315,7 +315,7 @@ class Recorder:
         return listing.items
 
     async def _events(self, namespace: str, uids: set[str], notes: list[str]) -> list[JSONObject]:
-        """Return the events of these objects; other events are dropped page by page, as a namespace may have many."""
+        """Return the events for these objects. Other events are dropped page by page, as a namespace may have many."""
         events: list[JSONObject] = []
         token, selection = "", Selection(CORE_EVENTS, namespace)
         try:
@@ -334,7 +334,7 @@ class Recorder:
 async def recording(
     client: Client, store: Keeper, read_files: ReadFiles, clock: Clock, follower: ProgressFollower | None = None
 ) -> AsyncIterator[None]:
-    """Record failures, and follow progress, inside the context; failures are observed from its beginning."""
+    """Record failures and track progress while the context is active. Failures are observed from its start."""
     pods = Informer(client, Selection(PODS, label_selector=labels.NAME))
     records = Informer(
         client, Selection(CONTROLLER_REVISIONS, label_selector=f"{labels.NAME},!{labels.TEMPLATE_REVISION_HASH}")
@@ -358,7 +358,7 @@ async def recording(
 
 
 def _apart(subscriber: Subscriber, change: Change) -> None:
-    """Call a subscriber; if it raises an error for an object, the object stays visible for others."""
+    """Call a subscriber. If it raises an error for an object, other subscribers still receive the object."""
     try:
         subscriber(change)
     except Exception:  # edge: anything may be stored in an object
@@ -366,7 +366,7 @@ def _apart(subscriber: Subscriber, change: Change) -> None:
 
 
 def _templates(lws: JSONObject | None) -> Iterator[JSONObject]:
-    """Yield the pod templates of a set, which have the variables of the pods; cached pods may lack them."""
+    """Yield the pod templates of a set, which contain environment variables that cached pods may lack."""
     template = meta.spec(lws or {}).get("leaderWorkerTemplate") or {}
     yield from filter(None, (template.get("leaderTemplate"), template.get("workerTemplate")))
 

@@ -1,6 +1,7 @@
-"""Limits how many logs are requested at once, so that neither a namespace nor a node keeps others waiting.
+"""Limits concurrent log requests, so that one namespace or node does not delay the others.
 
-Namespaces take turns, however many requests each has. A node that does not answer holds few of the places.
+Namespaces take turns, regardless of their number of requests. A node that does not respond uses only a few of the
+slots.
 """
 
 import asyncio
@@ -19,7 +20,7 @@ OF_A_NODE: Final = 4
 
 
 class RequestTurns:
-    """The limited places for concurrent requests."""
+    """The limited slots for concurrent requests."""
 
     def __init__(self) -> None:
         self._free = AT_ONCE
@@ -29,7 +30,7 @@ class RequestTurns:
 
     @asynccontextmanager
     async def turn(self, pod: JSONObject) -> AsyncIterator[None]:
-        """Wait for a place, and hold it during a request for the log of a pod."""
+        """Wait for a slot, and hold it while a pod's log is requested."""
         node = str(meta.spec(pod).get("nodeName") or "")
         granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(meta.namespace(pod), Turns()).put(node, (node, granted))

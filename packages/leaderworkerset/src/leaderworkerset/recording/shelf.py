@@ -1,4 +1,4 @@
-"""The stored episodes with their sizes, and the ones to delete when there is no room. Pure: a store carries it out."""
+"""The stored episodes with their sizes, and the episodes to delete when the limit is reached. Pure."""
 
 import re
 from collections import Counter
@@ -13,7 +13,7 @@ NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,252}")
 
 
 class Place(NamedTuple):
-    """The place of an episode; without a file, it has the path for a copy."""
+    """The place of an episode. If it has no file, the path is the one for a copy."""
 
     namespace: str
     lws: str
@@ -33,13 +33,13 @@ class Shelf:
         self._sizes = dict(sizes)
 
     def has(self, identity: str) -> bool:
-        """Return whether there is an episode with this identity."""
+        """Return whether an episode with this identity exists."""
         return any(place.identity == identity for place in self._sizes)
 
     def place(self, episode: Episode, identity: str) -> Place:
-        """Return the place of the episode with the same identity, or one with the next number of its group.
+        """Return the place of the episode with the same identity, or a new one with the group's next number.
 
-        Raise `ValueError` for invalid file names.
+        Raise `ValueError` if a file name is invalid.
         """
         names = (episode.namespace, episode.lws, episode.group)
         own = [place for place in self._sizes if place[:3] == names]
@@ -53,7 +53,7 @@ class Shelf:
         return Place(*names, number, identity, path)
 
     def put(self, place: Place, size: int) -> None:
-        """Record an episode as the newest."""
+        """Record an episode as the latest."""
         self._sizes.pop(place, None)
         self._sizes[place] = size
 
@@ -62,10 +62,10 @@ class Shelf:
         self._sizes.pop(place, None)
 
     def excess(self) -> list[Place]:
-        """Return the episodes to delete: the oldest beyond each set's limit, then the oldest of the largest namespace.
+        """Return the episodes to delete: the oldest above each set's limit, then the oldest in the largest namespace.
 
-        So many failures in one namespace do not displace the episodes of others. The newest episode of all stays,
-        however large.
+        So many failures in one namespace do not displace the episodes of other namespaces. The latest episode is always
+        kept, regardless of its size.
         """
         newest = next(reversed(self._sizes), None)
         kept = dict(self._sizes)

@@ -1,7 +1,7 @@
-"""Keeps episodes as files: `<namespace>/<LeaderWorkerSet>/<group>/<number>-<identity>.json`, bounded in bytes.
+"""Stores episodes as files `<namespace>/<LeaderWorkerSet>/<group>/<number>-<identity>.json`, with a size limit.
 
-One process writes, and any number of processes read. A file appears complete or not at all, so the process can die at
-any write. `shelf.py` selects the episodes to delete when there is no room.
+One process writes, and any number of processes read. Files are written atomically, so the process can crash during any
+write. `shelf.py` selects the episodes to delete when the limit is reached.
 """
 
 import os
@@ -24,7 +24,7 @@ UNFINISHED: Final = "unfinished"
 
 
 class Store:
-    """Writes episodes; opening it reads the existing ones, and removes incomplete files of a killed process."""
+    """Writes episodes. When opened, it reads the existing episodes, and removes incomplete files of a killed process."""
 
     def __init__(self, directory: Path, *, of_a_set: int = OF_A_SET, in_all: int = IN_ALL) -> None:
         self._unfinished = directory / UNFINISHED
@@ -34,7 +34,7 @@ class Store:
         self._shelf = Shelf(directory, of_a_set, in_all, ((place, stat.st_size) for place, stat in stats))
 
     def has(self, identity: str) -> bool:
-        """Return whether there is an episode with this identity."""
+        """Return whether an episode with this identity exists."""
         return self._shelf.has(identity)
 
     async def keep(self, episode: Episode, identity: str) -> Episode:
@@ -42,9 +42,9 @@ class Store:
         return self.put(episode, identity)
 
     def put(self, episode: Episode, identity: str) -> Episode:
-        """Store an episode in place of the one with the same identity; return it with its number.
+        """Store an episode, replacing any with the same identity. Return it with its number.
 
-        Raise `OSError` if it cannot be written, and `ValueError` for invalid file names.
+        Raise `OSError` if it cannot be written, and `ValueError` if a file name is invalid.
         """
         place = self._shelf.place(episode, identity)
         numbered = msgspec.structs.replace(episode, number=place.number)
@@ -65,7 +65,7 @@ class Store:
 
 
 def places(directory: Path) -> Iterator[Place]:
-    """Yield the places of episodes; those of one group are ordered by number."""
+    """Yield the places of episodes. Episodes of one group are ordered by number."""
     all_places = []
     for path in directory.glob("*/*/*/*.json"):
         namespace, lws, group = path.parts[-4:-1]
@@ -77,7 +77,7 @@ def places(directory: Path) -> Iterator[Place]:
 
 
 def read(place: Place) -> Episode | None:
-    """Read an episode; None if it was removed in the meantime, or is unreadable."""
+    """Read an episode. Return None if it was removed in the meantime, or is unreadable."""
     try:
         return msgspec.json.decode(place.path.read_bytes(), type=Episode)
     except (OSError, msgspec.DecodeError, RecursionError):

@@ -20,24 +20,24 @@ from typing import Final, NoReturn
 from leaderworkerset.rendezvous.obstacles import Obstacle
 
 TERMINATION_LOG: Final = Path("/dev/termination-log")
-"""The file from which the kubelet reads why a container ended; `lws explain` quotes it."""
+"""The file from which the kubelet reads why a container terminated. `lws explain` quotes it."""
 
 ATTEMPT: Final = 2.0
 """The time limit in seconds for one connection."""
 
 PAUSES: Final = (0.1, 2.0)
-"""The first and the longest pause between two rounds, in seconds; each pause is 1.5 times the previous pause."""
+"""The first and the maximum pause between two rounds in seconds. Each pause is 1.5 times the previous pause."""
 
 LONGEST: Final = 7 * 24 * 3600.0
-"""The maximum seconds of a deadline: more than a week, which nobody waits, and less than the limit of threads."""
+"""The maximum deadline in seconds: more than a week, and less than the limit for threads."""
 
 NUMBER: Final = re.compile(r"[0-9]{1,9}")
 NO_DATA: Final = {getattr(socket, name) for name in ("EAI_NODATA", "EAI_ADDRFAMILY") if hasattr(socket, name)}
-"""The errors for an existing name without an address; some C libraries do not distinguish it from a missing name."""
+"""The errors for a name without an address. Some C libraries do not distinguish it from a missing name."""
 
 
 class NotMetError(Exception):
-    """The rendezvous failed; the text is for people, the obstacle for programs."""
+    """The rendezvous failed. The text is for people, and the obstacle is for programs."""
 
     def __init__(self, obstacle: Obstacle, text: str) -> None:
         super().__init__(text)
@@ -45,9 +45,9 @@ class NotMetError(Exception):
 
 
 def read_group(environment: Mapping[str, str]) -> tuple[str, int, int]:
-    """Return the leader's address, the size of the group and the own rank.
+    """Return the leader's address, the group size and the own rank.
 
-    Raise NotMetError if they are not available.
+    Raise NotMetError if they are missing.
     """
     address = environment.get("LWS_LEADER_ADDRESS", "")
     if not address:
@@ -66,7 +66,7 @@ def _number(environment: Mapping[str, str], name: str) -> int:
 
 
 def name_of(rank: int, address: str) -> str:
-    """Return the name of a rank in the group of this leader.
+    """Return the name of a rank in this leader's group.
 
     >>> [name_of(rank, "web-0.web.prod") for rank in range(2)]
     ['web-0.web.prod', 'web-0-1.web.prod']
@@ -76,7 +76,7 @@ def name_of(rank: int, address: str) -> str:
 
 
 def find_obstacle(name: str, port: int | None, seconds: float) -> Obstacle | None:
-    """Try once to reach a rank, or only to resolve its name; return the obstacle."""
+    """Try once to reach a rank, or only to resolve its name. Return the obstacle."""
     try:
         if port is None:
             socket.getaddrinfo(name, None)
@@ -100,7 +100,7 @@ def _unresolved(code: int | None) -> Obstacle:
 
 
 class Meeting:
-    """The missing ranks, and the last obstacle of each."""
+    """The missing ranks, and the last obstacle for each rank."""
 
     def __init__(self, ranks: Mapping[int, str], port: int | None, seconds: float) -> None:
         self.ranks = dict(ranks)
@@ -109,7 +109,7 @@ class Meeting:
         self.obstacles: dict[int, Obstacle] = {}
 
     def run(self) -> None:
-        """Try until all ranks are met."""
+        """Retry until all ranks are reachable."""
         pause, longest = PAUSES
         while self.ranks:
             for rank, name in tuple(self.ranks.items()):
@@ -128,12 +128,12 @@ class Meeting:
         self.obstacles[rank] = obstacle
 
     def title(self, rank: int, name: str) -> str:
-        """Return a rank in the form of messages, with its name and port."""
+        """Return the description of a rank in messages, with its name and port."""
         place = f"{name}:{self.port}" if self.port else name
         return f"rank {rank} ({place})" if rank else f"the leader ({place})"
 
     def missed(self, ranks: Mapping[int, str]) -> NotMetError:
-        """Return the error of a missed deadline; a first look-up that did not end waits for the name server."""
+        """Return the error for a missed deadline. If the first lookup did not finish, the name server does not respond."""
         (rank, name), *others = sorted(ranks.items())
         obstacle = self.obstacles.get(rank, Obstacle.NO_DNS)
         more = f", nor {len(others)} more" if others else ""
@@ -142,7 +142,7 @@ class Meeting:
 
 
 def meet(arguments: argparse.Namespace, environment: Mapping[str, str]) -> None:
-    """Wait for the others; raise NotMetError at the deadline."""
+    """Wait for the other ranks. Raise NotMetError at the deadline."""
     address, size, own = read_group(environment)
     if arguments.size not in (None, size):
         raise NotMetError(

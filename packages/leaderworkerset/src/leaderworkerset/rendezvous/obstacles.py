@@ -1,6 +1,6 @@
-"""The obstacles for a rank to meet others: an exit code for each, its message, and the next step. Pure.
+"""The reasons why a rank cannot reach others: an exit code for each, its message, and the next step. Pure.
 
-`lws explain` reads the codes from this table, and `rendezvous.sh` has the same codes; a test compares them.
+`lws explain` reads the codes from this table. `rendezvous.sh` has the same codes, and a test compares them.
 """
 
 from enum import IntEnum, unique
@@ -8,7 +8,7 @@ from enum import IntEnum, unique
 
 @unique
 class Obstacle(IntEnum):
-    """Why a rendezvous ended without a meeting; the value is its exit code."""
+    """Why a rendezvous failed. The value is its exit code."""
 
     NO_NAME = 80
     NO_ADDRESS = 81
@@ -21,7 +21,7 @@ class Obstacle(IntEnum):
 
     @property
     def words(self) -> str:
-        """Return a description, to follow the name of a rank."""
+        """Return a description that follows the name of a rank."""
         return _TABLE[self][0]
 
     @property

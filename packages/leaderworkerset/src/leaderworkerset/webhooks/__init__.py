@@ -1,1 +1,1 @@
-"""Admission over HTTPS: the AdmissionReview codec, the server and its certificates."""
+"""Admission over HTTPS: the AdmissionReview codec, the server, and its certificates."""

@@ -1,6 +1,6 @@
-"""Checks that the API server reaches the manager's webhooks, by creating a LeaderWorkerSet in a dry run.
+"""Checks that the API server reaches the manager's webhooks by creating a LeaderWorkerSet in a dry run.
 
-Pods of the manager are ready some time before the network of each node routes from the webhook Service to them.
+Manager pods are ready some time before the network of each node routes the webhook Service to them.
 """
 
 import asyncio
@@ -25,14 +25,14 @@ PROBE: Final[JSONObject] = {
 }
 
 NOT_CALLED: Final = "failed calling webhook"
-"""The answers of an API server that does not reach a webhook."""
+"""The responses of an API server that does not reach a webhook."""
 
 PAUSE: Final = 0.5
-"""Seconds between two probes."""
+"""The seconds between two probes."""
 
 
 async def refusal(client: Client, namespace: str) -> APIError | None:
-    """Return the API server's refusal to create a LeaderWorkerSet, None if it accepts; nothing is stored."""
+    """Return why the API server rejects a LeaderWorkerSet in a dry run, or None if it accepts it."""
     probe = PROBE | {"metadata": {**PROBE["metadata"], "namespace": namespace}}
     try:
         await client.create(LEADERWORKERSETS, probe, dry_run=True)
@@ -42,7 +42,7 @@ async def refusal(client: Client, namespace: str) -> APIError | None:
 
 
 async def obstacle(client: Client, namespace: str) -> str:
-    """Return why the webhooks are not reached; empty if they are, or if another refusal hides it."""
+    """Return why the webhooks are not reached, or an empty string if they are, or if a different error hides it."""
     try:
         refused = await refusal(client, namespace)
     except ConnectionFailedError as error:
@@ -52,7 +52,7 @@ async def obstacle(client: Client, namespace: str) -> str:
 
 
 async def until_reached(client: Client, namespace: str, timeout: float) -> None:
-    """Wait until the webhooks are reached; raise TimeoutError with the last obstacle."""
+    """Wait until the webhooks are reached. Raise TimeoutError with the last obstacle."""
     why = "no answer"
     try:
         async with timeouts.within(timeout):

@@ -21,14 +21,14 @@ from msgspec import Struct
 
 AUTHORITY_NAME = "lws-ca"
 LONGEST_COMMON_NAME: Final = 64
-"""The maximum characters of a common name; clients compare the alternative names, which have no such limit."""
+"""The maximum length of a common name. Clients compare the alternative names, which do not have this limit."""
 
 ORGANIZATION = "lws"
 AUTHORITY_VALIDITY = timedelta(days=3650)
 SERVING_VALIDITY = timedelta(days=365)
 RSA_BITS = 2048
 SKEW = timedelta(days=3650)
-"""The time before its creation at which a certificate becomes valid: clocks of API servers may differ from ours."""
+"""How long before its creation a certificate becomes valid, because API server clocks may differ from ours."""
 
 PEM_BLOCK: Final = re.compile(b"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----\r?\n?", re.DOTALL)
 
@@ -53,14 +53,14 @@ class Certificate(Struct, frozen=True):
 
     @property
     def chain(self) -> bytes:
-        """Return both as one PEM text, as a TLS server loads it."""
+        """Return both as one PEM, as a TLS server loads it."""
         return self.certificate.rstrip() + b"\n" + self.key
 
 
 def create_authority(
     now: datetime, *, validity: timedelta = AUTHORITY_VALIDITY, algorithm: Algorithm = "ec"
 ) -> Certificate:
-    """Create a certificate authority."""
+    """Create a CA."""
     key = _generate_key(algorithm)
     name = _name(AUTHORITY_NAME)
     builder = _builder(name, name, key.public_key(), now, validity)
@@ -77,7 +77,7 @@ def issue(
     validity: timedelta = SERVING_VALIDITY,
     algorithm: Algorithm = "ec",
 ) -> Certificate:
-    """Issue a serving certificate for host names and addresses; its common name is the first one if X.509 allows it."""
+    """Issue a serving certificate for host names and addresses. Its common name is the first one if permitted."""
     signer = _private_key(authority.key)
     issuer = _certificate(authority.certificate)
     key = _generate_key(algorithm)
@@ -97,12 +97,12 @@ def expires_at(certificate: bytes) -> datetime:
 
 
 def begins_at(certificate: bytes) -> datetime:
-    """Return when the validity of a PEM certificate begins, in UTC."""
+    """Return when a PEM certificate becomes valid, in UTC."""
     return _certificate(certificate).not_valid_before_utc
 
 
 def fits_together(pair: Certificate) -> bool:
-    """Return whether key and certificate belong together: the certificate verifies what the key signs."""
+    """Return whether the key belongs to the certificate, because the certificate verifies what the key signs."""
     private, public = _private_key(pair.key), _certificate(pair.certificate).public_key()
     try:
         if isinstance(private, rsa.RSAPrivateKey) and isinstance(public, rsa.RSAPublicKey):
@@ -117,7 +117,7 @@ def fits_together(pair: Certificate) -> bool:
 
 
 def is_authority(certificate: bytes) -> bool:
-    """Return whether the certificate may sign others."""
+    """Return whether the certificate is a CA certificate."""
     try:
         constraints = _certificate(certificate).extensions.get_extension_for_class(x509.BasicConstraints)
     except x509.ExtensionNotFound:
@@ -126,7 +126,7 @@ def is_authority(certificate: bytes) -> bool:
 
 
 def is_issued_by(certificate: bytes, authority: bytes) -> bool:
-    """Return whether the authority signed the certificate."""
+    """Return whether the CA signed the certificate."""
     try:
         _certificate(certificate).verify_directly_issued_by(_certificate(authority))
     except (ValueError, TypeError, InvalidSignature):
@@ -135,7 +135,7 @@ def is_issued_by(certificate: bytes, authority: bytes) -> bool:
 
 
 def hosts_of(certificate: bytes) -> tuple[str, ...]:
-    """Return the host names of the certificate."""
+    """Return the host names in the certificate."""
     try:
         names = _certificate(certificate).extensions.get_extension_for_class(x509.SubjectAlternativeName)
     except x509.ExtensionNotFound:
@@ -144,12 +144,12 @@ def hosts_of(certificate: bytes) -> tuple[str, ...]:
 
 
 def has_valid_serial(certificate: bytes) -> bool:
-    """Return whether the serial number is positive; Go's cert-controller gave authorities the number 0."""
+    """Return whether the serial number is positive. Go's cert-controller assigned the number 0 to CAs."""
     return _certificate(certificate).serial_number > 0
 
 
 def split(bundle: bytes) -> tuple[bytes, ...]:
-    """Return the certificates of a bundle, each as PEM, in order; unreadable ones are omitted."""
+    """Return the certificates in a bundle, each as PEM, in order. Unreadable certificates are omitted."""
     certificates = list[bytes]()
     for block in PEM_BLOCK.findall(bundle):
         with suppress(CertificateError):
@@ -225,7 +225,7 @@ def _certificate(pem: bytes) -> x509.Certificate:
 
 
 def _private_key(pem: bytes) -> PrivateKey:
-    """Read a key without checking whether its factors are primes: that would block all threads for 40 ms."""
+    """Load a key without testing whether its factors are primes, which would block all threads for 40 ms."""
     try:
         key = serialization.load_pem_private_key(pem, password=None, unsafe_skip_rsa_key_validation=True)
     except (ValueError, TypeError) as error:

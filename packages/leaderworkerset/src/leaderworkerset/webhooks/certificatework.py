@@ -1,6 +1,6 @@
-"""Asks a process that ends about certificates: cryptography takes 11 MiB, and the manager needs it for moments.
+"""Requests certificate operations from a subprocess, because cryptography uses 11 MiB and is rarely needed.
 
-The process answers one line for each line (`certificateworker.py`), and ends after a few seconds without a question.
+The process responds to each line with one line (`certificateworker.py`), and exits if it is idle for a few seconds.
 """
 
 import asyncio
@@ -20,14 +20,14 @@ from kuberuntime.clock import Clock
 PROGRAM: Final = "leaderworkerset.webhooks.certificateworker"
 
 IDLE: Final = 5.0
-"""Seconds without a question after which the process ends: the questions of a start come within one."""
+"""The seconds after which an idle process exits. The requests during a start arrive within one second."""
 
 LINE: Final = 4 * 2**20
-"""The maximum bytes of an answer; a secret has at most 1 MiB."""
+"""The maximum bytes of a response. A Secret has at most 1 MiB."""
 
 
 AUTHORITY_CERTIFICATE: Final = "ca.crt"
-"""The key of the secret with the authorities that clients trust."""
+"""The key in the Secret for the CAs that clients trust."""
 
 
 class RotationStep(StrEnum):
@@ -40,7 +40,7 @@ class RotationStep(StrEnum):
 
 
 class Rotate(Struct, frozen=True, tag=True):
-    """Asks what is due for the data of a secret, whose certificate is for these host names (`Rotated`)."""
+    """Requests the step that is due for the data of a Secret with a certificate for these host names (`Rotated`)."""
 
     data: Mapping[str, str]
     hosts: Sequence[str]
@@ -48,14 +48,14 @@ class Rotate(Struct, frozen=True, tag=True):
 
 
 class SelfSign(Struct, frozen=True, tag=True):
-    """Asks for a certificate that is its own authority, with its key, as one PEM."""
+    """Requests a self-signed certificate with its key as one PEM."""
 
     hosts: Sequence[str]
     now: datetime
 
 
 class FindEnd(Struct, frozen=True, tag=True):
-    """Asks when the first certificate of a PEM ends; None if only TLS reads its form."""
+    """Requests when the first certificate in a PEM expires, or None if only the TLS library can read it."""
 
     chain: bytes
 
@@ -64,7 +64,7 @@ Question: TypeAlias = Rotate | SelfSign | FindEnd
 
 
 class Rotated(Struct, frozen=True):
-    """The step that is due, and the certificates after it: the data of the secret, and the served chain."""
+    """The step that is due, and the resulting certificates: the data of the Secret, and the served chain."""
 
     step: RotationStep
     data: Mapping[str, str]
@@ -75,11 +75,11 @@ class Rotated(Struct, frozen=True):
 
 
 Ask: TypeAlias = Callable[[bytes], Awaitable[bytes]]
-"""Answers a question; both are JSON on one line."""
+"""Responds to a request. Both are JSON on one line."""
 
 
 class CertificateWork:
-    """Answers questions about certificates, by default in a process."""
+    """Processes certificate requests, by default in a subprocess."""
 
     def __init__(self, clock: Clock, ask: Ask | None = None) -> None:
         self._clock = clock
@@ -87,20 +87,20 @@ class CertificateWork:
         self._ask: Ask = ask or self._process.ask
 
     async def rotate(self, data: Mapping[str, str], hosts: Sequence[str]) -> Rotated:
-        """Return what is due for the data of a secret, after it was done."""
+        """Perform the step that is due for the data of a Secret, and return the result."""
         return msgspec.json.decode(await self._answer(Rotate(data, hosts, self._clock.now())), type=Rotated)
 
     async def self_signed(self) -> bytes:
-        """Return a certificate that no client verifies, valid for longer than this process runs, with its key as PEM."""
+        """Return a certificate that clients do not verify, valid for longer than this process, with its key as PEM."""
         question = SelfSign(("localhost", socket.gethostname()), self._clock.now())
         return msgspec.json.decode(await self._answer(question), type=bytes)
 
     async def find_end(self, chain: bytes) -> datetime | None:
-        """Return when a certificate ends; None if only TLS reads its form."""
+        """Return when a certificate expires, or None if only the TLS library can read it."""
         return msgspec.json.decode(await self._answer(FindEnd(chain)), type=datetime | None)
 
     async def aclose(self) -> None:
-        """End the process, if it runs, and wait for its exit."""
+        """Stop the process if it is running, and wait until it exits."""
         await self._process.close()
 
     async def _answer(self, question: Question) -> bytes:
@@ -108,7 +108,7 @@ class CertificateWork:
 
 
 class WorkerProcess:
-    """Starts the process for a question unless it runs; raises `ChildProcessError` if it does not answer."""
+    """Starts the process for a request if it is not running. Raises `ChildProcessError` if it does not respond."""
 
     def __init__(self) -> None:
         self._turn = asyncio.Lock()
@@ -116,7 +116,7 @@ class WorkerProcess:
         self._ending: asyncio.TimerHandle | None = None
 
     async def ask(self, question: bytes) -> bytes:
-        """Return the answer to a question."""
+        """Return the response to a request."""
         async with self._turn:
             if self._ending is not None:
                 self._ending.cancel()
@@ -136,7 +136,7 @@ class WorkerProcess:
             return answer
 
     async def close(self) -> None:
-        """End the process, if it runs, and wait for its exit."""
+        """Stop the process if it is running, and wait until it exits."""
         process = self._process
         self._end()
         if process is not None:

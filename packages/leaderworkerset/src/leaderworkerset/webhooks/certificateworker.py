@@ -1,4 +1,4 @@
-"""The process that `certificatework.py` asks: answers each line of its input until that ends."""
+"""The process that `certificatework.py` starts. It responds to each line of its input."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ _decode: Final = msgspec.json.Decoder(Question).decode
 
 
 def answer(line: bytes) -> bytes:
-    """Answer a question; both are JSON."""
+    """Process a request. Request and response are JSON."""
     question: Question = _decode(line)
     match question:
         case Rotate():
@@ -32,7 +32,7 @@ def answer(line: bytes) -> bytes:
 
 
 def rotate(question: Rotate) -> Rotated:
-    """Do what is due for a secret."""
+    """Perform the step that is due for a Secret."""
     before = rotation.read(question.data)
     step = rotation.decide(before, question.hosts, question.now)
     material = rotation.renew(before, step, question.hosts, question.now)
@@ -47,7 +47,7 @@ def rotate(question: Rotate) -> Rotated:
 
 
 def main() -> None:
-    """Answer until the input ends, or until nobody reads the answers; interrupts are for the manager."""
+    """Process requests until the input or the output is closed. Interrupts are handled by the manager."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         for line in sys.stdin.buffer:

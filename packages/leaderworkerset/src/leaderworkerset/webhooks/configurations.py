@@ -1,7 +1,7 @@
 """The two objects that configure which webhooks an API server calls (contract 12.3, R-WHC-1).
 
-Their names are the same for every installation: a cluster has one set of them, and the manager finds them by name to
-write its authority into them. API servers call configurations in the order of names, ours after those of Kueue
+Their names are the same for every installation, because a cluster has one set of them, and the manager finds them by
+name to write its CA. API servers call configurations in the order of their names, so that ours follow those of Kueue
 (R-KQ-10).
 """
 
@@ -31,14 +31,14 @@ Objects: TypeAlias = Sequence[tuple[Resource, JSONObject]]
 def at_url(url: str, authority: bytes) -> ClientConfig:
     """Return a function that points webhooks to a server's address.
 
-    `authority` is the PEM that signed its certificate.
+    `authority` is the PEM of the CA that signed its certificate.
     """
     bundle = base64.b64encode(authority).decode()
     return lambda path: {"url": f"{url}{path}", "caBundle": bundle}
 
 
 def at_service(namespace: str, name: str, authority: bytes = b"") -> ClientConfig:
-    """Return a function that points webhooks to a service; without `authority` another component injects it later."""
+    """Return a function that points webhooks to a Service. Without `authority`, a different component injects the CA."""
     bundle = {"caBundle": base64.b64encode(authority).decode()} if authority else {}
     return lambda path: {"service": {"namespace": namespace, "name": name, "path": path}} | bundle
 
@@ -66,7 +66,7 @@ def build_configurations(
 
 
 def with_authority(configuration: JSONObject, bundle: str) -> JSONObject:
-    """Return a webhook configuration whose webhooks all trust `bundle`, in base64; the same object if they do already."""
+    """Return a webhook configuration whose webhooks trust `bundle` (base64). Return the same object if they already do."""
     webhooks: list[JSONObject] = configuration.get("webhooks") or []
     if all(webhook.get("clientConfig", {}).get("caBundle") == bundle for webhook in webhooks):
         return configuration
@@ -77,7 +77,7 @@ def with_authority(configuration: JSONObject, bundle: str) -> JSONObject:
 
 
 def elsewhere(configuration: JSONObject, namespace: str) -> str:
-    """Return another namespace whose Service the webhooks of a configuration call; empty if there is none."""
+    """Return the different namespace whose Service the webhooks call, or an empty string if there is none."""
     clients = [webhook.get("clientConfig") or {} for webhook in configuration.get("webhooks") or []]
     called = {str((client.get("service") or {}).get("namespace") or namespace) for client in clients}
     return min(called - {namespace}, default="")
@@ -106,16 +106,16 @@ READ: Final = (
     Permission(MUTATING_WEBHOOK_CONFIGURATIONS, ("list", "watch"), names=(MUTATING_NAME,)),
     Permission(VALIDATING_WEBHOOK_CONFIGURATIONS, ("list", "watch"), names=(VALIDATING_NAME,)),
 )
-"""The permissions to notice that the webhooks lead to another installation."""
+"""The permissions to detect that the webhooks refer to a different installation."""
 
 NAMESPACE: Final = (Permission(SECRETS, ("get", *FOLLOW), names=(SECRET_NAME,)), Permission(SECRETS, ("create",)))
-"""Together with `CLUSTER`, the permissions to maintain the webhooks' certificate (R-CERT-1).
+"""Together with `CLUSTER`, the permissions to maintain the webhook certificate (R-CERT-1).
 
-They name their objects, so a list or watch must select its one object by `metadata.name`. A role cannot limit a
-creation to a name; this one holds in the namespace of the manager, where a deleted secret is created again.
+They name their objects, so a list or watch must select its object by `metadata.name`. A role cannot restrict `create`
+to a name. This permission applies in the manager's namespace, where a deleted Secret is recreated.
 """
 
 
 def certificate_secret(key: ObjectKey) -> JSONObject:
-    """Build the secret for the manager's certificate; without a data field, existing data stay (R-OP-50)."""
+    """Build the Secret for the manager's certificate without a data field, so that existing data is kept (R-OP-50)."""
     return metadata.build(SECRETS, key.name, key.namespace)

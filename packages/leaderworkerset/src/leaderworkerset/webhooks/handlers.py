@@ -1,6 +1,6 @@
-"""The webhooks of LeaderWorkerSets, their pods and DisaggregatedSets: the decision of each path (contract 12.3, R-WHC-2).
+"""The webhooks for LeaderWorkerSets, their pods and DisaggregatedSets, with the decision for each path (contract 12.3).
 
-Types are checked here, so that decisions can rely on them.
+Types are validated here, so that decisions can rely on them.
 """
 
 from collections.abc import Callable
@@ -33,13 +33,13 @@ VALIDATE_DISAGGREGATED_SET: Final = "/validate-disaggregatedset-x-k8s-io-v1-disa
 
 
 def mutate_leaderworkerset(review: Review) -> JSONObject:
-    """Fill in the defaults of a LeaderWorkerSet (chapter R-DEF)."""
+    """Set the defaults of a LeaderWorkerSet (chapter R-DEF)."""
     round_trip("LeaderWorkerSet", review.object)
     return leaderworkerset.default_leaderworkerset(review.object)
 
 
 def validate_leaderworkerset(review: Review, gang: Gang) -> Admitted:
-    """Return the LeaderWorkerSet, or refuse it with all errors at once (contract 10.2); deletions pass (R-VAL-26)."""
+    """Return the LeaderWorkerSet, or deny it with all errors (contract 10.2). Deletions are allowed (R-VAL-26)."""
     if review.operation == "DELETE":
         return Admitted(review.object)
     new, old = _read(review.object), _readable(review.old, _read)
@@ -53,7 +53,7 @@ def validate_leaderworkerset(review: Review, gang: Gang) -> Admitted:
 
 
 def validate_disaggregatedset(review: Review, gang: Gang) -> Admitted:
-    """Return the DisaggregatedSet, or refuse it with all errors at once (R-DS-9); deletions pass."""
+    """Return the DisaggregatedSet, or deny it with all errors (R-DS-9). Deletions are allowed."""
     if review.operation == "DELETE":
         return Admitted(review.object)
     errors = disaggregatedset.validate_disaggregatedset(
@@ -65,13 +65,13 @@ def validate_disaggregatedset(review: Review, gang: Gang) -> Admitted:
 
 
 def _read(obj: JSONObject) -> LeaderWorkerSet:
-    """Return the decoded object; raise an error if a field has the wrong type, also in a template."""
+    """Return the decoded object. Raise an error if a field has the wrong type, also in a template."""
     round_trip("LeaderWorkerSet", obj)
     return decode(obj)
 
 
 def _with_roles(obj: JSONObject) -> JSONObject:
-    """Return the object; raise an error if a field of it or of a role has the wrong type."""
+    """Return the object. Raise an error if a field in it or in a role has the wrong type."""
     decode_disaggregatedset(obj)
     for index, role in enumerate(meta.spec(obj).get("roles") or []):
         round_trip("LeaderWorkerSetSpec", role.get("spec"), f"spec.roles[{index}].spec")
@@ -79,7 +79,7 @@ def _with_roles(obj: JSONObject) -> JSONObject:
 
 
 def _readable(stored: JSONObject | None, read: Callable[[JSONObject], T]) -> T | None:
-    """Return the decoded stored object; None if a field has the wrong type, so that an update can correct it."""
+    """Return the decoded stored object, or None if a field has the wrong type, so that an update can fix it."""
     try:
         return None if stored is None else read(stored)
     except TYPE_ERRORS:
@@ -94,23 +94,23 @@ def mutate_pod(review: Review, gang: Gang) -> JSONObject:
 
 
 def _with_texts(obj: JSONObject, read: JSONObject) -> JSONObject:
-    """Return the object with labels and annotations as Go reads them: null becomes an empty text."""
+    """Return the object with labels and annotations as Go reads them, with null as an empty string."""
     metadata = meta.metadata(obj)
     parts = {part: read[part] for part in ("labels", "annotations") if None in (metadata.get(part) or {}).values()}
     return obj | {"metadata": metadata | parts} if parts else obj
 
 
 def allow(review: Review) -> JSONObject:
-    """Allow everything: pods have no validation (R-ADM-16)."""
+    """Allow every request, because pods are not validated (R-ADM-16)."""
     return review.object
 
 
 Ask: TypeAlias = Callable[[], Gang]
-"""Returns the gang schedulers that may be used now."""
+"""Returns the gang schedulers that may currently be used."""
 
 
 def disaggregatedset_webhooks(ask: Ask) -> tuple[WebhookSpec, ...]:
-    """Return the webhook of DisaggregatedSets."""
+    """Return the webhook for DisaggregatedSets."""
     return (
         WebhookSpec(
             name="vdisaggregatedset.kb.io",
@@ -124,7 +124,7 @@ def disaggregatedset_webhooks(ask: Ask) -> tuple[WebhookSpec, ...]:
 
 
 def leaderworkerset_webhooks(ask: Ask) -> tuple[WebhookSpec, ...]:
-    """Return the webhooks of LeaderWorkerSets."""
+    """Return the webhooks for LeaderWorkerSets."""
     return (
         WebhookSpec(
             name="mleaderworkerset.kb.io",
@@ -146,7 +146,7 @@ def leaderworkerset_webhooks(ask: Ask) -> tuple[WebhookSpec, ...]:
 
 
 def pod_webhooks(ask: Ask) -> tuple[WebhookSpec, ...]:
-    """Return the webhooks of the pods of LeaderWorkerSets."""
+    """Return the webhooks for the pods of LeaderWorkerSets."""
     return (
         WebhookSpec(
             name="mpod.kb.io",

@@ -1,8 +1,8 @@
-"""AdmissionReview v1: reads the request of the API server, and writes the answer.
+"""AdmissionReview v1: decodes the request of the API server, and encodes the response.
 
-Bytes come in, bytes go out. A decision is a function from a `Review` to the object to store, or it raises an error,
-which decides the code: a wrong type is 400 (R-DEF-7), a refusal 403 (R-ADM-1, contract 10.2). Every answer is an
-AdmissionReview, so that the user gets the error's text instead of a message that a webhook failed.
+Bytes come in, bytes go out. A decision is a function that returns the object to store for a `Review`, or raises an
+error, which determines the code: 400 for a wrong type (R-DEF-7), and 403 for a denial (R-ADM-1, contract 10.2). Every
+response is an AdmissionReview, so that the user gets the error text instead of a message that a webhook failed.
 """
 
 import base64
@@ -24,24 +24,24 @@ API_VERSION = "admission.k8s.io/v1"
 
 
 TYPE_ERRORS: Final = (GoTypeError, DecodeError)
-"""Errors about a field of the wrong type."""
+"""Errors that report a field of the wrong type."""
 
 
 UID: Final = re.compile(rb'"uid":\s{0,8}"([\w-]{1,64})"')
-"""The uid of a review, which API servers write before the object; they report a response without it as an error of their own."""
+"""The uid of a review, which API servers write before the object. They reject a response without it."""
 
 HEAD: Final = 1024
-"""The bytes of a body in which its uid is searched."""
+"""The number of bytes of a body in which the uid is searched."""
 
 
 class BadReviewError(ValueError):
-    """The body is not an AdmissionReview request; `uid` is known if the body only is nested too deeply."""
+    """The body is not an AdmissionReview request. `uid` is known if the body is only nested too deeply."""
 
     uid = ""
 
 
 class Review(msgspec.Struct, frozen=True):
-    """The request of one review. `object` is empty on DELETE; `old` is set on UPDATE and DELETE."""
+    """The request of one review. `object` is empty on DELETE, and `old` is set on UPDATE and DELETE."""
 
     uid: str
     operation: str
@@ -57,11 +57,11 @@ class Admitted(msgspec.Struct, frozen=True):
 
 
 Decide: TypeAlias = Callable[[Review], JSONObject | Admitted]
-"""Returns the object to store: the review's own for no change. Raises an error to refuse."""
+"""Returns the object to store, which is the review's object if unchanged. Raises an error to deny the request."""
 
 
 def answer(body: bytes, decide: Decide) -> bytes:
-    """Decode a review, decide, and encode the answer."""
+    """Decode a review, decide, and encode the response."""
     try:
         return respond(decode(body), decide)
     except BadReviewError as error:
@@ -69,12 +69,12 @@ def answer(body: bytes, decide: Decide) -> bytes:
 
 
 def unreadable(error: BadReviewError) -> bytes:
-    """Encode the answer to a body that is not a review."""
+    """Encode the response to a body that is not a review."""
     return encode(_refused(error.uid, 400, str(error)))
 
 
 def respond(review: Review, decide: Decide) -> bytes:
-    """Decide about a review, and encode the answer."""
+    """Decide about a review, and encode the response."""
     try:
         decision = _decide(review, decide)
     except TYPE_ERRORS as error:
@@ -86,7 +86,7 @@ def respond(review: Review, decide: Decide) -> bytes:
 
 
 def _decide(review: Review, decide: Decide) -> JSONObject | Admitted:
-    """Decide; stored errors block no update: neither a field of a wrong type, nor anything once deletion has begun."""
+    """Decide. Stored errors do not block updates: wrong field types never, other errors not during a deletion."""
     if review.operation == "UPDATE" and _is_deleting(review.object):
         return review.object  # its finalizers must be removable
     try:
@@ -114,14 +114,14 @@ def _has_error(stored: JSONObject, decide: Decide, text: str) -> bool:
 
 
 def failed(uid: str, message: str) -> bytes:
-    """Encode the answer to a review whose decision failed with an internal error."""
+    """Encode the response to a review whose decision failed with an internal error."""
     return encode(_refused(uid, 500, message))
 
 
 def decode(body: bytes) -> Review:
-    """Read the request of an AdmissionReview; raise `BadReviewError` for other or too deeply nested bodies.
+    """Decode the request of an AdmissionReview. Raise `BadReviewError` for other or too deeply nested bodies.
 
-    Of an object that is nested too deeply, `managedFields` are left out: no decision depends on them.
+    If an object is nested too deeply, `managedFields` are omitted, because decisions do not depend on them.
     """
     try:
         document = _bounded(msgspec.json.decode(body))
@@ -141,7 +141,7 @@ def decode(body: bytes) -> Review:
 
 
 def _bounded(document: Any) -> Any:
-    """Return a decoded review; raise `DepthError` if it is too deep without `managedFields`."""
+    """Return a decoded review. Raise `DepthError` if it is nested too deeply even without `managedFields`."""
     if not nesting.is_too_deep(document):
         return document
     request = document.get("request") if isinstance(document, dict) else None
@@ -154,7 +154,7 @@ def _bounded(document: Any) -> Any:
 
 
 def encode(response: JSONObject) -> bytes:
-    """Wrap a response into an AdmissionReview."""
+    """Wrap a response in an AdmissionReview."""
     return msgspec.json.encode({"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": response})
 
 

@@ -27,10 +27,10 @@ from leaderworkerset.webhooks.certificates import Certificate, CertificateError
 from leaderworkerset.webhooks.certificatework import AUTHORITY_CERTIFICATE, RotationStep
 
 LOOKAHEAD: Final = timedelta(days=90)
-"""The time before its expiry at which a certificate is renewed."""
+"""How long before its expiry a certificate is renewed."""
 
 FAREWELL: Final = timedelta(days=1)
-"""The time for which an authority with an invalid serial number is trusted after it was replaced."""
+"""How long a CA with an invalid serial number is trusted after it was replaced."""
 
 AUTHORITY_KEY: Final = "ca.key"
 CERTIFICATE: Final = "tls.crt"
@@ -38,19 +38,19 @@ KEY: Final = "tls.key"
 
 
 class Material(Struct, frozen=True):
-    """The content of a secret. The first certificate of `authority` signs; further ones are still trusted."""
+    """The content of a Secret. The first certificate of `authority` signs, and the others are still trusted."""
 
     authority: Certificate
     serving: Certificate
 
     @property
     def bundle(self) -> bytes:
-        """Return all trusted authorities."""
+        """Return all trusted CAs."""
         return self.authority.certificate
 
 
 def read(data: Mapping[str, str]) -> Material:
-    """Read the data of a secret; missing or invalid base64 values are empty, and will be renewed."""
+    """Read the data of a Secret. Missing or invalid base64 values are empty, and will be renewed."""
     parts = {name: _decode(data.get(name) or "") for name in (AUTHORITY_CERTIFICATE, AUTHORITY_KEY, CERTIFICATE, KEY)}
     return Material(
         Certificate(parts[AUTHORITY_CERTIFICATE], parts[AUTHORITY_KEY]), Certificate(parts[CERTIFICATE], parts[KEY])
@@ -58,7 +58,7 @@ def read(data: Mapping[str, str]) -> Material:
 
 
 def write(material: Material) -> dict[str, str]:
-    """Return the data of a secret."""
+    """Return the data of a Secret."""
     parts = {
         AUTHORITY_CERTIFICATE: material.authority.certificate,
         AUTHORITY_KEY: material.authority.key,
@@ -85,7 +85,7 @@ def decide(material: Material, hosts: Sequence[str], now: datetime) -> RotationS
 
 
 def renew(material: Material, step: RotationStep, hosts: Sequence[str], now: datetime) -> Material:
-    """Return the content of the secret after `step`."""
+    """Return the content of the Secret after `step`."""
     if step is RotationStep.KEEP:
         return material
     authority = material.authority
@@ -130,7 +130,7 @@ def _is_good_serving(material: Material, hosts: Sequence[str], now: datetime) ->
 
 
 def _trusts_too_many(material: Material, now: datetime) -> bool:
-    """Return whether an authority with an invalid serial number has been trusted long enough."""
+    """Return whether a CA with an invalid serial number has been trusted long enough."""
     signer, *others = certificates.split(material.authority.certificate)
     signs_since = certificates.begins_at(signer) + certificates.SKEW
     return now >= signs_since + FAREWELL and not all(map(certificates.has_valid_serial, others))

@@ -1,9 +1,9 @@
 """The loop that performs the decisions of `rotation.py`, on every replica (R-CERT-1).
 
-It watches one secret and the two webhook configurations. Each plan renews the secret if that is due, or makes both
-configurations trust its authorities, unless its watch of the secret is behind. Only then is the certificate passed to
-`serve`. Replicas need no leader: if two renew at once, the API server accepts the first write, and the other replica
-reads its result.
+It watches one Secret and the two webhook configurations. Each plan renews the Secret if that is due, or makes both
+configurations trust its CAs, unless its watch of the Secret is stale. The certificate is passed to `serve` only after
+that. Replicas do not need a leader. If two renew at the same time, the API server accepts the first write, and the
+other replica reads the result.
 """
 
 import asyncio
@@ -37,42 +37,42 @@ from leaderworkerset.webhooks import configurations
 from leaderworkerset.webhooks.certificatework import AUTHORITY_CERTIFICATE, CertificateWork, Rotated, RotationStep
 
 INTERVAL: Final = 12 * 3600.0
-"""Seconds between two plans without a change."""
+"""The seconds between two plans without a change."""
 
 LOOK_AT_CLOCK: Final = 60.0
 """The maximum seconds between a change of the wall clock, which may expire a certificate, and the next plan."""
 
 SETTLE: Final = 5.0
-"""Seconds for API servers to learn a new authority before its certificate is served."""
+"""The seconds for API servers to load a new CA before its certificate is served."""
 
 SHORTEST: Final = 1.0
-"""The minimum seconds between two plans, even if a renewal is due at once."""
+"""The minimum seconds between two plans, even if a renewal is due immediately."""
 
 BEHIND: Final = 1.0
-"""Seconds until the next plan while the watch of the secret is behind."""
+"""The seconds until the next plan while the watch of the Secret is stale."""
 
 RETRY: Final = Backoff(base=1.0, limit=60.0)
 
 Serve: TypeAlias = Callable[[bytes, datetime], Awaitable[None]]
-"""Accepts a certificate and its key, as one PEM, to serve from now on, and when it ends."""
+"""Accepts a certificate with its key as one PEM, and its expiry. It is served from now on."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class CertificatePlace(Struct, frozen=True):
-    """The secret that holds the certificate, and the host name that API servers call."""
+    """The Secret that contains the certificate, and the host name that API servers call."""
 
     secret: ObjectKey
     host: str
 
 
 def place(namespace: str, service: str, secret: str) -> CertificatePlace:
-    """Return the secret and host name for a webhook service of a namespace."""
+    """Return the Secret and host name for a webhook Service in a namespace."""
     return CertificatePlace(ObjectKey(namespace, secret), f"{service}.{namespace}.svc")
 
 
 class Rotation:
-    """Runs until cancelled; `serve` receives every certificate once API servers trust it."""
+    """Runs until cancelled. `serve` receives every certificate after API servers trust it."""
 
     def __init__(
         self, client: Client, place: CertificatePlace, clock: Clock, work: CertificateWork, serve: Serve
@@ -92,7 +92,7 @@ class Rotation:
         )
 
     async def run(self) -> None:
-        """Keep the certificates valid; raise `ConfigError` if the secret initially neither exists nor can be created."""
+        """Keep the certificates valid. Raise `ConfigError` if the Secret is missing at the start and cannot be created."""
         await self._check()
         informers = (self._secret, *self._configurations)
         watches = [Watch(informer, lambda _: (self._place.secret,)) for informer in informers]
@@ -108,7 +108,7 @@ class Rotation:
         await Manager(informers=informers, runnables=(controller, clock)).run()
 
     async def plan(self, _key: ObjectKey) -> Plan:
-        """Return the writes that are due now; if there are none, serve the certificate."""
+        """Return the writes that are due now. If there are none, serve the certificate."""
         secret = self._secret.store.get(self._place.secret)
         if secret is None:
             log.warning("creating the secret of the certificates, which does not exist", secret=str(self._place.secret))
@@ -128,7 +128,7 @@ class Rotation:
         return Plan(requeue_after=min(max((due.due - now).total_seconds(), SHORTEST), INTERVAL))
 
     async def _check(self) -> None:
-        """Create the secret if it does not exist; an API server may be unavailable when a node starts."""
+        """Create the Secret if it does not exist. An API server may be unavailable when a node starts."""
         failures = 0
         while True:
             try:
@@ -151,7 +151,7 @@ class Rotation:
         log.warning("created the secret of the certificates, which did not exist", secret=str(self._place.secret))
 
     def _trust(self, bundle: str) -> Actions:
-        """Return the writes for the configurations that do not trust the authorities yet."""
+        """Return the writes for the configurations that do not trust the CAs yet."""
         actions: Actions = ()
         for informer in self._configurations:
             objects = informer.store.list()
@@ -169,7 +169,7 @@ class Rotation:
         return actions
 
     async def _show(self, rotation: Rotated) -> None:
-        """Serve the certificate if it changed, after a pause for API servers to learn a new authority."""
+        """Serve the certificate if it changed, after a pause in which API servers load a new CA."""
         if rotation.chain == self._served:
             return
         if self._served and rotation.signer != self._signer:
@@ -180,7 +180,7 @@ class Rotation:
 
 
 class _ClockFollower:
-    """Plans again after the wall clock was set, because the wait between plans uses the monotonic clock."""
+    """Triggers a plan after the wall clock was set, because the wait between plans uses the monotonic clock."""
 
     def __init__(self, clock: Clock, plan_again: Callable[[], None]) -> None:
         self._jumps = ClockJumps(clock)
@@ -195,7 +195,7 @@ class _ClockFollower:
 
 
 def missing(secret: ObjectKey) -> str:
-    """Return the message for an absent secret, with what to do."""
+    """Return the message for a missing Secret, which describes how to fix it."""
     return f"Secret {secret} not found, and the manager may not create it: create it empty, the manager fills it (lws install does), or set internalCertManagement.enable to false"
 
 

@@ -1,9 +1,9 @@
 """The HTTPS server that API servers call for admission.
 
-It runs in its own thread with its own event loop: an API server waits for the answer, so a long reconcile must not
-block it. Large reviews must not block small ones either. They are decided in threads, one after the other; unusually
-large ones have a separate short queue. Decisions are pure and take no locks; only start, stop and the certificate are
-shared with other threads.
+It runs in its own thread with its own event loop, because an API server waits for the response, so that a long
+reconcile must not block it. Large reviews must not block small ones either. They are decided in threads, one after the
+other. Unusually large reviews have a separate short queue. Decisions are pure and do not use locks. Only start, stop
+and the certificate are shared with other threads.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from leaderworkerset.webhooks import review
 from leaderworkerset.webhooks.review import BadReviewError, Decide
 
 SECONDS: Final = 10.0
-"""The time limit for a body, as long as API servers wait for the whole answer."""
+"""The time limit for a body, which is as long as API servers wait for the whole response."""
 
 USUAL: Final = 256 * 1024
 """The size in bytes up to which bodies are read concurrently on all connections."""
@@ -37,17 +37,17 @@ USUAL: Final = 256 * 1024
 LARGE_AT_ONCE: Final = 8
 
 Receiving: TypeAlias = Callable[[asyncio.BaseTransport | None, float], AbstractContextManager[None]]
-"""Reports that a body is read from a connection, for so many seconds at most (`Acceptor.receiving`)."""
+"""Reports that a body is read from a connection, with a time limit in seconds (`Acceptor.receiving`)."""
 
 TO_REFUSE: Final = 1.0
-"""Seconds after the time limit for which the connection stays open to answer that the body was too slow."""
+"""The seconds after the time limit for which the connection stays open to respond that the body was too slow."""
 
 
 class Bodies:
-    """Reads bodies within limits of time and memory, because anyone can send one.
+    """Reads bodies with limits on time and memory, because any client can send a body.
 
-    A usual review is small and has a Content-Length. Only a few others are read concurrently: the memory for all bodies
-    is limited.
+    A usual review is small and has a Content-Length. Only a few others are read concurrently, because the memory for
+    all bodies is limited.
     """
 
     def __init__(self, receiving: Receiving, seconds: float = SECONDS) -> None:
@@ -56,7 +56,7 @@ class Bodies:
         self._large = asyncio.Semaphore(LARGE_AT_ONCE)
 
     async def read(self, request: web.BaseRequest) -> bytes:
-        """Return the body; answer 408 if it is not complete in time."""
+        """Return the body. Respond with 408 if it is not complete in time."""
         if request.content.is_eof():  # it came with the headers
             return await request.read()
         try:
@@ -76,17 +76,17 @@ class Bodies:
 
 
 LARGEST_BODY = 7 * 512 * 1024
-"""An object and its old version, each of at most 1.5 MiB as etcd stores them, and the review around them."""
+"""The maximum bytes of an object and its old version, each at most 1.5 MiB as in etcd, and the review around them."""
 
 LARGE: Final = 64 * 1024
-"""The bytes from which on a review is decided in a thread; one of this size takes a few milliseconds."""
+"""The bytes from which on a review is decided in a thread. A review of this size takes a few milliseconds."""
 
 MOST_WAITING: Final = 2 * LARGEST_BODY
-"""The maximum bytes of reviews beyond `USUAL` in the queue: two of the largest. Anyone can send them."""
+"""The maximum bytes of queued reviews larger than `USUAL`, which is two of the largest. Any client can send them."""
 
 
 class DecisionQueue:
-    """Decides about reviews in a thread, one by one; answers 503 if the waiting reviews exceed a limit in bytes."""
+    """Decides about reviews in a thread, one by one. Responds with 503 if queued reviews exceed a limit in bytes."""
 
     def __init__(self, most: float = math.inf) -> None:
         self._most = most
@@ -94,7 +94,7 @@ class DecisionQueue:
         self._turn = asyncio.Lock()
 
     async def answer(self, path: str, decide: Decide, body: bytes) -> web.Response:
-        """Decide the review in its turn."""
+        """Decide about the review when it is at the head of the queue."""
         if self._waiting + len(body) > self._most:
             raise web.HTTPServiceUnavailable(
                 text="too many large reviews wait: try again", headers={"retry-after": "1"}
@@ -110,11 +110,11 @@ class DecisionQueue:
 SHUTDOWN_SECONDS = 3.0
 
 Observe: TypeAlias = Callable[[str, int, float], None]
-"""Is notified of every request with its path, status code and duration in seconds, in the server's thread."""
+"""Called for every request with its path, status code and duration in seconds, in the server's thread."""
 
 
 Handle: TypeAlias = Callable[[web.BaseRequest], Awaitable[web.Response]]
-"""Answers a request. aiohttp's router and middlewares would take a tenth of the time of a usual review."""
+"""Handles a request. The router and middlewares of aiohttp would use a tenth of the time of a usual review."""
 
 
 def ignore(_path: str, _code: int, _seconds: float) -> None:
@@ -125,7 +125,7 @@ log = structlog.get_logger(__name__)
 
 
 class WebhookOptions(Struct, frozen=True, kw_only=True):
-    """Options of a webhook server; `body_seconds` limits the time to read a request's body."""
+    """Options of a webhook server. `body_seconds` limits the time to read a request body."""
 
     tls: TLSSettings = field(default_factory=TLSSettings)
     observe: Observe = ignore
@@ -136,7 +136,7 @@ DEFAULTS: Final = WebhookOptions()
 
 
 class WebhookServer:
-    """Serves the admission paths inside the context.
+    """Serves the admission paths while the context is active.
 
     `decisions` maps paths to decisions.
 
@@ -170,11 +170,11 @@ class WebhookServer:
 
     @property
     def is_ready(self) -> bool:
-        """Return whether requests are answered."""
+        """Return whether requests are served."""
         return self._thread is not None and self._thread.is_alive()
 
     async def replace_certificate(self, chain: bytes) -> None:
-        """Use another certificate and key for every new connection; open ones keep theirs."""
+        """Use a new certificate and key for every new connection. Open connections keep theirs."""
 
         async def replace() -> None:  # in the serving thread, where no handshake can be half done
             load_chain(self._tls, chain)
@@ -182,7 +182,7 @@ class WebhookServer:
         await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(replace(), self._loop))
 
     def drain(self) -> None:
-        """Continue to answer, but close each connection after its answer: later requests go to another replica."""
+        """Continue to respond, but close each connection afterwards, so that later requests use a different replica."""
         self._is_draining = True
 
     async def __aenter__(self) -> Self:
@@ -201,7 +201,7 @@ class WebhookServer:
         await asyncio.wrap_future(self._ended)
 
     def _run(self, started: Future[int]) -> None:
-        """Serve until stopped: the body of the thread."""
+        """Serve until stopped. This is the main function of the thread."""
         try:
             asyncio.run(self._serve(started))
         except Exception as error:  # noqa: BLE001
@@ -270,11 +270,11 @@ class WebhookServer:
 
 
 class FailedResponse(web.Response):
-    """The denial because of an internal error: sent as 200, so that users read its text, and reported as 500."""
+    """The denial for an internal error, sent as 200, so that users see its text, and reported as 500."""
 
 
 async def _end(runner: web.ServerRunner) -> None:
-    """Answer pending requests, then drop the connections: a TLS shutdown could take longer than this loop runs."""
+    """Respond to pending requests, then drop the connections, because a TLS shutdown may take too long."""
     connections = runner.server.connections if runner.server is not None else []
     transports = [connection.transport for connection in connections]
     await runner.cleanup()

@@ -13,10 +13,10 @@ NOT_DELETING: Final[JSONObject] = {
     "name": "not-deleting",
     "expression": "object == null || !has(object.metadata.deletionTimestamp)",
 }
-"""Objects that are being deleted are not sent: their deletion must not wait for the manager (docs/adr/0029)."""
+"""Does not match objects that are being deleted, because deletion must not depend on the manager (docs/adr/0029)."""
 
 NOTHING_TO_CHECK: Final[JSONObject] = {"name": "nothing-to-check", "expression": "false"}
-"""Nothing is sent to a webhook that allows everything: each call would take time of every pod (docs/adr/0041)."""
+"""Does not match any request, because a webhook that allows everything would only cost time (docs/adr/0041)."""
 
 ClientConfig: TypeAlias = Callable[[str], JSONObject]
 """Builds the `clientConfig` of a webhook from its path."""
@@ -39,7 +39,7 @@ class WebhookSpec(Struct, frozen=True, kw_only=True):
     is_called: bool = True
 
     def build(self, client_config: ClientConfig) -> JSONObject:
-        """Build the entry of a configuration."""
+        """Build the entry in a webhook configuration."""
         rule = {
             "apiGroups": [self.resource.group],
             "apiVersions": [self.resource.version],

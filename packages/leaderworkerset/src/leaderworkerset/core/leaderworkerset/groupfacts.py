@@ -122,33 +122,33 @@ def is_held(worker_statefulset: JSONObject) -> bool:
 
 
 def own_size(leader: JSONObject) -> int:
-    """Return the group size with which a leader was created; 0 if the leader does not have it."""
+    """Return the group size with which a leader was created, or 0 if it is not recorded on the leader."""
     return decimals.natural(meta.annotations(leader).get(labels.SIZE, "")) or 0
 
 
 def is_pod_ready(pod: JSONObject) -> bool:
-    """Return whether the pod runs and is Ready."""
+    """Return whether the pod is running and Ready."""
     return meta.status(pod).get("phase") == "Running" and meta.is_condition_true(pod, "Ready")
 
 
 def is_statefulset_ready(statefulset: JSONObject) -> bool:
-    """Return whether all pods are available and have one revision (R-ROLL-9)."""
+    """Return whether all pods are available and have the same revision (R-ROLL-9)."""
     status = meta.status(statefulset)
     replicas = meta.spec(statefulset).get("replicas", 1)
     return bool(replicas == (status.get("availableReplicas") or 0) and is_of_one_revision(statefulset))
 
 
 def is_of_one_revision(statefulset: JSONObject) -> bool:
-    """Return whether the controller reports the newest revision for all pods, or reports no revisions."""
+    """Return whether the controller reports the latest revision for all pods, or does not report revisions."""
     status = meta.status(statefulset)
     return (status.get("currentRevision") or "") == (status.get("updateRevision") or "")
 
 
 def creates_newest(statefulset: JSONObject) -> bool:
-    """Return whether the controller creates all pods from the newest revision, and has counted its pods.
+    """Return whether the controller creates all pods from the latest revision, and has counted its pods.
 
-    It has not after the manager set the current revision, with a wrong count. A controller that has not observed this
-    would create a pod from the older revision, and write that revision into the status again (docs/adr/0030).
+    When the manager sets the current revision, it writes a wrong count. A controller that has not observed this would
+    create a pod from the older revision, and write that revision to the status again (docs/adr/0030).
     """
     status = meta.status(statefulset)
     is_counted = (status.get("currentReplicas") or 0) == (status.get("updatedReplicas") or 0)
@@ -156,7 +156,7 @@ def creates_newest(statefulset: JSONObject) -> bool:
 
 
 def describe_workers(statefulset: JSONObject) -> Workers:
-    """Extract the facts from the StatefulSet of a group's workers."""
+    """Describe the worker StatefulSet of a group."""
     return Workers(
         is_ready=is_statefulset_ready(statefulset) and not is_held(statefulset),
         revision=groupname.revision(statefulset),

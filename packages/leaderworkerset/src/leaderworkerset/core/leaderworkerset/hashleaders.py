@@ -1,8 +1,8 @@
-"""Decides about leaders with random keys: a Deployment keeps and replaces them (section 5.2, docs/adr/0017).
+"""Decides about leaders with random keys, which a Deployment creates and replaces (section 5.2, docs/adr/0017).
 
-Once the Deployment matches the last apply, leaders that wait for terminating groups may be admitted
-(`gatedleaders.py`). The Deployment controller determines pace and order of a rollout: each revision has its own
-ReplicaSet, and a leader is Ready once its workers are ready (`group-ready`).
+When the Deployment matches the last apply, leaders that wait for terminating groups may be admitted
+(`gatedleaders.py`). The Deployment controller determines the pace and order of a rollout. Each revision has its own
+ReplicaSet, and a leader becomes Ready when its workers are ready (`group-ready`).
 """
 
 from collections.abc import Collection
@@ -29,7 +29,7 @@ from leaderworkerset.core.leaderworkerset.status import Assessment, Sums
 class Leaders(Struct, frozen=True):
     """The leaders of a LeaderWorkerSet: Deployment, groups, desired revision, and whether older revisions exist.
 
-    So many ready leaders are `unreachable`: they do not count as ready groups.
+    `unreachable` is the number of ready leaders that do not count as ready groups.
     """
 
     deployment: JSONObject
@@ -46,13 +46,13 @@ def replicas(
     last_replicas: int | None,
     created: str,
 ) -> int:
-    """Return how many leaders the Deployment must have: fewer only once its rollout has created its first leader.
+    """Return the size of the Deployment. It is reduced only after its rollout has created the first leader.
 
-    Between its first two steps a rollout has one ReplicaSet with pods. If the Deployment gets exactly the size of that
-    ReplicaSet then, its controller only scales it, and never rolls it out (docs/adr/0017). A failing rollout is not
-    awaited. Creation failures before its revision was `created` do not count. `last_replicas` is the last size that we
-    applied, if known. If another client changed the size, it is reverted before it is observed, unless a rollout is in
-    progress.
+    Between its first two steps, a rollout has one ReplicaSet with pods. If the Deployment then gets exactly the size of
+    that ReplicaSet, its controller only scales it, and never rolls it out (docs/adr/0017). A failing rollout does not
+    delay the reduction. Creation failures before its revision was `created` do not count. `last_replicas` is the last
+    size that we applied, if known. If another client changed the size, it is reverted before it is observed, unless a
+    rollout is in progress.
     """
     desired = lws.spec.replicas
     present = desired if living is None else int(meta.spec(living).get("replicas", 1))
@@ -69,7 +69,7 @@ def replicas(
 
 
 def build(obj: JSONObject, lws: LeaderWorkerSet, *, key: str, size: int) -> JSONObject:
-    """Build the leader Deployment of so many leaders; `obj` is the LeaderWorkerSet as read, `lws` the same, decoded."""
+    """Build the leader Deployment. `obj` is the LeaderWorkerSet as read, `lws` is decoded, and `size` counts leaders."""
     rolling = lws.spec.rollout_strategy.rolling_update_configuration
     return {
         **DEPLOYMENTS.type_meta,
@@ -100,8 +100,8 @@ def _build_template(lws: LeaderWorkerSet, key: str) -> JSONObject:
 def assess(lws: LeaderWorkerSet, leaders: Leaders, now: datetime) -> Assessment:
     """Build the status from the Deployment's counts (N-ST-2 to N-ST-6).
 
-    An update is in progress only while an older revision exists: other changes of the Deployment are not an update. An
-    exhausted group is not ready, and the leader that would replace it waits. This is not progress.
+    An update is in progress only while an older revision exists. Other changes of the Deployment are not an update. An
+    exhausted group is not ready, and the leader that would replace it waits. This does not count as progress.
     """
     deployment_status = meta.status(leaders.deployment)
     of_revision = sum(group.revision == leaders.key and not group.is_deleting for group in leaders.groups)
@@ -131,7 +131,7 @@ def assess(lws: LeaderWorkerSet, leaders: Leaders, now: datetime) -> Assessment:
 def is_current(leaders: Leaders) -> bool:
     """Return whether the Deployment has the revision, and all desired leaders were created from it (N-ST-2).
 
-    Its leaders that are being deleted count: they are replaced, but not rolled out.
+    Leaders that are being deleted count, because they are replaced, but not rolled out.
     """
     deployment, groups, key = leaders.deployment, leaders.groups, leaders.key
     if groupname.revision(deployment) != key or not meta.is_observed(deployment):

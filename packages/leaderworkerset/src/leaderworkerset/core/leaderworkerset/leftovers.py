@@ -1,4 +1,4 @@
-"""The remains of failed groups: which exhausted groups stay as evidence, and how often groups were restarted.
+"""The remains of failed groups: which exhausted groups are kept as evidence, and how often groups were restarted.
 
 | an exhausted group is deleted | its count |
 |---|---|
@@ -6,11 +6,11 @@
 | when it would end anyway: scaled down, or replaced by a new template (N-RB-6) | is cleared if its keys are random |
 | with its LeaderWorkerSet, or with the object that keeps its leaders | is deleted with the LeaderWorkerSet |
 
-So evidence does not delay a deletion: the finalizer is removed as soon as the manager observes that the LeaderWorkerSet
-is being deleted, also if its namespace is. Records of recreations that no group needs any more are deleted as well.
+So evidence does not delay a deletion. The finalizer is removed as soon as the manager observes that the LeaderWorkerSet
+or its namespace is being deleted. Recreation records that no group needs are also deleted.
 
-In: the LeaderWorkerSet, the object that keeps its leaders, its groups, the pods with the finalizer. Out: the pods to
-release, and the desired counts.
+In: the LeaderWorkerSet, its leader workload, its groups, and the pods with the finalizer. Out: the pods to release, and
+the desired counts.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -29,14 +29,14 @@ from leaderworkerset.core.restarts.counts import Counts, Key
 
 
 class Leftovers(Struct, frozen=True):
-    """The actions that release pods, and the groups whose counts are cleared."""
+    """The actions that release pods, and the groups whose restart counts are cleared."""
 
     actions: tuple[Action, ...] = ()
     cleared: Collection[Key] = ()
 
 
 def sort_out(facts: SetFacts) -> Leftovers:
-    """Decide which pods the finalizer still keeps: pods of an exhausted leader, unless a case of the table applies."""
+    """Decide which pods the finalizer still keeps: the pods of an exhausted leader, unless a row of the table applies."""
     kept = facts.observed.evidence
     exhausted = sorted((pod for pod in kept if groupname.is_leader(pod) and groupname.is_over(pod)), key=meta.by_age)
     recovered = {meta.name(pod) for pod in _recovered(facts.obj, exhausted, facts.observed.records)}
@@ -52,7 +52,7 @@ def sort_out(facts: SetFacts) -> Leftovers:
 
 
 def _recovered(obj: JSONObject, exhausted: Sequence[JSONObject], records: Iterable[JSONObject]) -> Iterator[JSONObject]:
-    """Yield the leaders of groups that a user resumes: one group, or all if the text of the annotation changed."""
+    """Yield the leaders of groups that a user resumes: one group, or all groups if the annotation's text changed."""
     resumed = meta.annotations(obj).get(labels.RESUME_GROUP_RESTARTS, "")
     known = {
         recreation.leader: recreation.resumed for record in records if (recreation := recreationrecord.read(record))
@@ -63,7 +63,7 @@ def _recovered(obj: JSONObject, exhausted: Sequence[JSONObject], records: Iterab
 
 
 def _ended_ordinals(facts: SetFacts, exhausted: Sequence[JSONObject]) -> Iterator[JSONObject]:
-    """Yield the leaders that their StatefulSet does not keep: of another set, scaled down, or with a new template."""
+    """Yield the leaders that their StatefulSet does not keep: wrong owner, scaled down, or with a new template."""
     living = facts.living
     if living is None:
         return
@@ -93,7 +93,7 @@ def _ended_keyed(facts: SetFacts, exhausted: Sequence[JSONObject]) -> Iterator[J
 
 
 def kept_counts(facts: SetFacts, counts: Counts, admitted: Sequence[JSONObject]) -> Counts:
-    """Return the counts of groups that exist or are recreated (N-RB-11, N-RB-13, N-RB-14); others are dropped.
+    """Return the counts of groups that exist or are being recreated (N-RB-11, N-RB-13, N-RB-14). Others are dropped.
 
     `admitted` are leaders with random keys that are admitted now. Raise ValueError for a key without an index if groups
     have indexes.
@@ -129,13 +129,13 @@ def _claim(counts: Counts, admitted: Sequence[JSONObject], owners: Mapping[str, 
 
 
 def _unclaimed(counts: Counts, revision: str, owners: Mapping[str, GroupFacts]) -> list[Key]:
-    """Return the keys of a revision whose groups have no leader any more, the highest count first."""
+    """Return the keys in a revision whose groups no longer have a leader, the highest count first."""
     keys = [key for key in counts if key.revision == revision and key.group not in owners]
     return sorted(keys, key=lambda key: (-counts[key], key))
 
 
 def unneeded(facts: SetFacts) -> list[JSONObject]:
-    """Return the records of groups that will not exist again."""
+    """Return the records of groups that will not be recreated."""
     records, groups = facts.observed.records, facts.observed.groups
     if facts.lws.spec.group_identity.is_hash:
         return unfollowed(records, groups)
@@ -143,7 +143,7 @@ def unneeded(facts: SetFacts) -> list[JSONObject]:
 
 
 def abandoned(records: Iterable[JSONObject], leaders: Mapping[str, GroupFacts], replicas: int) -> list[JSONObject]:
-    """Return the records of groups that were scaled down: beyond the replicas, and without a leader."""
+    """Return the records of groups without a leader that were removed by a scale-down."""
     return [
         record
         for record in records

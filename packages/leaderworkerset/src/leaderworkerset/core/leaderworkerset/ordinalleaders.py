@@ -1,6 +1,6 @@
-"""Decides about leaders with ordinals: a StatefulSet keeps them, and is rolled out in steps (`rollingupdate.py`).
+"""Decides about leaders with ordinals, which a StatefulSet creates. It is rolled out in steps (`rollingupdate.py`).
 
-Once the StatefulSet matches the last apply, outdated leaders are deleted, if its controller would replace only one at a
+When the StatefulSet matches the last apply, outdated leaders are deleted if its controller would replace only one at a
 time (docs/adr/0004).
 """
 
@@ -66,13 +66,13 @@ def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) ->
 def _template_of(living: JSONObject | None, key: str) -> JSONObject | None:
     """Return the template of the existing StatefulSet if it has this revision.
 
-    Changes of the template that would replace all groups are not made.
+    This avoids template changes that would replace all groups.
     """
     return None if living is None or groupname.revision(living) != key else meta.spec(living).get("template") or {}
 
 
 def _update_events(facts: SetFacts, rollout: Rollout) -> tuple[Event, ...]:
-    """Record events of groups that a lower partition releases; a raised one releases none (unlike Q-10)."""
+    """Return the events for groups that a lower partition releases. A higher partition releases none (unlike Q-10)."""
     current, step = rollout.current, rollout.step
     if facts.revision.is_new or current is None or step.partition >= current.partition:
         return ()
@@ -83,9 +83,9 @@ def _update_events(facts: SetFacts, rollout: Rollout) -> tuple[Event, ...]:
 
 
 def _renew(facts: SetFacts, revision: str) -> tuple[Action, ...]:
-    """Make the newest revision of the StatefulSet its current one, so that it creates all leaders from it.
+    """Set the StatefulSet's latest revision as its current one, so that it creates all leaders from it.
 
-    A manager that may not do this reports it, and broken groups wait for the partition (docs/adr/0030).
+    If the manager lacks the permission, it reports this, and broken groups wait for the partition (docs/adr/0030).
     """
     if facts.living is None or not revision:
         return ()

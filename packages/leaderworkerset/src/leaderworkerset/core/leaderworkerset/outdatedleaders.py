@@ -1,4 +1,4 @@
-"""Outdated leaders that the manager deletes itself, since the StatefulSet controller would not, or too late.
+"""Outdated leaders that the manager deletes, because the StatefulSet controller would delete them too late or never.
 
 In: the leader StatefulSet with the report of its controller, the fold of its groups, the budget. Out: the groups whose
 leaders are deleted (`choose`), and the revision from which the StatefulSet must create all leaders (`renewal`).
@@ -26,7 +26,7 @@ from leaderworkerset.core.leaderworkerset.groupfacts import creates_newest, is_o
 
 
 class Current(NamedTuple):
-    """The current leader StatefulSet; `annotated` is its `replicas` annotation, verbatim."""
+    """The current leader StatefulSet. `annotated` is the unchanged value of its `replicas` annotation."""
 
     replicas: int
     partition: int
@@ -34,7 +34,7 @@ class Current(NamedTuple):
 
 
 def position(statefulset: JSONObject) -> Current:
-    """Return the progress of the rollout of a leader StatefulSet."""
+    """Return the progress of a leader StatefulSet's rollout."""
     spec = meta.spec(statefulset)
     rolling = (spec.get("updateStrategy") or {}).get("rollingUpdate") or {}
     return Current(
@@ -45,9 +45,9 @@ def position(statefulset: JSONObject) -> Current:
 
 
 class RolloutLeaders(Struct, frozen=True):
-    """The leader StatefulSet with its groups, available and outdated.
+    """The leader StatefulSet with its available and outdated groups.
 
-    Outdated groups have leaders with neither the key nor the StatefulSet's update revision.
+    The leaders of outdated groups have neither the key nor the StatefulSet's update revision.
     """
 
     statefulset: JSONObject
@@ -60,7 +60,7 @@ class RolloutLeaders(Struct, frozen=True):
 
     @classmethod
     def of(cls, statefulset: JSONObject, folded: Folded, limits: Budget, *, size: int, key: str) -> "RolloutLeaders":
-        """Return the leaders of groups that have this size in the spec."""
+        """Return the leaders of groups whose size in the spec is `size`."""
         existing = living(statefulset, folded)
         outdated = existing & ~folded.leaders.get(key, 0) & ~_made_of(statefulset, folded, "updateRevision")
         available = existing & folded.available(size)
@@ -68,7 +68,7 @@ class RolloutLeaders(Struct, frozen=True):
 
 
 def decide(leaders: RolloutLeaders) -> tuple[Sequence[int], str]:
-    """Return the groups whose leaders are deleted, and the revision that the StatefulSet must create all leaders from."""
+    """Return the groups whose leaders are deleted, and the revision from which the StatefulSet must create all leaders."""
     return choose(leaders), renewal(leaders)
 
 
@@ -91,10 +91,10 @@ def choose(leaders: RolloutLeaders) -> list[int]:
 
 
 def renewal(leaders: RolloutLeaders) -> str:
-    """Return the newest revision if the StatefulSet must create all leaders from it; otherwise an empty text.
+    """Return the latest revision if the StatefulSet must create all leaders from it. Otherwise, return an empty string.
 
-    A leader below the partition returns from the current revision. To replace broken groups first, the newest revision
-    must become the current one (docs/adr/0030). A partition of the user keeps the older one.
+    A leader below the partition is recreated from the current revision. To replace broken groups first, the latest
+    revision must become the current one (docs/adr/0030). If the user set a partition, the older revision is kept.
     """
     statefulset = leaders.statefulset
     if not leaders.outdated or leaders.limits.partition or not has_looked(statefulset):
@@ -104,10 +104,10 @@ def renewal(leaders: RolloutLeaders) -> str:
 
 
 def _left_behind(leaders: RolloutLeaders) -> int:
-    """Return the broken groups that return from another revision of the StatefulSet, and that the partition keeps.
+    """Return broken groups that the partition keeps, and that are recreated from a different StatefulSet revision.
 
-    If it creates all leaders from the newest revision, as many are replaced as there are places. Otherwise only
-    leaders of an abandoned revision return changed. All wait until the controller has observed a renewal.
+    If all leaders are created from the latest revision, groups are replaced up to the limit. Otherwise, only leaders of
+    an abandoned revision are changed by a recreation. All wait until the controller has observed a renewal.
     """
     broken = _broken(leaders)
     if not broken:
@@ -123,10 +123,10 @@ def _left_behind(leaders: RolloutLeaders) -> int:
 
 
 def _broken(leaders: RolloutLeaders) -> int:
-    """Return the outdated groups below the partition that are not ready, and must be replaced out of order.
+    """Return outdated groups below the partition that are not ready, and must be replaced out of order.
 
-    Groups below the user's partition stay unchanged. So do the highest groups, unless all leaders are created from the
-    newest revision: the rollout reaches them first.
+    Groups below the user's partition stay unchanged. The highest groups also stay unchanged, because the rollout
+    reaches them first, unless all leaders are created from the latest revision.
     """
     folded, candidates = leaders.folded, below(leaders.outdated, leaders.now.partition)
     if not is_of_one_revision(leaders.statefulset):
@@ -137,7 +137,7 @@ def _broken(leaders: RolloutLeaders) -> int:
 
 
 def _places(leaders: RolloutLeaders) -> int:
-    """Return how many more groups may have the newest revision without being ready; surge groups add to them."""
+    """Return how many more groups may have the latest revision without being ready. Surge groups increase the number."""
     limits, now = leaders.limits, leaders.now
     staying = ~leaders.folded.updating & (leaders.available | below(leaders.outdated, now.partition))
     changing = now.replicas - below(staying, now.replicas).bit_count()
@@ -145,13 +145,13 @@ def _places(leaders: RolloutLeaders) -> int:
 
 
 def _refused(statefulset: JSONObject, folded: Folded, limits: Budget) -> int:
-    """Return the groups that their nodes do not resize, once leaders get the revision or the partition keeps them."""
+    """Return groups whose nodes do not resize them, if leaders get the revision or the partition keeps them."""
     refused = living(statefulset, folded) & folded.refused
     return refused & ~below(refused, position(statefulset).partition) | below(refused, limits.partition)
 
 
 def needs_help(statefulset: JSONObject) -> bool:
-    """Return whether the StatefulSet controller ignores `maxUnavailable`: the default of Kubernetes before 1.37."""
+    """Return whether the StatefulSet controller ignores `maxUnavailable`, as by default before Kubernetes 1.37."""
     strategy = meta.spec(statefulset).get("updateStrategy") or {}
     return has_looked(statefulset) and "maxUnavailable" not in (strategy.get("rollingUpdate") or {})
 
@@ -163,7 +163,7 @@ def is_rolling(statefulset: JSONObject, folded: Folded) -> bool:
 
 
 def living(statefulset: JSONObject, folded: Folded) -> int:
-    """Return the groups that the StatefulSet has, and keeps."""
+    """Return the groups whose leaders the StatefulSet contains and keeps."""
     return below(folded.members & ~folded.deleting, position(statefulset).replicas)
 
 
@@ -173,12 +173,12 @@ def has_looked(statefulset: JSONObject) -> bool:
 
 
 def renew(statefulset: JSONObject, revision: str) -> JSONObject:
-    """Return the status that makes a revision the current one, with a count that the controller must correct."""
+    """Return the status that sets a revision as the current one, with a count that the controller must correct."""
     status = meta.status(statefulset)
     is_none_counted = bool(status.get("updatedReplicas")) or not status.get("replicas")
     return {"currentRevision": revision, "currentReplicas": 0 if is_none_counted else 1}
 
 
 def _made_of(statefulset: JSONObject, folded: Folded, which: str) -> int:
-    """Return the groups whose leaders were created from this revision of the StatefulSet."""
+    """Return the groups whose leaders were created from this StatefulSet revision."""
     return folded.statefulset_revisions.get(meta.status(statefulset).get(which) or "", 0)

@@ -1,4 +1,4 @@
-"""The revisions of a LeaderWorkerSet, including its history, and the groups of each.
+"""The revisions of a LeaderWorkerSet, including its history, and the groups that have each revision.
 
 In: the LeaderWorkerSet, its ControllerRevisions of both kinds, its groups. Out: entries by number, the current one
 last.
@@ -31,10 +31,10 @@ class Entry(Struct, frozen=True, kw_only=True):
 def entries(
     lws: JSONObject, objects: Iterable[JSONObject], groups: Iterable[tuple[str, GroupName]] = ()
 ) -> list[Entry]:
-    """Return the revisions of a LeaderWorkerSet, the oldest first; the newest of several with one key.
+    """Return the revisions of a LeaderWorkerSet, the oldest first. If several have the same key, return the latest.
 
-    `groups` has the revision key and the name of each group. The current revision is the newest that is not history: the
-    controllers give it the highest number.
+    `groups` has the revision key and the name of each group. The current revision is the latest revision outside of
+    the history, because the controllers assign it the highest number.
     """
     own = [
         revision
@@ -72,12 +72,12 @@ def current_entry(history: Sequence[Entry]) -> Entry | None:
 
 
 def previous_entry(history: Sequence[Entry]) -> Entry | None:
-    """Return the newest entry that is not the current one."""
+    """Return the latest entry that is not the current one."""
     return next((entry for entry in reversed(history) if not entry.is_current), None)
 
 
 def revision_content(entry: Entry) -> JSONObject:
-    """Return the fields of `spec` in the revision; raise `UnreadableRevisionError` if it has no template."""
+    """Return the `spec` fields in the revision. Raise `UnreadableRevisionError` if it has no template."""
     spec: JSONObject = _without_nulls(revisions.restore({"spec": {}}, entry.revision)["spec"])
     return spec
 
@@ -87,12 +87,12 @@ def _is_history(revision: JSONObject) -> bool:
 
 
 def _rank(revision: JSONObject) -> tuple[bool, int]:
-    """Return the sort key: of one key, the revision in use comes last, then the newest."""
+    """Return the sort key. For the same key, the revision in use is last, then the latest."""
     return not _is_history(revision), revisions.number_of(revision)
 
 
 def _without_nulls(value: Any) -> Any:
-    """Remove values that Go writes as null, which an API server would refuse in some places."""
+    """Remove values that Go writes as null, and that an API server rejects in some fields."""
     if isinstance(value, dict):
         return {name: _without_nulls(inner) for name, inner in value.items() if inner is not None}
     return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""Finds unreadable fields and annotations of a LeaderWorkerSet that every decision about it needs.
+"""Finds unreadable fields and annotations that are required for every decision about a LeaderWorkerSet.
 
 In: the object as stored. Out: the error, with field and value. `lws explain` uses the same function.
 """
@@ -12,13 +12,13 @@ from leaderworkerset.core.leaderworkerset import budget
 from leaderworkerset.core.restarts import counts
 
 SHOWN: Final = 100
-"""The characters of a value that are shown."""
+"""The number of characters of a value that are displayed."""
 
 PREFIX: Final = f"annotation {labels.GROUP_RESTART_COUNTS}: "
 
 
 def unreadable(obj: JSONObject) -> str:
-    """Return why the manager cannot read a LeaderWorkerSet; empty if it can."""
+    """Return why the manager cannot read a LeaderWorkerSet, or an empty string if it can."""
     try:
         lws = leaderworkerset.decode(obj)
         budget.read(lws.spec)
@@ -29,7 +29,7 @@ def unreadable(obj: JSONObject) -> str:
 
 
 def unreadable_counts(lws: LeaderWorkerSet) -> str:
-    """Return why the counts of restarts cannot be read, with their text; empty if they can."""
+    """Return why the restart counts cannot be read, with their text, or an empty string if they can."""
     text = lws.annotations.get(labels.GROUP_RESTART_COUNTS, "")
     try:
         for key in counts.read({"metadata": {"annotations": lws.annotations}}) if text else ():
@@ -41,5 +41,5 @@ def unreadable_counts(lws: LeaderWorkerSet) -> str:
 
 
 def excerpt(text: str) -> str:
-    """Return the beginning of a value that is shown."""
+    """Return the first characters of a value for display."""
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"

@@ -9,9 +9,9 @@ In: `ObservedLeaderWorkerSet`, all cached objects that the decision uses. Out: a
    `hashleaders.py`), even if step 3 fails. These may be many writes, so the status is written before them.
 5. Delete revisions that no group needs.
 
-No action depends on the result of a write of the same plan: the status counts the state before the plan, and the next
-reconcile, which observes the writes, counts again. Writes that are known to change nothing are not sent. So the plan
-after a performed and observed plan is empty.
+No action depends on the result of a write in the same plan. The status describes the state before the plan, and the
+next reconcile, which observes the writes, updates it. Writes that would not change anything are not sent. So after a
+plan was performed and observed, the next plan is empty.
 """
 
 from collections.abc import Sequence
@@ -64,32 +64,32 @@ from leaderworkerset.core.policies.gang import NO_GANG, Gang, GangSet, Preparati
 from leaderworkerset.core.restarts import counts, retention
 
 RECHECK_DELETION: Final = 5.0
-"""Seconds until a LeaderWorkerSet whose leader StatefulSet is being deleted is reconciled again (R-LSTS-6)."""
+"""The seconds until a LeaderWorkerSet whose leader StatefulSet is being deleted is reconciled again (R-LSTS-6)."""
 
 RECHECK_NAMESPACE: Final = 30.0
-"""Seconds until the namespace of evidence is read again, if nothing else happens in it: it is not watched."""
+"""The seconds until the namespace of kept pods is read again without other changes, because it is not watched."""
 
 RECHECK_SERVICE: Final = 5.0
-"""Seconds until Services of other owners with names of groups are read again: caches do not contain them."""
+"""The seconds until Services with names of groups and other owners are read again, because they are not cached."""
 
 RECHECK_RENEWAL: Final = 30.0
-"""Seconds until the current revision is written again, which needs a permission that may be granted meanwhile."""
+"""The seconds until the current revision is written again, because the required permission may be granted later."""
 
 AGAIN: Final = 0.0
-"""Seconds until the next reconcile after an apply that may change nothing: then no watch reports it."""
+"""The seconds until the next reconcile after an apply that may change nothing, so that no watch reports it."""
 
 
 def reconcile(
     observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GANG, extensions: Extensions = UPSTREAM
 ) -> Plan:
-    """Decide about the LeaderWorkerSet; an unusable field is reported as `Plan.error`."""
+    """Decide about the LeaderWorkerSet. An invalid field is reported as `Plan.error`."""
     return decide(observed, now, gang, extensions).plan
 
 
 def decide(
     observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GANG, extensions: Extensions = UPSTREAM
 ) -> Decision:
-    """Decide like `reconcile`; also return the objects that the plan needs, and the facts to remember."""
+    """Decide like `reconcile`, and also return the objects that the plan needs, and the values to remember."""
     obj = observed.leaderworkerset
     if obj is None or meta.is_deleting(obj):
         return Decision(Plan(retention.release(observed.evidence) if observed.evidence else ()))
@@ -133,7 +133,7 @@ def _prepare(facts: SetFacts, now: datetime) -> Preparation:
 
 
 def _pods_of(group: GroupFacts, facts: SetFacts) -> int:
-    """Return how many pods of a group can get a node: 0 for a gated leader of an older revision with a random key."""
+    """Return how many pods of a group can be scheduled, which is 0 for a gated keyed leader of an older revision."""
     is_closed = facts.lws.spec.group_identity.is_hash and group.awaits and group.revision != facts.revision.key
     return 0 if is_closed else group.own_size or facts.lws.size
 
@@ -196,9 +196,9 @@ def _in_order(
     leaders: Sequence[Action],
     cleanup: Sequence[Action],
 ) -> list[Action]:
-    """Return the actions after those for the leaders' keeper; the leaders also follow if the first ones fail.
+    """Return the actions that follow those for the leader workload. Leaders are handled even if the first ones fail.
 
-    After a failed reconcile the status is written last: what failed may fail again.
+    After a failed reconcile, the status is written last, because the failed action may fail again.
     """
     if report and (leaders or cleanup) and reconcilefailure.is_failing(facts.obj):
         return [*service, *leaders, *cleanup, *report]
@@ -209,7 +209,7 @@ def _in_order(
 
 
 def _error_events(facts: SetFacts, conflict: str, uncounted: str | None) -> list[Action]:
-    """Return the events of a Service of another owner, and of groups that cannot be counted."""
+    """Return the events for a Service with a different owner, and for groups that cannot be counted."""
     events = []
     if conflict:
         events.append(decisionevents.failed_create(facts.obj, services.NOT_CREATED.format(error=conflict)))
@@ -219,27 +219,27 @@ def _error_events(facts: SetFacts, conflict: str, uncounted: str | None) -> list
 
 
 def _history_needed(facts: SetFacts, *, is_changed: bool) -> set[OnDemand]:
-    """Return the need to read the history if it changes; a new LeaderWorkerSet has no history."""
+    """Return that the history must be read if it changes. A new LeaderWorkerSet has no history."""
     is_fresh = facts.living is None and meta.generation(facts.obj) <= 1
     return {OnDemand.HISTORY} if is_changed and facts.observed.known.history is None and not is_fresh else set()
 
 
 def _compared(facts: SetFacts, leaders: LeaderDecision) -> LastApply | None:
-    """Return the source of the leaders' keeper, if the whole keeper was read and is as desired."""
+    """Return the source of the leader workload if all its fields were read and are as desired."""
     if facts.observed.known.whole is None or facts.living is None or leaders.applied is not None:
         return None
     return LastApply(leaders.source, Identity.of(facts.living))
 
 
 def _is_unknown(facts: SetFacts) -> bool:
-    """Return whether it is unknown if the leaders' keeper matches the last apply, after a manager became leader."""
+    """Return whether it is unknown if the leader workload matches the last apply, after a manager became the leader."""
     return facts.living is not None and facts.observed.known.applied is None and facts.observed.known.whole is None
 
 
 def _set_aside(
     observed: ObservedLeaderWorkerSet, obj: JSONObject, lws: LeaderWorkerSet, living: JSONObject | None, now: datetime
 ) -> Plan | None:
-    """Return the plan if the leaders' keeper is about to end or has another owner; the keeper is not changed."""
+    """Return the plan if the leader workload is terminating or has a different owner, so that it is not changed."""
     if living is not None and _is_going(living, obj):
         return Plan(retention.release(observed.evidence), RECHECK_DELETION)
     if living is None or not groupname.is_foreign(living, obj, groupname.leader_labels(lws.name)):
@@ -254,7 +254,7 @@ def _set_aside(
 
 
 def _count_restarts(facts: SetFacts, leaders: LeaderDecision, left: Leftovers) -> tuple[Action, ...]:
-    """Store the counts of groups that restart, take over another count, or are deleted (N-RB-11 to N-RB-14)."""
+    """Store the counts of groups that restart, inherit a count, or are deleted (N-RB-11 to N-RB-14)."""
     known = counts.read(facts.obj) if labels.GROUP_RESTART_COUNTS in facts.lws.annotations else {}
     if not known:
         return ()
@@ -266,10 +266,10 @@ def _count_restarts(facts: SetFacts, leaders: LeaderDecision, left: Leftovers) -
 
 
 def _is_going(statefulset: JSONObject, obj: JSONObject) -> bool:
-    """Return whether it is being deleted, or belongs to an earlier LeaderWorkerSet of the same name.
+    """Return whether a StatefulSet is being deleted, or belongs to an earlier LeaderWorkerSet with the same name.
 
     The garbage collector deletes such a StatefulSet soon. If it were used, the revision of a deleted spec would be
-    taken over, and pods that are about to be deleted would be moved (unlike a search by name only, R-LSTS-4).
+    reused, and pods that are about to be deleted would be moved (unlike a search by name only, R-LSTS-4).
     """
     return meta.is_deleting(statefulset) or meta.is_of_predecessor(statefulset, obj)
 
@@ -301,7 +301,7 @@ def _correct_revision(resolution: Resolution) -> list[Action]:
 
 
 def _remove_gang(facts: SetFacts) -> Sequence[Action]:
-    """Delete the gang scheduler's objects that no group uses any more."""
+    """Delete the gang scheduler objects that no group uses any longer."""
     if not facts.observed.scheduling.objects:
         return ()
     in_use = {facts.revision.key, *(group.revision for group in facts.observed.groups.values())}
@@ -316,7 +316,7 @@ def _revision_note(revision: Resolution) -> str:
 
 
 def _apply(facts: SetFacts, leaders: LeaderDecision) -> list[Action]:
-    """Apply the leaders' keeper (R-LSTS-1); record an event of its creation, or the events of an update (R-LSTS-7)."""
+    """Apply the leader workload (R-LSTS-1), with an event for its creation, or the events of an update (R-LSTS-7)."""
     if leaders.applied is None:
         return []
     resource = DEPLOYMENTS if leaders.rollout is None else STATEFULSETS
@@ -340,7 +340,7 @@ def _apply(facts: SetFacts, leaders: LeaderDecision) -> list[Action]:
 
 
 def _surge_events(facts: SetFacts, rollout: Rollout | None) -> tuple[Emit, ...]:
-    """Return the event of surge groups that an apply of the rollout's step deletes."""
+    """Return the event for surge groups that are deleted when the rollout step is applied."""
     if rollout is None:
         return ()
     current, step = rollout.current, rollout.step
@@ -354,7 +354,7 @@ def _surge_events(facts: SetFacts, rollout: Rollout | None) -> tuple[Emit, ...]:
 
 
 def _make_service(facts: SetFacts) -> list[Action]:
-    """Create the shared service if it is configured and missing (R-SVC-1); adopt it from an earlier LeaderWorkerSet."""
+    """Create the shared Service if it is configured and missing (R-SVC-1). Adopt it from an earlier LeaderWorkerSet."""
     orphan = facts.observed.service.orphan
     if orphan is not None:
         return [guarded_patch(SERVICES, orphan, revisions.adoption(orphan, facts.obj), if_present=True)]
@@ -365,13 +365,13 @@ def _make_service(facts: SetFacts) -> list[Action]:
 
 
 def _service_conflict(facts: SetFacts) -> str:
-    """Return the other owner of the shared service, if there is one; the groups then continue without its DNS names."""
+    """Return the different owner of the shared Service, if any. The groups then continue without its DNS names."""
     is_shared = facts.lws.spec.network_config.subdomain_policy.is_shared
     return facts.observed.service.conflict if is_shared else ""
 
 
 def _outdated_revisions(facts: SetFacts, leaders: LeaderDecision) -> Sequence[JSONObject]:
-    """Return the revisions that no group uses any more, and that no pod will be created from (R-REV-14)."""
+    """Return the revisions that no group uses any longer, and from which no pod will be created (R-REV-14)."""
     outdated = revisions.outdated(revisions.owned(facts.observed.revisions, facts.obj), facts.revision.key)
     if not outdated or leaders.rollout is None or facts.living is None:
         return outdated
@@ -379,7 +379,7 @@ def _outdated_revisions(facts: SetFacts, leaders: LeaderDecision) -> Sequence[JS
 
 
 def _clean_up(facts: SetFacts, outdated: Sequence[JSONObject], retire: Retire | None) -> list[Action]:
-    """Retire outdated revisions (R-REV-14); delete records and gang objects of deleted groups."""
+    """Retire outdated revisions (R-REV-14), and delete records and gang objects of deleted groups."""
     retired: Sequence[Action] = [guarded_delete(CONTROLLER_REVISIONS, revision) for revision in outdated]
     if retire is not None and (outdated or facts.observed.known.history):
         retired = retire(facts, outdated)

@@ -1,12 +1,12 @@
-"""Revisions: the templates that groups are created from, kept as ControllerRevisions (contract section 6).
+"""Revisions: the templates from which groups are created, stored as ControllerRevisions (contract section 6).
 
-In: the LeaderWorkerSet as a JSON object and the ControllerRevisions that carry its name. Out: the key for new groups,
-whether it is new, and the object to create if none with the same content exists. The bytes are those of the Go
-controller (R-REV-6), so that either controller recognizes the revisions of the other.
+In: the LeaderWorkerSet as a JSON object and the ControllerRevisions that have its name as a label. Out: the key for new
+groups, whether it is new, and the object to create if none with the same content exists. The bytes are equal to those
+of the Go controller (R-REV-6), so that each controller recognizes the revisions of the other.
 
-There is one revision per content. After a template is edited back, its old revision is used again. So is a revision
-that a failed pass has created. (The Go controller creates another each time: Q-5, Q-6, Q-32.) A revision that is used
-again gets the next number, so that the current revision always has the highest number, as in the Go controller.
+There is one revision per content. If a template is reverted, its old revision is reused. A revision that a failed pass
+created is also reused. (The Go controller creates a new one each time: Q-5, Q-6, Q-32.) A reused revision gets the next
+number, so that the current revision always has the highest number, as in the Go controller.
 
 Retired revisions count as well: the next number, and so the next name, is above all of theirs. If the leader
 StatefulSet has the key of a retired revision, that revision is restored (docs/adr/0012-revision-history.md).
@@ -29,16 +29,16 @@ from leaderworkerset.api.policytypes import SubdomainPolicy
 from leaderworkerset.core.leaderworkerset.edition import Edition
 
 HASH_ALPHABET: Final = str.maketrans("0123456789", "456789bcdf")
-"""Maps digits to characters that names allow and that form no words (R-REV-8)."""
+"""Maps digits to characters that are permitted in names and do not form words (R-REV-8)."""
 
 LONGEST_NAME: Final = 220
 """The maximum length of the LeaderWorkerSet's name within a revision's name (R-REV-2)."""
 
 COVERED: Final = ("leaderWorkerTemplate", "networkConfig")
-"""The fields of `spec` that make a revision; a change of any other starts no rollout (R-REV-5, R-REV-16)."""
+"""The `spec` fields that a revision contains. Changes of other fields do not start a rollout (R-REV-5, R-REV-16)."""
 
 UNREVISED: Final = "maxGroupRestarts"
-"""The field of `leaderWorkerTemplate` that makes no revision (N-API-3): a change of it starts no rollout."""
+"""The field of `leaderWorkerTemplate` that is not part of a revision, so that changes start no rollout (N-API-3)."""
 
 REPLACE: Final = {"$patch": "replace"}
 SHARED: Final = {"subdomainPolicy": SubdomainPolicy.SHARED.value}
@@ -49,7 +49,7 @@ IDENTITY: Final = (
     ("metadata", "labels", labels.NAME),
     ("metadata", "labels", labels.TEMPLATE_REVISION_HASH),
 )
-"""The fields in which an existing revision equals the created one if it is the same revision."""
+"""The fields that are equal in an existing revision and a new one if they are the same revision."""
 
 LONGEST_CAUSE: Final = 1024
 """The maximum number of characters of a change cause that a revision records."""
@@ -61,12 +61,12 @@ class UnreadableRevisionError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """The revision of new groups; `created` must be written first, as `body`.
+    """The revision for new groups. `created` must be written first, as `body`.
 
-    `inherited` states that its key was given.
+    `inherited` is true if its key was given.
 
-    `correction` is the merge patch that the revision `corrected` needs: its number, or the cause of the change.
-    `edition` is known if the revision exists.
+    `correction` is the merge patch that the revision `corrected` needs for its number or change cause. `edition` is
+    known if the revision exists.
     """
 
     key: str
@@ -88,7 +88,7 @@ class Resolution:
 
     @classmethod
     def restored(cls, retired: JSONObject, obj: JSONObject, number: int) -> "Resolution":
-        """Return the `Resolution` that takes a revision out of the history, with this number."""
+        """Return a `Resolution` that restores a revision from the history, with this number."""
         key = key_of(retired)
         own = {labels.NAME: meta.name(obj), labels.TEMPLATE_REVISION_HASH: key, labels.HISTORY_OF: None}
         marks = {"labels": own, "annotations": {labels.TEMPLATE_REVISION_HASH: None}}
@@ -97,7 +97,7 @@ class Resolution:
 
     @classmethod
     def made(cls, obj: JSONObject, data: bytes, number: int, *, key: str = "", is_new: bool = False) -> "Resolution":
-        """Return the resolution to a revision that must be created; it is `inherited` if its key is given."""
+        """Return a `Resolution` with a revision that must be created. It is `inherited` if its key is given."""
         created = build(obj, key=key, number=number, data=data)
         return cls(groupname.revision(created), is_new, created, inherited=bool(key), body=encode(created, data))
 
@@ -109,10 +109,10 @@ def resolve(
     edition: Edition | None = None,
     history: Iterable[JSONObject] | None = None,
 ) -> Resolution:
-    """Find the current revision, or make it, and return whether the spec differs from it (R-REV-10, R-REV-11).
+    """Find or create the current revision, and return whether the spec differs from it (R-REV-10, R-REV-11).
 
-    `statefulset` is the leader StatefulSet. `stored` are ControllerRevisions with the label of the LeaderWorkerSet's
-    name, `history` its retired revisions if they were read. `edition` is the result of an earlier decision.
+    `statefulset` is the leader StatefulSet. `stored` are ControllerRevisions with the LeaderWorkerSet's name as a
+    label. `history` are its retired revisions if they were read. `edition` is the result of an earlier decision.
     """
     known = owned(stored, obj)
     retired = owned(history or (), obj)
@@ -136,7 +136,7 @@ def resolve(
 
 
 def _number(revision: JSONObject, known: Sequence[JSONObject], retired: Sequence[JSONObject]) -> int:
-    """Return the number of the current revision: its own, unless another revision has a higher one."""
+    """Return the number of the current revision, which is its own number unless a different revision has a higher one."""
     others = [other for other in (*known, *retired) if other is not revision]
     number, above = number_of(revision), next_number(others)
     return number if number >= above - 1 else above
@@ -157,14 +157,14 @@ def build_content(obj: JSONObject) -> JSONObject:
 
 
 def content_hash(data: bytes) -> str:
-    """Return the hash by which a revision is named: FNV-1 in 32 bits, as digits in another alphabet (R-REV-8)."""
+    """Return the hash that is part of a revision's name: 32-bit FNV-1, as digits in a special alphabet (R-REV-8)."""
     return str(fnv1(data)).translate(HASH_ALPHABET)
 
 
 def build(obj: JSONObject, *, number: int, data: bytes, key: str = "") -> JSONObject:
-    """Build the ControllerRevision (R-REV-1, R-REV-2); its key is the hash of its data if none is given.
+    """Build the ControllerRevision (R-REV-1, R-REV-2). If no key is given, it is the hash of the data.
 
-    It records the change cause if there is one.
+    The revision records the change cause if there is one.
     """
     digest = content_hash(data)
     name = meta.name(obj)
@@ -181,12 +181,12 @@ def build(obj: JSONObject, *, number: int, data: bytes, key: str = "") -> JSONOb
 
 
 def change_cause(obj: JSONObject) -> str:
-    """Return the change cause of an object's annotation; long texts are truncated."""
+    """Return the change cause from an object's annotation. A long text is truncated."""
     return meta.annotations(obj).get(labels.CHANGE_CAUSE, "")[:LONGEST_CAUSE]
 
 
 def correction(revision: JSONObject, obj: JSONObject, number: int) -> JSONObject | None:
-    """Return the merge patch that gives a revision this number, the LeaderWorkerSet's change cause, and its controller.
+    """Return the merge patch that sets the number, the change cause, and the controller of a revision.
 
     A removed cause stays with the revision. Return None if nothing changes.
     """
@@ -200,7 +200,7 @@ def correction(revision: JSONObject, obj: JSONObject, number: int) -> JSONObject
 
 
 def adoption(orphan: JSONObject, obj: JSONObject) -> JSONObject:
-    """Return the merge patch that sets the LeaderWorkerSet as controller of an object; empty if it has a controller."""
+    """Return the merge patch that adopts an object for the LeaderWorkerSet, empty if it has a controller."""
     if meta.controller_of(orphan) is not None:
         return {}
     others = meta.metadata(orphan).get("ownerReferences") or []
@@ -208,12 +208,12 @@ def adoption(orphan: JSONObject, obj: JSONObject) -> JSONObject:
 
 
 def encode(revision: JSONObject, data: bytes) -> bytes:
-    """Encode a revision such that its `data` arrives in canonical bytes: the server stores it verbatim (R-REV-7)."""
+    """Encode a revision so that `data` arrives in canonical bytes, which the server stores unchanged (R-REV-7)."""
     return canonical_json(revision | {"data": None}).replace(b'"data":null', b'"data":' + data, 1)
 
 
 def owned(stored: Iterable[JSONObject], obj: JSONObject) -> list[JSONObject]:
-    """Return the revisions with a key that belong to the LeaderWorkerSet or have no owner (R-REV-3, R-REV-15)."""
+    """Return the revisions with a key that belong to the LeaderWorkerSet or do not have an owner (R-REV-3, R-REV-15)."""
     return [
         revision
         for revision in stored
@@ -222,13 +222,13 @@ def owned(stored: Iterable[JSONObject], obj: JSONObject) -> list[JSONObject]:
 
 
 def find(known: Sequence[JSONObject], key: str) -> JSONObject | None:
-    """Return the revision with the key; of several, the one with the highest number."""
+    """Return the revision with the key. If there are several, return the one with the highest number."""
     matching = [revision for revision in known if key and key_of(revision) == key]
     return max(matching, key=number_of, default=None)
 
 
 def key_of(revision: JSONObject) -> str:
-    """Return the key of a revision, whether it is in the history or not."""
+    """Return the key of a revision, whether or not it is part of the history."""
     in_history = labels.HISTORY_OF in meta.labels(revision)
     return (meta.annotations(revision) if in_history else meta.labels(revision)).get(labels.TEMPLATE_REVISION_HASH, "")
 
@@ -241,8 +241,8 @@ def next_number(known: Sequence[JSONObject]) -> int:
 def has_content(revision: JSONObject, obj: JSONObject, data: bytes) -> bool:
     """Return whether the revision has the content of the spec, whose bytes are `data` (R-REV-11, R-REV-13).
 
-    If the bytes differ, the revision is merged into the LeaderWorkerSet and encoded again: other versions of the
-    controller wrote other bytes for the same template. Data that cannot be read is different.
+    If the bytes differ, the revision is merged into the LeaderWorkerSet and encoded again, because other controller
+    versions wrote different bytes for the same template. Unreadable data counts as different.
     """
     try:
         return canonical_json(revision.get("data")) == data or build_data(restore(obj, revision)) == data
@@ -251,10 +251,10 @@ def has_content(revision: JSONObject, obj: JSONObject, data: bytes) -> bool:
 
 
 def restore(obj: JSONObject, revision: JSONObject) -> JSONObject:
-    """Return the LeaderWorkerSet with the content of the revision: its fields are replaced, all others stay (R-REV-12).
+    """Return the LeaderWorkerSet with the content of the revision. Fields outside of the revision stay (R-REV-12).
 
-    The limit of restarts also stays, since no revision holds it. Raise `UnreadableRevisionError` for a revision without
-    a template.
+    The restart limit also stays, because revisions do not contain it. Raise `UnreadableRevisionError` if the revision
+    has no template.
     """
     data = revision.get("data")
     content = data.get("spec") if isinstance(data, dict) else None
@@ -270,7 +270,7 @@ def restore(obj: JSONObject, revision: JSONObject) -> JSONObject:
 
 
 def outdated(known: Sequence[JSONObject], key: str) -> list[JSONObject]:
-    """Return the revisions that no group needs once all groups have the revision of the key (R-REV-14)."""
+    """Return the revisions that are no longer needed when all groups have the revision with this key (R-REV-14)."""
     return [revision for revision in known if groupname.revision(revision) != key]
 
 

@@ -61,7 +61,7 @@ class Case(StrEnum):
 
 
 class CaseFacts(NamedTuple):
-    """The facts for a step; `current` has no replicas if the StatefulSet does not exist."""
+    """The input for a step. `current` has no replicas if the StatefulSet does not exist."""
 
     limits: Budget
     current: Current
@@ -71,15 +71,15 @@ class CaseFacts(NamedTuple):
 
     @property
     def needed(self) -> int:
-        """Return how many groups to keep while some desired groups are not both ready and updated."""
+        """Return how many groups to keep while some desired groups are not ready or not updated."""
         return self.limits.replicas_needed(count_unready(self.states, self.limits.replicas))
 
 
 class CaseRule(NamedTuple):
-    """A state of a rollout: when it holds, and the partition and replicas of its step.
+    """A rollout state: its condition, and the partition and replicas of its step.
 
-    If it `releases`, gated groups are released whatever the budget. If it `shrinks`, ready surge groups are kept as
-    long as they are needed, and an event reports the groups that are deleted (R-ROLL-3).
+    If `releases` is set, gated groups are released regardless of the budget. If `shrinks` is set, ready surge groups
+    are kept as long as they are needed, and an event reports the groups that are deleted (R-ROLL-3).
     """
 
     case: Case
@@ -140,13 +140,13 @@ ROLLOUT: Final = (
         shrinks=True,
     ),
 )
-"""Table 5.2 of the contract, in its order. A new revision holds all groups back at first (unlike R-ROLL-10)."""
+"""Table 5.2 of the contract, in order. A new revision first holds all groups back (unlike R-ROLL-10)."""
 
 SHRINKING: Final = {row.case for row in ROLLOUT if row.shrinks}
 
 
 class RolloutStep(NamedTuple):
-    """The partition and replicas to write to the leader StatefulSet, and the case that led to them."""
+    """The partition and replicas to write to the leader StatefulSet, and the row that produced them."""
 
     case: Case
     partition: int
@@ -154,11 +154,12 @@ class RolloutStep(NamedTuple):
 
 
 class Rollout(Struct, frozen=True):
-    """The state of a rollout: its next step for the StatefulSet (`current`), and the observed groups (`folded`).
+    """The state of a rollout: the StatefulSet (`current`), its next step, and a summary of its groups (`folded`).
 
-    The step `begins` an update if it releases the first groups. It is `at_step` if the StatefulSet has its partition
-    and replicas. If nothing is applied, `replaced` leaders are deleted, the worst first, and `released` groups updated
-    in place. `renewal`, if any, is the revision from which the StatefulSet must create all leaders from now on.
+    `begins` is true if the step releases the first groups of an update. `at_step` is true if the StatefulSet has the
+    partition and replicas of the step. If nothing is applied, `replaced` leaders are deleted, the worst first, and
+    `released` groups are updated in place. `renewal`, if set, is the revision from which the StatefulSet must create
+    all leaders from now on.
     """
 
     limits: Budget
@@ -179,7 +180,7 @@ def advance(
     revision: Resolution,
     route: RolloutRoute | None = None,
 ) -> Rollout:
-    """Compute the state of the rollout and its next step; raise ValueError for an unusable strategy."""
+    """Compute the state of the rollout and its next step. Raise ValueError if the strategy is invalid."""
     limits, size, key = budget.read(lws.spec), lws.size, revision.key
     current = None if statefulset is None else position(statefulset)
     states = folded.states(size, key)
@@ -204,21 +205,22 @@ def advance(
 
 
 def is_behind(statefulset: JSONObject) -> bool:
-    """Return whether the StatefulSet was changed since the last report of its controller, if there was a report."""
+    """Return whether the StatefulSet was changed since its controller last updated the status, if it ever did."""
     return bool(meta.status(statefulset).get("observedGeneration")) and not meta.is_observed(statefulset)
 
 
 def may_create_older(statefulset: JSONObject, key: str) -> bool:
-    """Return whether the StatefulSet controller may create pods of another revision than `key`.
+    """Return whether the StatefulSet controller may create pods from a revision other than `key`.
 
-    It does so below the partition, until all replicas are ready and have the newest revision, or 0 are desired.
+    It does so below the partition, until all replicas are ready and have the latest revision, or 0 replicas are
+    desired.
     """
     is_rolled = not is_behind(statefulset) and creates_newest(statefulset)
     return groupname.revision(statefulset) != key or not is_rolled
 
 
 def next_step(limits: Budget, current: Current | None, states: States, *, is_new_revision: bool = False) -> RolloutStep:
-    """Compute the step of the first row of `ROLLOUT` that holds."""
+    """Compute the step of the first row in `ROLLOUT` whose condition is true."""
     now = CaseFacts(limits, current or Current(0, 0, ""), states, current is not None, is_new_revision)
     row = next(row for row in ROLLOUT if row.holds(now))
     partition, replicas = row.partition(now), row.replicas(now)
@@ -231,9 +233,9 @@ def next_step(limits: Budget, current: Current | None, states: States, *, is_new
 
 
 def wait(step: RolloutStep, current: Current) -> RolloutStep:
-    """Return the step that releases no group: the StatefulSet controller has not observed the previous one.
+    """Return the step that releases no groups, because the StatefulSet controller has not observed the previous step.
 
-    Groups that it released may be deleted at any moment. Values that the user edited are still followed.
+    Groups that it released may be deleted at any moment. Values that the user edited are still applied.
     """
     if step.case != Case.ROLLING:
         return step
@@ -255,12 +257,12 @@ def _replicas_kept(now: CaseFacts, step: RolloutStep) -> int:
 
 
 def count_unready(states: States, desired: int) -> int:
-    """Count the desired groups that are not both ready and updated, with the missing groups (R-ROLL-5)."""
+    """Count the desired groups that are not ready or not updated, including missing groups (R-ROLL-5)."""
     return desired - below(states.ready & states.updated, desired).bit_count()
 
 
 def rolling_partition(limits: Budget, current: Current, states: States) -> int:
-    """Compute how far down the partition may move now; it never moves up within a rollout (R-ROLL-6, R-ROLL-7).
+    """Compute how far the partition may be lowered now. It is never raised during a rollout (R-ROLL-6, R-ROLL-7).
 
     Exhausted groups of an older revision are skipped (N-RB-8, N-AT-21).
     """
@@ -273,10 +275,10 @@ def rolling_partition(limits: Budget, current: Current, states: States) -> int:
 
 
 def _affordable(now: CaseFacts, partition: int) -> int:
-    """Raise a partition until `replicas - unavailable` groups stay ready, as far as that depends on this step.
+    """Raise a partition until `replicas - unavailable` groups stay ready, as far as this step affects them.
 
     After a reverted update, the contract's formula ignores missing groups between its base and its partition. Groups
-    above the burst end soon and do not count.
+    above the burst are deleted soon and do not count.
     """
     limits, current, states = now.limits, now.current, now.states
     ready = below(states.ready, min(current.replicas, limits.burst))
@@ -289,7 +291,7 @@ def _affordable(now: CaseFacts, partition: int) -> int:
 
 
 def _tail(done: int, total: int) -> int:
-    """Return the number of consecutive groups, from the highest index down, that are done."""
+    """Return the number of consecutive completed groups, from the highest index down."""
     if done.bit_length() < total:
         return 0
     return total - (~done & ((1 << total) - 1)).bit_length()

@@ -1,10 +1,10 @@
-"""The desired leader StatefulSet, and the common parts of leaders' and workers' StatefulSets (R-LSTS-1 to R-LSTS-5).
+"""The desired leader StatefulSet, and the common parts of leader and worker StatefulSets (R-LSTS-1 to R-LSTS-5).
 
-In: the LeaderWorkerSet, the key of its revision, the step of the rollout. Out: the object to apply server-side as field
-manager `lws`. The parts that it shares with a leader Deployment are here as well.
+In: the LeaderWorkerSet, its revision key, and the rollout step. Out: the object to apply server-side as field manager
+`lws`. This module also contains the parts that it shares with a leader Deployment.
 
-Labels and annotations that the controllers add to a template override the user's; templates and claims have the form of
-Go's typed structs (R-LSTS-2, R-LSTS-5, R-WSTS-3).
+Labels and annotations that the controllers add to a template override the user's; templates and claims have the format
+of Go's typed structs (R-LSTS-2, R-LSTS-5, R-WSTS-3).
 """
 
 from collections.abc import Collection, Mapping
@@ -28,7 +28,7 @@ ANNOTATING: Final[tuple[Policy, ...]] = (identity.POLICY, exclusive.POLICY, subg
 TEMPLATE_PATH: Final = "spec.leaderWorkerTemplate"
 
 KEPT_OF_CLAIMS: Final = frozenset({"accessModes", "storageClassName", "volumeMode", "resources"})
-"""The fields of a claim's spec that are passed on. Go's type of `resources` has `requests` and `limits` alone."""
+"""The claim spec fields that are copied. The Go type of `resources` has only `requests` and `limits`."""
 
 RETAIN: Final = "Retain"
 """The value that the API server sets for an absent retention policy."""
@@ -45,9 +45,9 @@ def build(
     step: RolloutStep,
     marks: Mapping[str, str] = NO_MARKS,
 ) -> JSONObject:
-    """Build the leader StatefulSet (R-LSTS-2); `obj` is the LeaderWorkerSet as read, `lws` the same, decoded.
+    """Build the leader StatefulSet (R-LSTS-2). `obj` is the LeaderWorkerSet as read, and `lws` is decoded.
 
-    `marks` are further annotations of the leaders' template.
+    `marks` are additional annotations for the leader template.
     """
     return {
         **STATEFULSETS.type_meta,
@@ -71,7 +71,7 @@ def build(
 
 
 def build_metadata(obj: JSONObject, lws: LeaderWorkerSet, key: str) -> JSONObject:
-    """Build the metadata of the leaders' keeper, without the counts of restarts, which change often."""
+    """Build the metadata of the leader workload, without the restart counts, which change often."""
     return {
         "name": lws.name,
         "namespace": lws.namespace,
@@ -82,7 +82,7 @@ def build_metadata(obj: JSONObject, lws: LeaderWorkerSet, key: str) -> JSONObjec
 
 
 def build_selector(lws: LeaderWorkerSet) -> JSONObject:
-    """Build the selector of all leaders."""
+    """Build the selector for all leaders."""
     return {"matchLabels": groupname.leader_labels(lws.name)}
 
 
@@ -91,7 +91,7 @@ def _own_labels(lws: LeaderWorkerSet, key: str) -> dict[str, str]:
 
 
 def build_template(lws: LeaderWorkerSet, key: str, marks: Mapping[str, str] = NO_MARKS) -> JSONObject:
-    """Build the template of the leader pods, with further annotations (R-LSTS-4)."""
+    """Build the leader pod template, with additional annotations (R-LSTS-4)."""
     template = lws.spec.leader_worker_template
     annotations = group_annotations(template, lws.annotations) | dict(marks)
     if not lws.spec.network_config.subdomain_policy.is_shared:
@@ -111,9 +111,9 @@ def build_template(lws: LeaderWorkerSet, key: str, marks: Mapping[str, str] = NO
 def build_pod_template(
     template: JSONObject, *, path: str, own_labels: Mapping[str, str], own_annotations: Mapping[str, str]
 ) -> JSONObject:
-    """Build `spec.template` of a StatefulSet; `path` names the template in errors.
+    """Build `spec.template` of a StatefulSet. `path` names the template in errors.
 
-    Labels and annotations of another group, in a template that was copied from a running pod, are removed.
+    If the template was copied from a running pod, labels and annotations of that pod's group are removed.
     """
     typed = round_trip("PodTemplateSpec", template, path)
     metadata = typed["metadata"]
@@ -131,7 +131,7 @@ def _without(texts: Mapping[str, str] | None, keys: Collection[str]) -> dict[str
 
 
 def group_annotations(template: LeaderWorkerTemplate, live: Mapping[str, str]) -> dict[str, str]:
-    """Return the annotations from which admission reads size, subgroups and exclusive placement of a pod's group.
+    """Return the annotations from which pod admission reads the size, subgroups and exclusive placement of the group.
 
     `template` belongs to the pod's revision. The topology keys come from the LeaderWorkerSet's `live` annotations.
     """
@@ -140,7 +140,7 @@ def group_annotations(template: LeaderWorkerTemplate, live: Mapping[str, str]) -
 
 
 def claim_fields(template: LeaderWorkerTemplate, namespace: str) -> JSONObject:
-    """Return the fields of a StatefulSet's spec about claims; none if the user set none (R-LSTS-5)."""
+    """Return the claim fields for a StatefulSet's spec, or none if the user set none (R-LSTS-5)."""
     fields: JSONObject = {}
     if template.volume_claim_templates:
         claims = {"volumeClaimTemplates": list(template.volume_claim_templates)}
@@ -156,7 +156,7 @@ def claim_fields(template: LeaderWorkerTemplate, namespace: str) -> JSONObject:
 
 
 def _reduce_claim(claim: JSONObject, namespace: str) -> JSONObject:
-    """Return the fields of a claim, in Go's form, that a StatefulSet gets."""
+    """Return the claim fields that a StatefulSet gets, in Go's format."""
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",

@@ -1,4 +1,4 @@
-"""The status of a LeaderWorkerSet: counts, conditions, and whether an update is over (contract section 9).
+"""The status of a LeaderWorkerSet: counts, conditions, and whether an update is complete (contract section 9).
 
 In: the LeaderWorkerSet, the leader StatefulSet, the groups and the key of the current revision. Out: the new status and
 its changes. All conditions are set in one pass. The Go controller stops after the first change and needs another pass
@@ -34,7 +34,7 @@ ROWS: Final = {row.type: row for row in CONDITIONS}
 
 
 class UnknownIndexError(ValueError):
-    """A leader pod whose group index is not a number; nothing can be counted (R-STAT-5)."""
+    """The group index of a leader pod is not a number, so that groups cannot be counted (R-STAT-5)."""
 
 
 class Counts(NamedTuple):
@@ -56,7 +56,7 @@ class Counts(NamedTuple):
 
 
 def count(lws: LeaderWorkerSet, folded: Folded, revision: str) -> Counts:
-    """Count the groups whose objects all exist; raise `UnknownIndexError` for an index that is not a number."""
+    """Count the groups whose objects all exist. Raise `UnknownIndexError` if an index is not a number."""
     replicas, partition, size = lws.spec.replicas, lws.rolling_update.partition, lws.size
     desired = below(folded.members, replicas)
     parts = [_count(folded, size, revision, desired=desired, kept=below(desired, partition))]
@@ -90,7 +90,7 @@ def _count(folded: Folded, size: int, revision: str, *, desired: int, kept: int)
 
 
 class Assessment(Struct, frozen=True):
-    """The new status, its main condition, the text about it, and whether every group is updated and ready."""
+    """The new status, its main condition, the event text, and whether every group is updated and ready."""
 
     status: LeaderWorkerSetStatus
     outcome: ConditionOutcome
@@ -99,7 +99,7 @@ class Assessment(Struct, frozen=True):
 
     @property
     def reason(self) -> str:
-        """Return the reason of the event about changed conditions (R-STAT-10, N-ST-12)."""
+        """Return the event reason for changed conditions (R-STAT-10, N-ST-12)."""
         return DEGRADED.type if self.outcome is DEGRADED else self.outcome.reason
 
 
@@ -110,7 +110,7 @@ def assess(
     revision: str,
     now: datetime,
 ) -> Assessment:
-    """Count the groups and build the status; raise `UnknownIndexError` for an index that is not a number."""
+    """Count the groups and build the status. Raise `UnknownIndexError` if an index is not a number."""
     counts = count(lws, folded, revision)
     new = build(lws, statefulset, counts, now)
     outcome = DEGRADED if counts.degraded else choose(lws, counts)[0]
@@ -118,9 +118,10 @@ def assess(
 
 
 def choose(lws: LeaderWorkerSet, counts: Counts) -> Sequence[ConditionOutcome]:
-    """Choose the current conditions (R-STAT-8); none if only exhausted groups are not ready (N-ST-12).
+    """Return the current conditions (R-STAT-8), or none if only exhausted groups are not ready (N-ST-12).
 
-    A set is complete once all its groups are, and has failed once no group continues and a deadline has passed.
+    A set is complete when all its groups are complete, and has failed when no group continues and a deadline has
+    passed.
     """
     if counts.rolled_updated < counts.rolled:
         return (UPDATE_IN_PROGRESS, PROGRESSING)
@@ -156,10 +157,10 @@ class Sums(NamedTuple):
 def compose(
     lws: LeaderWorkerSet, sums: Sums, outcomes: Sequence[ConditionOutcome], now: datetime, *, is_degraded: bool = False
 ) -> LeaderWorkerSetStatus:
-    """Return the status with these sums and conditions, `DEGRADED` the last (R-STAT-12, N-ST-11, N-ST-12).
+    """Return the status with these sums and conditions. `DEGRADED` is the last one (R-STAT-12, N-ST-11, N-ST-12).
 
-    A status without another change gets no additional condition, so a handover of a fleet at rest needs no write
-    (N-AT-18).
+    If nothing else changes, the condition is not added, so that a manager upgrade does not write the status of idle
+    sets (N-AT-18).
     """
     conditions = tuple(_unmarked(condition) for condition in lws.status.conditions if condition.type != FORMER)
     for outcome in outcomes:
@@ -182,7 +183,7 @@ def is_available(status: LeaderWorkerSetStatus) -> bool:
 
 
 def _unmarked(condition: Condition) -> Condition:
-    """Return the condition without the mark of a failed reconcile."""
+    """Return the condition without the marker of a failed reconcile."""
     row = ROWS.get(condition.type)
     if row is None or condition.reason != reconcilefailure.REASON:
         return condition
@@ -230,7 +231,7 @@ def set_true(
 def _set_false(
     conditions: Sequence[Condition], kind: str, why: tuple[str, str], now: datetime
 ) -> tuple[Condition, ...]:
-    """Set a condition to False with this reason and message; keep the time of its last transition (N-ST-10)."""
+    """Set a condition to False with this reason and message, and keep its last transition time (N-ST-10)."""
     since = timestamps.render(now)
     return put(
         conditions, Condition(type=kind, status="False", reason=why[0], message=why[1], last_transition_time=since)
@@ -238,7 +239,7 @@ def _set_false(
 
 
 def put(conditions: Sequence[Condition], new: Condition) -> tuple[Condition, ...]:
-    """Return the conditions with `new` in place of its type; an equal status keeps the time of its last transition."""
+    """Return the conditions with `new` replacing its type. If its status is equal, the transition time is kept."""
     known = next((condition for condition in conditions if condition.type == new.type), None)
     if known is None:
         return (*conditions, new)
@@ -248,7 +249,7 @@ def put(conditions: Sequence[Condition], new: Condition) -> tuple[Condition, ...
 
 
 def hold(lws: LeaderWorkerSet, assessment: Assessment | None, now: datetime) -> Assessment:
-    """Return the assessment while a needed object is refused: it has the newest generation and is not Available."""
+    """Return the assessment if a required object is rejected: it has the latest generation and is not Available."""
     if assessment is None:
         new = compose(lws, Sums(0, 0, 0), (PROGRESSING,), now)
     elif is_available(assessment.status):
@@ -260,5 +261,5 @@ def hold(lws: LeaderWorkerSet, assessment: Assessment | None, now: datetime) -> 
 
 
 def event_note(lws: LeaderWorkerSet, status: LeaderWorkerSetStatus, outcome: ConditionOutcome) -> str:
-    """Return the text of the event that reports changed conditions (R-STAT-10)."""
+    """Return the event message that reports changed conditions (R-STAT-10)."""
     return f"{outcome.message}, with {status.ready_replicas} groups ready of total {lws.spec.replicas} groups"

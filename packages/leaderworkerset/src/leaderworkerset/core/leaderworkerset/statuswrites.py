@@ -1,6 +1,6 @@
-"""Writes of the status of a LeaderWorkerSet: after a decision, and while an object is refused or cannot be read.
+"""Status writes of a LeaderWorkerSet after a decision, and if an object is rejected or cannot be read.
 
-A set whose reconcile fails is not Available, whatever its counts are (docs/adr/0030).
+A set whose reconcile fails is not Available, regardless of its counts (docs/adr/0030).
 """
 
 from datetime import datetime
@@ -19,20 +19,20 @@ from leaderworkerset.core.leaderworkerset.status import Assessment
 
 
 def report(facts: SetFacts, assessment: Assessment) -> tuple[PutStatus, ...]:
-    """Return the write of a status that changed, with an event if a condition changed (R-STAT-3)."""
+    """Return the status write if the status changed, with an event if a condition changed (R-STAT-3)."""
     changed = assessment.status.conditions != facts.lws.status.conditions
     event = decisionevents.condition_changed(facts.obj, assessment.reason, assessment.note)
     return (_put(facts.obj, assessment.status, (event,) if changed else ()),)
 
 
 def hold(obj: JSONObject, lws: LeaderWorkerSet, assessment: Assessment | None, now: datetime) -> tuple[PutStatus, ...]:
-    """Return the write of the status that is needed if an object is refused, since the plan ends there."""
+    """Return the status write if an object is rejected, because the plan stops at that action."""
     new = status.hold(lws, assessment, now).status
     return () if new == lws.status else (_put(obj, new),)
 
 
 def fail(facts: SetFacts, assessment: Assessment | None, now: datetime) -> tuple[PutStatus, ...]:
-    """Return the write of the status that is needed if an action fails: the set is not Available."""
+    """Return the status write if an action fails, after which the set is not Available."""
     if assessment is None or assessment.outcome is not AVAILABLE:
         return hold(facts.obj, facts.lws, assessment, now)
     counts = leaderworkerset.encode_status(assessment.status)
@@ -40,14 +40,14 @@ def fail(facts: SetFacts, assessment: Assessment | None, now: datetime) -> tuple
 
 
 def undecided(obj: JSONObject, why: str, now: datetime) -> tuple[PutStatus, ...]:
-    """Return the write of a status that was Available, and is not since the groups cannot be decided about."""
+    """Return the status write for a set that is no longer Available because its groups cannot be decided about."""
     if not meta.is_condition_true(obj, AVAILABLE.type) and not reconcilefailure.is_failing(obj):
         return ()
     return reconcilefailure.report(LEADERWORKERSETS, obj, why, now)
 
 
 def unreadable(obj: JSONObject, error: ValueError, now: datetime) -> Plan:
-    """Return the plan for an object that cannot be read: an event, and a status that is not Available."""
+    """Return the plan for an unreadable object: an event, and a status that is not Available."""
     why = reading.unreadable(obj) or str(error)
     event = decisionevents.unreadable(obj, f"Cannot reconcile: {why}")
     failure = reconcilefailure.report(LEADERWORKERSETS, obj, reconcilefailure.NOT_READ.format(error=why), now)

@@ -1,1 +1,1 @@
-"""Decisions about one pod of a group: its worker StatefulSet, services and the recreation of its group."""
+"""Decisions about one group: its worker StatefulSet, Services and recreation."""

@@ -1,7 +1,7 @@
 """TPU variables: the hosts that share one slice, and the index of this process among them (R-TPU-1 to R-TPU-6).
 
 The slice is either the whole group (plain) or a subgroup. A pod is not changed if its first TPU container already has
-the variable of its hosts or of its id.
+the variable for its host names or its ID.
 """
 
 from typing import Final
@@ -25,11 +25,11 @@ PROCESS_PORT = "TPU_PROCESS_PORT"
 FIRST_PORT = 8476
 
 LARGEST = 3 * 2**20
-"""The maximum bytes of the host variables in all containers of a pod; API servers reject larger objects."""
+"""The maximum bytes of the host variables in all containers of a pod. API servers reject larger objects."""
 
 
 class Slice(Struct, frozen=True):
-    """The processes of one slice, by host name and by address, and the id of this pod's first one."""
+    """The processes in one slice, by host name and by address, and the ID of this pod's first process."""
 
     name: str
     hostnames: str
@@ -49,7 +49,7 @@ class Slice(Struct, frozen=True):
 
 
 class _Hosts(Struct, frozen=True):
-    """The pods of a slice by number: the leader, if it requests TPUs, and workers first..last."""
+    """The pods in a slice by number: the leader, if it requests TPUs, and workers first..last."""
 
     leader: str
     with_leader: bool
@@ -62,7 +62,7 @@ class _Hosts(Struct, frozen=True):
         return self.with_leader + max(self.last - self.first + 1, 0)
 
     def names(self) -> list[str]:
-        """Return their host names."""
+        """Return the host names."""
         leader = [self.leader] if self.with_leader else []
         return leader + [f"{self.leader}-{worker}" for worker in range(self.first, self.last + 1)]
 
@@ -73,7 +73,7 @@ def requests_tpus(pod_spec: JSONObject) -> bool:
 
 
 def inject(pod: JSONObject, *, size: int, is_leader: bool) -> JSONObject:
-    """Return the pod with the variables in its TPU containers; a pod without such containers is returned unchanged."""
+    """Return the pod with the variables in its TPU containers. Pods without such containers are returned unchanged."""
     containers = _tpu_containers(meta.spec(pod))
     if not containers or _values(containers[0]).keys() & {WORKER_HOSTNAMES, WORKER_ID}:
         return pod
@@ -87,7 +87,7 @@ def inject(pod: JSONObject, *, size: int, is_leader: bool) -> JSONObject:
 
 
 def _group_slice(pod: JSONObject, ports: tuple[str, ...], *, size: int, is_leader: bool) -> Slice:
-    """Build the slice of the whole group; a leader without TPUs is not part of it (R-TPU-3)."""
+    """Build the slice for the whole group. A leader without TPUs is not part of it (R-TPU-3)."""
     (leader, ordinal), leader_computes = _identity(pod, is_leader=is_leader), _leader_computes(pod)
     index = ordinal if is_leader or leader_computes else ordinal - 1
     hosts = _Hosts(leader, leader_computes or is_leader, 1, size - 1)
@@ -115,7 +115,7 @@ def _subgroup_slice(pod: JSONObject, ports: tuple[str, ...], *, is_leader: bool)
 
 
 def _slice(pod: JSONObject, hosts: _Hosts, ports: tuple[str, ...], first_id: int) -> Slice:
-    """Name the hosts, once per process; deny the pod if the names exceed the size of an object."""
+    """Return the host names, one for each process. Deny the pod if they exceed the maximum object size."""
     subdomain = meta.spec(pod).get("subdomain") or ""
     processes = hosts.count * len(ports)
     at_least = 2 * processes * len(ports) * len(f"{hosts.leader}.{subdomain},")
@@ -139,7 +139,7 @@ def _leader_computes(pod: JSONObject) -> bool:
 
 
 def _identity(pod: JSONObject, *, is_leader: bool) -> ordinals.Ordinal:
-    """Return the leader's host name, which is not yet in the pod's own name, and the pod's index in the group."""
+    """Return the leader's host name, which its pod name does not contain yet, and the pod's index in the group."""
     name = meta.name(pod)
     identity = ordinals.Ordinal(groupname.host(pod), 0) if is_leader else ordinals.split(name)
     if identity is None:
@@ -153,7 +153,7 @@ def _ports(containers: list[JSONObject]) -> tuple[str, ...]:
 
 
 def _tpu_containers(pod_spec: JSONObject) -> list[JSONObject]:
-    """Return the containers that request TPUs, init containers last (R-TPU-1)."""
+    """Return the containers that request TPUs. Init containers are last (R-TPU-1)."""
     containers = [*(pod_spec.get("containers") or []), *(pod_spec.get("initContainers") or [])]
     return [container for container in containers if _requests(container)]
 
@@ -169,7 +169,7 @@ def _values(container: JSONObject) -> dict[str, str]:
 
 
 def _append(container: JSONObject, variables: dict[str, str]) -> JSONObject:
-    """Append the variables; a container with its own process port gets no other port."""
+    """Append the variables. A container that specifies a process port keeps it."""
     own = _values(container)
     added = [
         {"name": name, "value": value} for name, value in variables.items() if name != PROCESS_PORT or name not in own

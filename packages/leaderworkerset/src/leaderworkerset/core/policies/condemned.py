@@ -1,10 +1,10 @@
-"""Whether a group is condemned: it failed, and is to be recreated or was given up, so it is not ready.
+"""Whether a group is condemned, because it failed and must be recreated or is exhausted, so that it is not ready.
 
-Pods of such a group may be Ready: a kubelet restarts a failed container while the group waits for its recreation. The
-status, rollouts, disruption budgets and commands must not count this group as ready.
+Pods of such a group may be Ready, because a kubelet restarts failed containers while the group waits for its
+recreation. The status, rollouts, disruption budgets and commands must not count this group as ready.
 
-In: the LeaderWorkerSet, the leader, the StatefulSet of its workers, the record of recreations, and the pods that may
-have failed. A failure counts from the moment at which a pod shows it, even if its record cannot be written.
+In: the LeaderWorkerSet, the leader, its worker StatefulSet, the recreation record, and the pods that may have failed. A
+failure counts as soon as a pod reports it, even if its record cannot be written.
 """
 
 from collections.abc import Collection, Sequence
@@ -23,9 +23,9 @@ def is_condemned(
     suspects: Collection[JSONObject],
     excuses: Sequence[Excuse] = (),
 ) -> bool:
-    """Return whether the group of this leader failed; `suspects` are its pods that restarted or are being deleted.
+    """Return whether the leader's group failed. `suspects` are its pods that restarted or are being deleted.
 
-    A LeaderWorkerSet that is deleted, unreadable or never recreates groups condemns none.
+    Return False if the LeaderWorkerSet is deleted, is unreadable, or never recreates groups.
     """
     is_recorded = recreationrecord.condemns(record, leader)
     if not obj or not (is_recorded or suspects):

@@ -1,9 +1,9 @@
-"""Distinguishes what somebody did to a pod from what its program or its kubelet did (docs/adr/0003).
+"""Distinguishes what users or components did to a pod from failures of its containers or kubelet (docs/adr/0003).
 
 A pod that is deleted, evicted, preempted or lost with its node did not fail. Its group is recreated like any failed
-group, but neither waits for that nor counts it. Three facts identify a failure of the program or the kubelet: a
-container that restarted, a container that ended before the deletion was requested, and a pod that the kubelet rejected
-or evicted for its use of resources.
+group, but the recreation is neither delayed nor counted. A failure is one of the following: a container restarted, a
+container terminated before the deletion was requested, or the kubelet rejected the pod or evicted it for its resource
+usage.
 
 In: a pod that failed by R-POD-4, in its last state. Out: its origin.
 """
@@ -18,13 +18,13 @@ from leaderworkerset.api.recreationrecord import Origin
 from leaderworkerset.core.policies.failures import Excuse, has_restarted
 
 FOR_OTHERS: Final = frozenset({"Preempting", "Terminated", "NodeShutdown", "Shutdown", "NodeLost"})
-"""The reasons of pods that a kubelet ended for a more important pod, or because its node was shut down."""
+"""The reasons of pods that a kubelet terminated for a more important pod, or because its node was shut down."""
 
 OUT_OF_MEMORY: Final = "OOMKilled"
 
 
 def origin_of(pod: JSONObject, lws: LeaderWorkerSet | None = None, excuses: Sequence[Excuse] = ()) -> Origin:
-    """Return the origin of a pod's failure: its program or kubelet, a disruption, or a deletion without explanation."""
+    """Return the origin of a pod's failure: a container or the kubelet, a disruption, or an unexplained deletion."""
     is_explained = bool(disruptiontarget.reason_of(pod))
     if has_restarted(pod, lws, excuses) or _has_ended(pod, is_explained=is_explained):
         return Origin.PROGRAM
@@ -35,9 +35,9 @@ def origin_of(pod: JSONObject, lws: LeaderWorkerSet | None = None, excuses: Sequ
 
 
 def _has_ended(pod: JSONObject, *, is_explained: bool) -> bool:
-    """Return whether a container failed, or all containers ended, before the deletion of the pod was requested.
+    """Return whether a container failed, or all containers terminated, before the deletion of the pod was requested.
 
-    The clock of the node may be behind: the end of a disrupted pod by a signal is not an end of its program.
+    The clock of the node may be behind, so that termination by a signal does not count for a disrupted pod.
     """
     statuses = podstate.container_statuses(pod)
     own = [

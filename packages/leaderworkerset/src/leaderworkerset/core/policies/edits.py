@@ -1,4 +1,4 @@
-"""Functions that return a changed copy of a pod; the given pod stays unchanged."""
+"""Functions that return a modified copy of a pod. The original pod is not modified."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -26,17 +26,17 @@ def with_spec(pod: JSONObject, fields: JSONObject) -> JSONObject:
 
 
 def with_each_container(pod: JSONObject, change: Callable[[JSONObject], JSONObject]) -> JSONObject:
-    """Return the pod with every container and init container changed; ephemeral containers stay."""
+    """Return the pod with every container and init container changed. Ephemeral containers are not changed."""
     spec = meta.spec(pod)
     present = [field for field in CONTAINERS if spec.get(field)]
     return with_spec(pod, {field: [change(container) for container in spec[field]] for field in present})
 
 
 def environment(container: JSONObject) -> list[JSONObject]:
-    """Return the container's variables, empty if absent."""
+    """Return the container's environment variables, or an empty list if absent."""
     return container.get("env") or []
 
 
 def non_empty(annotations: Mapping[str, str], key: str) -> dict[str, str]:
-    """Return only the annotation with this key, or no annotation if it is absent or empty."""
+    """Return only the annotation with this key, or none if it is absent or empty."""
     return {key: annotations[key]} if annotations.get(key) else {}

@@ -1,4 +1,4 @@
-"""The variables by which a process finds its group: `LWS_LEADER_ADDRESS` and others (R-ENV-1 to R-ENV-5).
+"""The environment variables by which a process finds its group: `LWS_LEADER_ADDRESS` and others (R-ENV-1 to R-ENV-5).
 
 The three variables of the contract are the first in every container, and override the user's variables.
 `LWS_GROUP_INDEX` follows them, unless the user has set it.
@@ -21,7 +21,7 @@ def inject(pod: JSONObject) -> JSONObject:
 
 
 def build_variables(pod: JSONObject) -> dict[str, str]:
-    """Return names and values in order; deny the pod if a label or annotation is missing (R-ENV-2, R-ENV-5)."""
+    """Return the names and values in order. Deny the pod if a label or annotation is missing (R-ENV-2, R-ENV-5)."""
     own, annotations = meta.labels(pod), meta.annotations(pod)
     name = _present(pod, own, labels.NAME, "name label")
     group_index = _present(pod, own, labels.GROUP_INDEX, "group index label")
@@ -49,7 +49,7 @@ def _present(pod: JSONObject, values: dict[str, str], key: str, what: str) -> st
 
 
 def _prepend(container: JSONObject, variables: dict[str, str]) -> JSONObject:
-    """Put the variables first; of several user variables with one name, keep the first (R-ENV-3)."""
+    """Insert the variables first. If the user set a name several times, keep the first value (R-ENV-3)."""
     own: dict[str, JSONObject] = {}
     for entry in environment(container):
         own.setdefault(entry.get("name", ""), entry)
@@ -63,7 +63,7 @@ def _prepend(container: JSONObject, variables: dict[str, str]) -> JSONObject:
 
 
 def admit(pod: JSONObject, _member: Member) -> JSONObject:
-    """Return the pod with the variables that name its group."""
+    """Return the pod with the variables that describe its group."""
     return inject(pod)
 
 

@@ -1,4 +1,4 @@
-"""Exclusive placement: each group has its own topology domain, in which workers follow their leader.
+"""Exclusive placement: each group has its own topology domain, and workers are placed in the domain of their leader.
 
 The topology key is an annotation of the LeaderWorkerSet, and is copied to templates. A leader gets affinity terms at
 admission (R-ADM-14). Workers wait until their leader is bound to a node, and get its domain as node selector
@@ -23,17 +23,17 @@ class PlacementError(ValueError):
 
 
 def is_exclusive(lws: LeaderWorkerSet) -> bool:
-    """Return whether each group has its own topology domain; the annotation counts even if it is empty."""
+    """Return whether each group has its own topology domain. An empty annotation also counts."""
     return labels.EXCLUSIVE_TOPOLOGY in lws.annotations
 
 
 def node_name(pod: JSONObject) -> str:
-    """Return the node to which the pod is bound; empty if it is not bound yet."""
+    """Return the node to which the pod is bound, or an empty string if it is not bound yet."""
     return str(meta.spec(pod).get("nodeName") or "")
 
 
 def node_selector(lws: LeaderWorkerSet, leader: JSONObject, node: JSONObject | None) -> dict[str, str]:
-    """Return the selector that keeps workers in the leader's domain; `node` is the leader's, None if it was deleted."""
+    """Return the selector that keeps workers in the leader's domain. `node` is None if the leader's node was deleted."""
     if not is_exclusive(lws):
         return {}
     name, topology = node_name(leader), lws.annotations[labels.EXCLUSIVE_TOPOLOGY]
@@ -50,7 +50,7 @@ def annotations(template: Template) -> dict[str, str]:
 
 
 def admit(pod: JSONObject, member: Member) -> JSONObject:
-    """Return a leader with anti-affinity to other groups' domains; workers follow by their node selector."""
+    """Return a leader with anti-affinity to the domains of other groups. Workers use a node selector."""
     topology_key = meta.annotations(pod).get(labels.EXCLUSIVE_TOPOLOGY)
     if topology_key is None or not member.is_leader:
         return pod
@@ -59,7 +59,7 @@ def admit(pod: JSONObject, member: Member) -> JSONObject:
 
 
 def decide(group: LiveGroup) -> PolicyDecision:
-    """Hold the workers back until the leader has a node, then select its domain; raise `PlacementError`."""
+    """Delay the workers until the leader has a node, then select its domain. Raise `PlacementError` if it has none."""
     if is_exclusive(group.lws) and not node_name(group.leader):
         return PolicyDecision(holds=AWAITS_NODE)
     return PolicyDecision(
@@ -74,7 +74,7 @@ _KINDS: Final = ("podAffinity", "podAntiAffinity")
 def with_exclusive_terms(pod: JSONObject, *, key: str, value: str, topology_key: str) -> JSONObject:
     """Return the pod with affinity to pods whose label `key` is `value`, and anti-affinity to others (R-ADM-14).
 
-    The user's terms stay. A pod that already has both kinds of required terms on the topology is not changed.
+    The user's terms are kept. A pod that already has both kinds of required terms for the topology is not changed.
     """
     affinity: JSONObject = meta.spec(pod).get("affinity") or {}
     if all(_has_term(affinity, kind, topology_key) for kind in _KINDS):

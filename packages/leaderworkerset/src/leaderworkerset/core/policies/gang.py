@@ -1,4 +1,4 @@
-"""The interface of gang scheduling, which binds all pods of a group or none (contract section 11).
+"""The interface for gang scheduling, in which either all pods of a group are bound or none (contract section 11).
 
 A `Gang` represents the gang schedulers that may be used. They follow from the configuration and from the kinds that the
 API server serves. Reading those is I/O and happens outside the core, which gets the chosen `Gang`, or `NO_GANG`. It is
@@ -41,7 +41,7 @@ from leaderworkerset.core.policies.policy import (
 )
 
 NONE: Final = "none"
-"""The choice of a LeaderWorkerSet whose pods are scheduled one by one."""
+"""The annotation value of a LeaderWorkerSet whose pods are scheduled individually."""
 
 INHERITED: Final = (
     labels.GANG_SCHEDULER,
@@ -54,16 +54,16 @@ CHOICE: Final = f"metadata.annotations[{labels.GANG_SCHEDULER}]"
 
 
 class GangGroup(Struct, frozen=True):
-    """A live group, and its LeaderWorkerSet with the content of the leader's revision, the source of its pods."""
+    """A live group, and its LeaderWorkerSet at the leader's revision, from which its pods are created."""
 
     live: LiveGroup
     revised: LeaderWorkerSet
 
 
 class Support(Struct, frozen=True):
-    """How `spec.scheduling` is served: feature gate, provider, and the kinds that the API server lacks.
+    """How `spec.scheduling` is served: feature gate, provider, and the kinds that the API server does not serve.
 
-    `provider` is empty if none is configured; `missing` are the kinds of `scheduling.k8s.io` that are not served.
+    `provider` is empty if none is configured. `missing` are the kinds of `scheduling.k8s.io` that are not served.
     """
 
     is_enabled: bool = False
@@ -72,7 +72,7 @@ class Support(Struct, frozen=True):
 
 
 class GangSet(Struct, frozen=True, kw_only=True):
-    """A LeaderWorkerSet with `spec.scheduling` at one moment.
+    """The observed state of a LeaderWorkerSet with `spec.scheduling`.
 
     `sizes` are the numbers of pods of its live groups, 0 for a group that stays gated. `known` are the Workload and the
     PodGroup that its groups share.
@@ -86,9 +86,9 @@ class GangSet(Struct, frozen=True, kw_only=True):
 
 
 class Preparation(Struct, frozen=True):
-    """The actions before the actions for leaders, or the failure because of which leaders are not changed.
+    """The actions that precede those for leaders, or the failure that prevents changes of leaders.
 
-    It `is_done` once all shared objects of the groups exist.
+    `is_done` is true when all shared objects of the groups exist.
     """
 
     actions: tuple[Action, ...] = ()
@@ -105,37 +105,37 @@ class Gang(Protocol):
 
     @property
     def resources(self) -> Sequence[Resource]:
-        """Return the kinds that the schedulers read and write."""
+        """Return the kinds that the gang schedulers read and write."""
 
     @property
     def opens_gates(self) -> bool:
-        """Return whether pods may wait for the built-in gate, so that a controller must remove it."""
+        """Return whether pods may wait for the built-in gate, so that a controller must remove the gate."""
 
     @property
     def rule(self) -> PodRule:
         """Return what `mark` does as expressions, with a condition for the pods that they cover."""
 
     def errors(self, lws: LeaderWorkerSet, old: LeaderWorkerSet | None) -> Sequence[FieldError]:
-        """Return the errors of a new or changed LeaderWorkerSet that the chosen scheduler cannot schedule."""
+        """Return the errors of a new or changed LeaderWorkerSet that the selected scheduler cannot schedule."""
 
     def mark(self, pod: JSONObject, request: str) -> JSONObject:
-        """Return the admitted pod with the link to its group's object; `request` is unique to this admission."""
+        """Return the admitted pod with the link to its group's object. `request` is unique to this admission."""
 
     def decide(self, group: GangGroup) -> PolicyDecision:
-        """Create the objects that the scheduler needs for one group; hold the workers back until they exist."""
+        """Create the objects that the scheduler needs for one group. Delay the workers until they exist."""
 
     def prepare(self, whole: GangSet) -> Preparation:
         """Create the shared objects of groups with `spec.scheduling`, and delete shared objects that no group uses."""
 
     def outdated(self, observed: Sequence[JSONObject], revisions: Collection[str]) -> Sequence[Delete]:
-        """Return the deletions of objects that no group of these revisions uses and that are not garbage collected."""
+        """Return deletions of objects that these revisions do not use and the garbage collector does not delete."""
 
 
 def members_to_start(lws: LeaderWorkerSet) -> int:
-    """Return the initial number of pods of a group: all, or only the leader if workers wait for it (R-GANG-4).
+    """Return the initial number of pods in a group: all pods, or only the leader if workers wait for it (R-GANG-4).
 
-    Under exclusive placement, workers also wait for the node of their leader. A scheduler that waited for them before
-    it binds the leader would wait for ever.
+    With exclusive placement, workers also wait for the node of their leader. A scheduler that waits for the workers
+    before it binds the leader would wait forever.
     """
     awaits = lws.spec.startup_policy.awaits_leader or exclusive.is_exclusive(lws)
     return 1 if awaits else lws.size
@@ -146,11 +146,11 @@ UNSUPPORTED: Final = Preparation(
         "UnsupportedProviderCapability", "spec.scheduling requires a configured scheduler provider"
     )
 )
-"""The answer of every manager that does not follow `spec.scheduling`."""
+"""The support of a manager that does not apply `spec.scheduling`."""
 
 
 class NoGang(Struct, frozen=True):
-    """Pods are scheduled one by one: nothing to mark, create or remove."""
+    """Gang scheduling is disabled. Pods are scheduled individually, and nothing is marked, created or removed."""
 
     support: Support = Support()
 
@@ -161,7 +161,7 @@ class NoGang(Struct, frozen=True):
 
     @property
     def opens_gates(self) -> bool:
-        """Return False: no pod is gated."""
+        """Return False, because pods are not gated."""
         return False
 
     @property
@@ -170,7 +170,7 @@ class NoGang(Struct, frozen=True):
         return PodRule()
 
     def errors(self, lws: LeaderWorkerSet, old: LeaderWorkerSet | None) -> Sequence[FieldError]:
-        """Return the error of a newly chosen scheduler: it would have no effect."""
+        """Return an error if a scheduler is newly selected, because it would have no effect."""
         choice = lws.annotations.get(labels.GANG_SCHEDULER, NONE)
         if choice == NONE or (old is not None and old.annotations.get(labels.GANG_SCHEDULER) == choice):
             return ()
@@ -188,7 +188,7 @@ class NoGang(Struct, frozen=True):
         return PolicyDecision()
 
     def prepare(self, _whole: GangSet) -> Preparation:
-        """Return the failure: no scheduler follows `spec.scheduling`."""
+        """Return the failure that no scheduler applies `spec.scheduling`."""
         return UNSUPPORTED
 
     def outdated(self, _observed: Sequence[JSONObject], _revisions: Collection[str]) -> Sequence[Delete]:
@@ -200,12 +200,12 @@ NO_GANG: Final[Gang] = NoGang()
 
 
 def annotations(template: Template) -> dict[str, str]:
-    """Return the choice of the LeaderWorkerSet, so that admission of its pods reads no other object."""
+    """Return the selected scheduler, so that admission of pods does not read other objects."""
     return non_empty(template.live, labels.GANG_SCHEDULER)
 
 
 def inherited(leader: JSONObject) -> dict[str, str]:
-    """Return the annotations that workers inherit from their leader: scheduler, level and the name of its group."""
+    """Return the annotations that workers inherit from their leader: scheduler, level and group name."""
     own = meta.annotations(leader)
     return {key: own[key] for key in INHERITED if own.get(key)}
 

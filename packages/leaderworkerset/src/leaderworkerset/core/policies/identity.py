@@ -33,7 +33,7 @@ from leaderworkerset.core.policies.policy import DeniedError, Member, Policy, Te
 
 
 def group_hash(*parts: str) -> str:
-    """Return the key that all pods of one group, or one subgroup, share.
+    """Return the key that all pods in one group or subgroup share.
 
     >>> group_hash("default", "test-sample")
     '95e88034e460983f51a9952fe128729fbc0663b5'
@@ -47,7 +47,7 @@ def annotations(template: Template) -> dict[str, str]:
 
 
 def admit(pod: JSONObject, member: Member) -> JSONObject:
-    """Return the pod with its own labels; labels that workers share with their leader are in their template."""
+    """Return the pod with its own labels. The worker template contains the labels that workers share with their leader."""
     if not member.is_leader:
         return with_labels(pod, {labels.WORKER_INDEX: str(member.worker_index)})
     own = meta.labels(pod)
@@ -59,7 +59,7 @@ def admit(pod: JSONObject, member: Member) -> JSONObject:
 
 
 def _admit_hash(pod: JSONObject, own: dict[str, str], member: Member) -> JSONObject:
-    """Return the leader with a random key; a leader that was admitted already keeps its key."""
+    """Return the leader with a random key. A leader that was already admitted keeps its key."""
     key = own.get(labels.GROUP_KEY, "")
     if not key or own.get(labels.GROUP_INDEX) != key:
         key = group_hash(meta.namespace(pod), member.request)
@@ -70,7 +70,7 @@ def _admit_hash(pod: JSONObject, own: dict[str, str], member: Member) -> JSONObj
 
 
 def ordinal(pod: JSONObject) -> int:
-    """Return the number at the end of the pod's name; deny a pod without one."""
+    """Return the number at the end of the pod's name. Deny the pod if there is none."""
     parts = ordinals.split(meta.name(pod))
     if parts is None:
         raise DeniedError(f"parsing pod ordinal for pod {meta.name(pod)}")

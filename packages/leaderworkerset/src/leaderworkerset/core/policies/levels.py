@@ -1,8 +1,8 @@
-"""The meaning of `spec.scheduling`: the active level, and its groups of pods (N-API-13 to N-API-15).
+"""The meaning of `spec.scheduling`: the active level, and the pods that are scheduled together (N-API-13 to N-API-15).
 
-In: a LeaderWorkerSet. Out: one `Part` for each template of its Workload. The present fields determine the level, which
-is never written to the spec. The templates of pods name it in an annotation, so that their admission reads no other
-object.
+In: a LeaderWorkerSet. Out: one `Part` for each template of its Workload. The fields that are set determine the level,
+which is never written to the spec. Pod templates contain it in an annotation, so that admission does not read other
+objects.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ API: Final = "scheduling.k8s.io/v1beta1"
 
 
 class SchedulingLevel(StrEnum):
-    """Which pods are scheduled together; the values are those of annotations and labels."""
+    """Which pods are scheduled together. The values are used in annotations and labels."""
 
     WHOLE = "lws"
     REPLICA = "replica"
@@ -32,9 +32,9 @@ LevelFields: TypeAlias = Scheduling | ReplicaScheduling | RoleScheduling
 
 
 class Part(Struct, frozen=True):
-    """Pods that are scheduled together: name and path of their template, and their number if all must fit.
+    """Pods that are scheduled together: the name and path of their template, and their number if all must fit.
 
-    `min_count` is None where pods are scheduled one by one.
+    `min_count` is None if pods are scheduled individually.
     """
 
     name: str
@@ -44,12 +44,12 @@ class Part(Struct, frozen=True):
 
     @property
     def role(self) -> str:
-        """Return the role of the pods; empty if both roles are included."""
+        """Return the role of the pods, or an empty string if both roles are included."""
         return self.name if self.name in (labels.LEADER, labels.WORKER) else ""
 
 
 def active(scheduling: Scheduling) -> list[SchedulingLevel]:
-    """Return the levels that are present, in order; exactly one is valid."""
+    """Return the levels that are present, in order. Exactly one is valid."""
     replica = scheduling.replica
     levels = [SchedulingLevel.WHOLE] if _is_set(scheduling) else []
     if replica is not None:
@@ -64,22 +64,22 @@ def _is_set(fields: LevelFields) -> bool:
 
 
 def level_of(scheduling: Scheduling) -> SchedulingLevel:
-    """Return the active level, the widest one of several."""
+    """Return the active level. If there are several, return the widest one."""
     return active(scheduling)[0]
 
 
 def several(levels: Sequence[SchedulingLevel]) -> str:
-    """Return the text about a number of active levels that is not one (N-SCH-VAL-9)."""
+    """Return the error message if the number of active levels is not one (N-SCH-VAL-9)."""
     return f"exactly one active scheduling level is required, got [{' '.join(levels)}]"
 
 
 def unavailable(kind: str) -> str:
-    """Return the text about a kind that the API server does not serve (N-SCH-VAL-6)."""
+    """Return the error message for a kind that the API server does not serve (N-SCH-VAL-6)."""
     return f'{API} {kind} API is not available: no matches for kind "{kind}" in version "{API}"'
 
 
 def parts(lws: LeaderWorkerSet, scheduling: Scheduling) -> Sequence[Part]:
-    """Return the groups of pods of the active level."""
+    """Return the parts of the active level."""
     replica = scheduling.replica or ReplicaScheduling()
     size, level = lws.size, level_of(scheduling)
     match level:

@@ -1,4 +1,4 @@
-"""Numbers in labels and annotations of pods; an invalid one denies the pod, with the error text of Go's `strconv`."""
+"""Numbers in pod labels and annotations. An invalid number denies the pod, with the error text of Go's `strconv`."""
 
 import re
 
@@ -10,12 +10,12 @@ _INTEGER = re.compile(r"[+-]?[0-9]+")
 
 
 def read_label(pod: JSONObject, key: str) -> int:
-    """Read a label; an absent one is read as the empty text, which is not a number."""
+    """Read a label. An absent label is read as an empty string, which is not a number."""
     return _parse(meta.labels(pod).get(key, ""))
 
 
 def read_annotation(pod: JSONObject, key: str) -> int:
-    """Read an annotation; an absent one is read as the empty text, which is not a number."""
+    """Read an annotation. An absent annotation is read as an empty string, which is not a number."""
     return _parse(meta.annotations(pod).get(key, ""))
 
 

@@ -1,6 +1,6 @@
-"""The preferred nodes of the pods of a new group: none, unless a capability provides them.
+"""The preferred nodes for the pods of a new group. There are none unless a capability provides them.
 
-A leader gets its preferences when its gate is opened, since it has a node only after that. Workers get them by
+A leader gets its preferences when its gate is removed, because it is scheduled only after that. Workers get them from
 annotations of their template.
 """
 
@@ -15,7 +15,7 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 PREFERENCES: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 Prefer: TypeAlias = Callable[[JSONObject, JSONObject, JSONObject | None], list[JSONObject]]
-"""Returns all preferences of a leader, from the LeaderWorkerSet, the leader and its group's record; empty if none."""
+"""Returns the preferences for a leader, from the LeaderWorkerSet, the leader and its group's record. May be empty."""
 
 
 class NodePlacement(Struct, frozen=True, kw_only=True):

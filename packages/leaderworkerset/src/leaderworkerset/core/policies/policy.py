@@ -27,7 +27,7 @@ from leaderworkerset.core.policies.podrule import PodRule
 
 
 class DeniedError(Exception):
-    """The object must not be stored; the user gets the text."""
+    """The object must not be stored. The user gets the error text."""
 
 
 class Template(Struct, frozen=True):
@@ -40,7 +40,7 @@ class Template(Struct, frozen=True):
 class Member(Struct, frozen=True, kw_only=True):
     """The position of a pod at admission: the size of its group, its index, and whether it is the leader.
 
-    `request` is unique to this admission: it is the source of values that must differ between two pods.
+    `request` is unique to this admission, and is the source of values that must differ between two pods.
     """
 
     size: int
@@ -57,14 +57,14 @@ class SchedulingFailure(Struct, frozen=True):
 
 
 Nodes: TypeAlias = Mapping[str, JSONObject | None]
-"""Nodes by name, None for a missing node."""
+"""Nodes by name. The value is None if a node is missing."""
 
 Parent: TypeAlias = JSONObject | SchedulingFailure | None
-"""The Workload of an owner, or the reason why it is missing; None if it is not needed (`delegation.py`)."""
+"""The Workload of an owner, or the reason why it is missing. None if it is not needed (`delegation.py`)."""
 
 
 class SchedulingObjects(Struct, frozen=True, kw_only=True):
-    """The objects of gang schedulers for one group, or the objects that the groups of a LeaderWorkerSet share.
+    """The gang scheduler objects of one group, or the shared objects of all groups in a LeaderWorkerSet.
 
     `unused` are the PodGroups of groups that no pod names. `kinds` are the kinds of these objects that the API server
     serves. If scheduling is delegated, `parent` is the Workload of an owner, or the reason why it is missing
@@ -78,11 +78,11 @@ class SchedulingObjects(Struct, frozen=True, kw_only=True):
 
 
 NOT_SCHEDULED: Final = SchedulingObjects()
-"""No objects of gang schedulers."""
+"""No gang scheduler objects."""
 
 
 class HeadlessService(Struct, frozen=True):
-    """The service with our name: whether it is settled, its other owner, and our service without a controller."""
+    """The state of the Service with our name."""
 
     is_settled: bool = False
     conflict: str = ""
@@ -90,13 +90,13 @@ class HeadlessService(Struct, frozen=True):
 
 
 NO_SERVICE: Final = HeadlessService()
-"""There is no service with our name."""
+"""There is no Service with our name."""
 
 
 class GroupObjects(Struct, frozen=True, kw_only=True):
-    """The objects that carry the name and index of a group, also those of an earlier leader.
+    """The objects that have the name and index of a group as labels, including those of an earlier leader.
 
-    `gone` are pods deleted since the last reconcile, in their last state.
+    `gone` are the pods that were deleted since the last reconcile, in their last state.
     """
 
     pods: Sequence[JSONObject] = ()
@@ -105,15 +105,15 @@ class GroupObjects(Struct, frozen=True, kw_only=True):
 
 
 NO_OBJECTS: Final = GroupObjects()
-"""No object carries the name and index."""
+"""No object has the name and index as labels."""
 
 
 class LiveGroup(Struct, frozen=True, kw_only=True, dict=True):
-    """A group at one moment: the pod of its key, its LeaderWorkerSet, and the objects that carry its name and index.
+    """The observed state of a group: the pod of its key, its LeaderWorkerSet, and the objects that have its labels.
 
     `obj` is the LeaderWorkerSet as read, empty if it does not exist. The decision depends on `nodes`. `record`
-    describes the last recreation. `service` is the group's own. `facts` are the facts of capabilities, and their
-    configuration, by their names.
+    describes the last recreation. `service` is the group's own Service. `facts` contains the observed state and
+    configuration of capabilities, by name.
     """
 
     leader: JSONObject
@@ -129,20 +129,20 @@ class LiveGroup(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def lws(self) -> LeaderWorkerSet:
-        """Return the LeaderWorkerSet decoded; raise `DecodeError` for a field of the wrong type."""
+        """Return the decoded LeaderWorkerSet. Raise `DecodeError` if a field has the wrong type."""
         return leaderworkerset.decode(self.obj)
 
     @cached_property
     def workers(self) -> JSONObject | None:
-        """Return the StatefulSet of the workers, or an earlier StatefulSet with its name."""
+        """Return the worker StatefulSet, or an earlier StatefulSet with the same name."""
         return groupname.find_workers(self.leader, self.objects.statefulsets)
 
 
 class PolicyDecision(Struct, frozen=True, kw_only=True):
     """The decision of one policy about a group.
 
-    `holds` is the reason why no further objects are created, empty if there is none. `node_selector` is added to the
-    template of the workers. `requeue_after` is in seconds.
+    `holds` is the reason why no more objects are created, or empty. `node_selector` is added to the worker template.
+    `requeue_after` is in seconds.
     """
 
     holds: str = ""
@@ -152,7 +152,7 @@ class PolicyDecision(Struct, frozen=True, kw_only=True):
 
 
 NOTHING: Final = PolicyDecision()
-"""The decision of a policy that does not concern a group."""
+"""The decision of a policy that does not affect a group."""
 
 
 class Policy(Struct, frozen=True, kw_only=True):

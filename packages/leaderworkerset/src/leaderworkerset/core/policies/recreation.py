@@ -1,14 +1,14 @@
-"""The time of a failed group's recreation: at once after the first failure, later with growing delays.
+"""When a failed group is recreated: immediately after the first failure, then with increasing delays.
 
-The Go controller recreates a group on every failure at once (`UPSTREAM_RESTARTS`). With other settings
-(`Extensions.restarts`) a group that fails again soon after its last recreation waits: by default 10 seconds, doubling
-up to 5 minutes, which are the kubelet's numbers for containers that crash. The number of recreations may also be
-limited (`core/restarts/counts.py`); a group that fails after the last recreation is exhausted. The reasons for a
-separate record object are in docs/adr/0003-recreation-backoff.md.
+The Go controller recreates a group immediately after every failure (`UPSTREAM_RESTARTS`). With other settings
+(`Extensions.restarts`), a group that fails again soon after its last recreation waits. The default delay is 10 seconds,
+and is doubled up to 5 minutes, as for crashing containers in the kubelet. The number of recreations may also be limited
+(`core/restarts/counts.py`). A group that fails after the last recreation is exhausted. The reasons for a separate
+record object are in docs/adr/0003-recreation-backoff.md.
 
 In: the record of the group's last recreation (`api/recreationrecord.py`), the leader pod, the failure, the settings,
-the time. Out: the next record. A record identifies the leader to delete by UID. This leader is deleted once,
-independent of the number of failures and of the manager that reconciles. The next leader has no mark.
+the time. Out: the next record. A record identifies the leader to delete by UID. This leader is deleted once, regardless
+of the number of failures and of the manager replica that reconciles. The next leader has no mark.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,20 +25,20 @@ from leaderworkerset.api import groupname, labels, recreationrecord
 from leaderworkerset.api.recreationrecord import Failure, Origin, Recreation, RecreationState
 
 MOST_DELETIONS: Final = 5
-"""The maximum number of recreations within `DELETIONS_WITHIN` for pods that were deleted without explanation."""
+"""The maximum number of recreations within `DELETIONS_WITHIN` that are caused by unexplained pod deletions."""
 
 DELETIONS_WITHIN: Final = timedelta(minutes=2)
-"""The period in which recreations for deleted pods are counted; a further one waits until the first is older."""
+"""The period in which these recreations are counted. A further recreation waits until the first one is older."""
 
 DOUBLINGS: Final = 32
-"""The maximum number of doublings of a delay: more than any maximum delay needs."""
+"""The maximum number of doublings of a delay, which is more than any maximum delay requires."""
 
 
 class RestartSettings(Struct, frozen=True, kw_only=True):
     """How failed groups are recreated.
 
-    Without `backs_off`, every failure recreates at once. Without `max_restarts`, the recreations of a group have no
-    limit. `resumed` is any text: when it changes, the counts of groups are reset.
+    If `backs_off` is not set, every failure recreates the group immediately. If `max_restarts` is not set, recreations
+    are not limited. `resumed` can be any text. If it changes, the counts of groups are reset.
     """
 
     backs_off: bool = True
@@ -50,11 +50,11 @@ class RestartSettings(Struct, frozen=True, kw_only=True):
 
     @property
     def remembers(self) -> bool:
-        """Return whether recreations are recorded: only delays and limits need their number."""
+        """Return whether recreations are recorded, because only delays and limits need their number."""
         return self.backs_off or self.max_restarts is not None
 
     def delay(self, count: int) -> timedelta:
-        """Return the delay of recreation number `count` in a row.
+        """Return the delay before recreation number `count` in a row.
 
         >>> [int(RestartSettings().delay(count).total_seconds()) for count in (1, 2, 3, 6, 7, 1000)]
         [0, 10, 20, 160, 300, 300]
@@ -71,11 +71,11 @@ class RestartSettings(Struct, frozen=True, kw_only=True):
 
 
 UPSTREAM_RESTARTS: Final = RestartSettings(backs_off=False)
-"""The settings of the Go controller, whose limit is a field of the spec."""
+"""The settings of the Go controller, whose restart limit is a field of the spec."""
 
 
 def carry_out(recreation: Recreation, settings: RestartSettings, used: int) -> Recreation:
-    """Return the recreation as due now; it uses one more than the given number of used restarts."""
+    """Return the recreation as due now. It uses one more restart than the given number."""
     if recreation.state is RecreationState.RECREATED:
         return recreation
     counted = None if settings.max_restarts is None else used + 1
@@ -83,7 +83,7 @@ def carry_out(recreation: Recreation, settings: RestartSettings, used: int) -> R
 
 
 def again(recreation: Recreation, settings: RestartSettings, now: datetime) -> Recreation:
-    """Return the first recreation in a row of the same leader for the same failure, due at once."""
+    """Return the first recreation in a row of the same leader for the same failure, due immediately."""
     waiting = replace(recreation, count=1, due=now, state=RecreationState.WAITING, resumed=settings.resumed)
     return carry_out(waiting, settings, 0)
 
@@ -96,12 +96,12 @@ def following(
     now: datetime,
     used: int = 0,
 ) -> Recreation:
-    """Return the recreation of `leader` for a failure, after the group's previous recreation and `used` restarts.
+    """Return the recreation of `leader` after the group's previous recreation and `used` restarts.
 
-    A recreation did not take place if the leader was replaced by other means while the group waited. It is not counted
-    twice: the next failure takes its number and its time. A group of another revision is another program, so its count
-    starts again. If the user changed the text that resumes groups, the count and the used restarts start again.
-    Disruptions and deletions do not count, and only too many deletions are delayed.
+    If the leader was otherwise replaced while the group waited, the recreation did not take place. It is not counted
+    twice, because the next failure reuses its number and time. For a different revision, the count is reset. If the
+    user changed the text that resumes groups, the count and the used restarts are reset. Disruptions and deletions do
+    not count, and only too many deletions are delayed.
     """
     is_resumed = previous is not None and previous.resumed != settings.resumed
     repeated = previous if previous is not None and _is_repeated(previous, leader, settings, now) else None
@@ -140,13 +140,13 @@ def following(
 
 
 def longest_wait(recreation: Recreation, settings: RestartSettings) -> timedelta:
-    """Return how long a recreation may wait; a longer wait is due to a wrong clock."""
+    """Return the maximum wait of a recreation. A longer wait is caused by a wrong clock."""
     is_program = recreation.failure.origin is Origin.PROGRAM
     return settings.delay(recreation.count) if is_program else DELETIONS_WITHIN
 
 
 def _took_place(previous: Recreation) -> int:
-    """Return the number of recreations in a row, without a recreation that was pending when others replaced the leader."""
+    """Return the number of recreations in a row, without a pending one whose leader was otherwise replaced."""
     return previous.count - 1 if _is_pending(previous) else previous.count
 
 
@@ -155,31 +155,31 @@ def _is_pending(previous: Recreation) -> bool:
 
 
 def _backed_off(repeated: Recreation | None, longest: datetime, now: datetime) -> datetime:
-    """Return the time of a recreation that waits at most until `longest`; a pending recreation keeps its time."""
+    """Return the time of a recreation that waits at most until `longest`. A pending recreation keeps its time."""
     is_pending = repeated is not None and _is_pending(repeated)
     return min(max(repeated.due, now), longest) if repeated is not None and is_pending else longest
 
 
 def _spaced(deletions: Sequence[datetime], now: datetime) -> datetime:
-    """Return the earliest time at which the previous deletions permit one more within `DELETIONS_WITHIN`."""
+    """Return the earliest time at which one more deletion is permitted within `DELETIONS_WITHIN`."""
     if len(deletions) < MOST_DELETIONS:
         return now
     return min(max(now, deletions[-MOST_DELETIONS] + DELETIONS_WITHIN), now + DELETIONS_WITHIN)
 
 
 def _is_repeated(previous: Recreation, leader: JSONObject, settings: RestartSettings, now: datetime) -> bool:
-    """Return whether the failure is repeated: same revision, soon after the last recreation, not reset by the user."""
+    """Return whether the failure is repeated: same revision, soon after the last recreation, and not reset by the user."""
     is_same = previous.revision == groupname.revision(leader) and previous.resumed == settings.resumed
     return is_same and now - previous.due < settings.reset_after
 
 
 def build(obj: JSONObject, leader: JSONObject, recreation: Recreation) -> JSONObject:
-    """Build the record of a recreation."""
+    """Build the record for a recreation."""
     return build_record(obj, leader, recreationrecord.write(recreation))
 
 
 def build_record(obj: JSONObject, leader: JSONObject, annotations: Mapping[str, str]) -> JSONObject:
-    """Build the record of a group, owned by the LeaderWorkerSet: it outlives the leader, but not the set."""
+    """Build a group's record, owned by the LeaderWorkerSet, so that it outlives the leader, but not the set."""
     own = {labels.NAME: meta.name(obj), labels.GROUP_INDEX: groupname.label(leader)}
     name = recreationrecord.name_of(leader)
     return CONTROLLER_REVISIONS.controlled(obj, name, own, annotations=annotations, data={}, revision=0)

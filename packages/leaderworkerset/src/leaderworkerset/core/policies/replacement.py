@@ -1,7 +1,7 @@
-"""Replacement: a leader with a random key waits for its gate, which opens when its group may be scheduled (N-ADM-4).
+"""Replacement: a leader with a random key has a gate, which is removed when its group may be scheduled (N-ADM-4).
 
-Until then, a ReplicaSet that is scaled down deletes this leader first, since its deletion cost is the lowest. With
-`spec.scheduling`, leaders with an index also have the gate (N-ADM-9).
+Until then, a ReplicaSet that is scaled down deletes this leader first, because its deletion cost is the lowest. If
+`spec.scheduling` is set, leaders with an index also have the gate (N-ADM-9).
 """
 
 from typing import Final
@@ -15,16 +15,16 @@ from leaderworkerset.core.policies.podrule import PodRule
 from leaderworkerset.core.policies.policy import Member, Policy
 
 GATED_COST: Final = "-100"
-"""The deletion cost of a leader behind the gate, unless the user set one."""
+"""The deletion cost of a gated leader, unless the user set a cost."""
 
 
 def is_gated(leader: JSONObject) -> bool:
-    """Return whether the leader still waits for its gate."""
+    """Return whether the leader still has the gate."""
     return any(gate["name"] == labels.REPLACEMENT_GATE for gate in meta.spec(leader).get("schedulingGates") or [])
 
 
 def admit(pod: JSONObject, member: Member) -> JSONObject:
-    """Return a leader that has a random key with the gate; the controller opens it, whatever the policy."""
+    """Add the gate to a leader with a random key. The controller removes it, regardless of the policy."""
     if not member.is_leader or not groupname.is_hash(pod):
         return pod
     if labels.POD_DELETION_COST not in meta.annotations(pod):

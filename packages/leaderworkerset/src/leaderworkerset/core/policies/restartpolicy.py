@@ -1,8 +1,8 @@
 """Restart policy: the failure of a pod causes the recreation of its whole group (R-POD-3 to R-POD-5).
 
-`failures.py` decides which failures count, `recreation.py` when a group may be recreated. In: a live group. Out: the
-deletion of its leader and the record of the recreation, or the time until then. A group that has used up its restarts
-is exhausted: its pods are terminated, stay as evidence, and are not replaced (N-RB-4, `core/restarts/retention.py`).
+`failures.py` decides which failures count, and `recreation.py` decides when a group may be recreated. In: a live group.
+Out: the deletion of its leader and the record of the recreation, or the time until then. A group without restarts left
+is exhausted. Its pods are terminated, kept as evidence, and not replaced (N-RB-4, `core/restarts/retention.py`).
 """
 
 from collections.abc import Sequence
@@ -37,10 +37,10 @@ def decide(
     excuses: Sequence[Excuse] = (),
     finders: Sequence[FindFault] = (),
 ) -> PolicyDecision:
-    """Delete the leader if a pod of the group failed, wait until the deletion is due, or exhaust the group (R-POD-5).
+    """Delete the leader if a pod failed, wait until the deletion is due, or mark the group as exhausted (R-POD-5).
 
-    If no pod failed, the `finders` search for other reasons. Their order does not matter: of several failures, a
-    failure without restarts is recorded.
+    If no pod failed, the `finders` search for other reasons. Their order does not matter, because a failure without
+    restarts is recorded if there are several.
     """
     if not failures.is_active(group.lws):
         return PolicyDecision()
@@ -64,7 +64,7 @@ def decide(
 
 
 def _first_cause(group: LiveGroup, excuses: Sequence[Excuse]) -> Failure | None:
-    """Return the first failure of a pod by its program or kubelet, or else the first by a disruption; None without any."""
+    """Return the first failure of a container or kubelet, or else the first disruption, or None if there is none."""
     first = None
     for pod in failures.failed_pods(group.lws, group, excuses):
         cause = replace(failure.describe(pod), origin=disruptions.origin_of(pod, group.lws, excuses))
@@ -75,7 +75,7 @@ def _first_cause(group: LiveGroup, excuses: Sequence[Excuse]) -> Failure | None:
 
 
 def _begin(group: LiveGroup, settings: RestartSettings, new: Recreation) -> PolicyDecision:
-    """Record a recreation and perform it, or perform the other consequences of the failure."""
+    """Record and perform a recreation, or perform other consequences of the failure."""
     recorded: tuple[Action, ...] = (
         (_record(group, new), *_drop_replaced(group)) if _matters(group, settings, new) else ()
     )
@@ -94,13 +94,13 @@ def _begin(group: LiveGroup, settings: RestartSettings, new: Recreation) -> Poli
 
 
 def _matters(group: LiveGroup, settings: RestartSettings, new: Recreation) -> bool:
-    """Return whether a recreation is recorded: a disruption counts for nothing, but an earlier record is continued."""
+    """Return whether a recreation is recorded. A disruption does not count, but an earlier record is continued."""
     is_disruption = new.failure.origin is Origin.DISRUPTION and settings.max_restarts is None and group.record is None
     return settings.remembers and not is_disruption
 
 
 def keep_evidence(group: LiveGroup) -> tuple[Action, ...]:
-    """Keep and terminate the pods of an exhausted group (N-RB-4); keep no further pods of a recovered leader."""
+    """Keep and terminate the pods of an exhausted group (N-RB-4). For a recovered leader, do not keep more pods."""
     leader = group.leader
     if retention.is_recovered(leader):
         return ()
@@ -110,12 +110,12 @@ def keep_evidence(group: LiveGroup) -> tuple[Action, ...]:
 
 
 def _used(group: LiveGroup, settings: RestartSettings) -> int:
-    """Return the number of used restarts of the group; raise ValueError if it cannot be read (N-RB-10)."""
+    """Return the number of used restarts of the group. Raise ValueError if it cannot be read (N-RB-10)."""
     return 0 if settings.max_restarts is None else counts.read(group.obj).get(Key.of(group.leader), 0)
 
 
 def _count(group: LiveGroup, new: Recreation) -> tuple[Action, ...]:
-    """Store the used restarts including this recreation, once, before the recreation (N-RB-3)."""
+    """Store the used restarts, including this recreation, once before the recreation (N-RB-3)."""
     if new.used is None:
         return ()
     known = counts.read(group.obj)
@@ -125,7 +125,7 @@ def _count(group: LiveGroup, new: Recreation) -> tuple[Action, ...]:
 
 
 def _exhaust(group: LiveGroup) -> tuple[Action, ...]:
-    """Mark the leader first, so that its workers are identified as evidence even if later writes fail."""
+    """Mark the leader first, so that its workers are recognized as evidence even if later writes fail."""
     return (retention.exhaust(group.leader), *keep_evidence(group))
 
 
@@ -135,7 +135,7 @@ def _terminate(group: LiveGroup) -> Delete:
 
 
 def _drop_replaced(group: LiveGroup) -> tuple[Delete, ...]:
-    """Delete the record of the replaced group; the new group's record continues it."""
+    """Delete the record of the replaced group, which the new group's record continues."""
     record = group.record
     if record is None or meta.name(record) == recreationrecord.name_of(group.leader):
         return ()
@@ -143,7 +143,7 @@ def _drop_replaced(group: LiveGroup) -> tuple[Delete, ...]:
 
 
 def _continue(group: LiveGroup, settings: RestartSettings, known: Recreation) -> PolicyDecision:
-    """Perform the recorded recreation of this leader once it is due."""
+    """Perform the recorded recreation of this leader when it is due."""
     if known.resumed != settings.resumed:
         return _carry_out(group, known, recreation.again(known, settings, group.now))
     if known.state is RecreationState.WAITING and settings.is_spent(_used(group, settings)):
@@ -160,15 +160,16 @@ def _continue(group: LiveGroup, settings: RestartSettings, known: Recreation) ->
 
 
 def _carry_out(group: LiveGroup, known: Recreation, new: Recreation) -> PolicyDecision:
-    """Delete the leader after an entry in the record, which distinguishes this from a deletion by another client."""
+    """Delete the leader after writing to the record, which distinguishes this from a deletion by a different client."""
     recorded = () if new == known else (_record(group, new),)
     return PolicyDecision(holds=_holds(new), actions=(*recorded, *_count(group, new), _delete(group, new)))
 
 
 def _wait(group: LiveGroup, settings: RestartSettings, due: Recreation) -> float | None:
-    """Return the seconds until the recreation is due; None if it is due.
+    """Return the seconds until the recreation is due, or None if it is due.
 
-    A wait longer than the longest is ignored: the clock was set back, or was ahead when the record was written.
+    A wait that exceeds the maximum is ignored, because the clock was set back, or was ahead when the record was
+    written.
     """
     if due.state is not RecreationState.WAITING or not settings.backs_off:
         return None
@@ -181,7 +182,7 @@ def _holds(due: Recreation) -> str:
 
 
 def replace_ended(group: LiveGroup) -> Delete:
-    """Delete an ended leader with its group, whatever the restart policy: another leader exists already."""
+    """Delete a finished leader with its group, regardless of the restart policy, because a new leader already exists."""
     name = meta.name(group.leader)
     phase = meta.status(group.leader)["phase"]
     return recreate(group, f"Leader pod {name} is {phase}, deleted it to end group {_index(group)}")
@@ -193,12 +194,12 @@ def _delete(group: LiveGroup, due: Recreation) -> Delete:
 
 
 def recreate(group: LiveGroup, note: str) -> Delete:
-    """Delete the leader, and with it the group; the note has the reason."""
+    """Delete the leader and its group. The note contains the reason."""
     return delete_leader(group, decisionevents.recreating_group(group.obj, note, group.leader))
 
 
 def delete_leader(group: LiveGroup, event: Event) -> Delete:
-    """Delete the leader, and with it the group; the event has the reason."""
+    """Delete the leader and its group. The event contains the reason."""
     return Delete(
         resource=PODS,
         key=meta.key(group.leader),
@@ -209,7 +210,7 @@ def delete_leader(group: LiveGroup, event: Event) -> Delete:
 
 
 def _record(group: LiveGroup, new: Recreation) -> Apply:
-    """Record the recreation: one record for each group, whichever manager wrote the previous record."""
+    """Record the recreation in the single record of the group, even if a different manager wrote it."""
     return Apply(
         resource=CONTROLLER_REVISIONS,
         object=recreation.build(group.obj, group.leader, new),
@@ -219,7 +220,7 @@ def _record(group: LiveGroup, new: Recreation) -> Apply:
 
 
 def _news(group: LiveGroup, new: Recreation) -> tuple[Event, ...]:
-    """Return the event of a postponed recreation; other recreations are reported with the deletion of the leader."""
+    """Return the event for a delayed recreation. Other recreations are reported when the leader is deleted."""
     if new.state is not RecreationState.WAITING:
         return ()
     when = f"group {_index(group)} is recreated in {int((new.due - group.now).total_seconds())} s"

@@ -1,4 +1,4 @@
-"""Startup policy: with `LeaderReady`, workers are created once their leader is ready (R-POD-7)."""
+"""Startup policy: if it is `LeaderReady`, workers are created after their leader is ready (R-POD-7)."""
 
 from kuberuntime.objects import meta
 from leaderworkerset.api import groupname
@@ -7,10 +7,10 @@ from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
 
 
 def decide(group: LiveGroup) -> PolicyDecision:
-    """Hold the workers back until the leader is ready, if the live spec requires it.
+    """Delay the workers until the leader is ready, if the live spec requires it.
 
-    For a group with a random key, the leader's containers must be ready: the pod is ready only once its workers are
-    (N-HASH-8).
+    For a group with a random key, the leader's containers must be ready, because the pod is ready only when its workers
+    are ready (N-HASH-8).
     """
     is_gated = group.lws.spec.startup_policy.awaits_leader
     condition = "ContainersReady" if groupname.is_hash(group.leader) else "Ready"

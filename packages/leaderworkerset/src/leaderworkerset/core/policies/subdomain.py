@@ -1,4 +1,4 @@
-"""Subdomain: with `UniquePerReplica`, the pods of each group have their own subdomain (R-ADM-7)."""
+"""Subdomain: if the policy is `UniquePerReplica`, the pods of each group have their own subdomain (R-ADM-7)."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ from leaderworkerset.core.policies.policy import Member, Policy
 
 
 def admit(pod: JSONObject, member: Member) -> JSONObject:
-    """Return a leader with its host name as subdomain; workers get theirs from their StatefulSet's service."""
+    """Set a leader's host name as its subdomain. Workers get theirs from the Service of their StatefulSet."""
     is_unique = meta.annotations(pod).get(labels.SUBDOMAIN_POLICY) in WITH_OWN_SERVICES
     return with_spec(pod, {"subdomain": groupname.host(pod)}) if member.is_leader and is_unique else pod
 

@@ -1,7 +1,7 @@
 """The subgroup of a pod, and its labels and affinity (R-ADM-8 to R-ADM-13).
 
-Templates carry the settings as annotations: size and type of the subgroups, and the topology key of exclusive
-subgroups. At admission, these and the index within the group determine the subgroup of a pod.
+Templates contain the settings as annotations: size and type of the subgroups, and the topology key of exclusive
+subgroups. At admission, these and the index in the group determine the subgroup of a pod.
 """
 
 from typing import Final
@@ -45,7 +45,7 @@ def subgroup_index(size: int, subgroup_size: int, worker_index: int) -> int:
 
 
 def join_as_leader(pod: JSONObject) -> JSONObject:
-    """Return the leader as a member of subgroup 0, unless there are none or it is excluded (R-ADM-8, R-ADM-9)."""
+    """Return the leader as a member of subgroup 0, unless it is excluded or there are no subgroups (R-ADM-8, R-ADM-9)."""
     excluded = meta.annotations(pod).get(labels.SUBGROUP_POLICY_TYPE) in WITHOUT_LEADER
     if excluded or not _needs_subgroup(pod):
         return pod
@@ -53,7 +53,7 @@ def join_as_leader(pod: JSONObject) -> JSONObject:
 
 
 def join_as_worker(pod: JSONObject, *, size: int, worker_index: int) -> JSONObject:
-    """Return the worker as a member of its subgroup, if there are any (R-ADM-11 to R-ADM-13)."""
+    """Return the worker as a member of its subgroup, if subgroups are configured (R-ADM-11 to R-ADM-13)."""
     if not _needs_subgroup(pod):
         return pod
     subgroup_size = read_annotation(pod, labels.SUBGROUP_SIZE)
@@ -81,7 +81,7 @@ def _join(pod: JSONObject, *, index: int, leader: str) -> JSONObject:
 
 
 def annotations(template: Template) -> dict[str, str]:
-    """Return size and type of the subgroups, and their topology key; no annotations without subgroups."""
+    """Return the annotations for the size, type and topology key of subgroups, or none if there are no subgroups."""
     policy = template.spec.sub_group_policy
     if policy is None:
         return {}

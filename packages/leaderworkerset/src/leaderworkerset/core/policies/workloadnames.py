@@ -1,6 +1,6 @@
-"""The names of Workloads and PodGroups, which are equal in both controllers of LeaderWorkerSets (N-K8S-3 to N-K8S-5).
+"""The names of Workloads and PodGroups, which are the same in the Go controller (N-K8S-3 to N-K8S-5).
 
-A Workload's name ends in a hash of the LeaderWorkerSet's UID. The name of a replica's PodGroup begins with the
+A Workload's name ends in a hash of the LeaderWorkerSet's UID. The name of a replica's PodGroup starts with the
 Workload's name, and with an incarnation if the group has an index. So a recreated leader never waits for the previous
 PodGroup, which exists as long as any of its pods (N-K8S-12).
 """
@@ -18,10 +18,10 @@ from leaderworkerset.core.policies.levels import SchedulingLevel
 LONGEST: Final = 253
 
 ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
-"""The characters of Kubernetes for random parts of names."""
+"""The characters that Kubernetes uses for random parts of names."""
 
 INCARNATION: Final = 5
-"""The number of characters that distinguish the PodGroups of successive leaders of one name."""
+"""The number of characters that distinguish the PodGroups of successive leaders with the same name."""
 
 
 def workload_name(lws: LeaderWorkerSet) -> str:
@@ -40,12 +40,12 @@ def name_of(name: str, uid: UID) -> str:
 
 
 def encode(data: bytes) -> str:
-    """Return bytes as characters that spell no words."""
+    """Return bytes as characters that do not form words."""
     return "".join(ALPHABET[byte % len(ALPHABET)] for byte in data)
 
 
 def accepted(annotated: str, workload: str) -> str:
-    """Return the prefix of the names of a leader's PodGroups: its annotation, if that belongs to its Workload."""
+    """Return the prefix for the names of a leader's PodGroups: its annotation, if that belongs to its Workload."""
     return annotated if is_incarnated(annotated) and annotated.rpartition(".")[0] == workload else workload
 
 
@@ -55,13 +55,13 @@ def incarnated(workload: str, request: str) -> str:
 
 
 def is_incarnated(name: str) -> bool:
-    """Return whether the name of a Workload has an incarnation; names of LeaderWorkerSets have no dots."""
+    """Return whether the name of a Workload has an incarnation. LeaderWorkerSet names do not contain dots."""
     incarnation = name.rpartition(".")[2]
     return "." in name and len(incarnation) == INCARNATION and set(incarnation) <= set(ALPHABET)
 
 
 def group_name(pod: JSONObject, workload: str, level: SchedulingLevel, role: str) -> str:
-    """Return the name of a pod's PodGroup; a missing label counts as empty, and `workload` may have an incarnation."""
+    """Return the name of a pod's PodGroup. A missing label counts as empty, and `workload` may have an incarnation."""
     if level is SchedulingLevel.WHOLE:
         return _cut(workload.rpartition(".")[0] if is_incarnated(workload) else workload, "-lws")
     revision = groupname.revision(pod)
@@ -70,7 +70,7 @@ def group_name(pod: JSONObject, workload: str, level: SchedulingLevel, role: str
 
 
 def users(pod_group: JSONObject) -> tuple[str, ...]:
-    """Return the names of PodGroups whose pods need this PodGroup; the leader also needs its workers' PodGroup."""
+    """Return the names of PodGroups whose pods need this PodGroup. The leader also needs its workers' PodGroup."""
     name, revision = meta.name(pod_group), groupname.revision(pod_group)
     if meta.labels(pod_group).get(labels.ROLE) != labels.WORKER:
         return (name,)
@@ -78,12 +78,12 @@ def users(pod_group: JSONObject) -> tuple[str, ...]:
 
 
 def linked(pod: JSONObject) -> str:
-    """Return the name of the PodGroup of Kubernetes that a pod is linked to, empty without one."""
+    """Return the name of the Kubernetes PodGroup to which a pod is linked, or an empty string."""
     return str((meta.spec(pod).get("schedulingGroup") or {}).get("podGroupName") or "")
 
 
 def _cut(workload: str, suffix: str) -> str:
-    """Return the joined name, with the LeaderWorkerSet's own name truncated to fit."""
+    """Return the joined name, in which the LeaderWorkerSet's name is truncated to fit."""
     name, dash, identity = workload.rpartition("-")
     kept = f"{dash}{identity}{suffix}"
     return name[: LONGEST - len(kept)] + kept

@@ -1,1 +1,1 @@
-"""The limits of recreating groups: settings, descriptions of failures, pods on lost nodes."""
+"""The limits for recreating groups: settings, failure descriptions, and pods on lost nodes."""

@@ -1,7 +1,7 @@
 """How often groups were restarted: the annotation `group-restart-counts` of a LeaderWorkerSet (N-RB-1, N-RB-10).
 
 In: the LeaderWorkerSet. Out: a number for each `<revision>/<group>`, and the patch that stores new numbers. No group is
-restarted while the annotation cannot be read: its used restarts would be unknown.
+restarted while the annotation cannot be read, because its used restarts are unknown.
 """
 
 from collections.abc import Mapping
@@ -17,18 +17,18 @@ from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
 HIGHEST: Final = 2**31 - 1
-"""The highest count; the limit is of 32 bits."""
+"""The highest count. The limit is a 32-bit integer."""
 
 
 class Key(NamedTuple):
-    """A group of one revision; `group` is its index or its random key."""
+    """A group at one revision. `group` is its index or its random key."""
 
     revision: str
     group: str
 
     @classmethod
     def of(cls, leader: JSONObject) -> "Key":
-        """Return the key by which the restarts of a leader's group are counted."""
+        """Return the key under which the restarts of a leader's group are counted."""
         return cls(groupname.revision(leader), groupname.label(leader))
 
     def __str__(self) -> str:
@@ -36,7 +36,7 @@ class Key(NamedTuple):
 
     @property
     def ordinal(self) -> int:
-        """Return the group as an index; raise ValueError if it is not an index."""
+        """Return the group as an index. Raise ValueError if it is not an index."""
         index = decimals.natural(self.group)
         if index is None:
             raise ValueError(f'invalid group restart count key "{self}"')
@@ -47,7 +47,7 @@ Counts = Mapping[Key, int]
 
 
 def read(obj: JSONObject) -> dict[Key, int]:
-    """Return the counts of a LeaderWorkerSet; raise ValueError for an invalid annotation (N-RB-10)."""
+    """Return the counts of a LeaderWorkerSet. Raise ValueError if the annotation is invalid (N-RB-10)."""
     text = meta.annotations(obj).get(labels.GROUP_RESTART_COUNTS, "")
     if not text:
         return {}
@@ -61,9 +61,10 @@ def read(obj: JSONObject) -> dict[Key, int]:
 
 
 def confirm(obj: JSONObject) -> Patch:
-    """Return the patch that changes nothing, and fails if the LeaderWorkerSet was changed since it was read (N-RB-2).
+    """Return a patch without changes, which fails if the LeaderWorkerSet was changed since it was read (N-RB-2).
 
-    Two caches have no common order: the cache of LeaderWorkerSets may still show the old count of a recovered group.
+    Two caches are not ordered relative to each other, so the LeaderWorkerSet cache may still show the old count of a
+    recovered group.
     """
     return guarded_patch(LEADERWORKERSETS, obj, {})
 

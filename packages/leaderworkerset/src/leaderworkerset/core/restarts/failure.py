@@ -1,8 +1,8 @@
-"""The failure of a pod, with its restart and the last line of its program, as one sentence for an event.
+"""Describes the failure of a pod, its restart and the last line of its container in one sentence for an event.
 
 In: a failed pod in its last observed state. Out: a value that identifies the failure by the pod's UID and its restart
-count, for the record of a recreation. The quoted line of the program comes from the pod's status: its termination
-message, which is the end of its log with `terminationMessagePolicy: FallbackToLogsOnError`.
+count, for the record of a recreation. The quoted line comes from the pod's status: the termination message of the
+container, which is the end of its log with `terminationMessagePolicy: FallbackToLogsOnError`.
 """
 
 from collections.abc import Iterator
@@ -13,13 +13,13 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.recreationrecord import Failure
 
 LONGEST_MESSAGE: Final = 400
-"""The maximum characters of the quoted line of a termination message; an event holds 1024 with the text around them."""
+"""The maximum number of quoted characters of a termination message. An event is limited to 1024 characters."""
 
 DISRUPTION: Final = "DisruptionTarget"
-"""The condition with the reason of a pod's deletion."""
+"""The condition that contains the reason for a pod's deletion."""
 
 DELETED: Final = "deleted"
-"""The first word of the description of a pod that others ended; reason and message follow, each after a colon."""
+"""The first word in the description of a deleted pod. Reason and message follow, each after a colon."""
 
 
 def describe(pod: JSONObject) -> Failure:
@@ -30,7 +30,7 @@ def describe(pod: JSONObject) -> Failure:
 
 
 def _run_lengths(pod: JSONObject) -> Iterator[int]:
-    """Yield the seconds of the ended runs of containers that restarted or whose pod was evicted; a time may be null."""
+    """Yield the run times in seconds of containers that restarted or whose pod was evicted. A time may be null."""
     was_evicted = meta.status(pod).get("phase") == "Failed" and bool(meta.status(pod).get("reason"))
     for container in podstate.container_statuses(pod):
         for state in ("lastState", "state"):
@@ -50,7 +50,7 @@ def in_brackets(what: str) -> str:
 
 
 def _what(pod: JSONObject) -> str:
-    """Describe who ended the pod, else how its containers ended: the kubelet kills evicted programs."""
+    """Describe who terminated the pod, or else how its containers terminated. The kubelet kills evicted containers."""
     if disruption := _disruption(pod):
         return disruption
     ended = next(_ended(pod), None)
@@ -60,7 +60,7 @@ def _what(pod: JSONObject) -> str:
 
 
 def _disruption(pod: JSONObject) -> str:
-    """Return the reason and message with which a kubelet, the scheduler or another component ended the pod."""
+    """Return the reason and message with which a kubelet, the scheduler or a different component terminated the pod."""
     status, disruption = meta.status(pod), meta.find_condition(pod, DISRUPTION) or {}
     if reason := status.get("reason"):
         text = " ".join(str(status.get("message") or "").split())[:LONGEST_MESSAGE]
@@ -70,7 +70,7 @@ def _disruption(pod: JSONObject) -> str:
 
 
 def _ended(pod: JSONObject) -> Iterator[str]:
-    """Describe how the last runs of restarted containers ended; containers that exited by themselves are first."""
+    """Describe how the last runs of restarted containers terminated. Containers that exited by themselves are first."""
     for container in sorted(podstate.container_statuses(pod), key=podstate.restarted_with_all):
         states = (container.get("state") or {}, container.get("lastState") or {})
         terminated = next((state["terminated"] for state in states if state.get("terminated")), None)

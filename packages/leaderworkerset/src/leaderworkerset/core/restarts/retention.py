@@ -1,11 +1,11 @@
-"""The pods of a group that used up its restarts: kept by a finalizer, terminated but readable (N-RB-4, N-RB-16).
+"""The pods of an exhausted group, which a finalizer keeps terminated but readable (N-RB-4, N-RB-16).
 
-The leader of a group that ended by itself is kept in the same way.
+The leader of a group that ran to completion is kept in the same way.
 
-A group is *exhausted* once its leader is marked. Its pods are then terminated and stay as objects, so that their last
-states and logs can be read, until the group is *released*: by a user's annotation, or because it would end anyway.
+A group is *exhausted* when its leader is marked. Its pods are then terminated and remain as objects, so that their last
+states and logs can be read. The group is *released* by a user's annotation, or if it would be deleted anyway.
 
-In: pods. Out: patches, each of one pod with its UID. Other finalizers stay.
+In: pods. Out: one patch for each pod, with its UID. Other finalizers stay.
 """
 
 from collections.abc import Sequence
@@ -37,19 +37,19 @@ def set_of(pod: JSONObject) -> ObjectKey:
 
 
 def exhaust(leader: JSONObject) -> Patch:
-    """Mark and keep the leader; earlier requests of a user to resume the group do not count."""
+    """Mark and keep the leader. Earlier requests of a user to resume the group are ignored."""
     marks = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: TRUE, labels.RECOVER: None}
     return mark(leader, {"annotations": marks, "finalizers": [FINALIZER]})
 
 
 def keep(pods: Sequence[JSONObject]) -> tuple[Action, ...]:
-    """Add the finalizer to the pods that lack it; a pod that is being deleted cannot get a finalizer."""
+    """Add the finalizer to pods that lack it. A finalizer cannot be added to a pod that is being deleted."""
     added = [pod for pod in pods if not is_kept(pod) and not meta.is_deleting(pod)]
     return together(mark(pod, {"finalizers": [FINALIZER]}) for pod in added)
 
 
 def release(pods: Sequence[JSONObject]) -> tuple[Action, ...]:
-    """Remove the finalizer from pods of groups: first from workers, then from leaders, with their marks."""
+    """Remove the finalizer from the pods of groups: first from workers, then from leaders, with their marks."""
     leaders = [pod for pod in pods if groupname.is_over(pod)]
     workers = [pod for pod in pods if not groupname.is_over(pod)]
     return (*together(map(let_go, workers)), *together(map(let_go, leaders)))
@@ -66,5 +66,5 @@ _WITHOUT: Final[JSONObject] = {"$deleteFromPrimitiveList/finalizers": [FINALIZER
 
 
 def mark(pod: JSONObject, metadata: JSONObject) -> Patch:
-    """Return the patch of a pod's metadata, in which lists are merged."""
+    """Return a patch for a pod's metadata, in which lists are merged."""
     return identified_patch(PODS, pod, {"metadata": metadata}, kind="strategic", if_present=True)

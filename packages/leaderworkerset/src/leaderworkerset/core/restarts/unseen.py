@@ -1,12 +1,13 @@
-"""Workers that were deleted while no manager ran, found from the last status (docs/adr/0014-workers-lost-unseen.md).
+"""Workers that were deleted while no manager was running (docs/adr/0014-workers-lost-unseen.md).
 
-While a manager runs, it writes the status as soon as a worker is deleted. So at the last transition of `Available` to
-True all groups were whole, and when the status was last written, as many as it counts. If fewer groups are unchanged
-since then, other groups have lost workers: at most as many as are missing from the count. If a worker is missing when a
-manager first observes the group, or was created later than that time, its predecessor was deleted unseen.
+While a manager runs, it writes the status as soon as a worker is deleted. So all groups were whole at the last
+transition of `Available` to True, and when the status was last written, as many groups were whole as it counts. If
+fewer groups are unchanged since then, other groups have lost workers, at most as many as are missing from the count. If
+a worker is missing when a manager first observes the group, or was created after that time, its predecessor was deleted
+while no manager was running.
 
-In: a LeaderWorkerSet and its groups, as a manager first observes them. Out: the deleted workers, in their last state, as
-if their deletion had been observed.
+In: a LeaderWorkerSet and its groups, as a manager first observes them. Out: the deleted workers, in their last state,
+as if their deletion had been observed.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,10 +22,10 @@ from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.conditions import AVAILABLE
 
 SKEW: Final = timedelta(minutes=1)
-"""The maximum delay of a manager's clock, which dates conditions, behind the API server's clock, which dates pods."""
+"""The maximum time by which the manager's clock (conditions) may be behind the API server's clock (pods)."""
 
 DRIFT: Final = timedelta(seconds=2)
-"""The maximum difference between the clocks of two API servers; etcd warns from one second on. Workers often show less."""
+"""The maximum difference between the clocks of two API servers. etcd warns if it exceeds one second."""
 
 REASON: Final = "no manager ran"
 
@@ -32,7 +33,8 @@ REASON: Final = "no manager ran"
 class LastStatus(Struct, frozen=True, kw_only=True):
     """The last status: the number of ready groups, the time since which all are ready, and the time of the write.
 
-    A manager's clock dates `whole_since`, the API server's `written`; a time is empty if it is unknown.
+    `whole_since` is from a manager's clock, and `written` is from the API server's clock. A time is empty if it is
+    unknown.
     """
 
     ready: int
@@ -41,9 +43,9 @@ class LastStatus(Struct, frozen=True, kw_only=True):
 
 
 class WholeTime(Struct, frozen=True):
-    """A time `at` which groups were whole; a worker that was created after `latest` did not exist then.
+    """The time `at` which groups were whole. A worker that was created after `latest` did not exist then.
 
-    `leaders` are the leaders of these groups; None means all groups that are older.
+    `leaders` are the leaders of these groups. None means all older groups.
     """
 
     at: str
@@ -52,7 +54,7 @@ class WholeTime(Struct, frozen=True):
 
 
 class SeenGroup(Struct, frozen=True):
-    """A leader, the StatefulSet of its workers, and the pods of the group, with the leader."""
+    """A leader, its worker StatefulSet, and the pods of the group, including the leader."""
 
     leader: JSONObject
     statefulset: JSONObject | None
@@ -60,7 +62,7 @@ class SeenGroup(Struct, frozen=True):
 
 
 def last_status(lws: JSONObject) -> LastStatus:
-    """Return what the status of a LeaderWorkerSet shows when a manager first reads it."""
+    """Return what the status of a LeaderWorkerSet reports when a manager first reads it."""
     writes = (entry for entry in meta.metadata(lws).get("managedFields") or [] if entry.get("subresource") == "status")
     return LastStatus(
         ready=int(meta.status(lws).get("readyReplicas") or 0),
@@ -70,7 +72,7 @@ def last_status(lws: JSONObject) -> LastStatus:
 
 
 def moments(last: LastStatus, groups: Iterable[SeenGroup]) -> Sequence[WholeTime]:
-    """Return the times since which groups must not have lost workers; `groups` have neither failed nor ending leaders."""
+    """Return the times since which groups must not have lost workers. `groups` exclude failed and terminating leaders."""
     known = list(groups)
     whole, written = _moment(last.whole_since, SKEW), _moment(last.written, _drift(known))
     if written is not None:
@@ -79,10 +81,10 @@ def moments(last: LastStatus, groups: Iterable[SeenGroup]) -> Sequence[WholeTime
 
 
 def _narrow(moment: WholeTime, ready: int, groups: Sequence[SeenGroup]) -> WholeTime | None:
-    """Return the moment for the groups that must have lost workers; None if there are none.
+    """Return the moment for the groups that must have lost workers, or None if there are none.
 
-    A status counts groups, and does not name them. If more groups have younger workers than are missing from the count,
-    the groups that probably were whole come first. They have older workers, or the oldest StatefulSet.
+    A status counts groups without naming them. If more groups have younger workers than are missing from the count, the
+    groups that were probably whole are first. They have older workers, or the oldest StatefulSet.
     """
     missing = max(ready - sum(_is_as_before(group, moment) for group in groups), 0)
     candidates = sorted(_candidates(groups, moment))
@@ -91,7 +93,7 @@ def _narrow(moment: WholeTime, ready: int, groups: Sequence[SeenGroup]) -> Whole
 
 
 def _candidates(groups: Iterable[SeenGroup], moment: WholeTime) -> Iterator[tuple[bool, str, UID]]:
-    """Yield of each group with lost workers whether all are lost, the creation of its StatefulSet, and its leader."""
+    """Yield for each group with lost workers whether all are lost, when its StatefulSet was created, and its leader."""
     for group in groups:
         if group.statefulset is not None and (names := lost(moment, group.statefulset, group.pods)):
             is_new = len(names) == meta.spec(group.statefulset).get("replicas")
@@ -99,7 +101,7 @@ def _candidates(groups: Iterable[SeenGroup], moment: WholeTime) -> Iterator[tupl
 
 
 def _moment(at: str, granted: timedelta) -> WholeTime | None:
-    """Return the moment of a time that others may have written; None if it is not a time."""
+    """Return the moment for a time that other clients may have written, or None if it is not a time."""
     read = timestamps.read(at)
     if read is None or read.year >= MAXYEAR:
         return None
@@ -107,7 +109,7 @@ def _moment(at: str, granted: timedelta) -> WholeTime | None:
 
 
 def _drift(groups: Iterable[SeenGroup]) -> timedelta:
-    """Return by how much the clock may be behind that dates StatefulSets and statuses: workers follow their StatefulSet."""
+    """Return by how much the clock for StatefulSets and statuses may be behind. Workers follow their StatefulSet."""
     delays = (
         timestamps.parse(meta.created(pod)) - timestamps.parse(meta.created(group.statefulset))
         for group in groups
@@ -119,12 +121,12 @@ def _drift(groups: Iterable[SeenGroup]) -> timedelta:
 
 
 def _is_older_than_leader(group: SeenGroup) -> bool:
-    """Return whether the StatefulSet seems older than its leader: then the clocks of API servers differ."""
+    """Return whether the StatefulSet seems older than its leader, because the clocks of API servers differ."""
     return group.statefulset is not None and meta.created(group.statefulset) < meta.created(group.leader)
 
 
 def _is_as_before(group: SeenGroup, moment: WholeTime) -> bool:
-    """Return whether all pods of a group existed at a moment, and are ready."""
+    """Return whether all pods in a group existed at a moment, and are ready."""
     pods = (group.leader, *group.pods)
     if any(meta.created(pod) > moment.latest or not meta.is_condition_true(pod, "Ready") for pod in pods):
         return False
@@ -134,7 +136,7 @@ def _is_as_before(group: SeenGroup, moment: WholeTime) -> bool:
 
 
 def whole_since(lws: JSONObject) -> str:
-    """Return since when all groups have been ready according to the status; empty if they are not ready."""
+    """Return since when all groups are ready according to the status, or an empty string if they are not ready."""
     status, available = meta.status(lws), meta.find_condition(lws, AVAILABLE.type) or {}
     if available.get("status") != "True" or status.get("readyReplicas") != status.get("replicas"):
         return ""
@@ -144,15 +146,15 @@ def whole_since(lws: JSONObject) -> str:
 def may_be_new(lws: JSONObject, leader: JSONObject) -> bool:
     """Return whether the index of a group is not below the desired number of groups.
 
-    Such a surge group is created while the set is available, and may not have been whole. The status may not count its
-    leader yet.
+    Such a surge group is created while the set is available, and may not have been complete. The status may not count
+    its leader yet.
     """
     index = None if groupname.is_hash(leader) else decimals.natural(groupname.label(leader))
     return index is not None and index >= int(meta.spec(lws).get("replicas", 1))
 
 
 def lost(moment: WholeTime, statefulset: JSONObject, pods: Iterable[JSONObject]) -> Sequence[JSONObject]:
-    """Return the workers of a group that were deleted after a moment; none if its StatefulSet is not older."""
+    """Return the workers that were deleted after a moment, or none if the StatefulSet is not older."""
     if meta.created(statefulset) >= moment.at or not _concerns(moment, statefulset):
         return ()
     kept = {meta.name(pod) for pod in pods if meta.created(pod) <= moment.latest}
@@ -162,13 +164,13 @@ def lost(moment: WholeTime, statefulset: JSONObject, pods: Iterable[JSONObject])
 
 
 def _concerns(moment: WholeTime, statefulset: JSONObject) -> bool:
-    """Return whether the group of a StatefulSet was whole at a moment, according to its leaders."""
+    """Return whether the group of a StatefulSet was whole at a moment, based on its leaders."""
     owner = meta.controller_of(statefulset) or {}
     return moment.leaders is None or owner.get("uid") in moment.leaders
 
 
 def _last_state(name: str, statefulset: JSONObject, whole: str) -> JSONObject:
-    """Return the last state of a worker that ran, and was deleted after the group was whole."""
+    """Return the last state of a worker that was running, and was deleted after the group was whole."""
     revision = groupname.revision(statefulset)
     return {
         "metadata": {

@@ -1,7 +1,7 @@
-"""TLS cipher suites: the names in configurations (IANA's, as in Go), and OpenSSL's names for them.
+"""TLS cipher suites: the IANA names in configurations, as in Go, and the corresponding OpenSSL names.
 
-The suites of TLS 1.3 may be named, but are always on, as in Go. Suites with RC4 or 3DES are refused: current OpenSSL
-does not have them.
+TLS 1.3 suites may be named, but are always enabled, as in Go. Suites with RC4 or 3DES are rejected, because current
+OpenSSL versions do not support them.
 """
 
 from typing import Final
@@ -37,7 +37,7 @@ def is_known(name: str) -> bool:
 
 
 def openssl_names(names: tuple[str, ...]) -> str:
-    """Return the list for OpenSSL, empty if only suites of TLS 1.3 were named.
+    """Return the list for OpenSSL, which is empty if only TLS 1.3 suites were named.
 
     >>> openssl_names(("TLS_AES_128_GCM_SHA256", "TLS_RSA_WITH_AES_128_GCM_SHA256"))
     'AES128-GCM-SHA256'

@@ -1,8 +1,8 @@
-"""The manager's configuration file: `config.lws.x-k8s.io/v1`, or `v1alpha1`, kind `Configuration` (contract 12.2, N-CFG-3).
+"""The manager's configuration file: `config.lws.x-k8s.io/v1`, or `v1alpha1`, `Configuration` (contract 12.2, N-CFG-3).
 
 In: a document as a YAML reader returns it. Out: a `Configuration` with all defaults, or a `ConfigurationError`, with
-the text of the Go manager if that has one. Decoding is strict: a field that does not exist is an error. As in Go, null
-and the empty value mean the default.
+the text of the Go manager if it has one. Decoding is strict, so that an unknown field is an error. As in Go, null and
+the empty value mean the default.
 """
 
 from datetime import timedelta
@@ -33,11 +33,11 @@ LOCK: Final = "leases"
 
 
 class ConfigurationError(ValueError):
-    """A configuration that is invalid; the text names the field and the value."""
+    """Raised if a configuration is invalid. The text names the field and the value."""
 
 
 class _Section(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The base of all sections: field names in camel case."""
+    """The base class of all sections. Field names are in camel case."""
 
 
 class Webhook(_Section, frozen=True, kw_only=True):
@@ -49,7 +49,7 @@ class Webhook(_Section, frozen=True, kw_only=True):
 
 
 class Metrics(_Section, frozen=True, kw_only=True):
-    """The address of the metrics server; "0" disables it."""
+    """The address of the metrics server. "0" disables it."""
 
     bind_address: str = ":8443"
 
@@ -63,7 +63,7 @@ class Health(_Section, frozen=True, kw_only=True):
 
 
 class LeaderElection(_Section, frozen=True, kw_only=True):
-    """The settings of leader election; `resource_namespace` is accepted and overridden (R-MGR-3)."""
+    """The leader election settings. `resource_namespace` is accepted and overridden (R-MGR-3)."""
 
     leader_elect: bool = True
     lease_duration: Duration = Duration(15)
@@ -75,7 +75,7 @@ class LeaderElection(_Section, frozen=True, kw_only=True):
 
 
 class InternalCertManagement(_Section, frozen=True, kw_only=True):
-    """Whether the manager creates its webhooks' certificate itself, for which service, and in which secret."""
+    """Whether the manager issues its webhook certificate, for which Service, and in which Secret."""
 
     enable: bool = True
     webhook_service_name: str = "lws-webhook-service"
@@ -89,7 +89,7 @@ class GangSchedulingManagement(_Section, frozen=True, kw_only=True):
 
 
 class ClientConnection(_Section, frozen=True, kw_only=True):
-    """The limits of the manager's requests per second: `qps` sustained, `burst` at once; negative: no limit."""
+    """The rate limits of the manager's requests: `qps` sustained and `burst`. Negative values disable the limit."""
 
     qps: float = 500.0
     burst: int = 500
@@ -164,13 +164,13 @@ class PodAdmission(StrEnum):
 
 
 class FeatureGates(_Section, frozen=True, kw_only=True):
-    """The features that a gate turns on or off; another name is an unknown field (N-CFG-1)."""
+    """The feature gates. An unknown name is an unknown field (N-CFG-1)."""
 
     workload_aware_scheduling: bool = msgspec.field(default=False, name="WorkloadAwareScheduling")
 
 
 class Configuration(_Section, frozen=True, kw_only=True):
-    """The whole file."""
+    """The whole configuration file."""
 
     api_version: str = API_VERSION
     kind: str = KIND
@@ -203,13 +203,13 @@ class Configuration(_Section, frozen=True, kw_only=True):
 
     @property
     def release_after(self) -> timedelta | None:
-        """Return the default time after which lost pods are released; None to wait for them."""
+        """Return the default time after which lost pods are released, or None if they are not released."""
         section = self.group_restarts or GroupRestarts()
         return timedelta(seconds=section.release_lost_pods_after) or None
 
     @property
     def disruption(self) -> DisruptionSettings | None:
-        """Return how groups are protected against evictions, None if they are not."""
+        """Return how groups are protected against evictions, or None if they are not protected."""
         section = self.disruption_budgets
         if not section.enable:
             return None
@@ -219,7 +219,7 @@ class Configuration(_Section, frozen=True, kw_only=True):
 
     @property
     def moving(self) -> MaintenanceSettings | None:
-        """Return how groups are moved off closed nodes, None if they are not."""
+        """Return how groups are moved off closed nodes, or None if they are not moved."""
         section = self.maintenance
         return MaintenanceSettings(section.taint, section.move_by_default) if section.enable else None
 
@@ -235,7 +235,7 @@ class Configuration(_Section, frozen=True, kw_only=True):
 
     @property
     def gang_provider(self) -> str:
-        """Return the provider of gang scheduling, empty if there is none."""
+        """Return the gang scheduling provider, or an empty string if none is configured."""
         return "" if self.gang_scheduling_management is None else self.gang_scheduling_management.scheduler_provider
 
 
@@ -243,7 +243,7 @@ Sections: TypeAlias = type[msgspec.Struct]
 
 
 def decode(document: JSON) -> Configuration:
-    """Read a document strictly; every unknown field is named."""
+    """Decode a document strictly. Errors name every unknown field."""
     if not isinstance(document, dict):
         raise ConfigurationError(f"expected an object with apiVersion {API_VERSION} and kind {KIND}")
     type_meta = (document.get("apiVersion"), document.get("kind"))
@@ -278,7 +278,7 @@ def _section_of(kind: Any) -> Sections | None:
 
 
 def _without_empty(value: JSON) -> JSON:
-    """Remove null, empty and zero values, which mean the default, except in texts and lists."""
+    """Remove null, empty and zero values, which mean the default, except in strings and lists."""
     if not isinstance(value, dict):
         return value
     kept = {name: _without_empty(inner) for name, inner in value.items()}

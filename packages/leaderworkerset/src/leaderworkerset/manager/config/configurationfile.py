@@ -1,4 +1,4 @@
-"""Reads, decodes and checks the manager's configuration file."""
+"""Reads, decodes and validates the manager's configuration file."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from leaderworkerset.manager.config.configuration import Configuration, Configur
 
 
 def load(path: str) -> Configuration:
-    """Return the configuration of a file; without one, the defaults."""
+    """Return the configuration in a file, or the defaults if no file is specified."""
     if not path:
         return Configuration()
     try:
@@ -23,7 +23,7 @@ def load(path: str) -> Configuration:
 
 
 def parse(text: bytes) -> Configuration:
-    """Read the content of a configuration file."""
+    """Parse the content of a configuration file."""
     try:
         return configuration.decode(yamltext.load(text, unique_keys=True))
     except yamltext.YamlError as error:
@@ -31,7 +31,7 @@ def parse(text: bytes) -> Configuration:
 
 
 def check(settings: Configuration) -> None:
-    """Raise an error for invalid values, such as those of leader election (R-CFG-1, R-CFG-2)."""
+    """Raise an error for invalid values, such as the leader election settings (R-CFG-1, R-CFG-2)."""
     failures = configurationrules.validate(settings)
     if failures:
         raise ConfigurationError(aggregate(failures))
@@ -39,7 +39,7 @@ def check(settings: Configuration) -> None:
 
 
 def opted_in(configuration: Configuration) -> Configured:
-    """Return the settings of capabilities that this configuration enables."""
+    """Return the settings of the capabilities that this configuration enables."""
     settings = {
         names.BACKOFF: configuration.restarts,
         names.RECORDER: configuration.recorder.enable,

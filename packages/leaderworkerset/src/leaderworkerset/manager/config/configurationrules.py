@@ -1,6 +1,6 @@
-"""The rules for a configuration of the manager (contract 12.2): limits, names, addresses, and combinations.
+"""Validation of the manager's configuration (contract 12.2): limits, names, addresses, and combinations.
 
-In: a decoded `Configuration`. Out: errors with paths, in the texts of the Go manager if that has one.
+In: a decoded `Configuration`. Out: errors with paths, with the texts of the Go manager if it has one.
 """
 
 from typing import Final
@@ -35,22 +35,22 @@ from leaderworkerset.manager.config.configuration import (
 GANG_PROVIDERS: Final = (*NAMES, AUTO)
 
 NOT_IN_PATHS: Final = frozenset(" \t\n{}?#")
-"""Characters that a request to a probe cannot have in its path, or that the router treats as a pattern."""
+"""Characters that the path of a probe request cannot contain, or that the router treats as a pattern."""
 
 JITTER: Final = 1.2
-"""The maximum factor by which a wait of leader election exceeds the retry period."""
+"""The maximum factor by which a wait in leader election exceeds the retry period."""
 
 
 TURNS: Final = Range(24)
-"""The maximum time for which a group may be evicted while others wait for their turn."""
+"""The maximum time for which a group may be evicted while other groups wait for their turn."""
 
 EPISODE_AGES: Final = Range(90 * 24)
 MOST_MEBIBYTES: Final = 256
-"""The maximum time and size of recorded failures, which are in the store of the API server."""
+"""The maximum age and size of recorded failures, which are stored in the API server."""
 
 
 def validate(configuration: Configuration) -> list[FieldError]:
-    """Return all errors of the values, including leader election (R-CFG-1)."""
+    """Return all errors of the values, including those for leader election (R-CFG-1)."""
     return [
         *_certificate_errors(configuration.internal_cert_management),
         *_gang_errors(configuration.gang_scheduling_management),
@@ -95,7 +95,7 @@ def _gang_errors(gang: GangSchedulingManagement | None) -> list[FieldError]:
 
 
 def _serving_errors(configuration: Configuration) -> list[FieldError]:
-    """Return the errors of ports, addresses and paths with which a manager would exit, or serve at an unused place."""
+    """Return errors for ports, addresses and paths that prevent the manager from starting or being reached."""
     port, health = configuration.webhook.port, configuration.health
     errors = [] if 0 < port <= HIGHEST_PORT else [invalid("webhook.port", port, f"must be from 1 to {HIGHEST_PORT}")]
     places = {
