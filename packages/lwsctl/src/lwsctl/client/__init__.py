@@ -1,4 +1,4 @@
-"""The Python client: build, apply, await, read, follow, scale and delete LeaderWorkerSets; synchronous or not.
+"""The synchronous and asynchronous Python clients, which build, apply, watch, scale and delete LeaderWorkerSets.
 
 ```
 Client, AsyncClient          a connection to one namespace

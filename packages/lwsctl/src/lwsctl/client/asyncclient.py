@@ -1,7 +1,7 @@
-"""The asynchronous client: LeaderWorkerSets of one cluster, applied, awaited, read and followed.
+"""The asynchronous client, which applies, reads, watches and waits for LeaderWorkerSets.
 
-Tasks and time limits belong to the task that enters them, so following a cluster runs in a separate task: a caller may
-leave an iterator at any point.
+Task groups and timeouts belong to the task that enters them. Therefore, watches run in a separate task, and a caller
+can leave an iterator at any point.
 """
 
 import asyncio
@@ -36,15 +36,15 @@ from lwsctl.views.selection import Filter, Selection
 T = TypeVar("T")
 
 MOST_LINES: Final = 100_000
-"""The maximum lines that wait for a reader of followed logs; a slower reader gets an error, to limit memory."""
+"""The maximum number of unread log lines. To limit memory, a slower reader gets an error."""
 
 
 async def passed(
     produce: Callable[[Callable[[T], None]], Coroutine[Any, Any, None]], *, newest_only: bool = False
 ) -> AsyncGenerator[T, None]:
-    """Yield the items that `produce` passes to the given function, until it returns; raise its errors.
+    """Yield the items that `produce` passes to a callback, until `produce` returns. Raise its errors.
 
-    With `newest_only` a new item replaces the unread item.
+    If `newest_only` is set, a new item replaces the unread item.
     """
     items: asyncio.Queue[tuple[T] | None] = asyncio.Queue()
 
@@ -67,7 +67,7 @@ async def passed(
 
 
 async def alone(work: Awaitable[T]) -> T:
-    """Await, and raise the only error of a group of tasks instead of the group."""
+    """Await a task. If it raises an exception group with a single error, raise this error instead."""
     try:
         return await work
     except BaseExceptionGroup as group:
@@ -78,15 +78,15 @@ async def alone(work: Awaitable[T]) -> T:
 
 
 AGAIN: Final = 1.0
-"""Seconds after which a condition is checked again without a change."""
+"""Seconds until a condition is checked again if nothing changes."""
 
 MANAGER: Final = "lws-client"
-"""The field manager of applied objects."""
+"""The field manager for applied objects."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """One line of a rank's log."""
+    """A line in a rank's log."""
 
     group: int | str
     rank: int
@@ -96,7 +96,7 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogOptions:
-    """The selected lines and ranks; `group` and `rank` of None mean all, `since` is in seconds."""
+    """The selected lines and ranks. If `group` or `rank` is None, all are selected. `since` is in seconds."""
 
     group: int | str | None = None
     rank: int | None = None
@@ -110,9 +110,9 @@ ALL_LINES: Final = LogOptions()
 
 
 class AsyncClient:
-    """LeaderWorkerSets of one namespace; use it as an asynchronous context manager.
+    """A client for the LeaderWorkerSets in one namespace, to use as an asynchronous context manager.
 
-    Without arguments it uses the cluster that kubectl would use: by $KUBECONFIG, ~/.kube/config, or from within a pod.
+    By default, it uses the same cluster as kubectl, from $KUBECONFIG, ~/.kube/config or the service account of a pod.
     """
 
     def __init__(self, *, kubeconfig: str = "", context: str = "", namespace: str = "") -> None:
@@ -124,7 +124,7 @@ class AsyncClient:
 
     @classmethod
     def over(cls, client: Client, namespace: str) -> Self:
-        """Return a client that uses an open connection, which its owner closes."""
+        """Return a client for an open connection, which the caller must close."""
         instance = cls(namespace=namespace)
         instance._client = client
         return instance
@@ -147,10 +147,10 @@ class AsyncClient:
             await client.close()
 
     async def apply(self, manifest: Manifest | JSONObject, *, force: bool = False) -> JSONObject:
-        """Apply a LeaderWorkerSet server-side, and return the stored object; `force` takes over fields of others.
+        """Apply a LeaderWorkerSet server-side, and return the stored object.
 
-        The fields of `scale` and of the commands `lws scale` and `lws rollout` are always taken over, as by `lws
-        apply`.
+        `force` takes over fields of other managers. Fields that were set by `scale`, `lws scale` or `lws rollout` are
+        always taken over, as in `lws apply`.
         """
         obj = manifest.build() if isinstance(manifest, Manifest) else manifest
         placed = obj | {"metadata": {"namespace": self._namespace} | meta.metadata(obj)}
@@ -162,7 +162,7 @@ class AsyncClient:
             return await self._open.apply(LEADERWORKERSETS, placed, manager=MANAGER, force=True)
 
     async def get(self, name: str) -> View:
-        """Return a LeaderWorkerSet with its groups and ranks, and the reasons of unready ones."""
+        """Return a LeaderWorkerSet with its groups and ranks, and the reasons of unready ranks."""
         from lwsctl.observation import lists
         from lwsctl.observation.lists import Lists
 
@@ -173,7 +173,7 @@ class AsyncClient:
         return explained_view
 
     async def names(self) -> list[str]:
-        """Return the names of the LeaderWorkerSets of the namespace."""
+        """Return the names of the LeaderWorkerSets in the namespace."""
         listing = await self._open.list(LEADERWORKERSETS, namespace=self._namespace)
         return sorted(map(meta.name, listing.items))
 
@@ -184,14 +184,15 @@ class AsyncClient:
     @overload
     async def wait(self, name: str, condition: str = "ready", *, timeout: float | None = 120.0) -> View: ...
     async def wait(self, name: str, condition: str = "ready", *, timeout: float | None = 120.0) -> View | None:
-        """Wait for a condition of `lws wait --for`, as `ready`, `done`, `failed`, `delete` or `replicas=N`.
+        """Wait for a condition of `lws wait --for`, such as `ready`, `done`, `failed`, `delete` or `replicas=N`.
 
-        After a failure, `ready` must last for ten seconds, and longer than the failed run: `condition=Available` need not.
+        After a failure, `ready` must last for ten seconds and longer than the failed run. `condition=Available` is met
+        immediately.
 
-        Returns the view then, None for `delete`.
+        Returns the view, or None for `delete`.
 
-        Raises `WaitTimeoutError`, whose text says what was missing, and `NotFoundError` if there is no such object to
-        wait for.
+        Raises `WaitTimeoutError`, whose message describes what was missing, and `NotFoundError` if the object does not
+        exist.
         """
         from lwsctl.observation.following import SetInformers, wait_for
 
@@ -203,9 +204,9 @@ class AsyncClient:
         return last_view if isinstance(last_view, View) else None
 
     def watch(self, name: str) -> AsyncGenerator[View, None]:
-        """Yield the view now and after changes, until the LeaderWorkerSet is deleted.
+        """Yield the current view, and a view after each change, until the LeaderWorkerSet is deleted.
 
-        A slow reader skips to the newest.
+        A slow reader skips to the latest view.
         """
         return passed(lambda put: self._watch(name, put), newest_only=True)
 
@@ -231,10 +232,10 @@ class AsyncClient:
     async def logs(
         self, name: str, options: LogOptions = ALL_LINES, *, follow: bool = False
     ) -> AsyncGenerator[LogLine, None]:
-        """Yield the lines of the selected ranks, rank by rank; with `follow`, new lines until the set is over.
+        """Yield the log lines of the selected ranks, rank by rank. `follow` yields new lines until the set is over.
 
-        It is over when it was deleted, has run to completion or has reached its deadline. A log that its node has
-        removed raises `LogError`; with `follow`, at the end.
+        A set is over when it is deleted, complete, or has reached its deadline. If a node has removed a log, `LogError`
+        is raised, with `follow` at the end.
         """
         pod_filter = Filter(Selection(name, options.group, options.rank))
         log_options = PodLogOptions(
@@ -272,20 +273,20 @@ class AsyncClient:
             raise lost_logs[0]
 
     async def explain(self, place: str) -> Diagnosis:
-        """Return why `web`, its group `web/0` or its rank `web/0/2` is not ready: one cause, evidence, the next steps.
+        """Return why `web`, group `web/0` or rank `web/0/2` is not ready: one cause, evidence, and next steps.
 
-        `print` shows all of it. A place that is as desired has the verdict `healthy` or `complete`.
+        `print` shows the complete text. In the desired state, the verdict is `healthy` or `complete`.
         """
         return await alone(inspection.explain(self._open, self._namespace, place))
 
     async def events(self, place: str) -> list[Event]:
-        """Return the events of a LeaderWorkerSet, a group or a rank, the newest last, also those of deleted pods."""
+        """Return the events of a LeaderWorkerSet, group or rank, the latest last, including events of deleted pods."""
         return await inspection.events(self._open, self._namespace, place)
 
     async def exec(
         self, place: str, command: Sequence[str], *, container: str | None = None, stdin: bytes = b""
     ) -> CommandResult:
-        """Run a command in a rank (without a rank: the leader; without a group: the first) until it ends.
+        """Execute a command in a rank until it exits. The default is the leader of the first group.
 
         Returns its exit code and output. Raises `KubeError` if it cannot be started.
         """
@@ -302,9 +303,9 @@ class AsyncClient:
         )
 
     async def delete(self, name: str, *, timeout: float | None = 120.0) -> None:
-        """Delete a LeaderWorkerSet and wait until it is deleted; a missing one is not an error.
+        """Delete a LeaderWorkerSet and wait until it is deleted. A missing LeaderWorkerSet is not an error.
 
-        A timeout of 0 does not wait.
+        If the timeout is 0, the method does not wait.
         """
         try:
             await self._open.delete(LEADERWORKERSETS, self._key(name), propagation="Foreground")
@@ -324,6 +325,6 @@ class AsyncClient:
 
 
 def log_line(pod: JSONObject, text: bytes) -> LogLine:
-    """Return a line with its place."""
+    """Return a line with its group and rank."""
     group, rank = place_of(pod) or (-1, -1)
     return LogLine(group, rank, meta.name(pod), text.decode(errors="replace"))

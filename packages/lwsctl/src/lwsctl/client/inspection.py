@@ -1,6 +1,6 @@
-"""The reading and running parts of the client: why a place is not ready, what happened there, and commands in a rank.
+"""Client functions that explain a place, list its events, and execute commands in a rank.
 
-A place is a text, as in the commands: `web`, `web/0` (a group) or `web/0/2` (a rank).
+A place is a string, as in commands: `web`, `web/0` (a group) or `web/0/2` (a rank).
 """
 
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ OpenChannels: TypeAlias = Callable[[str, Query, str], AbstractAsyncContextManage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One event: its last time, how often it happened, and the group and rank that it is about, if any."""
+    """An event: when it last occurred, how often, and its group and rank, if any."""
 
     time: datetime
     reason: str
@@ -46,7 +46,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """The end of a command in a rank; the exit code 0 is success."""
+    """The result of a command in a rank. The exit code 0 means success."""
 
     exit_code: int
     stdout: str
@@ -54,7 +54,7 @@ class CommandResult:
 
 
 def selected(place: str) -> Selection:
-    """Read a place; raise ValueError if it names none."""
+    """Parse a place. Raise ValueError if it is invalid."""
     selection = selections.read(place)
     if selection is None:
         raise ValueError(f"{place!r} is not a rank: use NAME, NAME/GROUP or NAME/GROUP/RANK, such as web/0/2")
@@ -62,7 +62,7 @@ def selected(place: str) -> Selection:
 
 
 async def explain(client: Client, namespace: str, place: str) -> Diagnosis:
-    """Return the root cause for a place, from the same evidence as `lws explain`."""
+    """Return the root cause for a place, based on the same evidence as `lws explain`."""
     from lwsctl.observation import diagnosing, evidence
     from lwsctl.observation.lists import Lists
 
@@ -76,7 +76,7 @@ async def explain(client: Client, namespace: str, place: str) -> Diagnosis:
 
 
 async def events(client: Client, namespace: str, place: str) -> list[Event]:
-    """Return the events of a place, the newest last, including those of deleted pods."""
+    """Return the events of a place, the latest last, including events of deleted pods."""
     from lwsctl.observation import eventlog
 
     selection = selected(place)
@@ -99,7 +99,7 @@ async def events(client: Client, namespace: str, place: str) -> list[Event]:
 
 
 async def pod_at(client: Client, namespace: str, place: str) -> JSONObject:
-    """Return the pod of a rank; without a rank the leader, without a group the first group."""
+    """Return the pod of a rank. The default is the leader of the first group."""
     selection = selected(place)
     await client.get(LEADERWORKERSETS, ObjectKey(namespace, selection.name))
     leader_or_rank = Selection(selection.name, selection.group, selection.rank or 0)
@@ -112,7 +112,7 @@ async def pod_at(client: Client, namespace: str, place: str) -> JSONObject:
 async def execute(
     channels_of: OpenChannels, pod: JSONObject, command: Sequence[str], *, container: str | None, stdin: bytes
 ) -> CommandResult:
-    """Run a command in a container of a pod until it ends, and return its output."""
+    """Execute a command in a container until it exits, and return its output."""
     from kuberuntime.client import channels
 
     query = [("container", container or default_container(pod)), ("stdout", "true"), ("stderr", "true")]

@@ -1,6 +1,6 @@
-"""A manifest as typed values: the usual fields of LeaderWorkerSets, without writing dictionaries. Pure.
+"""Builds manifests from typed values for the common fields of LeaderWorkerSets. Pure.
 
-Add other fields to the dictionary that `build` returns; the API server fills in its defaults.
+Add other fields to the dictionary that `build` returns. The API server sets defaults.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ from leaderworkerset.api.usersettings import SETTINGS
 
 
 class Named:
-    """Refuses unknown fields with the name of the field that is meant."""
+    """Rejects unknown fields, and suggests a similar field name."""
 
     __slots__ = ()
     __dataclass_fields__: ClassVar[dict[str, Any]]
@@ -43,7 +43,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Container(Named):
-    """The one container of a rank. `resources` are limits, as in `{"nvidia.com/gpu": 8}`."""
+    """The only container of a rank. `resources` are limits, such as `{"nvidia.com/gpu": 8}`."""
 
     image: str
     command: Sequence[str] = ()
@@ -54,7 +54,7 @@ class Container(Named):
     name: str = "main"
 
     def build(self) -> JSONObject:
-        """Return the container in the form of the API; empty values are omitted."""
+        """Return the container as an API object. Empty values are omitted."""
         fields: JSONObject = {
             "name": self.name,
             "image": self.image,
@@ -85,7 +85,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "max_surge": "rolloutStrategy.rollingUpdateConfiguration.maxSurge",
     "subdomain": "networkConfig.subdomainPolicy",
 }
-"""The scalar fields of a `Manifest` and their paths in the spec; None means absent."""
+"""The scalar fields of a `Manifest` and their paths in the spec. None means that the field is absent."""
 
 BY_DICTIONARY: Final = frozenset(
     {
@@ -95,14 +95,14 @@ BY_DICTIONARY: Final = frozenset(
         "leaderWorkerTemplate.persistentVolumeClaimRetentionPolicy",
     }
 )
-"""The paths of the spec that a `Manifest` does not have; they can be added to the result of `build`."""
+"""The spec paths that `Manifest` does not have, which can be added to the result of `build`."""
 
 NAMED_SETTINGS: Final = {setting.name: setting.annotation for setting in SETTINGS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest(Named):
-    """A LeaderWorkerSet: a number of groups and of ranks in each; all run `worker`, or the first rank `leader`."""
+    """A LeaderWorkerSet with a number of groups of a given size. All ranks run `worker`, or the first one `leader`."""
 
     name: str
     worker: Container
@@ -124,12 +124,12 @@ class Manifest(Named):
     max_unavailable: int | str | None = None
     max_surge: int | str | None = None
     exclusive_topology: str = ""
-    """The node label of which each value is used by at most one group, as `cloud.google.com/gke-nodepool`."""
+    """The node label for exclusive topology, such as `cloud.google.com/gke-nodepool`. Each value hosts one group."""
     settings: Mapping[str, str] = field(default_factory=dict)
-    """Annotations that configure a LeaderWorkerSet, without their prefix, as `{"run-to-completion": "true"}`."""
+    """Annotations that configure a LeaderWorkerSet, without their prefix, such as `{"run-to-completion": "true"}`."""
 
     def build(self) -> JSONObject:
-        """Return the object in the form of the API; an unknown setting is a `ValueError`.
+        """Return the API object. Raise ValueError for an unknown setting.
 
         >>> web = Manifest(name="web", worker=Container(image="app:1"), groups=2, size=4, max_surge="50%")
         >>> web.build()["spec"]["rolloutStrategy"]

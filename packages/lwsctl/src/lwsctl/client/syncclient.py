@@ -1,4 +1,4 @@
-"""The synchronous client: the asynchronous client, run by an event loop in a separate thread."""
+"""The synchronous client, which runs the asynchronous client in an event loop in a separate thread."""
 
 import asyncio
 import threading
@@ -17,11 +17,11 @@ T = TypeVar("T")
 
 
 class Client:
-    """LeaderWorkerSets of one namespace, for programs without an event loop.
+    """A client for the LeaderWorkerSets in one namespace, for programs without an event loop.
 
-    The connection is opened by the first call, or by `with`. `close`, or the end of `with`, closes it.
+    The first call, or `with`, opens the connection. `close`, or the end of `with`, closes it.
 
-    Without arguments it uses the cluster that kubectl would use: by $KUBECONFIG, ~/.kube/config, or from within a pod.
+    By default, it uses the same cluster as kubectl, from $KUBECONFIG, ~/.kube/config or the service account of a pod.
     """
 
     def __init__(self, *, kubeconfig: str = "", context: str = "", namespace: str = "") -> None:
@@ -36,7 +36,7 @@ class Client:
         return self
 
     def _open(self) -> asyncio.AbstractEventLoop:
-        """Return the event loop of the client; start it at the first call."""
+        """Return the event loop of the client, which the first call starts."""
         if self._is_closed:
             raise RuntimeError("the client is closed: create a new client, or enter it again")
         if self._loop is not None:
@@ -58,7 +58,7 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Close the connection; later calls need another client."""
+        """Close the connection. Later calls require a new client."""
         is_open, self._is_closed = self._loop is not None, True
         if not is_open:
             return
@@ -69,19 +69,19 @@ class Client:
             self._stop()
 
     def apply(self, manifest: Manifest | JSONObject, *, force: bool = False) -> JSONObject:
-        """Apply a LeaderWorkerSet server-side, and return the stored object; `force` takes over fields of others.
+        """Apply a LeaderWorkerSet server-side, and return the stored object.
 
-        The fields of `scale` and of the commands `lws scale` and `lws rollout` are always taken over, as by `lws
-        apply`.
+        `force` takes over fields of other managers. Fields that were set by `scale`, `lws scale` or `lws rollout` are
+        always taken over, as in `lws apply`.
         """
         return self._run(self._inner.apply(manifest, force=force))
 
     def get(self, name: str) -> View:
-        """Return a LeaderWorkerSet with its groups and ranks, and the reasons of unready ones."""
+        """Return a LeaderWorkerSet with its groups and ranks, and the reasons of unready ranks."""
         return self._run(self._inner.get(name))
 
     def names(self) -> list[str]:
-        """Return the names of the LeaderWorkerSets of the namespace."""
+        """Return the names of the LeaderWorkerSets in the namespace."""
         return self._run(self._inner.names())
 
     @overload
@@ -91,40 +91,41 @@ class Client:
     @overload
     def wait(self, name: str, condition: str = "ready", *, timeout: float | None = 120.0) -> View: ...
     def wait(self, name: str, condition: str = "ready", *, timeout: float | None = 120.0) -> View | None:
-        """Wait for a condition of `lws wait --for`, as `ready`, `done`, `failed`, `delete` or `replicas=N`.
+        """Wait for a condition of `lws wait --for`, such as `ready`, `done`, `failed`, `delete` or `replicas=N`.
 
-        After a failure, `ready` must last for ten seconds, and longer than the failed run: `condition=Available` need not.
+        After a failure, `ready` must last for ten seconds and longer than the failed run. `condition=Available` is met
+        immediately.
 
-        Returns the view then, None for `delete`.
+        Returns the view, or None for `delete`.
 
-        Raises `WaitTimeoutError`, whose text says what was missing, and `NotFoundError` if there is no such object to
-        wait for.
+        Raises `WaitTimeoutError`, whose message describes what was missing, and `NotFoundError` if the object does not
+        exist.
         """
         return self._run(self._inner.wait(name, condition, timeout=timeout))
 
     def watch(self, name: str) -> Iterator[View]:
-        """Yield the view now and after every change, until the LeaderWorkerSet is deleted."""
+        """Yield the current view, and a view after each change, until the LeaderWorkerSet is deleted."""
         return self._each(self._inner.watch(name))
 
     def logs(self, name: str, options: LogOptions = ALL_LINES, *, follow: bool = False) -> Iterator[LogLine]:
-        """Yield the lines of the selected ranks, rank by rank; with `follow`, new lines until the set is deleted."""
+        """Yield the log lines of the selected ranks, rank by rank. `follow` yields new lines until the set is over."""
         return self._each(self._inner.logs(name, options, follow=follow))
 
     def explain(self, place: str) -> Diagnosis:
-        """Return why `web`, its group `web/0` or its rank `web/0/2` is not ready: one cause, evidence, the next steps.
+        """Return why `web`, group `web/0` or rank `web/0/2` is not ready: one cause, evidence, and next steps.
 
-        `print` shows all of it. A place that is as desired has the verdict `healthy` or `complete`.
+        `print` shows the complete text. In the desired state, the verdict is `healthy` or `complete`.
         """
         return self._run(self._inner.explain(place))
 
     def events(self, place: str) -> list[Event]:
-        """Return the events of a LeaderWorkerSet, a group or a rank, the newest last, also those of deleted pods."""
+        """Return the events of a LeaderWorkerSet, group or rank, the latest last, including events of deleted pods."""
         return self._run(self._inner.events(place))
 
     def exec(
         self, place: str, command: Sequence[str], *, container: str | None = None, stdin: bytes = b""
     ) -> CommandResult:
-        """Run a command in a rank (without a rank: the leader; without a group: the first) until it ends.
+        """Execute a command in a rank until it exits. The default is the leader of the first group.
 
         Returns its exit code and output. Raises `KubeError` if it cannot be started.
         """
@@ -135,9 +136,9 @@ class Client:
         self._run(self._inner.scale(name, groups))
 
     def delete(self, name: str, *, timeout: float | None = 120.0) -> None:
-        """Delete a LeaderWorkerSet and wait until it is deleted; a missing one is not an error.
+        """Delete a LeaderWorkerSet and wait until it is deleted. A missing LeaderWorkerSet is not an error.
 
-        A timeout of 0 does not wait.
+        If the timeout is 0, the method does not wait.
         """
         self._run(self._inner.delete(name, timeout=timeout))
 
@@ -155,9 +156,10 @@ class Client:
             raise
 
     def _each(self, items: AsyncGenerator[T, None]) -> Generator[T, None, None]:
-        """Pass on the items of an asynchronous iterator; one task of the loop runs it from start to end.
+        """Pass on the items of an asynchronous iterator, which a single task iterates from start to end.
 
-        Its tasks and time limits belong to the task that entered them, so separate tasks for each item cannot run it.
+        A separate task for each item is impossible, because task groups and timeouts belong to the task that entered
+        them.
         """
         turns: asyncio.Queue[bool] = asyncio.Queue()
         results: asyncio.Queue[tuple[T] | None] = asyncio.Queue()
@@ -203,7 +205,7 @@ class Client:
 
 
 async def _end_others() -> None:
-    """Cancel the tasks of iterators that are still open, and wait until they have ended."""
+    """Cancel the tasks of open iterators, and wait until they have ended."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
         task.cancel()

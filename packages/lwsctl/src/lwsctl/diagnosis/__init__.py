@@ -1,1 +1,1 @@
-"""Why a LeaderWorkerSet is not in its desired state: one root cause, its evidence, the next step. Pure."""
+"""Explains why a LeaderWorkerSet is not in its desired state: the root cause, evidence and next steps. Pure."""

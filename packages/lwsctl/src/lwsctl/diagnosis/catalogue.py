@@ -1,7 +1,7 @@
-"""The catalogue of causes, in the order of root causes: earlier ones explain later ones. Pure.
+"""The catalogue of causes. If several causes match, the first one explains the others. Pure.
 
-A cause belongs to the stage at which a group is stuck: no controller acts on it, its pods are refused, its restarts are
-used up, a node is lost, pods cannot be scheduled, pods cannot be started, pods fail, the group does not form, the
+A cause belongs to the stage at which a group is stuck: no controller reconciles it, its pods are rejected, no restarts
+remain, a node is lost, pods cannot be scheduled, pods cannot be started, pods fail, the group does not form, the
 rollout waits. The meaning of a code never changes. New causes get new codes, and codes of removed causes are not used
 again.
 """
@@ -189,7 +189,7 @@ OF_SETS: Final[tuple[Cause, ...]] = (
     rollouts.is_deleting,
     sets.set_goes_on,
 )
-"""The causes of a DisaggregatedSet itself; all others are of its LeaderWorkerSets."""
+"""The causes of a DisaggregatedSet itself. All other causes belong to LeaderWorkerSets."""
 
 NO_CAUSE: Final = Cause(
     code="LWS-E099",
@@ -211,4 +211,4 @@ NOT_READ: Final = Cause(
 )
 
 BY_CODE: Final = {cause.code: cause for cause in (*CATALOGUE, *OF_SETS, NO_CAUSE, NOT_READ)}
-"""Every entry with a code, including those without a finding."""
+"""All causes that have a code, including causes without a function that finds them."""

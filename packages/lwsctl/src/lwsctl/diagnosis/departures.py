@@ -1,4 +1,4 @@
-"""Groups that must leave nodes: the groups, their nodes, and why the manager would never move one. Pure."""
+"""Determines which groups must move to other nodes, and why the manager would never move a group. Pure."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final, TypeAlias
@@ -13,19 +13,19 @@ from leaderworkerset.decisions.rolloutsteps import read_rollout_budget
 from lwsctl.views.groups import Group, View
 
 Closed: TypeAlias = Mapping[str, tuple[JSONObject, ...]]
-"""The taints that close nodes, by node name."""
+"""The taints that repel groups, by node name."""
 
 NEVER: Final = "maxUnavailable is 0, and with random keys extra groups are only created by updates"
 HELD: Final = "maxUnavailable is 0, and extra groups are only created where no partition holds groups back"
 
 
 def is_moving(view: View) -> bool:
-    """Return whether groups must leave nodes, as the manager reports if maintenance is enabled."""
+    """Return whether groups must move, according to the manager's report. Requires that maintenance is enabled."""
     return meta.is_condition_true(view.object, MOVE_IN_PROGRESS.type)
 
 
 def closed(nodes: Mapping[str, JSONObject]) -> Closed:
-    """Return what may close nodes: cordons and all repelling taints, because the manager's key is not known here."""
+    """Return cordons and all repelling taints, because the manager's taint key is unknown."""
     taints_by_node = {name: tuple(_closing(meta.spec(node))) for name, node in nodes.items()}
     return {name: taints for name, taints in taints_by_node.items() if taints}
 
@@ -39,7 +39,7 @@ def _closing(spec: JSONObject) -> Iterator[JSONObject]:
 
 
 def nodes_of(group: Group, nodes: Closed) -> frozenset[str]:
-    """Return the nodes that a group must leave; exhausted and completed groups are not moved."""
+    """Return the nodes that a group must leave. Exhausted and completed groups are not moved."""
     if group.is_over:
         return frozenset()
     return frozenset(
@@ -50,7 +50,7 @@ def nodes_of(group: Group, nodes: Closed) -> frozenset[str]:
 
 
 def is_marked(group: Group) -> bool:
-    """Return whether somebody requested the move of a group, whatever its nodes."""
+    """Return whether a user requested to move a group, regardless of its nodes."""
     leader = group.leader.object if group.leader else None
     return leader is not None and not meta.is_deleting(leader) and labels.MOVE_GROUP in meta.annotations(leader)
 
@@ -58,7 +58,7 @@ def is_marked(group: Group) -> bool:
 def obstacle(lws: JSONObject) -> str:
     """Return why no available group of a LeaderWorkerSet is ever moved.
 
-    Empty if groups are moved, or it is unreadable.
+    Return an empty string if groups are moved, or the LeaderWorkerSet is invalid.
     """
     try:
         limits = read_rollout_budget(decode(lws).spec)
@@ -72,7 +72,7 @@ def obstacle(lws: JSONObject) -> str:
 
 
 def refusal(lws: JSONObject) -> str:
-    """Return why the groups of a LeaderWorkerSet stay on closed nodes forever; empty if no own field is the reason."""
+    """Return which field keeps groups of a LeaderWorkerSet on closed nodes. Return an empty string if none does."""
     if meta.annotations(lws).get(labels.MOVE_OFF_CLOSED_NODES) == MOVES_OFF:
         return f"its annotation {labels.MOVE_OFF_CLOSED_NODES} is {MOVES_OFF}"
     return obstacle(lws)

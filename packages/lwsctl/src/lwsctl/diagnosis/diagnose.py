@@ -1,4 +1,4 @@
-"""The diagnosis of a LeaderWorkerSet, a group or a rank: the first cause of the catalogue that matches. Pure."""
+"""Diagnoses a LeaderWorkerSet, a group or a rank by the first matching cause in the catalogue. Pure."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -28,13 +28,13 @@ from lwsctl.views.selection import Selection, narrow
 from lwsctl.views.wording import counted, duration, updated_groups
 
 SHORT: Final = timedelta(minutes=1)
-"""The duration of a start that is not worth a note."""
+"""Starts up to this duration are not mentioned."""
 
 
 def diagnose(observed: Observed, selection: Selection) -> Diagnosis:
-    """Return the root cause of the selection, and the stored values of a whole set that admission would reject.
+    """Return the root cause for the selection, and stored values of a whole set that admission would reject.
 
-    If an object cannot be judged, the diagnosis is its error.
+    If an object cannot be diagnosed, the diagnosis contains the error.
     """
     return edge.attempt(partial(_with_stored, observed, selection), partial(_unjudged, observed, selection))
 
@@ -65,7 +65,7 @@ def _with_stored(observed: Observed, selection: Selection) -> Diagnosis:
 
 
 def _diagnose(observed: Observed, selection: Selection) -> Diagnosis:
-    """Return the root cause of the selection; for a rank without a cause, the cause of its group."""
+    """Return the root cause for the selection. For a rank without its own cause, return the cause of its group."""
     if observed.of_set is not None:
         return _of_set(observed, observed.of_set)
     view, now = observed.view, observed.now
@@ -83,7 +83,7 @@ def _diagnose(observed: Observed, selection: Selection) -> Diagnosis:
 
 
 def _of_set(observed: Observed, set_view: SetView) -> Diagnosis:
-    """Return the diagnosis of a DisaggregatedSet itself; its LeaderWorkerSets have their own diagnoses."""
+    """Return the diagnosis of a DisaggregatedSet itself. Its LeaderWorkerSets are diagnosed separately."""
     selection = Selection(set_view.name)
     if set_view.is_settled and not meta.is_deleting(set_view.object):
         text = f"{', '.join(map(str, set_view.roles))} ready, all at the latest revision"
@@ -97,7 +97,7 @@ def _of_set(observed: Observed, set_view: SetView) -> Diagnosis:
 
 
 def of_whole(whole: Diagnosis, parts: Sequence[Diagnosis]) -> list[Diagnosis]:
-    """Return the findings of a DisaggregatedSet: its own, unless a part explains the state better."""
+    """Return the findings for a DisaggregatedSet itself, unless one of its parts explains the state better."""
     is_ill = any(part.verdict not in AS_DESIRED for part in parts)
     says_more = whole.verdict in NEEDS_USER or not parts
     if says_more or (whole.verdict not in AS_DESIRED and not is_ill):
@@ -106,7 +106,7 @@ def of_whole(whole: Diagnosis, parts: Sequence[Diagnosis]) -> list[Diagnosis]:
 
 
 def worst(diagnoses: Iterable[Diagnosis]) -> Diagnosis:
-    """Return the most urgent diagnosis; the first one of several with the same verdict."""
+    """Return the most urgent diagnosis. If several have the same verdict, return the first one."""
     return min(diagnoses, key=lambda diagnosis: URGENCY.index(diagnosis.verdict))
 
 
@@ -119,7 +119,7 @@ def _first(observed: Observed, causes: Sequence[Cause] = CATALOGUE) -> tuple[Cau
 
 
 def _loading(observed: Observed) -> tuple[Cause, Finding] | None:
-    """Return the last resort: running ranks that were never ready may still load."""
+    """Return the fallback finding that running ranks that were never ready may still be loading."""
     finding = starts.loads(observed)
     return (starts.is_starting, finding) if finding is not None else None
 
@@ -155,7 +155,7 @@ def _by_cause(observed: Observed, selection: Selection, cause: Cause, finding: F
 
 
 def _history(observed: Observed, selection: Selection, verdict: Verdict) -> tuple[datetime | None, str]:
-    """Return the time since when a verdict holds; for a start also its duration, and the duration of an earlier start."""
+    """Return when the current state began. For a start, also return its duration and the previous duration."""
     groups = [group for group in observed.view.groups if selection.group in (None, group.name)]
     if verdict is Verdict.STARTING:
         starts = [rank.startup for group in groups for rank in group.ranks if rank.startup is not None]
@@ -169,7 +169,7 @@ def _history(observed: Observed, selection: Selection, verdict: Verdict) -> tupl
 
 
 def _as_desired(observed: Observed, selection: Selection) -> Diagnosis:
-    """Return the diagnosis of a selection that is complete, or ready as the spec asks."""
+    """Return the diagnosis for a selection that is complete, or is ready as specified."""
     view = observed.view
     is_complete = facts.is_complete(view, selection, ends=observed.ends)
     end = meta.find_condition(view.object, COMPLETE.type) or {} if view.is_complete else {}
@@ -192,7 +192,7 @@ def _as_desired(observed: Observed, selection: Selection) -> Diagnosis:
 
 
 def _took(view: View, end: datetime | None) -> str:
-    """Return how long a run to completion took, since the creation of its set."""
+    """Return how long a completed run took since the creation of its set."""
     began = timestamps.read(view.created)
     return f" after {duration(end - began)}" if began is not None and end is not None else ""
 
@@ -206,7 +206,7 @@ def _ready_groups(view: View) -> str:
 
 
 def _unknown(observed: Observed, selection: Selection) -> Diagnosis:
-    """Return a diagnosis with the observed facts only: no cause is known, or the evidence could not be read."""
+    """Return a diagnosis with only the observed state, if no cause matches or evidence could not be read."""
     unread = _unread(observed)
     known = facts.of_view(observed.view, selection, ends=observed.ends)
     verdict = judge(replace(known, is_read=not unread), observed.now)

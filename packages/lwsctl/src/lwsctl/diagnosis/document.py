@@ -1,4 +1,4 @@
-"""Diagnoses as text for users and as documents for programs, for `lws explain` and other commands. Pure."""
+"""Prints diagnoses as text and as machine-readable documents, for `lws explain` and other commands. Pure."""
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
@@ -12,11 +12,11 @@ from lwsctl.views.health.verdict import AS_DESIRED, URGENCY, WORDS
 from lwsctl.views.wording import counted, listed
 
 VERSION: Final = "lws/v1"
-"""`apiVersion` of the document; it changes only when a field changes its meaning."""
+"""The `apiVersion` of the document, which changes only when the meaning of a field changes."""
 
 
 def headline(diagnosis: Diagnosis) -> str:
-    """Return a diagnosis in one line: target, verdict, code and sentence.
+    """Format the target, verdict, code and sentence of a diagnosis in one line.
 
     >>> from lwsctl.views.health.verdict import Verdict
     >>> headline(Diagnosis(target="web", verdict=Verdict.STUCK, sentence="no node has enough cpu", code="LWS-E036"))
@@ -26,12 +26,12 @@ def headline(diagnosis: Diagnosis) -> str:
 
 
 def state(diagnosis: Diagnosis) -> str:
-    """Return the words of a verdict, with the duration of a start that takes long."""
+    """Return the verdict as text. If a start takes long, add its duration."""
     return " ".join(filter(None, [WORDS[diagnosis.verdict], diagnosis.duration]))
 
 
 def lines(diagnosis: Diagnosis) -> list[str]:
-    """Return a diagnosis as text: the headline, the evidence, the next step, and the unreadable kinds."""
+    """Return a diagnosis as text: the headline, the evidence, the next steps, and the kinds that could not be read."""
     rows = [headline(diagnosis)]
     rows += ["", "Evidence:", *(f"  {line}" for line in diagnosis.evidence)] if diagnosis.evidence else []
     rows += ["", f"{diagnosis.next}:", *(f"  {step}" for step in diagnosis.steps)] if diagnosis.steps else []
@@ -40,7 +40,7 @@ def lines(diagnosis: Diagnosis) -> list[str]:
 
 
 def document(diagnoses: Sequence[Diagnosis]) -> JSONObject:
-    """Return the document of diagnoses, whose field names are stable."""
+    """Return diagnoses as a document with stable field names."""
     return {"apiVersion": VERSION, "kind": "DiagnosisList", "items": [_item(diagnosis) for diagnosis in diagnoses]}
 
 
@@ -67,14 +67,14 @@ def _subject(subject: Subject) -> JSONObject:
 
 
 BLOCKS: Final = 10
-"""The number of diagnoses with evidence and next steps; each other one has a line."""
+"""The number of diagnoses that are printed with evidence and next steps. Others are printed in one line each."""
 
 NAMES: Final = 10
-"""The maximum number of healthy objects that are named."""
+"""The maximum number of healthy objects to name."""
 
 
 def ordered(diagnoses: Iterable[Diagnosis]) -> list[Diagnosis]:
-    """Return diagnoses by urgency, with those of one DisaggregatedSet together."""
+    """Sort diagnoses by urgency, and keep those of the same DisaggregatedSet together."""
     by_set = [list(group) for _, group in groupby(sorted(diagnoses, key=_set), _set)]
     inner = [sorted(group, key=lambda diagnosis: URGENCY.index(diagnosis.verdict)) for group in by_set]
     return [
@@ -83,7 +83,7 @@ def ordered(diagnoses: Iterable[Diagnosis]) -> list[Diagnosis]:
 
 
 def overview(diagnoses: Sequence[Diagnosis], *, with_namespace: bool = False) -> list[str]:
-    """Return the text of diagnoses in order: the first in full, then lines, and all healthy objects in one line."""
+    """Return diagnoses as text: the first ones in full, others in one line each, and healthy objects in one line."""
     sets = [list(group) for _, group in groupby(diagnoses, _set)]
     ill = [group for group in sets if worst(group).verdict not in AS_DESIRED]
     fine = [group for group in sets if worst(group).verdict in AS_DESIRED]

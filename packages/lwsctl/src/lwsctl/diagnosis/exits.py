@@ -1,7 +1,7 @@
-"""Describes the end of a run, and gives advice about its exit code. Pure.
+"""Describes how a run terminated, and gives advice about its exit code. Pure.
 
-The advice depends on the run and on the declarations in the template, not on the current pod of that name: that pod may
-be new, or not exist yet.
+The advice depends on the run and on the template. It does not depend on the current pod with that name, which may be
+new or missing.
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,10 +32,10 @@ SIGNALS: Final[Mapping[int, str]] = {
     141: "SIGPIPE",
     143: "SIGTERM",
 }
-"""The signals that end a program, by its exit code: 128 plus the number of the signal."""
+"""The signals that terminate a process, by exit code: 128 plus the signal number."""
 
 BY_OTHERS: Final = frozenset({129, 130, 131, KILLED, 143})
-"""The exit codes of signals that other programs send; the other signals come from errors of the program itself."""
+"""The exit codes for signals that other processes send. Other signals are caused by errors in the process itself."""
 
 OWN_FAULTS: Final[Mapping[int, str]] = {
     132: "the executable uses an instruction that this CPU does not support: use a matching image",
@@ -45,27 +45,27 @@ OWN_FAULTS: Final[Mapping[int, str]] = {
     139: "the program or a native library accessed memory that it does not have; for Python, "
     "PYTHONFAULTHANDLER=1 in the environment of the container prints where",
 }
-"""The meanings of the signals that come from a program's own errors."""
+"""The meanings of signals that are caused by errors in the process itself."""
 
 NOT_EXECUTABLE: Final = 126
 NOT_FOUND: Final = 127
 LACKING: Final = frozenset({2, NOT_FOUND})
-"""Exit codes of interpreters and shells that do not find their file or program."""
+"""Exit codes of interpreters and shells that cannot find a file or executable."""
 
 OF_THE_MACHINE: Final = "host://"
-"""The prefix of the imageID of a container that runs with the programs of this machine, without a mapping."""
+"""The imageID prefix of a container whose image is not mapped, so that it runs executables of the host."""
 
 ON_PURPOSE: Final = "host"
-"""The image that explicitly means the programs of this machine."""
+"""The image name that explicitly selects the executables of the host."""
 
 
 def signal(end: JSONObject) -> str:
-    """Return the signal that ended a run; empty if none did, or its reason is more specific."""
+    """Return the signal that terminated a run. Return an empty string if none did, or its reason is more specific."""
     return SIGNALS.get(end.get("exitCode") or 0, "") if end.get("reason") != NO_MEMORY else ""
 
 
 def described(end: JSONObject) -> str:
-    """Return the exit code of a run, with its reason and its signal.
+    """Return the exit code of a run with its reason and signal.
 
     >>> described({"exitCode": 139, "reason": "Error"}), described({"exitCode": 1})
     ('exit code 139 (Error, killed by SIGSEGV)', 'exit code 1')
@@ -76,7 +76,7 @@ def described(end: JSONObject) -> str:
 
 
 def declared(observed: Observed, rank: Rank) -> list[JSONObject]:
-    """Return the containers of a rank, init containers first: from its pod, or without a pod from its template."""
+    """Return the containers of a rank, init containers first. If the rank has no pod, use its template."""
     spec = meta.spec(rank.object or {})
     if not spec.get("containers"):
         of_group = meta.spec(observed.view.object).get("leaderWorkerTemplate") or {}
@@ -86,7 +86,7 @@ def declared(observed: Observed, rank: Rank) -> list[JSONObject]:
 
 
 def advice(observed: Observed, rank: Rank, death: Death) -> Iterator[str]:
-    """Yield the meaning of an exit code: who sent the signal, or that a program or file is missing."""
+    """Yield the meaning of an exit code: who sent the signal, or that an executable or file is missing."""
     code = death.end.get("exitCode") or 0
     container: JSONObject = next(
         (candidate for candidate in declared(observed, rank) if candidate.get("name") == death.container), {}
@@ -110,10 +110,10 @@ def advice(observed: Observed, rank: Rank, death: Death) -> Iterator[str]:
 
 
 def log_steps(observed: Observed, rank: Rank, death: Death) -> Iterator[str]:
-    """Yield the command that shows the log of a run. If none of its lines is left, also yield what keeps those of the next run.
+    """Yield the command that shows the log of a run. If no lines remain, also yield how to keep lines of the next run.
 
-    On a cluster of this machine, the log of a deleted pod is available from the next pod with its name. Elsewhere the
-    command follows the log of the next pod.
+    In a local cluster, the log of a deleted pod is available from the next pod with the same name. In other clusters,
+    the command follows the log of the next pod.
     """
     container = f" -c {death.container}" if len(declared(observed, rank)) > 1 else ""
     keeps = not observed.commands.kubectl
@@ -138,7 +138,7 @@ def _of_signal(observed: Observed, rank: Rank, container: JSONObject, code: int,
 
 
 def _is_unmapped(observed: Observed, rank: Rank, container: str, image: str) -> bool:
-    """Return whether the container ran with the programs of this machine because its image is not mapped."""
+    """Return whether the container ran executables of the host because its image is not mapped."""
     if observed.commands.images is not None:
         return not any(maps(name, image) for name in observed.commands.images)
     status: JSONObject = next(

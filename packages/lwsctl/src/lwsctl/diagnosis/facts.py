@@ -1,4 +1,4 @@
-"""The facts of a view about which a verdict is made: complete, ready as the spec asks, failed recently. Pure."""
+"""Derives from a view whether the selection is complete, ready as specified, or failed recently. Pure."""
 
 from datetime import datetime
 
@@ -14,17 +14,17 @@ from lwsctl.views.selection import Selection
 
 
 def is_as_desired(view: View, selection: Selection, now: datetime) -> bool:
-    """Return whether there is nothing to explain: the selection is ready, has not failed recently, and stays."""
+    """Return whether the selection is ready or complete, has not failed recently, and no group has to move."""
     return verdict_of(view, selection, now) in AS_DESIRED and not departures.is_moving(view)
 
 
 def verdict_of(view: View, selection: Selection, now: datetime, *, ends: bool = False) -> Verdict:
-    """Return the verdict on a selection by its view alone, without a cause."""
+    """Return the verdict for a selection from its view alone, without a cause."""
     return judge(of_view(view, selection, ends=ends), now)
 
 
 def of_view(view: View, selection: Selection, *, ends: bool = False, cause: Verdict | None = None) -> HealthFacts:
-    """Return the facts about a selection; with `ends`, ranks that exited with code 0 are complete."""
+    """Return the health of a selection. If `ends` is set, ranks that exited with code 0 are complete."""
     groups = [group for group in view.groups if selection.group in (None, group.name)]
     return HealthFacts(
         is_complete=is_complete(view, selection, ends=ends),
@@ -35,7 +35,7 @@ def of_view(view: View, selection: Selection, *, ends: bool = False, cause: Verd
 
 
 def is_complete(view: View, selection: Selection, *, ends: bool) -> bool:
-    """Return whether the selected ranks run to completion, and have completed."""
+    """Return whether the selected ranks run to completion and have completed."""
     if meta.is_deleting(view.object) or unreadable_leaderworkerset(view.object):
         return False
     if selection.group is None:
@@ -48,7 +48,7 @@ def is_complete(view: View, selection: Selection, *, ends: bool) -> bool:
 
 
 def _is_ready(view: View, selection: Selection) -> bool:
-    """Return whether all selected ranks are ready, on the newest revision."""
+    """Return whether all selected ranks are ready in the latest revision."""
     if meta.is_deleting(view.object) or unreadable_leaderworkerset(view.object) or not _are_ready(view, selection):
         return False
     # only now: they compare every pod
@@ -57,7 +57,7 @@ def _is_ready(view: View, selection: Selection) -> bool:
 
 
 def _are_ready(view: View, selection: Selection) -> bool:
-    """Return whether all selected ranks are ready; of a whole set also on the newest revision."""
+    """Return whether all selected ranks are ready. For a whole set, the latest revision is also required."""
     if selection.group is None:
         return view.is_ready and view.updated >= view.desired
     groups = [group for group in view.groups if group.name == selection.group and not group.is_condemned]

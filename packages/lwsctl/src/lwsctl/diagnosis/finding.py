@@ -1,4 +1,4 @@
-"""The values of a diagnosis: an entry of the catalogue, a finding, and the final diagnosis. Pure."""
+"""The data types of a diagnosis: a cause in the catalogue, a finding, and the final diagnosis. Pure."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -13,7 +13,7 @@ from lwsctl.views.outcome import FailedContainer
 
 
 class Subject(Struct, frozen=True, kw_only=True):
-    """The object that a finding is about, and the group and rank of that object, if any."""
+    """The object that a finding describes, with its group and rank, if any."""
 
     kind: str
     name: str
@@ -26,7 +26,7 @@ class Subject(Struct, frozen=True, kw_only=True):
 
 
 class RecordedRun(Struct, frozen=True):
-    """A failed run of a deleted pod, whose log only a recorded episode has."""
+    """A failed run of a deleted pod, whose log is only available in a recorded episode."""
 
     pod: str
     container: str
@@ -34,11 +34,11 @@ class RecordedRun(Struct, frozen=True):
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """A cause that was found: its object, one sentence, the evidence, and the next steps.
+    """A cause that was found, with its object, one sentence, the evidence, and the next steps.
 
-    `log` is the container whose log would explain more; callers that can read it add it (`judging.with_log`), and to
-    `statement` its error. Without a pod, an episode has the log of `recorded`. `verdict`, if given, overrides the verdict of
-    the cause: a later error can be normal at the start.
+    `log` is the container whose log may contain more details. Callers that can read the log add it, and append its
+    error to `statement` (`judging.with_log`). If the pod is deleted, the log of `recorded` is in an episode. `verdict`
+    overrides the verdict of the cause, because some errors are normal during a start.
     """
 
     subject: Subject
@@ -56,7 +56,7 @@ Find: TypeAlias = Callable[[Observed], Finding | None]
 
 
 class Person(StrEnum):
-    """The only person who can apply a remedy: it lies outside of the objects of the LeaderWorkerSet."""
+    """The only person who can apply a remedy, because it is not part of the LeaderWorkerSet's objects."""
 
     ADMINISTRATOR = "administrator"
     AUTHOR = "author"
@@ -69,10 +69,10 @@ PERSONS: Final = {
 
 
 class Cause(Struct, frozen=True, kw_only=True):
-    """An entry of the catalogue. Its code never changes its meaning; `meaning` and `remedy` are for the reference.
+    """A cause in the catalogue. The meaning of a code never changes. `meaning` and `remedy` are for the reference.
 
-    A remedy without a `person` is applied by a test. `patience` is set where another component is working on it: so long that counts as progress, however long other
-    starts may take.
+    A test applies each remedy without a `person`. If another component is handling the problem, `patience` is the time
+    for which that counts as progress, independent of other starts.
     """
 
     code: str
@@ -86,7 +86,7 @@ class Cause(Struct, frozen=True, kw_only=True):
 
 
 class CauseFields(TypedDict):
-    """The fields of a cause next to its function."""
+    """The fields of a cause, except its function."""
 
     code: str
     title: str
@@ -98,16 +98,16 @@ class CauseFields(TypedDict):
 
 
 def cause(**fields: Unpack[CauseFields]) -> Callable[[Find], Cause]:
-    """Register the decorated function as an entry of the catalogue."""
+    """Register the decorated function as a cause in the catalogue."""
     return lambda find: Cause(find=find, **fields)
 
 
 class Diagnosis(Struct, frozen=True, kw_only=True):
-    """The diagnosis of a LeaderWorkerSet, a group or a rank. `unread` are the kinds that the user may not read.
+    """The diagnosis of a LeaderWorkerSet, a group or a rank. `unread` are the kinds that could not be read.
 
-    `owner` is the DisaggregatedSet that it is a part of, if that was selected. `since` is the time of the first known
-    failure, of the beginning of the start, or of the end; None if it is not known. A cause that is progress for a
-    limited time has a `patience`. If `is_of_record`, the quoted lines are of a run whose pod is deleted.
+    `owner` is the DisaggregatedSet that contains the object, if it was selected. `since` is the time of the first known
+    failure, of the start or of completion, or None if unknown. A cause that counts as progress for a limited time has a
+    `patience`. If `is_of_record` is set, the quoted lines come from a run whose pod is deleted.
     """
 
     target: str
@@ -128,7 +128,7 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
     patience: timedelta | None = None
     since: datetime | None = None
     duration: str = ""
-    """The words after the verdict of a start that takes long: `for 4m (last time: 6m)`."""
+    """The text after the verdict if a start takes long, such as `for 4m (last time: 6m)`."""
 
     def __str__(self) -> str:
         parts = [f"{self.target} is {WORDS[self.verdict]} {self.duration}".rstrip(), self.code, self.sentence]
@@ -139,5 +139,5 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
 
     @property
     def next(self) -> str:
-        """Return the title of the next steps, which names the person who alone can take them."""
+        """Return the title of the next steps. If only one person can take the steps, the title names that person."""
         return f"Next ({PERSONS[self.person]})" if self.person else "Next"

@@ -1,4 +1,4 @@
-"""Judges a failure from the log of its container, which has more lines than a termination message. Pure."""
+"""Finds the error of a failure in the container log, which has more lines than a termination message. Pure."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -13,24 +13,24 @@ from lwsctl.diagnosis import ranks
 from lwsctl.diagnosis.finding import Diagnosis, RecordedRun
 
 QUOTED: Final = 5
-"""The number of last lines that are quoted, below the first error."""
+"""The number of log lines that are quoted after the first error."""
 
 CUT_LINES: Final = 80
 CUT_LENGTH: Final = 2000
-"""The size of a message from which on the kubelet has cut its beginning (`FallbackToLogsOnError`)."""
+"""The minimum size of a message that the kubelet has truncated at its start (`FallbackToLogsOnError`)."""
 
 NO_LINES: Final = (
     "the log of the failed run is deleted with its pod: to keep its last lines, set recorder.enable in the configuration of "
     "the manager, or terminationMessagePolicy: FallbackToLogsOnError in container "
 )
-"""The step that keeps lines of the next failure, before the name of its container; it is not needed if an episode has them."""
+"""A step that keeps log lines of the next failure, before the container name. Not needed if an episode has lines."""
 
 INDENT: Final = "  "
-"""The beginning of quoted lines in evidence."""
+"""The indentation of quoted lines in evidence."""
 
 
 def quotes(lines: Sequence[str]) -> list[str]:
-    """Return the first error and the last lines of a program, masked, for evidence."""
+    """Return the first error and the last lines of a container as masked evidence."""
     return _quoted(Mask().lines(lines)) if lines else []
 
 
@@ -39,28 +39,28 @@ def _quoted(masked_lines: Sequence[str]) -> list[str]:
 
 
 def wants_log(end: JSONObject) -> bool:
-    """Return whether the log of a run may show an error that its termination message lacks."""
+    """Return whether the log of a run may contain an error that is missing in its termination message."""
     lines, message = podstate.last_lines(end), str(end.get("message") or "")
     is_cut = len(lines) >= CUT_LINES or len(message) >= CUT_LENGTH
     return is_cut or not errorlines.telling(lines).certain
 
 
 def recorded_run(death: Death) -> RecordedRun | None:
-    """Return a run that the record of recreations describes, if a log may show an error that the record lacks."""
+    """Return the run in the recreation record, if its log may contain an error that is missing in the record."""
     if not death.is_recorded or not wants_log(death.end):
         return None
     return RecordedRun(death.pod, death.container, int(death.end.get("exitCode") or 0))
 
 
 def with_log(diagnosis: Diagnosis, lines: Sequence[str]) -> Diagnosis:
-    """Return a diagnosis judged from the log of its container; unchanged if there are no lines."""
+    """Return a diagnosis that includes the error in the container log. Without lines, return it unchanged."""
     if diagnosis.log is None:
         return diagnosis
     return with_lines(diagnosis, meta.name(diagnosis.log.pod), diagnosis.log.container, lines)
 
 
 def with_lines(diagnosis: Diagnosis, pod: str, container: str, lines: Sequence[str]) -> Diagnosis:
-    """Return a diagnosis judged from the masked lines of a container; unchanged if there are none."""
+    """Return a diagnosis that includes the error in these masked lines. Without lines, return it unchanged."""
     if not lines:
         return diagnosis
     facts = [line for line in diagnosis.evidence if not line.startswith(INDENT)]

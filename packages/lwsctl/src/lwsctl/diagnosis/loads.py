@@ -1,4 +1,4 @@
-"""The CPU, memory and GPU usage of ranks, from the metrics of their pods. Pure."""
+"""Calculates the CPU, memory and GPU usage of ranks from pod metrics. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -21,33 +21,33 @@ CPU: Final = "cpu"
 MEMORY: Final = "memory"
 GPU: Final = "nvidia.com/gpu"
 GPU_MEMORY: Final = "nvidia.com/gpu-memory"
-"""The two GPU resources that only the embedded cluster's metrics have: busy GPUs, and bytes of their memory."""
+"""The GPU resources that only the embedded cluster reports: busy GPUs, and GPU memory in bytes."""
 
 OF_GPUS: Final = (GPU, GPU_MEMORY)
 
 TITLES: Final = {CPU: "CPU", MEMORY: "memory", GPU: "GPU", GPU_MEMORY: "GPU memory"}
-"""The title of each resource in tables."""
+"""The column title of each resource."""
 
 
 class RankLoad(Struct, frozen=True):
-    """The load of a rank; `used` is None if its pod was not measured."""
+    """The resource usage of a rank. `used` is None if there are no metrics for its pod."""
 
     view: View
     rank: Rank
     used: Demand | None
 
     def amount(self, name: str) -> Quantity:
-        """Return the used amount of a resource; None if it is not known."""
+        """Return the used amount of a resource, or None if it is unknown."""
         return (self.used or {}).get(name, ZERO)
 
 
 def metrics_of(namespace: str, name: str = "") -> Query:
-    """Select the metrics of the pods of one LeaderWorkerSet, or of all."""
+    """Return a label selector for the pod metrics of one LeaderWorkerSet, or of all."""
     return Query(POD_METRICS, namespace, label_selector=f"{labels.NAME}={name}" if name else labels.NAME)
 
 
 def by_pod(metrics: Iterable[JSONObject]) -> Mapping[ObjectKey, Demand]:
-    """Return the usage of pods, from objects of the kind PodMetrics."""
+    """Return the usage of each pod from PodMetrics objects."""
     return {
         meta.key(pod_metrics): add_demand(
             *(quantity.parse_list(item.get("usage")) for item in pod_metrics.get("containers") or ())
@@ -57,7 +57,7 @@ def by_pod(metrics: Iterable[JSONObject]) -> Mapping[ObjectKey, Demand]:
 
 
 def loads(views: Iterable[View], used: Mapping[ObjectKey, Demand]) -> list[RankLoad]:
-    """Return the load of each rank that has a pod, in order of sets, groups and ranks."""
+    """Return the usage of each rank that has a pod, in the order of sets, groups and ranks."""
     return [
         RankLoad(view, rank, used.get(ObjectKey(view.namespace, rank.pod)))
         for view in views
@@ -68,7 +68,7 @@ def loads(views: Iterable[View], used: Mapping[ObjectKey, Demand]) -> list[RankL
 
 
 def bound(pod: JSONObject, name: str) -> Quantity | None:
-    """Return the maximum usage of a resource by a pod: its limits if all containers have one, else its requests."""
+    """Return a pod's maximum usage of a resource: its limits if all containers have one, otherwise its requests."""
     spec = meta.spec(pod)
     limits = [
         quantity.parse_list((container.get("resources") or {}).get("limits")).get(name)
@@ -80,13 +80,13 @@ def bound(pod: JSONObject, name: str) -> Quantity | None:
 
 
 def measured(rows: Iterable[RankLoad]) -> tuple[str, ...]:
-    """Return the resources to show, in order of columns: GPUs only if one is measured; none if no rank is measured."""
+    """Return the resources to show as columns. GPUs are included only if they were measured."""
     names = {name for row in rows for name in row.used or {}}
     return () if not names else (CPU, MEMORY, *(OF_GPUS if names.intersection(OF_GPUS) else ()))
 
 
 def columns(views: Iterable[View], used: Mapping[ObjectKey, Demand], now: datetime) -> RankColumns:
-    """Return a column for each resource that is measured, with the cells of each rank that has a pod."""
+    """Return a column for each measured resource, with a cell for each rank that has a pod."""
     rows = loads(views, used)
     names = measured(rows)
     return RankColumns(
@@ -95,12 +95,12 @@ def columns(views: Iterable[View], used: Mapping[ObjectKey, Demand], now: dateti
 
 
 def cells(row: RankLoad, names: Sequence[str], now: datetime) -> list[str]:
-    """Return what a rank uses of each resource, and of how much; `-` if it is not measured."""
+    """Return a rank's usage and maximum of each resource, or `-` if the usage is unknown."""
     return [_busy(row, now) if name == GPU else _cell(row, name) for name in names]
 
 
 def sums(rows: Iterable[RankLoad], names: Sequence[str]) -> list[str]:
-    """Return what several ranks use of each resource together."""
+    """Return the total usage of each resource by several ranks."""
     rows = [*rows]
     return [amount_of(name, sum((row.amount(name) for row in rows), ZERO)) for name in names]
 
@@ -114,7 +114,7 @@ def _cell(row: RankLoad, name: str) -> str:
 
 
 def _busy(row: RankLoad, now: datetime) -> str:
-    """Return how busy the GPUs of a rank are, and how long they have been idle."""
+    """Return the GPU utilization of a rank, and how long the GPUs have been idle."""
     own, used = len(devices.of_pod(row.rank.object)), (row.used or {}).get(GPU)
     if used is None or not own:
         return "-"
@@ -123,7 +123,7 @@ def _busy(row: RankLoad, now: datetime) -> str:
 
 
 def amount_of(name: str, value: Quantity) -> str:
-    """Return an amount: processors with two digits, memory in Mi or Gi.
+    """Format an amount: CPUs with two decimal places, memory in Mi or Gi.
 
     >>> amount_of("cpu", Quantity(1_250_000_000)), amount_of("memory", Quantity(3 * 2**29 * 10**9))
     ('1.25', '1.5Gi')

@@ -1,4 +1,4 @@
-"""Containers that use more memory than their limit on an embedded cluster that does not enforce limits. Pure."""
+"""Finds containers that exceed their memory limit in an embedded cluster that does not enforce limits. Pure."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -8,11 +8,11 @@ from kuberuntime.texts.masking import masked
 from lwsctl.diagnosis.observed import Observed
 
 CONDITION: Final = "MemoryLimitExceeded"
-"""The condition with which the embedded kubelet reports such a container."""
+"""The pod condition that the embedded kubelet sets for such a container."""
 
 
 def warnings(observed: Observed) -> Iterator[str]:
-    """Yield the pods of the view with such a container, and what a node would do."""
+    """Yield each pod with such a container, and what would happen on a real node."""
     for rank in (rank for group in observed.view.groups for rank in group.ranks):
         condition = meta.find_condition(rank.object or {}, CONDITION) or {}
         if condition.get("status") == "True":

@@ -1,4 +1,4 @@
-"""The amounts of nodes, and the requests of their pods, in readable form. Pure."""
+"""Formats the capacity of nodes and the requests of their pods for users. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
@@ -10,15 +10,15 @@ from leaderworkerset.decisions.nodefit import Demand, add_demand, demand_of_pod
 from lwsctl.diagnosis.causes.scheduling import amount_text
 
 ByNode: TypeAlias = Mapping[str, Sequence[JSONObject]]
-"""The pods of each node."""
+"""The pods on each node."""
 
 FIRST: Final = ("cpu", "memory", "pods")
 SELDOM: Final = ("ephemeral-storage", "hugepages-", "attachable-volumes-")
-"""Resources that only the description of a node shows."""
+"""Resources that are shown only in the description of a node."""
 
 
 def by_node(pods: Iterable[JSONObject]) -> ByNode:
-    """Return the pods that occupy resources of each node, by the node's name."""
+    """Return the pods that use resources, by node name."""
     occupants: dict[str, list[JSONObject]] = {}
     for pod in sorted(pods, key=meta.key):
         node = meta.spec(pod).get("nodeName")
@@ -28,13 +28,13 @@ def by_node(pods: Iterable[JSONObject]) -> ByNode:
 
 
 def status(node: JSONObject) -> str:
-    """Return the state of a node in kubectl's words."""
+    """Return the status of a node as kubectl prints it."""
     word = "Ready" if meta.is_condition_true(node, "Ready") else "NotReady"
     return f"{word},SchedulingDisabled" if meta.spec(node).get("unschedulable") else word
 
 
 def names(nodes: Iterable[JSONObject]) -> list[str]:
-    """Return the names of the displayed resources: the usual ones, then accelerators and others by name."""
+    """Return the names of displayed resources: first common resources, then others in the order of names."""
     return [
         *FIRST,
         *sorted(
@@ -49,7 +49,7 @@ def names(nodes: Iterable[JSONObject]) -> list[str]:
 
 
 def held(pods: Iterable[JSONObject]) -> Demand:
-    """Return the sum of the requests of pods."""
+    """Return the sum of the requests of several pods."""
     return add_demand(*map(asked, pods))
 
 
@@ -59,14 +59,14 @@ def asked(pod: JSONObject) -> Demand:
 
 
 def allocatable(node: JSONObject) -> Mapping[str, Quantity]:
-    """Return the resources that pods may request on a node."""
+    """Return a node's allocatable resources."""
     return quantity.parse_list(meta.status(node).get("allocatable"))
 
 
 def share(name: str, has: Quantity, usage: Demand | None) -> str:
-    """Return the free and the total amount; only the total if the used amount is not known.
+    """Return the free and the total amount, or only the total if the used amount is unknown.
 
-    Pods can hold more than a node has: a device of theirs failed.
+    Pods can hold more than the node's capacity if one of their devices failed.
     """
     whole = amount_text(has, name)
     return whole if usage is None else f"{amount_text(max(has - usage.get(name, ZERO), ZERO), name)} of {whole}"

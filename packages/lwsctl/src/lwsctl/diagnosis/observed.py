@@ -1,4 +1,4 @@
-"""The input of a diagnosis: a view, and the related objects that the user may read. Pure."""
+"""The input for a diagnosis: a view, and related objects that the user is permitted to read. Pure."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,22 +27,22 @@ SERVED_BY_KUEUE: Final = "kueue.x-k8s.io"
 RESOURCE_QUOTAS: Final = Resource("", "v1", "resourcequotas", "ResourceQuota")
 LIMIT_RANGES: Final = Resource("", "v1", "limitranges", "LimitRange")
 QUEUED_WORKLOADS: Final = Resource(SERVED_BY_KUEUE, "v1beta1", "workloads", "Workload")
-"""Kueue's Workloads in the version that every supported release serves."""
+"""Kueue's Workload resource, in the version that every supported release serves."""
 
 
 REFUSED_POD: Final = re.compile(r'pods "(?P<pod>[^"]+)"')
-"""The name of the refused pod in the API server's message."""
+"""The pattern for the name of the rejected pod in the API server's message."""
 
 KUBECTL: Final = "kubectl"
 
 
 class Commands(Struct, frozen=True, kw_only=True):
-    """The words with which next steps call kubectl and lws, so that they address the same cluster.
+    """The command prefixes with which next steps call kubectl and lws, so that they use the same cluster.
 
-    On a cluster of this machine there is no kubectl, and the steps that call it are omitted. With `until_done`, the
-    command waits for the end of all ranks, so a rank that exited with code 0 is not an error. `images` are the images
-    that a cluster of this machine maps to directories; None if unknown. `node_patience` is the time for which a node
-    that an autoscaler adds counts as progress.
+    In a local cluster there is no kubectl, and steps that call it are omitted. If `until_done` is set, the command
+    waits until all ranks complete, so a rank that exited with code 0 is not an error. `images` are the images that a
+    local cluster maps to directories, or None if unknown. `node_patience` is the time for which a node that an
+    autoscaler adds counts as progress.
     """
 
     kubectl: str = KUBECTL
@@ -53,48 +53,48 @@ class Commands(Struct, frozen=True, kw_only=True):
 
 
 class Observed(Struct, frozen=True, kw_only=True, dict=True):
-    """One LeaderWorkerSet at one time.
+    """A LeaderWorkerSet and its related objects at one time.
 
-    `objects` has the objects that were read, by kind. A kind that is absent was not needed, or is in `unread`: the user
-    may not read it, so nothing is known of it. A kind that the API server does not serve is present and empty.
-    `running` are the pods of all nodes, None if they are too many or unreadable.
+    `objects` contains the objects that were read, by kind. A missing kind was not needed, or is in `unread` because the
+    user has no permission. If the API server does not serve a kind, its list is empty. `running` are the pods on all
+    nodes, or None if there are too many or they cannot be read.
     """
 
     view: View
     now: datetime
     rank: int | None = None
-    """The only selected rank, if there is one; the view has its whole group."""
+    """The selected rank, if only one is selected. The view contains its whole group."""
     objects: Mapping[Resource, Sequence[JSONObject]] = field(default_factory=dict)
     unread: frozenset[Resource] = frozenset()
     running: Sequence[JSONObject] | None = None
     of_set: SetView | None = None
-    """The DisaggregatedSet, if one is selected: then the view has its name and object, and no groups."""
+    """The DisaggregatedSet, if one is selected. The view then has its name and object, but no groups."""
     commands: Commands = field(default_factory=Commands)
     leader_deployment: JSONObject | None = None
-    """The Deployment of leaders with random keys, if it was read."""
+    """The Deployment for leaders with random keys, if it was read."""
     namesake: JSONObject | None = None
-    """The pod with the name of a rank that is missing without a known reason, if it was read."""
+    """The pod that has the name of an unexplained missing rank, if it was read."""
 
     def get(self, resource: Resource) -> Sequence[JSONObject]:
-        """Return the objects of a kind that were read; empty if nothing is known of it."""
+        """Return the objects of a kind, or an empty list if the kind was not read."""
         return self.objects.get(resource, ())
 
     def knows(self, resource: Resource) -> bool:
-        """Return whether the kind was read: only then is an absent object missing."""
+        """Return whether a kind was read, so that an object that is not listed does not exist."""
         return resource in self.objects
 
     def by_name(self, resource: Resource, name: str) -> JSONObject | None:
-        """Return the object of this name, None if it does not exist or is not known."""
+        """Return the object with this name, or None if it does not exist or its kind was not read."""
         return next((obj for obj in self.get(resource) if meta.name(obj) == name), None)
 
     @cached_property
     def ends(self) -> bool:
-        """Return whether ranks run to completion: the command waits for that, or the set specifies it."""
+        """Return whether ranks run to completion, as the set specifies or because the command waits for completion."""
         return self.commands.until_done or runsettings.read(meta.annotations(self.view.object)).completes
 
     @cached_property
     def unready(self) -> tuple[tuple[Group, Rank], ...]:
-        """Return every selected rank that is not ready, with its group, in order; last a refused leader.
+        """Return every selected rank that is not ready with its group, in order. A rejected leader is last.
 
         Ranks that ran to completion are omitted.
         """
@@ -108,7 +108,7 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def _refused(self) -> Iterator[Group]:
-        """Yield a group without a key whose leader the API server refuses, as the leader Deployment reports."""
+        """Yield a group without a key whose leader is rejected, according to the leader Deployment."""
         failure = meta.find_condition(self.leader_deployment or {}, "ReplicaFailure") or {}
         if self.view.more and failure.get("status") == "True":
             message = masked(str(failure.get("message") or ""))
@@ -117,7 +117,7 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
             yield Group(index=-1, ranks=(Rank(group="", index=0, pod=pod, state=MISSING, why=message),))
 
     def at(self, stage: Callable[[Rank], bool]) -> Sequence[Rank]:
-        """Return the selected unready ranks at a stage; the result is cached by stage."""
+        """Return the selected unready ranks at a stage. The result is cached for each stage."""
         if stage not in self._stages:
             self._stages[stage] = tuple(rank for _, rank in self.unready if stage(rank))
         return self._stages[stage]
@@ -127,7 +127,7 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
         return {}
 
     def startup(self, rank: Rank) -> Startup | None:
-        """Return the start of a rank that was never ready; None if it is over its patience."""
+        """Return the start of a rank that was never ready, or None if its time limit is exceeded."""
         return rankstarts.current(rank, self._longest_starts, self.now)
 
     @cached_property
@@ -136,7 +136,7 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def warnings(self) -> Warnings:
-        """Return the events by the object that they regard."""
+        """Return the events by involved object."""
         return Warnings(self.get(CORE_EVENTS))
 
     @cached_property
@@ -151,29 +151,30 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def template(self) -> str:
-        """Return the place of the pod template in sentences: edits of a generated LeaderWorkerSet would be lost."""
+        """Return where to edit the pod template, because edits to a generated LeaderWorkerSet are overwritten."""
         own = meta.labels(self.view.object)
         if own.get(SET_NAME) and own.get(ROLE):
             return f"the template of role {own[ROLE]} in DisaggregatedSet {own[SET_NAME]}"
         return f"the template of {self.view.name}"
 
     def kubectl(self, words: str) -> str:
-        """Return a call of kubectl in the namespace."""
+        """Return a kubectl command for the namespace."""
         return f"{self.plain_kubectl} -n {self.view.namespace} {words}"
 
     @property
     def plain_kubectl(self) -> str:
-        """Return the call of kubectl without a namespace."""
+        """Return a kubectl command without a namespace."""
         return self.commands.kubectl or KUBECTL
 
     def lws(self, words: str) -> str:
-        """Return a call of lws in the namespace."""
+        """Return an lws command for the namespace."""
         return f"{self.commands.lws} -n {self.view.namespace} {words}"
 
     def kept_log(self, group: GroupName) -> str:
         """Return how to read the logs of a failed group whose pods a finalizer keeps.
 
-        A node of Kubernetes removes the log with the containers; a manager that records failures reads it before.
+        A Kubernetes node removes the log together with the containers. A manager that records failures reads it
+        earlier.
         """
         name = f"{self.view.name}/{group}"
         if self.commands.kubectl:
@@ -181,6 +182,6 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
         return self.lws(f"logs {name}")
 
     def since(self, stamp: str | None) -> timedelta | None:
-        """Return the time since a timestamp of the API, None if there is none."""
+        """Return the time since an API timestamp, or None if there is no timestamp."""
         moment = timestamps.read(stamp or "")
         return None if moment is None else self.now - moment

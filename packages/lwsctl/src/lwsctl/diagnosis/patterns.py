@@ -1,8 +1,8 @@
-"""Causes that a message of the cluster proves: a stage, a pattern of the message, a sentence and steps. Pure.
+"""Finds causes by messages in the cluster, with a stage, a pattern, a sentence and next steps. Pure.
 
-A message is the reason of a rank in the view (WHY), so that `lws get` and a diagnosis never differ. Sentences and steps
-can use named groups of the pattern, and `pod`, `place`, `name`, `namespace`, `node`, `others`, `kubectl` and `lws`.
-Each finding has a step without kubectl, unless the cause only occurs on Kubernetes.
+A message is the reason that the view shows for a rank (WHY), so that `lws get` and a diagnosis never differ. Sentences
+and steps can use named groups of the pattern, and `pod`, `place`, `name`, `namespace`, `node`, `others`, `kubectl` and
+`lws`. Each finding has a step without kubectl, unless the cause only occurs on Kubernetes.
 """
 
 import re
@@ -19,17 +19,17 @@ from lwsctl.diagnosis.ranks import Stage
 from lwsctl.views.groups import Rank
 
 DISTINCT: Final = 500
-"""The maximum number of different messages to which a pattern is applied.
+"""The maximum number of different messages that are matched with a pattern.
 
-Ranks with further messages are not counted.
+Ranks with other messages are not counted.
 """
 
 READ: Final = 4096
-"""The maximum characters of a message to which a pattern is applied."""
+"""The maximum number of characters in a message that are matched with a pattern."""
 
 
 class Told(Struct, frozen=True):
-    """Finds the first rank at a stage whose message matches."""
+    """Finds the first rank at a stage that has a matching message."""
 
     stage: Stage
     pattern: str
@@ -56,7 +56,7 @@ class Told(Struct, frozen=True):
 
 
 def words_of(observed: Observed, rank: Rank, match: Match[str] | None = None) -> dict[str, str]:
-    """Return the values that sentences and steps about a rank can use."""
+    """Return the values that sentences and steps about a rank can contain."""
     captures = {name: " ".join((value or "").split()) for name, value in match.groupdict().items()} if match else {}
     return captures | {
         "pod": rank.pod,

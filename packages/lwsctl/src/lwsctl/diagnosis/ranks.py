@@ -1,4 +1,4 @@
-"""The stages of unready ranks, and the names of ranks in sentences. Pure."""
+"""Determines the stages of unready ranks, and formats ranks in sentences. Pure."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
@@ -16,10 +16,10 @@ from lwsctl.views.wording import counted
 Stage: TypeAlias = Callable[[Rank], bool]
 
 NEVER_BEGAN: Final = frozenset({"StartError", "ContainerCannotRun", "CreateContainerError"})
-"""The reasons of runs that ended before their program began."""
+"""The reasons of runs that failed before the container process started."""
 
 QUOTED: Final = 600
-"""The characters of a message that are read and quoted; the first ones identify it."""
+"""The number of characters that are read and quoted from the start of a message."""
 
 
 def is_missing(rank: Rank) -> bool:
@@ -43,12 +43,12 @@ def is_placed(rank: Rank) -> bool:
 
 
 def is_placed_or_recorded(rank: Rank) -> bool:
-    """Return whether the pod has a node, or the record of recreations describes the end of the previous pod."""
+    """Return whether the pod has a node, or the recreation record describes how the previous pod failed."""
     return is_placed(rank) or any(run.is_recorded for run in rank.deaths)
 
 
 def members(observed: Observed) -> Iterator[tuple[Group, Rank]]:
-    """Yield the selected ranks; a ready rank may have failed before, and will fail again."""
+    """Yield the selected ranks, including ready ranks, which may have failed before."""
     for group in observed.view.groups:
         yield from ((group, rank) for rank in group.ranks if observed.rank in (None, rank.index))
 
@@ -59,29 +59,29 @@ def unsettled(observed: Observed) -> Iterator[tuple[Group, Rank]]:
 
 
 def subject(rank: Rank) -> Subject:
-    """Return the pod of a rank as a subject; a refused leader has no group yet."""
+    """Return a rank's pod as a subject. A rejected leader has no group yet."""
     if not rank.place.startswith("/"):
         return Subject(kind="Pod", name=rank.pod, group=rank.group, rank=rank.index)
     return Subject(kind="Pod", name=rank.pod)
 
 
 def pod(view: View, name: str) -> JSONObject | None:
-    """Return the pod of this name; None if no rank has it."""
+    """Return the pod with this name, or None if no rank has it."""
     return next((rank.object for group in view.groups for rank in group.ranks if rank.pod == name), None)
 
 
 def of_subject(observed: Observed, subject: Subject) -> Rank:
-    """Return the rank that a finding about a pod names."""
+    """Return the rank whose pod is the subject of a finding."""
     return next(rank for _, rank in observed.unready if rank.pod == subject.name)
 
 
 def others(count: int) -> str:
-    """Return the words that follow the name of the first of several ranks."""
+    """Return the text after the first rank's name that counts the other ranks."""
     return f" (and {counted(count - 1, 'more rank')})" if count > 1 else ""
 
 
 def states(members: Iterable[Rank], most: int = 3) -> tuple[str, ...]:
-    """Return a line for each of the first ranks: its state, and why it is not ready."""
+    """Return a line with the state and reason for each of the first ranks."""
     return tuple(
         f"{rank.pod}: {wording.state(rank)}{f': {quote(rank.why)}' if rank.why else ''}"
         for rank in islice(members, most)
@@ -89,18 +89,18 @@ def states(members: Iterable[Rank], most: int = 3) -> tuple[str, ...]:
 
 
 def quote(text: str) -> str:
-    """Return a message of the cluster on one line, without secrets, shortened to fit a terminal."""
+    """Return a message on one line, with masked secrets, shortened to fit a terminal."""
     line = " ".join(masked(text).split())
     return line if len(line) <= QUOTED else f"{line[:QUOTED]}…"
 
 
 def statuses(rank: Rank) -> Sequence[JSONObject]:
-    """Return the statuses of the containers of a rank, init containers first; none if it has no pod."""
+    """Return a rank's container statuses, init containers first, or an empty list if it has no pod."""
     return podstate.container_statuses(rank.object or {})
 
 
 def waiting(rank: Rank) -> Iterator[tuple[str, str, str]]:
-    """Yield container, reason and message of each container that waits."""
+    """Yield the container, reason and message for each waiting container."""
     for status in statuses(rank):
         state: dict[str, Any] = (status.get("state") or {}).get("waiting") or {}
         if state.get("reason"):
@@ -108,14 +108,14 @@ def waiting(rank: Rank) -> Iterator[tuple[str, str, str]]:
 
 
 def refused_starts(rank: Rank) -> Iterator[tuple[str, str, str]]:
-    """Yield container, reason and message of each run that ended before its program began, also of a recorded run."""
+    """Yield the container, reason and message for runs that failed before the process started, also recorded ones."""
     for run in rank.deaths:
         if run.end.get("reason") in NEVER_BEGAN:
             yield run.container, str(run.end["reason"]), masked(str(run.end.get("message") or ""))
 
 
 def messages(observed: Observed, rank: Rank, *reasons: str, of_any: bool = False) -> list[str]:
-    """Return the messages of the Warning events of a rank's pod (`of_any`: also of previous pods), the newest first."""
+    """Return Warning event messages about a rank's pod, the latest first. `of_any` includes previous pods."""
     warnings = observed.warnings.about(observed.view.namespace, "Pod", rank.pod)
     own = [warning for warning in warnings if warning.reason in reasons and (of_any or warning.uid == rank.uid)]
     return [warning.message for warning in sorted(own, key=lambda warning: warning.last, reverse=True)]

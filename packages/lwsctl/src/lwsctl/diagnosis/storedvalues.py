@@ -1,6 +1,7 @@
-"""Stored values that admission would reject today: the cluster keeps them, and updates may do so. Pure.
+"""Finds stored values that admission would reject today. They remain valid in the cluster, also in updates. Pure.
 
-The scale subresource calls no webhook, and a cluster may have had none for a while (docs/adr/0029-stored-values.md).
+Such values exist because the scale subresource does not call webhooks, or the cluster temporarily had none
+(docs/adr/0029-stored-values.md).
 """
 
 from kuberuntime.objects.field import FieldError
@@ -11,7 +12,7 @@ from lwsctl.diagnosis.observed import Observed
 
 
 def errors(observed: Observed) -> list[FieldError]:
-    """Return the errors with which the creation of the stored object would fail."""
+    """Return the errors that would occur if the stored object were created."""
     try:
         if observed.of_set is not None:
             return stored_disaggregatedset_errors(observed.of_set.object)

@@ -1,1 +1,1 @@
-"""Reads or follows objects of the API as views and logs, for the Python client and the commands."""
+"""Reads or watches API objects, and converts them to views and logs for the Python client and the commands."""

@@ -1,7 +1,8 @@
-"""Reads the input of a diagnosis concurrently: of a healthy LeaderWorkerSet only its pods, otherwise related objects.
+"""Reads the input for a diagnosis concurrently: only pods if a LeaderWorkerSet is healthy, else related objects.
 
-A kind that the user may not read, or that the server fails to list, is recorded as unread; a kind that is not served is
-empty. Lists of whole clusters are limited, and longer ones are ignored: a diagnosis never waits for 5,000 nodes.
+If the user may not read a kind, or the server fails to list it, the kind is recorded as unread. If a kind is not
+served, its list is empty. Cluster-wide lists are limited, and longer lists are ignored, so that a diagnosis never waits
+for 5,000 nodes.
 """
 
 import asyncio
@@ -40,19 +41,19 @@ from lwsctl.views.health import crashes
 from lwsctl.views.selection import Selection
 
 FEW: Final = 10
-"""The maximum number of nodes that are read by name; for more of them, a list is cheaper."""
+"""The maximum number of nodes that are read by name. For more nodes, a list request is cheaper."""
 
 STARTED: Final = frozenset({"Running", "Failed"})
-"""The phases of a pod whose program has run: only programs look up the names that a Service publishes."""
+"""The pod phases in which containers have run, and can look up the names that a Service publishes."""
 
 GANG_MARKS: Final = frozenset({labels.GANG_GROUP, VOLCANO_GROUP_NAME, labels.WORKLOAD_AWARE_SCHEDULING})
-"""The annotations of pods that a gang scheduler starts as a group: of lws, of Volcano, of `spec.scheduling`."""
+"""The annotations of pods in a group that a gang scheduler starts, for lws, Volcano and `spec.scheduling`."""
 
 NEWER_WORKLOADS: Final = replace(QUEUED_WORKLOADS, version="v1beta2")
 
 
 class Want(Struct, frozen=True):
-    """A list to be read; `instead` is read if the first is not served."""
+    """A list to read. `instead` is read if the first resource is not served."""
 
     query: Query
     instead: Resource | None = None
@@ -61,7 +62,7 @@ class Want(Struct, frozen=True):
 async def diagnose_one(
     lists: Lister, plain: View, selection: Selection, commands: Commands, clock: Clock | None = None
 ) -> Diagnosis:
-    """Return the diagnosis of a LeaderWorkerSet, or of its group or rank; `commands` are used in its next steps."""
+    """Return the diagnosis of a LeaderWorkerSet, group or rank. `commands` are used in its next steps."""
     observed = await observe_view(lists, plain, selection, clock or SystemClock())
     if is_as_desired(observed.view, selection, observed.now):
         observed = await _with_contention(lists, observed)
@@ -69,7 +70,7 @@ async def diagnose_one(
 
 
 async def _with_contention(lists: Lister, observed: Observed) -> Observed:
-    """Return the observation of a healthy set with the events about fields that other writers take back."""
+    """Add events about fields that other writers revert to the observation of a healthy set."""
     reader, known = Reader(lists), observed.get(resources.CORE_EVENTS)
     query = Query(resources.CORE_EVENTS, observed.view.namespace, field_selector=f"reason={CONTENTION}")
     await reader.read(Want(query))
@@ -80,7 +81,7 @@ async def _with_contention(lists: Lister, observed: Observed) -> Observed:
 async def observe_view(
     lists: Lister, plain: View, selection: Selection, clock: Clock, *, is_brief: bool = False
 ) -> Observed:
-    """Read the objects that explain a LeaderWorkerSet whose pods were read; a brief diagnosis needs no amounts."""
+    """Read the objects that explain a LeaderWorkerSet whose pods were read. If brief, omit resource amounts."""
     reader, now = Reader(lists), clock.now()
     if is_as_desired(plain, selection, now):
         known = plain if crashes.is_calm(plain, now) else await _with_memory(reader, plain, now)
@@ -117,7 +118,7 @@ async def observe_view(
 
 
 async def _with_memory(reader: "Reader", view: View, now: datetime) -> View:
-    """Return a view that remembers recreations and evictions of its groups, which may have failed a moment ago."""
+    """Add recreations and evictions to a view, because its groups may have failed recently."""
     await reader.read(Want(lists.records_of(view.namespace, view.name)))
     await reader.read(Want(Query(resources.CORE_EVENTS, view.namespace, field_selector=f"reason={EVICTED}")))
     records = reader.objects.get(resources.CONTROLLER_REVISIONS, ())
@@ -154,7 +155,7 @@ def _has_started(rank: Rank) -> bool:
 
 
 def _wants_of_evidence(observed: Observed) -> Iterator[Want]:
-    """Yield the lists that are needed because of what events say."""
+    """Yield additional lists that events indicate."""
     if autoscalers.nominated(observed):
         yield Want(Query(autoscalers.NODE_CLAIMS))
     if foreignobjects.without_revision(observed):
@@ -164,18 +165,18 @@ def _wants_of_evidence(observed: Observed) -> Iterator[Want]:
 
 
 def _is_to_be_made(rank: Rank) -> bool:
-    """Return whether a rank has no pod, or a pod that is about to be replaced."""
+    """Return whether a rank has no pod, or its pod is about to be replaced."""
     return rank.object is None or meta.is_deleting(rank.object)
 
 
 def _awaits_manager(group: Group) -> bool:
-    """Return whether the manager must create workers of a group: their leader has a node."""
+    """Return whether the manager must create workers for a group, because its leader has a node."""
     has_leader = group.leader is not None and group.leader.node
     return bool(has_leader) and any(rank.index and rank.object is None for rank in group.ranks)
 
 
 def of_manager() -> Iterator[Want]:
-    """Yield the lists for a manager that may not act."""
+    """Yield the lists for a manager that may be inactive."""
     name = f"{LEADERWORKERSETS.plural}.{LEADERWORKERSETS.group}"
     yield Want(Query(resources.DEPLOYMENTS, field_selector=f"metadata.name={MANAGER}"))
     yield Want(Query(resources.LEASES, field_selector=f"metadata.name={LEASE}"))
@@ -195,7 +196,7 @@ def _of_places(view: View, waiting: Sequence[Rank]) -> Iterator[Want]:
 
 
 class Reader:
-    """Reads lists, and records unreadable ones."""
+    """Reads lists, and records the lists that cannot be read."""
 
     def __init__(self, lists: Lister) -> None:
         self._lists = lists
@@ -212,7 +213,7 @@ class Reader:
             self.unread.add(resource)
 
     async def read_nodes(self, view: View) -> None:
-        """Read the nodes of unready or leaving ranks, or all nodes if ranks wait for one."""
+        """Read the nodes of unready or moving ranks, or all nodes if ranks wait for a node."""
         is_moving = departures.is_moving(view)
         members = [rank for group in view.groups for rank in group.ranks if is_moving or not rank.is_ready]
         names = {rank.node for rank in members if rank.node}
@@ -230,7 +231,7 @@ class Reader:
             return
 
     async def read_leader_deployment(self, view: View) -> None:
-        """Read the Deployment of leaders with random keys."""
+        """Read the leader Deployment of groups with random keys."""
         if not groupname.is_hash_set(view.object):
             return
         try:
@@ -243,14 +244,14 @@ class Reader:
             self.leader_deployment = next((obj for obj in deployments if meta.name(obj) == view.name), None)
 
     async def find_pod(self, key: ObjectKey) -> JSONObject | None:
-        """Return a pod, None if it does not exist or cannot be read."""
+        """Return a pod, or None if it does not exist or cannot be read."""
         try:
             return next(iter(await self._lists.all(only(resources.PODS, key))), None)
         except APIError:
             return None
 
     async def read_running(self, view: View) -> Sequence[JSONObject] | None:
-        """Read the pods of all nodes if a rank waits for resources; None if that is unnecessary or impossible."""
+        """Read the pods on all nodes if a rank waits for resources. Return None if unnecessary or impossible."""
         short = [rank for group in view.groups for rank in group.ranks if "Insufficient" in rank.why]
         if not short:
             return None

@@ -1,4 +1,4 @@
-"""Reads the events of a LeaderWorkerSet, a group or a rank."""
+"""Reads the events of a LeaderWorkerSet, group or rank."""
 
 from collections.abc import Sequence
 
@@ -13,12 +13,12 @@ from lwsctl.views.selection import Selection
 
 
 async def read(client: Client, lws: JSONObject, pods: Sequence[JSONObject], selection: Selection) -> list[Happening]:
-    """Read the events of the namespace of a LeaderWorkerSet, and return the events about the selection."""
+    """Read the events in the namespace of a LeaderWorkerSet, and return the events that belong to the selection."""
     events = await client.list(CORE_EVENTS, namespace=meta.namespace(lws))
     return History(lws, pods, await other_names(client, lws)).read(events.items, selection)
 
 
 async def other_names(client: Client, lws: JSONObject) -> list[str]:
-    """Return the names of the other LeaderWorkerSets of its namespace."""
+    """Return the names of the other LeaderWorkerSets in the same namespace."""
     listing = await client.list(LEADERWORKERSETS, namespace=meta.namespace(lws))
     return [meta.name(other) for other in listing.items if meta.name(other) != meta.name(lws)]

@@ -1,6 +1,6 @@
-"""All recorded evidence for a diagnosis: the log of a failed container, or the episode of a run whose pod is deleted.
+"""Finds evidence for a diagnosis: the log of a failed container, or the recorded failure of a deleted pod.
 
-Commands, surveys, the Python client and the dashboard judge a diagnosis here, so that all of them name the same error.
+Commands, surveys, the Python client and the dashboard use this module, so that all of them report the same error.
 """
 
 from collections.abc import Awaitable, Callable, Hashable, Sequence
@@ -23,14 +23,14 @@ from lwsctl.observation.podlogs import judged_lines
 from lwsctl.observation.recordedruns import lines_of
 
 PATIENCE = 5.0
-"""Seconds that the episodes may take to be read."""
+"""The maximum time in seconds to read recorded failures."""
 
 ReadEpisodes: TypeAlias = Callable[[ObjectKey], Awaitable[Sequence[Episode]]]
-"""Returns the recorded failures of a LeaderWorkerSet."""
+"""A function that returns the recorded failures of a LeaderWorkerSet."""
 
 
 class RunLines(Struct, frozen=True):
-    """The last lines of one run of a container, masked; `is_of_record` if its pod is deleted."""
+    """The last lines of a container run, masked. `is_of_record` is set if its pod is deleted."""
 
     pod: str
     container: str
@@ -39,19 +39,19 @@ class RunLines(Struct, frozen=True):
 
 
 async def judged(client: Client, diagnosis: Diagnosis, read: ReadEpisodes | None = None) -> Diagnosis:
-    """Return a diagnosis judged from all evidence that the user may read; unchanged if that explains no more."""
+    """Return a diagnosis that uses all evidence the user may read. Without new evidence, return it unchanged."""
     return with_run(diagnosis, await find(client, diagnosis, read))
 
 
 def with_run(diagnosis: Diagnosis, run: RunLines | None) -> Diagnosis:
-    """Return a diagnosis judged from the lines of its run; unchanged without any."""
+    """Return a diagnosis that includes the error in the lines of its run. Without lines, return it unchanged."""
     if run is None:
         return diagnosis
     return replace(with_lines(diagnosis, run.pod, run.container, run.lines), is_of_record=run.is_of_record)
 
 
 async def find(client: Client, diagnosis: Diagnosis, read: ReadEpisodes | None = None) -> RunLines | None:
-    """Return the lines that explain a diagnosis better; None if it needs none, or if they cannot be read."""
+    """Return the lines that explain a diagnosis better, or None if none are needed or they cannot be read."""
     run = diagnosis.recorded
     if diagnosis.log is not None and (lines := await judged_lines(client, diagnosis.log)):
         return RunLines(meta.name(diagnosis.log.pod), diagnosis.log.container, lines)
@@ -67,7 +67,7 @@ async def find(client: Client, diagnosis: Diagnosis, read: ReadEpisodes | None =
 
 
 def identity(diagnosis: Diagnosis) -> Hashable:
-    """Return the identity of the run that explains a diagnosis, whose lines do not change; None without one."""
+    """Return an identifier of the run whose final log lines explain a diagnosis, or None if there is none."""
     if diagnosis.log is not None:
         pod, container = diagnosis.log.pod, diagnosis.log.container
         restarts = [status.get("restartCount") for status in meta.status(pod).get("containerStatuses") or []]
@@ -77,7 +77,7 @@ def identity(diagnosis: Diagnosis) -> Hashable:
 
 
 async def stored(client: Client, key: ObjectKey) -> list[Episode]:
-    """Return the episodes of a LeaderWorkerSet that the manager stored in ConfigMaps."""
+    """Return the failures of a LeaderWorkerSet that the manager stored in ConfigMaps."""
     return [
         episode
         async for obj in stored_episodes(client, key.namespace, key.name)

@@ -1,4 +1,4 @@
-"""Follows objects of the API: a command or program waits for a condition, which is checked after every change."""
+"""Watches API objects while a command waits for a condition, which is checked after every change."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -26,36 +26,36 @@ from lwsctl.views.missing import Check
 T = TypeVar("T")
 
 AGAIN: Final = 5.0
-"""Seconds until the permissions for a supplement are checked again, if the check had no answer."""
+"""Seconds until the permissions for a supplement are checked again, if the check failed."""
 
 LONGEST_PAUSE: Final = 0.25
-"""The maximum seconds that a change waits for further changes."""
+"""The maximum delay in seconds to batch several changes."""
 
 
 class Followed(Protocol):
-    """An informer, or similar, that runs while a command waits, and reports changes."""
+    """A source such as an informer, which runs while a command waits, and reports changes."""
 
     def subscribe(self, callback: Callable[[Change], None]) -> None:
-        """Call `callback` on every change."""
+        """Call `callback` after every change."""
 
     async def run(self) -> None:
-        """Follow until cancelled."""
+        """Watch until cancelled."""
 
     async def wait_synced(self) -> None:
-        """Wait until the first objects are known."""
+        """Wait until the initial objects are known."""
 
 
 class Relistable(Followed, Protocol):
-    """Objects that can be read again."""
+    """Objects that can be listed again."""
 
     def relist(self, then: Callable[[], None]) -> None:
-        """Read all objects again and call back once they are known."""
+        """List all objects again, and call back when they are known."""
 
 
 class Supplement:
-    """Objects that explain others: followed from the first request on, if the user may list them.
+    """Objects that explain other objects. They are watched from the first request on, if the user may list them.
 
-    With `is_needed` they are followed at once, and a wait begins when they are known, or known to be forbidden.
+    If `is_needed` is set, they are watched immediately, and a wait starts when they are known or access is denied.
     """
 
     def __init__(self, client: Client, selection: Selection, *, is_needed: bool = False) -> None:
@@ -65,20 +65,20 @@ class Supplement:
             self._requested.set()
 
     def ask(self) -> list[JSONObject]:
-        """Return the currently known objects; the first call starts to follow them."""
+        """Return the currently known objects. The first call starts the watch."""
         self._requested.set()
         return list(self._informer.store.list())
 
     def subscribe(self, callback: Callable[[Change], None]) -> None:
-        """Call `callback` on every change."""
+        """Call `callback` after every change."""
         self._informer.subscribe(callback)
 
     def relist(self, then: Callable[[], None]) -> None:
-        """Read all objects again."""
+        """List all objects again."""
         self._informer.relist(then)
 
     async def wait_synced(self) -> None:
-        """Wait until needed objects are known or refused; return at once if they are not needed."""
+        """Wait until required objects are known or access is denied. Otherwise, return immediately."""
         if self._is_needed:
             answers = [asyncio.ensure_future(self._informer.wait_synced()), asyncio.ensure_future(self._refused.wait())]
             try:
@@ -88,7 +88,7 @@ class Supplement:
                     answer.cancel()
 
     async def run(self) -> None:
-        """Follow the objects once they are requested, if the user has the permission; retry while that is unknown."""
+        """Watch the objects after the first request, if the user has the permission. Retry while that is unknown."""
         await self._requested.wait()
         while True:
             try:
@@ -102,7 +102,7 @@ class Supplement:
 
 
 class Explanations:
-    """The evidence besides LeaderWorkerSets and pods of a namespace (empty: of all): Warning events and recreations."""
+    """Supplementary evidence in a namespace (empty: all namespaces): Warning events and recreation records."""
 
     def __init__(self, client: Client, namespace: str, name: str = "", clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
@@ -116,13 +116,13 @@ class Explanations:
         return (self._events, self._records)
 
     def with_evidence(self, views: list[View]) -> list[View]:
-        """Return the views with the known evidence; events are followed once an object is not ready."""
+        """Return the views with the known evidence. Events are watched when an object is not ready."""
         events = self._events.ask() if wants_events(views) else []
         return explained(views, Evidence(events=events, records=self._records.ask()), self._clock.now())
 
 
 class Following:
-    """Informers that run during a wait."""
+    """The informers that run during a wait."""
 
     def __init__(self, informers: tuple[Followed, ...]) -> None:
         self._changed = asyncio.Event()
@@ -133,11 +133,11 @@ class Following:
         self._changed.set()
 
     async def until(self, check: Callable[[], T | None], *, every: float | None = None) -> T:
-        """Return the first result of `check` that is not None; `check` is called after every change.
+        """Return the first result of `check` that is not None. `check` is called after every change.
 
-        With `every`, it is also called after so many seconds without a change. Between checks there is a pause
-        (`pause_left`), after which all its changes are checked together. The pause is computed from the shorter of the
-        last two checks: on a busy machine a single check may take long because it had to wait for a processor.
+        If `every` is set, it is also called after this number of seconds without a change. After each check there is a
+        pause (`pause_left`). Changes during the pause are checked together. The pause depends on the shorter of the
+        last two checks, because a single check may take long on a machine whose CPUs are busy.
         """
         clock = SystemClock()
         before = 0.0
@@ -155,10 +155,10 @@ class Following:
 
 
 def pause_left(took: float, since: float) -> float:
-    """Return the seconds until the next check; the last check took `took` seconds, and ended `since` seconds ago.
+    """Return the seconds until the next check. The last check took `took` seconds, `since` seconds ago.
 
-    The pause is three times as long as the check, and at most `LONGEST_PAUSE`: so checks of thousands of pods leave the
-    processors to the programs that change them. A change after the pause is checked at once.
+    The pause is three times as long as the check, and at most `LONGEST_PAUSE`. Therefore, checks of thousands of pods
+    leave CPU time for other processes. A change after the pause is checked immediately.
 
     >>> pause_left(0.0625, 0.125), pause_left(0.0625, 5.0)
     (0.0625, 0.0)
@@ -168,9 +168,9 @@ def pause_left(took: float, since: float) -> float:
 
 @asynccontextmanager
 async def following(*informers: Followed) -> AsyncIterator[Following]:
-    """Run informers, and yield once each has been filled.
+    """Run informers, and yield when all of them are synchronized.
 
-    If the user may not watch an object, the ForbiddenError is raised, in a group, instead of waiting forever.
+    If the user may not watch an object, ForbiddenError is raised in an exception group, instead of waiting forever.
     """
     async with asyncio.TaskGroup() as tasks:
         running = [tasks.create_task(_run(informer)) for informer in informers]
@@ -188,7 +188,7 @@ async def _run(informer: Followed) -> None:
 
 
 class AllSets:
-    """The informers of all LeaderWorkerSets of a namespace (empty: of all) with these labels, and of their pods."""
+    """The informers for all LeaderWorkerSets with these labels in a namespace (empty: all), and for their pods."""
 
     def __init__(self, client: Client, namespace: str, label_selector: str, clock: Clock | None = None) -> None:
         self.sets = Informer(client, Selection(LEADERWORKERSETS, namespace, label_selector))
@@ -202,18 +202,18 @@ class AllSets:
         return (self.sets, self.pods, *self._explanations.all)
 
     def views(self) -> list[View]:
-        """Return the current views by namespace and name; pods that did not change since the last call are not read again."""
+        """Return the current views by namespace and name. Pods that did not change are not parsed again."""
         return self._explanations.with_evidence(_views(self.sets, self.pods, self._ranks.next()))
 
 
 class KnownRanks:
-    """The ranks of pods that were read last time. An informer replaces a pod that changes, and never edits it."""
+    """The ranks of previously parsed pods. Informers replace changed pods, and never modify them."""
 
     def __init__(self) -> None:
         self._last: dict[UID, Rank] = {}
 
     def next(self) -> Callable[[JSONObject], Rank]:
-        """Return what describes pods from now on; ranks of pods that it does not see are forgotten."""
+        """Return the function that converts pods to ranks. Ranks of pods that it does not receive are dropped."""
         previous, self._last = self._last, {}
         current = self._last
 
@@ -234,7 +234,7 @@ def _views(sets: Informer, pods: Informer, describe: Callable[[JSONObject], Rank
 
 
 class SetInformers:
-    """The informers of one LeaderWorkerSet and its pods."""
+    """The informers for one LeaderWorkerSet and its pods."""
 
     def __init__(self, client: Client, key: ObjectKey) -> None:
         self.key = key
@@ -249,17 +249,17 @@ class SetInformers:
 
     @property
     def object(self) -> JSONObject | None:
-        """Return the LeaderWorkerSet, None after its deletion."""
+        """Return the LeaderWorkerSet, or None after its deletion."""
         return self.set.store.get(self.key)
 
     def view(self) -> View | None:
-        """Return the current view, None after the deletion of the LeaderWorkerSet."""
+        """Return the current view, or None after the deletion of the LeaderWorkerSet."""
         lws = self.object
         return None if lws is None else self._explanations.with_evidence([view(lws, self.pods.store.list())])[0]
 
 
 class DisaggregatedInformers:
-    """The informers of one DisaggregatedSet, of the LeaderWorkerSets that carry its name, and of their pods."""
+    """The informers for a DisaggregatedSet, the LeaderWorkerSets with its label, and their pods."""
 
     def __init__(self, client: Client, key: ObjectKey) -> None:
         selector = f"{SET_NAME}={key.name}"
@@ -276,11 +276,11 @@ class DisaggregatedInformers:
 
     @property
     def object(self) -> JSONObject | None:
-        """Return the DisaggregatedSet, None after its deletion."""
+        """Return the DisaggregatedSet, or None after its deletion."""
         return self.set.store.get(self.key)
 
     def view(self) -> SetView | None:
-        """Return the current view, None after the deletion of the DisaggregatedSet."""
+        """Return the current view, or None after the deletion of the DisaggregatedSet."""
         obj = self.object
         if obj is None:
             return None
@@ -288,22 +288,22 @@ class DisaggregatedInformers:
 
 
 OneSet: TypeAlias = SetInformers | DisaggregatedInformers
-"""The informers of one named object, of either kind."""
+"""The informers for one named object of either kind."""
 
 
 def informers_of(client: Client, resource: Resource, key: ObjectKey) -> OneSet:
-    """Return the informers of a LeaderWorkerSet or of a DisaggregatedSet."""
+    """Return the informers for a LeaderWorkerSet or a DisaggregatedSet."""
     return (DisaggregatedInformers if resource == DISAGGREGATED_SETS else SetInformers)(client, key)
 
 
 FIRST_ANSWER: Final = 10.0
-"""Seconds until the first state must be known, if only that is checked."""
+"""Seconds until the initial state must be known, if only that state is checked."""
 
 
 class WaitTimeoutError(TimeoutError):
-    """The awaited condition was not reached in time; the text says what was missing.
+    """The condition was not met in time. The message describes what was missing.
 
-    `missing` has only that part, `view` is the last view (None: there was none).
+    `missing` contains only that part. `view` is the last view, or None if there was none.
     """
 
     def __init__(self, name: str, seconds: float, missing: str, view: Shown | None) -> None:
@@ -321,11 +321,11 @@ async def wait_for(
     beside: tuple[Followed, ...] = (),
     every: float | None = None,
 ) -> Shown | None:
-    """Wait until nothing is missing, and return the final view; `report` receives what is missing at every change.
+    """Wait until nothing is missing, and return the final view. `report` is called when the missing part changes.
 
-    With `every`, the check is also repeated after so many seconds without a change.
+    If `every` is set, the check is also repeated after this number of seconds without a change.
 
-    A timeout of 0 checks only the first known state, as with kubectl.
+    If the timeout is 0, only the initial state is checked, as in kubectl.
     """
     missing = "the first response of the API server"
     seen: Shown | None = None

@@ -1,4 +1,4 @@
-"""Reads lists and nodes for views and diagnoses, each once; lists of whole clusters are limited."""
+"""Reads lists and nodes for views and diagnoses without repeated requests. Cluster-wide lists are limited."""
 
 from collections.abc import Sequence
 from typing import Final, Protocol
@@ -14,15 +14,15 @@ from lwsctl.views.events.warningevents import Evidence, explained, wants_events
 from lwsctl.views.groups import View
 
 MOST: Final = 2000
-"""The maximum number of objects of a whole cluster that are read: nodes, and pods of all namespaces."""
+"""The maximum number of objects in cluster-wide lists of nodes or pods."""
 
 
 class TooManyError(Exception):
-    """A list is longer than the limit."""
+    """A list exceeds the limit."""
 
 
 class Lister(Protocol):
-    """The source of lists and nodes; errors of the API server, and `TooManyError`, are raised."""
+    """The source of lists and nodes. API errors and `TooManyError` are raised."""
 
     async def all(self, query: Query) -> Sequence[JSONObject]:
         """Return all objects of a list."""
@@ -31,11 +31,11 @@ class Lister(Protocol):
         """Return a list of at most `MOST` objects."""
 
     async def node(self, name: str) -> JSONObject | None:
-        """Return a node, None if it does not exist."""
+        """Return a node, or None if it does not exist."""
 
 
 class Lists:
-    """Reads lists from the API server, each list once per instance."""
+    """Reads lists from the API server. Each instance reads a list only once."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -65,39 +65,39 @@ class Lists:
         return items
 
     async def node(self, name: str) -> JSONObject | None:
-        """Return a node, None if it does not exist."""
+        """Return a node, or None if it does not exist."""
         return await self._client.find(NODES, ObjectKey("", name))
 
 
 EVERY_START: Final = ("Scheduled", "Created", "Started", "SuccessfulCreate", "SuccessfulDelete")
-"""The reasons of events that every pod causes, which explain nothing and are most of all events."""
+"""The reasons of frequent events that occur for every pod and do not explain anything."""
 
 TELLING: Final = ",".join(f"reason!={reason}" for reason in EVERY_START)
 
 
 def events_in(namespace: str) -> Query:
-    """Return the query for the events of a namespace (empty: of all) that may explain something."""
+    """Return the query for events in a namespace (empty: all) that may explain a problem."""
     return Query(CORE_EVENTS, namespace, field_selector=TELLING)
 
 
 def records_of(namespace: str, name: str = "") -> Query:
-    """Return the query for records of recreations, of one LeaderWorkerSet or of all.
+    """Return the query for recreation records of one LeaderWorkerSet or of all LeaderWorkerSets.
 
-    Records are revisions without the label of a revision.
+    Records are ControllerRevisions without the revision label.
     """
     whose = f"{labels.NAME}={name}" if name else labels.NAME
     return Query(CONTROLLER_REVISIONS, namespace, label_selector=f"{whose},!{labels.TEMPLATE_REVISION_HASH}")
 
 
 async def with_evidence(lists: Lists, views: Sequence[View], namespace: str) -> list[View]:
-    """Return the views with the evidence; events are listed only if an object is not ready."""
+    """Return the views with the evidence. Events are listed only if an object is not ready."""
     events = await _permitted(lists, events_in(namespace)) if wants_events(views) else []
     evidence = Evidence(events=events, records=await _permitted(lists, records_of(namespace)) if views else [])
     return explained(views, evidence, SystemClock().now())
 
 
 async def _permitted(lists: Lists, query: Query) -> list[JSONObject]:
-    """List objects; return none if the user may not."""
+    """List objects. Return an empty list if the user has no permission."""
     try:
         return await lists.all(query)
     except ForbiddenError:

@@ -1,8 +1,8 @@
-"""Follows logs across restarts of containers and broken connections, also of pods that are created later.
+"""Follows logs across container restarts and broken connections, including logs of pods that are created later.
 
-No line is passed on twice: lines are requested with their time, and a line that is not newer than the newest one of its
-pod is dropped. A broken stream is opened again while its container runs. A log that the node of an ended container has
-removed is reported, and not requested again.
+No line is returned twice, because lines are requested with timestamps, and a line is dropped if it is not newer than
+the pod's latest line. A broken stream is reopened while its container runs. If a node has removed the log of a
+terminated container, this is reported, and the log is not requested again.
 """
 
 import asyncio
@@ -25,11 +25,11 @@ from lwsctl.views.podcontainers import container_status, has_log
 
 FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 5.0
-"""The maximum seconds before a stream is opened again; the pause doubles after each attempt without a line."""
+"""The maximum delay in seconds before a stream is reopened. The delay doubles after each attempt without a line."""
 
 
 Lost: TypeAlias = Callable[[JSONObject, LostLogError], None]
-"""Accepts a pod, and the error that its log is not available any more."""
+"""A function that is called with a pod and an error when its log is no longer available."""
 
 
 def refuse(_: JSONObject, error: LostLogError) -> None:
@@ -38,10 +38,10 @@ def refuse(_: JSONObject, error: LostLogError) -> None:
 
 
 class Streams(Struct):
-    """The limit of concurrently followed logs (None: no limit); several followers share it.
+    """The limit of concurrently followed logs (None: no limit), which several followers can share.
 
-    `report_full` is called once, when a rank must wait for the end of another log, and `lost` for each log that is not
-    available any more.
+    `report_full` is called once, when a rank must wait until a different log ends. `lost` is called for each log that
+    is no longer available.
     """
 
     most: int | None = None
@@ -70,18 +70,18 @@ class Streams(Struct):
 
 
 class Newest(Struct):
-    """The time of the newest line of a pod, as written and in comparable form."""
+    """The timestamp of a pod's latest line, as printed and in comparable form."""
 
     stamp: bytes = b""
     moment: bytes = b""
 
 
 class PodSource(Protocol):
-    """The source of pods: the informers of one set, or shared ones; `object` is None once the set is deleted."""
+    """A source of pods, such as the informers for one set. `object` is None after the set is deleted."""
 
     @property
     def pods(self) -> Informer:
-        """Return the informer of the pods, which may also have other pods."""
+        """Return the pod informer, which may also contain other pods."""
 
     @property
     def object(self) -> JSONObject | None:
@@ -89,7 +89,7 @@ class PodSource(Protocol):
 
 
 class Changing(Protocol):
-    """A caller that repeats a check after every change, until it returns a value."""
+    """An object that repeats a check after every change, until the check returns a value."""
 
     async def until(self, check: Callable[[], bool | None]) -> bool:
         """Return the first result of `check` that is not None."""
@@ -101,7 +101,7 @@ def is_deleted(obj: JSONObject | None) -> bool:
 
 
 class LogFollower:
-    """Follows the logs of the selected pods of a set."""
+    """Follows the logs of selected pods in a set."""
 
     def __init__(
         self,
@@ -122,13 +122,13 @@ class LogFollower:
         self._newest: defaultdict[str, Newest] = defaultdict(Newest)
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._readers: dict[asyncio.Task[None], Callable[[], bool]] = {}
-        """The reader of a run, and whether it continues."""
+        """The task that reads each run, and whether the run continues."""
         self._changed = asyncio.Event()
 
     async def run(
         self, objects: Changing, informers: PodSource, is_over: Callable[[JSONObject | None], bool] = is_deleted
     ) -> None:
-        """Follow until `is_over` returns true for the set and all logs have ended; for existing pods, from their current run on."""
+        """Follow until `is_over` returns true for the set and all logs have ended. Previous runs are not included."""
         for pod in informers.pods.store.list():
             status = container_status(pod, self._options.container)
             self._seen.add((meta.uid(pod), status.get("restartCount", 0) - 1))
@@ -146,17 +146,17 @@ class LogFollower:
                 await self._streams.next_end()
 
     async def drained(self, timeout: float) -> None:
-        """Wait until the logs of ended runs are completely read, for at most `timeout` seconds."""
+        """Wait until the logs of terminated runs are completely read, for at most `timeout` seconds."""
         if ended_readers := [reader for reader, goes_on in self._readers.items() if not goes_on()]:
             await asyncio.wait(ended_readers, timeout=timeout)
 
     def _begin_all(self, tasks: asyncio.TaskGroup, informers: PodSource) -> bool:
-        """Open a stream for each new run; return whether a run has to wait for the end of another stream."""
+        """Open a stream for each new run. Return whether a run must wait until another stream ends."""
         pods = [*filter(self._is_selected, informers.pods.store.list())]
         return not all(self._begin(tasks, informers, pod) for pod in pods)
 
     def _begin(self, tasks: asyncio.TaskGroup, informers: PodSource, pod: JSONObject) -> bool:
-        """Open a stream if the pod has a new run; return False if there is no room for it."""
+        """Open a stream if the pod has a new run. Return False if the stream limit is reached."""
         status = container_status(pod, self._options.container)
         uid, number = meta.uid(pod), status.get("restartCount", 0)
         if (uid, number) in self._seen or not has_log(status):
@@ -192,7 +192,7 @@ class LogFollower:
     async def _copy_rest(
         self, pod: JSONObject, number: int, current: Callable[[], JSONObject | None], failure: KubeError | None
     ) -> None:
-        """Open the log again while its run continues, or if the stream broke before the end (`failure`)."""
+        """Reopen the log while its run continues, or if the stream failed before the end (`failure`)."""
         pause = FIRST_PAUSE
         while True:
             before = self._newest[meta.uid(pod)].moment
@@ -215,9 +215,9 @@ class LogFollower:
             pause = FIRST_PAUSE if is_progress else min(pause * 2, LONGEST_PAUSE)
 
     async def _run_ended(self, current: Callable[[], JSONObject | None], number: int, seconds: float) -> None:
-        """Wait until the pod reports the end of its run, which is shortly after the end of its log.
+        """Wait until the pod reports that its run terminated, which is shortly after the log ends.
 
-        At most `seconds`.
+        Wait for at most `seconds`.
         """
         with suppress(TimeoutError):
             async with timeouts.within(seconds):
@@ -232,10 +232,10 @@ class LogFollower:
             self._streams.lost(pod, failure)
 
     async def _copy_run(self, pod: JSONObject, options: PodLogOptions) -> KubeError | None:
-        """Pass on the lines of a run that are newer than those before; return why its end was not reached.
+        """Pass on new lines of a run. Return why the end of the log was not reached.
 
-        The run may change during this. A log that is temporarily unreadable, because its pod is being deleted or
-        restarted, may be readable at the next attempt; a log that the user may not read is an error.
+        The run may change in the meantime. If a log is temporarily unreadable because its pod is being deleted or
+        restarted, it may be readable at the next attempt. If the user may not read a log, this is an error.
         """
         newest = self._newest[meta.uid(pod)]
         bound = newest.moment
@@ -256,7 +256,7 @@ class LogFollower:
 
 
 def is_run(pod: JSONObject | None, number: int, container: str | None) -> bool:
-    """Return whether the container is still in this run."""
+    """Return whether the container is still in the same run."""
     if pod is None:
         return False
     status = container_status(pod, container)
@@ -264,7 +264,7 @@ def is_run(pod: JSONObject | None, number: int, container: str | None) -> bool:
 
 
 def comparable(stamp: bytes) -> bytes:
-    """Return a time stamp with all nine digits of the fraction, so that its bytes compare like times.
+    """Return a timestamp with nine fractional digits, so that timestamps can be compared as bytes.
 
     >>> comparable(b"2026-01-01T00:00:00.5Z") < comparable(b"2026-01-01T00:00:00.51Z")
     True
@@ -274,5 +274,5 @@ def comparable(stamp: bytes) -> bytes:
 
 
 def runs(status: JSONObject) -> bool:
-    """Return whether the container runs."""
+    """Return whether the container is running."""
     return "running" in (status.get("state") or {})

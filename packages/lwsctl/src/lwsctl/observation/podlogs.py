@@ -1,4 +1,4 @@
-"""The log of one pod: its options, its lines, and the last lines of a rank that failed."""
+"""Reads the log of one pod: the options, the lines, and the last lines of a failed rank."""
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Final, TypeAlias
@@ -19,25 +19,25 @@ from lwsctl.views.outcome import FailedContainer, silent_failure
 from lwsctl.views.podcontainers import default_container, unlogged
 
 LAST_LINES: Final = 5
-"""The number of quoted lines of a failed container, like in the kubelet's termination message."""
+"""The number of lines to quote for a failed container, as in the kubelet's termination message."""
 
 LONGEST_LINE: Final = 2000
-"""The bytes of a line from which an error is judged."""
+"""The maximum number of bytes of a line in which an error is searched."""
 
 PATIENCE: Final = 5.0
-"""Seconds that a kubelet may take to return the lines."""
+"""The maximum time in seconds for a kubelet to return the lines."""
 
 
 class LogError(KubeError):
-    """A log that the server does not have or refuses; the text names the pod and its state."""
+    """A log is missing, or access is denied. The message names the pod and its state."""
 
 
 class LostLogError(LogError):
-    """The log of a run that its node has removed: it is not available any more."""
+    """The log of a run is no longer available because its node has removed it."""
 
 
 class NotStartedError(LogError):
-    """A container without a log, because it never ran; `pod` is the name of its pod, `reason` is what it waits for."""
+    """A container has no log because it never ran. `pod` is the pod name, `reason` is what the container waits for."""
 
     def __init__(self, pod: str, reason: str) -> None:
         super().__init__(f"{pod} has {reason}")
@@ -46,7 +46,7 @@ class NotStartedError(LogError):
 
 
 class PodLogOptions(Struct, frozen=True, kw_only=True):
-    """The options of a request to `/log`."""
+    """The options for a request to `/log`."""
 
     follow: bool = False
     previous: bool = False
@@ -55,10 +55,10 @@ class PodLogOptions(Struct, frozen=True, kw_only=True):
     tail: int | None = None
     since: int | None = None
     since_time: str = ""
-    """An alternative to `since`: an RFC 3339 time."""
+    """An RFC 3339 timestamp, as an alternative to `since`."""
 
     def query(self, container: str) -> Query:
-        """Build the query of one container's log."""
+        """Build the query for the log of one container."""
         pairs = {
             "container": container,
             "follow": "true" if self.follow else "",
@@ -72,14 +72,14 @@ class PodLogOptions(Struct, frozen=True, kw_only=True):
 
 
 Sink: TypeAlias = Callable[[JSONObject, bytes], None]
-"""Accepts one line of a pod."""
+"""A function that accepts one line of a pod."""
 
 
 async def read(client: Client, pod: JSONObject, options: PodLogOptions) -> AsyncIterator[bytes]:
-    """Yield the lines of one pod's log.
+    """Yield the lines of a pod's log.
 
-    An API server returns an empty log for a pod without a node, and none for a container that never ran. Both raise
-    `NotStartedError`. A log that the node has removed raises `LostLogError`.
+    Raise `NotStartedError` if the pod has no node or the container never ran. Raise `LostLogError` if the node has
+    removed the log.
     """
     container = options.container or default_container(pod)
     never_ran = unlogged(pod, options.container)
@@ -117,14 +117,14 @@ async def silent_lines(client: Client, views: Iterable[View], most: int) -> list
 
 
 async def last_lines(client: Client, failed: FailedContainer, tail: int = LAST_LINES) -> str:
-    """Return the first error and the last lines of a failed container, indented under its name; empty if unreadable."""
+    """Return a failed container's first error and last lines, indented below its name. Return none if unreadable."""
     lines = await judged_lines(client, failed)
     title = f"the last lines of {meta.name(failed.pod)}, container {failed.container}:"
     return "\n".join([title, *(f"  {line}" for line in errorlines.excerpt(lines, tail))]) if lines else ""
 
 
 async def judged_lines(client: Client, failed: FailedContainer) -> list[str]:
-    """Return the end of a failed container's log from which its error is judged, masked; empty if it is unreadable."""
+    """Return the end of a failed container's log, masked, to find its error. Return no lines if it is unreadable."""
     options = PodLogOptions(container=failed.container, previous=failed.previous, tail=errorlines.JUDGED)
     try:
         async with timeouts.within(PATIENCE):

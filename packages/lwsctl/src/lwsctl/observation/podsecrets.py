@@ -1,7 +1,7 @@
-"""Reads the Secrets that a pod mounts or has in variables, so that their values are masked where its log is quoted.
+"""Reads the Secrets that a pod mounts or uses in variables, to mask their values in log quotations.
 
-Only quotations of a log read them: each has a request of its own already. A Secret that the user may not read is left out,
-and its values are masked only where they look like secrets.
+Secrets are read only to quote a log, which already needs a request. If the user may not read a Secret, its values are
+masked only where they look like secrets.
 """
 
 import asyncio
@@ -19,20 +19,20 @@ from kuberuntime.texts import masking
 from kuberuntime.texts.masking import Mask
 
 MOST: Final = 8
-"""The maximum number of Secrets that are read for one quotation."""
+"""The maximum number of Secrets to read for one quotation."""
 
 PATIENCE: Final = 2.0
 
 
 async def mask_for(client: Client, pods: Sequence[JSONObject]) -> Mask:
-    """Return a mask with the values of the pods' Secrets, and of their variables with a secret name."""
+    """Return a mask with the values in the pods' Secrets, and of variables with a name that indicates a secret."""
     keys = dict.fromkeys(ObjectKey(meta.namespace(pod), name) for pod in pods for name in names(pod) if name)
     secrets = await asyncio.gather(*(_find(client, key) for key in islice(keys, MOST)))
     return Mask(masking.known([secret for secret in secrets if secret is not None], pods))
 
 
 def names(pod: JSONObject) -> Iterator[str]:
-    """Yield the names of the Secrets that a pod mounts or has in variables; empty where there is none.
+    """Yield the names of Secrets that a pod mounts or uses in variables. A name can be empty.
 
     >>> list(filter(None, names({"spec": {"volumes": [{"secret": {"secretName": "tls"}}]}})))
     ['tls']

@@ -1,7 +1,7 @@
-"""The logs of runs whose pods are deleted, from the episodes that a recorder has stored.
+"""Finds the logs of runs whose pods are deleted in the failures that a recorder has stored.
 
-In: a failed run that only the record of a recreation describes, and the episodes of its LeaderWorkerSet. Out: the log of that
-run, from which a diagnosis is judged as if its pod still existed. Pure.
+In: a failed run that only the recreation record describes, and the episodes of its LeaderWorkerSet. Out: the log of
+that run, which a diagnosis uses as if the pod still existed. Pure.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,13 +12,13 @@ from lwsctl.diagnosis.finding import RecordedRun
 
 
 def lines_of(episodes: Iterable[Episode], run: RecordedRun) -> Sequence[str]:
-    """Return the lines of the newest episode of a run; empty without one."""
+    """Return the lines of a run's latest episode, or none if there is no episode."""
     newest_first = sorted(episodes, key=lambda episode: (episode.time, episode.number), reverse=True)
     return next((lines for episode in newest_first for lines in _logs(episode, run)), ())
 
 
 def _logs(episode: Episode, run: RecordedRun) -> Iterator[tuple[str, ...]]:
-    """Yield the logs of a run, first a log that names an error: a container may have been started again since."""
+    """Yield the logs of a run, first a log that contains an error, because a container may have restarted."""
     ends = [
         container
         for rank in episode.ranks

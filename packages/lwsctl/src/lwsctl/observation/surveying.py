@@ -1,7 +1,7 @@
-"""Diagnoses of many LeaderWorkerSets at once: each list is read once for all of them.
+"""Diagnoses many LeaderWorkerSets together. Each list is read once for all of them.
 
-The lists for the diagnosis of one LeaderWorkerSet are taken from the lists of all. So the diagnoses of hundreds need a
-dozen requests, and each takes only the time for its own objects and events.
+The lists for one LeaderWorkerSet are selected from the shared lists. Therefore, hundreds of diagnoses need a dozen
+requests, and the time for each diagnosis depends only on its own objects and events.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from lwsctl.views.groups import View
 from lwsctl.views.selection import Selection
 
 Keys: TypeAlias = Callable[[JSONObject], Iterable[ObjectKey]]
-"""The keys of an object: those of LeaderWorkerSets, or a namespace without a name."""
+"""The keys of an object: the keys of LeaderWorkerSets, or a namespace without a name."""
 
 Arranged: TypeAlias = Mapping[ObjectKey, Sequence[JSONObject]]
 
@@ -44,7 +44,7 @@ async def survey(
     *,
     is_brief: bool = False,
 ) -> list[Diagnosis]:
-    """Return the diagnosis of each view, in order; all are in one namespace, or in any if it is empty."""
+    """Return the diagnosis of each view, in order. All views are in one namespace, or in any if it is empty."""
     shared = SharedLists(lists, namespace, [view.key for view in views])
     moment = clock or SystemClock()
     diagnoses = []
@@ -57,14 +57,14 @@ async def survey(
 
 
 class Answer(Struct, frozen=True):
-    """The content of a list, or the error from reading it."""
+    """The objects in a list, or the error from reading it."""
 
     arranged: Arranged
     error: Exception | None = None
 
 
 class SharedLists:
-    """Lists of all LeaderWorkerSets of a namespace (empty: of all), each read once."""
+    """Lists for all LeaderWorkerSets in a namespace (empty: all), which are read once."""
 
     def __init__(self, lists: Lists, namespace: str, keys: Sequence[ObjectKey]) -> None:
         self._lists = lists
@@ -74,7 +74,7 @@ class SharedLists:
         self._answers: dict[tuple[Query, bool], Answer] = {}
 
     def wide(self, query: Query) -> Query:
-        """Return the query for all LeaderWorkerSets that includes the query for one."""
+        """Return the query for all LeaderWorkerSets that includes the query for one LeaderWorkerSet."""
         own, comma, others = query.label_selector.partition(",")
         namespace = self._namespace if query.namespace else ""
         name, _, _ = own.partition("=")
@@ -102,15 +102,16 @@ class SharedLists:
         return Answer(by_key)
 
     async def node(self, name: str) -> JSONObject | None:
-        """Read one node of a cluster with too many nodes to read all; for many LeaderWorkerSets, raise an error."""
+        """Read one node if there are too many nodes to read all. For many LeaderWorkerSets, raise an error."""
         if len(self._keys) > FEW:
             raise TooManyError(NODES.group_resource)
         return await self._lists.node(name)
 
     def mentioned(self, event: JSONObject) -> Iterator[ObjectKey]:
-        """Yield the keys that an event may belong to: every name within the regarded one, as `web` in `data-web-0`.
+        """Yield the keys that an event may belong to: every part of the object name, as `web` in `data-web-0`.
 
-        The names of pods, claims, gangs and workloads contain the name of their LeaderWorkerSet, between dashes.
+        The names of pods, claims, PodGroups and Workloads contain the name of their LeaderWorkerSet, separated by
+        dashes.
         """
         about = event.get("involvedObject") or {}
         namespace = about.get("namespace") or meta.namespace(event)
@@ -120,13 +121,13 @@ class SharedLists:
 
 
 class OwnLists(Struct, frozen=True):
-    """The part of the shared lists that belongs to one LeaderWorkerSet."""
+    """The part of shared lists that belongs to one LeaderWorkerSet."""
 
     shared: SharedLists
     key: ObjectKey
 
     async def all(self, query: Query) -> Sequence[JSONObject]:
-        """Return the objects of a list that belong to the LeaderWorkerSet, or to its namespace."""
+        """Return the objects in a list that belong to the LeaderWorkerSet or to its namespace."""
         wide = self.shared.wide(query)
         if wide.label_selector != query.label_selector:
             return (await self.shared.read(wide, _labelled)).get(self.key, ())
@@ -136,12 +137,12 @@ class OwnLists(Struct, frozen=True):
         return (await self.shared.read(wide, keys)).get(ObjectKey(query.namespace, ""), ())
 
     async def bounded(self, query: Query) -> Sequence[JSONObject]:
-        """Return a list of at most `MOST` objects, of all namespaces."""
+        """Return a list of at most `MOST` objects in all namespaces."""
         keys = _of_node if query.resource == NODES else _anywhere
         return (await self.shared.read(query, keys, is_bounded=True)).get(ObjectKey("", ""), ())
 
     async def node(self, name: str) -> JSONObject | None:
-        """Return a node, None if it does not exist; all nodes are read, because other sets and ranks need theirs."""
+        """Return a node, or None if it does not exist. All nodes are read, because other sets also need them."""
         try:
             nodes = await self.shared.read(Query(NODES), _of_node, is_bounded=True)
         except TooManyError:
@@ -168,7 +169,7 @@ def _anywhere(_: JSONObject) -> Iterable[ObjectKey]:
 async def diagnose_sets(
     lists: Lists, sets: Sequence[SetView], namespace: str, commands: Commands, clock: Clock | None = None
 ) -> list[Diagnosis]:
-    """Return the diagnosis of each set in order; all are in one namespace, or in any if it is empty."""
+    """Return the diagnosis of each set, in order. All sets are in one namespace, or in any if it is empty."""
     shared = SharedLists(lists, namespace, [whole.key for whole in sets])
     moment = clock or SystemClock()
     diagnoses = []
@@ -190,7 +191,7 @@ async def diagnose_sets(
 
 
 def wants_of_set(set_view: SetView) -> Iterator[Want]:
-    """Yield the lists for a set; none if it is complete."""
+    """Yield the lists for a DisaggregatedSet, or none if the set is complete."""
     if set_view.is_settled:
         return
     yield Want(lists.events_in(set_view.namespace))
@@ -200,7 +201,7 @@ def wants_of_set(set_view: SetView) -> Iterator[Want]:
 
 
 def bare(set_view: SetView) -> View:
-    """Return a set as a view without groups: its name and its object."""
+    """Return a view of a set that contains its name and object, but no groups."""
     return View(
         name=set_view.name,
         namespace=set_view.namespace,

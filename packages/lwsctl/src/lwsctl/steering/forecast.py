@@ -1,10 +1,10 @@
-"""The forecast of a rollout, step by step: the controller's decisions for groups that become ready as expected. Pure.
+"""Simulates a rollout step by step with the controller's decisions, if groups become ready as expected. Pure.
 
-In: the rollout strategy in numbers, the current groups. Out: waves, each with the groups replaced in it; and the
-maximum of groups and the minimum of available groups over all waves. The decisions are those of the core
-(`rollingupdate.next_step`, `outdatedleaders.py`). Only the StatefulSet controller is modeled: it creates all missing
-leaders at once, those at or above the partition from the new revision, and every group of the new revision is ready
-before the next wave.
+In: the rollout strategy in numbers, and the current groups. Out: waves with the replaced groups, and the maximum number
+of groups and minimum number of available groups over all waves. The core makes the decisions
+(`rollingupdate.next_step`, `outdatedleaders.py`). Only the StatefulSet controller is modeled: it immediately creates
+all missing leaders, with the new revision at or above the partition. Every group with the new revision is ready before
+the next wave.
 
 Groups are bits of an integer as in `fold`. A rollout has at most one wave for each group; `LARGEST` limits both.
 """
@@ -37,11 +37,11 @@ NEW: Final = "new"
 
 
 class TooLargeError(ValueError):
-    """A rollout with more groups than a forecast supports."""
+    """The rollout has more groups than a forecast supports."""
 
 
 class Wave(Struct, frozen=True, kw_only=True):
-    """One wave: its created groups, the number of surplus groups, and the number of available groups during it."""
+    """A wave: the created groups, the number of surplus groups, and the number of available groups."""
 
     groups: tuple[int, ...]
     extra: int
@@ -49,7 +49,7 @@ class Wave(Struct, frozen=True, kw_only=True):
 
 
 class Forecast(Struct, frozen=True, kw_only=True):
-    """All waves of a rollout. `held` groups keep the old revision; with `is_stuck` it would not end by itself."""
+    """All waves of a rollout. `held` groups keep the old revision. If `is_stuck`, it never completes by itself."""
 
     waves: tuple[Wave, ...]
     held: int
@@ -57,17 +57,17 @@ class Forecast(Struct, frozen=True, kw_only=True):
 
     @property
     def extra(self) -> int:
-        """Return the maximum of groups beyond the desired ones at any time."""
+        """Return the maximum number of groups above the desired number."""
         return max((wave.extra for wave in self.waves), default=0)
 
     @property
     def available(self) -> int | None:
-        """Return the minimum of available groups at any time; None if no group changes."""
+        """Return the minimum number of available groups, or None if no group changes."""
         return min((wave.available for wave in self.waves), default=None)
 
 
 class World(Struct, frozen=True):
-    """The leader StatefulSet, and its groups: existing, ready, of the desired revision, and exhausted ones."""
+    """The leader StatefulSet and its groups: existing, ready, updated, and exhausted groups."""
 
     current: Current
     members: int = 0
@@ -77,7 +77,7 @@ class World(Struct, frozen=True):
 
 
 def forecast(limits: Budget, world: World, *, is_new_revision: bool) -> Forecast:
-    """Simulate the rollout that follows a change; with a new revision the existing groups are not updated.
+    """Simulate the rollout after a change. If the revision is new, no existing group is up to date.
 
     Raise `TooLargeError` for more than `LARGEST` groups.
     """
@@ -97,10 +97,11 @@ def forecast(limits: Budget, world: World, *, is_new_revision: bool) -> Forecast
 
 
 def _waves(world: World, limits: Budget, *, is_new_revision: bool) -> Iterator[tuple[World, Wave]]:
-    """Yield each state with the wave that led to it, until nothing changes any more.
+    """Yield each state with the wave that led to it, until nothing changes.
 
-    Groups below the partition are created from the old revision, if there is one. A reverted update has none: the
-    StatefulSet still has the desired revision, as the lowest group shows, which is updated last.
+    Groups below the partition are created with the old revision, if there is one. After a reverted update there is
+    none, because the StatefulSet still has the desired revision. The lowest group shows this, because it is updated
+    last.
     """
     is_new = is_new_revision
     lowest = world.members & -world.members
@@ -129,9 +130,9 @@ def _waves(world: World, limits: Budget, *, is_new_revision: bool) -> Iterator[t
 
 
 def _decide(world: World, limits: Budget, *, is_new_revision: bool) -> World:
-    """Return the state after the controller has changed the StatefulSet as far as it can; surplus groups are deleted.
+    """Return the state after the controller has changed the StatefulSet as far as possible, without surplus groups.
 
-    It waits for groups that it adds before it continues.
+    The controller waits for added groups before it continues.
     """
     while True:
         states = States(world.ready, world.updated, exhausted=world.exhausted & ~world.updated)
@@ -152,7 +153,7 @@ def _decide(world: World, limits: Budget, *, is_new_revision: bool) -> World:
 
 
 def _leaders(world: World, limits: Budget, *, current: str) -> RolloutLeaders:
-    """Return the leaders; `current` is the revision of groups below the partition."""
+    """Return the leaders. `current` is the revision of groups below the partition."""
     folded = Folded(
         members=world.members,
         leader_ready=world.ready,
@@ -164,7 +165,7 @@ def _leaders(world: World, limits: Budget, *, current: str) -> RolloutLeaders:
 
 
 def _statefulset(current: Current, revision: str) -> JSONObject:
-    """Return a leader StatefulSet that its controller has observed, and whose leaders lws replaces."""
+    """Return a leader StatefulSet that its controller has observed, and whose leaders are replaced by lws."""
     return {
         "metadata": {"generation": 1},
         "spec": {

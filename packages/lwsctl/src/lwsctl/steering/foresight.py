@@ -1,7 +1,7 @@
-"""The effects of applying a manifest to a LeaderWorkerSet: changed fields, and the groups that roll in each step. Pure.
+"""Predicts the effects of applying a manifest to a LeaderWorkerSet: changed fields, and rollout steps. Pure.
 
-In: the LeaderWorkerSet with its pods and leader StatefulSet, and its changed form. Out: a `Foreseen`, its lines for
-users and its document for programs. Lines are limited, however many groups there are.
+In: the LeaderWorkerSet with its pods and leader StatefulSet, and the changed LeaderWorkerSet. Out: a `Foreseen`, as
+text for users and as a machine-readable document. The number of lines is limited, regardless of the number of groups.
 """
 
 from collections.abc import Iterator
@@ -39,20 +39,20 @@ from lwsctl.views.groups import Group, View, view
 from lwsctl.views.wording import counted, duration, groups_named
 
 WAVES_SHOWN: Final = 12
-"""The maximum number of lines for steps; documents for programs have all of them."""
+"""The maximum number of steps in the text. Documents contain all steps."""
 
 
 class Situation(msgspec.Struct, frozen=True, kw_only=True):
-    """A LeaderWorkerSet with its groups, and its leader StatefulSet if that exists."""
+    """A LeaderWorkerSet with its groups, and its leader StatefulSet, if it exists."""
 
     view: View
     statefulset: JSONObject | None = None
 
 
 class Foreseen(msgspec.Struct, frozen=True, kw_only=True):
-    """The effects of a change of one LeaderWorkerSet. `startup` is how long its groups took to start, if known.
+    """The effects of changing one LeaderWorkerSet. `startup` is how long its groups took to start, if known.
 
-    If it `rolls`, `kept` groups have the desired revision already: an incomplete update is reverted.
+    If `rolls` is set, `kept` groups already have the desired revision, because an incomplete update is reverted.
     """
 
     name: str
@@ -69,25 +69,25 @@ class Foreseen(msgspec.Struct, frozen=True, kw_only=True):
     exhausted: tuple[Group, ...] = ()
     """The groups without remaining restarts."""
     in_place: int = 0
-    """The number of groups that keep their pods."""
+    """The number of groups whose pods are kept."""
     obstacle: str = ""
-    """The first field that prevents the update of groups in place."""
+    """The first field that prevents an in-place update."""
     is_barred: bool = False
-    """Whether groups may only be updated in place, so that the obstacle blocks the rollout."""
+    """Whether only in-place updates are permitted, so that the obstacle blocks the rollout."""
     warnings: tuple[str, ...] = ()
-    """The warnings about names that fit only by chance, and about ignored labels of templates."""
+    """Warnings about names that happen to fit, and about ignored labels in templates."""
     is_open: bool = False
-    """Whether the Deployment controller determines the order of groups, so that no steps are predicted."""
+    """Whether the Deployment controller determines the order of groups, so that steps cannot be predicted."""
 
     @property
     def takes(self) -> timedelta | None:
-        """Return how long all waves that create groups take, if that can be estimated."""
+        """Return the duration of all waves that create groups, if it can be estimated."""
         making = sum(bool(wave.groups) for wave in self.forecast.waves)
         return None if self.startup is None else self.startup * making
 
 
 def foresee(before: Situation | None, after: JSONObject) -> Foreseen:
-    """Return the effects of changing the LeaderWorkerSet to `after`; `before` is None if it does not exist yet.
+    """Return the effects of changing the LeaderWorkerSet to `after`. `before` is None if it does not exist yet.
 
     Raise ValueError for values that the controller could not use, or for too many groups.
     """
@@ -129,12 +129,12 @@ def foresee(before: Situation | None, after: JSONObject) -> Foreseen:
 
 
 def startups(lws_view: View) -> list[timedelta]:
-    """Return how long groups took from the creation of their leader until every rank was ready, without restarts."""
+    """Return how long groups without restarts took from the creation of the leader until every rank was ready."""
     return [length for group in lws_view.groups if (length := _startup(group)) is not None]
 
 
 def lines(plan: Foreseen) -> list[str]:
-    """Return the effects as text for people."""
+    """Return the effects as text for users."""
     head = [f"{plan.name}: {verdict(plan.changes, is_new=plan.is_new)}", *change_lines(plan.changes)]
     return [
         *head,
@@ -148,7 +148,7 @@ def lines(plan: Foreseen) -> list[str]:
 
 
 def document(plan: Foreseen) -> JSONObject:
-    """Return the document with stable field names, as `-o json` prints it."""
+    """Return the effects with stable field names, as `-o json` prints them."""
     takes = plan.takes
     return {
         "apiVersion": VERSION,
@@ -176,13 +176,13 @@ def document(plan: Foreseen) -> JSONObject:
 
 
 def _read(obj: JSONObject) -> JSONObject:
-    """Return a LeaderWorkerSet with its template as the controller reads it: empty fields make no difference."""
+    """Parse a LeaderWorkerSet and its template like the controller, which ignores empty fields."""
     content = build_revision_content(obj)["spec"]
     return restore_revision(obj, {"data": {"spec": content}})
 
 
 def _world(before: Situation | None, revision: str) -> World:
-    """Return the current groups; `revision` is the key of the revision after the change, empty if it stays."""
+    """Return the current groups. `revision` is the revision key after the change, or empty if it is unchanged."""
     if before is None:
         return World(Current(0, 0, ""))
     lws_view, statefulset = before.view, before.statefulset
@@ -200,7 +200,7 @@ def _world(before: Situation | None, revision: str) -> World:
 
 
 def _obstacle(old: JSONObject, new: JSONObject) -> str:
-    """Return the first field for which groups cannot be updated in place; empty if there is none."""
+    """Return the first field that prevents an in-place update, or an empty string if there is none."""
     if meta.spec(new).get("scheduling") is not None:
         return "spec.scheduling"
     return in_place_obstacle(*(build_revision_content(obj)["spec"] for obj in (old, new)))
@@ -256,7 +256,7 @@ def _recreated(plan: Foreseen) -> int:
 
 
 def _in_place(plan: Foreseen) -> Iterator[str]:
-    """Yield how many pods stay, or the field that prevents it."""
+    """Yield the number of pods that are kept, or the field that prevents an in-place update."""
     if plan.is_barred:
         yield f"in place: impossible, and the rollout is held: {plan.obstacle} cannot change in a pod that runs"
     elif plan.obstacle:
@@ -275,7 +275,7 @@ def _steps(plan: Foreseen) -> Iterator[str]:
 
 
 def _exhausted(plan: Foreseen) -> Iterator[str]:
-    """Yield the effect on groups without remaining restarts: they are replaced in their turn, scaled away, or stay."""
+    """Yield what happens to groups without remaining restarts: they are replaced, removed, or kept."""
     indexes = {index for wave in plan.forecast.waves for index in wave.groups}
     if plan.is_open and plan.rolls:
         indexes = {group.index for group in plan.exhausted}

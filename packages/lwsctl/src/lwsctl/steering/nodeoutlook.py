@@ -1,4 +1,4 @@
-"""The effects of closing nodes: the moving groups, their order, number at once and duration, and the staying groups.
+"""Predicts which groups move when nodes are closed, in which order and how fast, and which groups stay.
 
 Pure.
 """
@@ -22,14 +22,14 @@ from lwsctl.views.groups import Group, View
 from lwsctl.views.wording import counted, duration
 
 MIRROR: Final = "kubernetes.io/config.mirror"
-"""The annotation of pods that a kubelet runs from files; nothing else ends them."""
+"""The annotation of static pods, which a drain cannot delete."""
 
 
 class Leaving(Struct, frozen=True, kw_only=True):
-    """The groups of one LeaderWorkerSet (`NAMESPACE/NAME`) that leave nodes, in the order in which they move.
+    """The groups of one LeaderWorkerSet (`NAMESPACE/NAME`) that must move to other nodes, in their order.
 
-    At most `at_once` move at a time; `extra` of them are replaced before they are deleted. `takes` is the duration for
-    all at the pace of earlier starts, None if that is not known. If `why_not` is not empty, none of them moves.
+    At most `at_once` groups move at a time, and `extra` of them are replaced before they are deleted. `takes` is the
+    total duration, estimated from earlier starts, or None if unknown. If `why_not` is not empty, no group moves.
     """
 
     place: str
@@ -41,7 +41,7 @@ class Leaving(Struct, frozen=True, kw_only=True):
 
 
 def leaving(view: View, groups: Sequence[Group], why_not: str = "") -> Leaving:
-    """Return how these groups of a LeaderWorkerSet leave; raise ValueError for an unreadable rollout strategy."""
+    """Return how these groups move. Raise ValueError if the rollout strategy is invalid."""
     limits = read_rollout_budget(leaderworkerset.decode(view.object).spec)
     extra = 0 if groupname.is_hash_set(view.object) else limits.surge
     at_once = max(limits.unavailable + extra, 1)
@@ -59,12 +59,12 @@ def leaving(view: View, groups: Sequence[Group], why_not: str = "") -> Leaving:
 
 
 def _turn(group: Group) -> tuple[int, str]:
-    """Return the sort key of a group's turn: the highest index first; with random keys the leader's name."""
+    """Return the sort key for the order of moves: the highest index first, or the leader's name with random keys."""
     return (0, group.ranks[0].pod) if group.key else (-group.index, "")
 
 
 def lines(sets: Iterable[Leaving]) -> Iterator[str]:
-    """Yield a line for each LeaderWorkerSet: the groups that would move, or why they would not."""
+    """Yield a line for each LeaderWorkerSet with the groups that would move, or why they would not move."""
     for leaving in sets:
         many = f"{'group' if len(leaving.groups) == 1 else 'groups'} {', '.join(map(str, leaving.groups))}"
         if leaving.why_not:
@@ -76,7 +76,7 @@ def lines(sets: Iterable[Leaving]) -> Iterator[str]:
 
 
 def staying(pods: Iterable[JSONObject]) -> str:
-    """Return the pods that are not of groups, counted by what ends them; empty if there are none."""
+    """Return the number of pods that do not belong to groups, by kind of owner, or an empty string."""
     kinds = [_kind(pod) for pod in pods]
     others = kinds.count("")
     words = [counted(others, "pod") + " of no group that moves (`kubectl drain` ends them)"] if others else []

@@ -1,4 +1,4 @@
-"""Fields that commands of the same user own, which `lws apply` and the Python client take over. Pure."""
+"""Determines fields owned by commands of the same user, which `lws apply` and the Python client take over. Pure."""
 
 from typing import Final
 
@@ -7,25 +7,25 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 
 ROLLOUT: Final = "lws-rollout"
-"""The field manager of `lws rollout undo` and `restart`."""
+"""The field manager for `lws rollout undo` and `restart`."""
 
 OWN: Final = {labels.SCALE_MANAGER: "lws scale", ROLLOUT: "lws rollout"}
 """The field managers whose fields an apply may take over, and their commands."""
 
 
 def is_with_own_only(error: ConflictError) -> bool:
-    """Return whether commands of the same user own all conflicting fields of an apply."""
+    """Return whether commands of the same user own all conflicting fields of an apply request."""
     causes = _causes(error)
     return bool(causes) and all(cause.get("reason") == "FieldManagerConflict" and _owner(cause) for cause in causes)
 
 
 def owners(error: ConflictError) -> tuple[str, ...]:
-    """Return the commands that own conflicting fields of an apply."""
+    """Return the commands that own the conflicting fields of an apply request."""
     return tuple(sorted({_owner(cause) for cause in _causes(error)} - {""}))
 
 
 def conflicting_fields(error: ConflictError) -> list[str]:
-    """Return the paths of the conflicting fields of an apply."""
+    """Return the paths of the conflicting fields of an apply request."""
     return [str(cause.get("field", "")) for cause in _causes(error)]
 
 
@@ -34,6 +34,6 @@ def _causes(error: ConflictError) -> list[JSONObject]:
 
 
 def _owner(cause: JSONObject) -> str:
-    """Return the command that owns the field of a conflict, empty if another manager owns it."""
+    """Return the command that owns a conflicting field, or an empty string if a different manager owns it."""
     message = str(cause.get("message", ""))
     return next((command for manager, command in OWN.items() if message.startswith(f'conflict with "{manager}"')), "")

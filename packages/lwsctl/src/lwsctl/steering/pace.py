@@ -1,6 +1,6 @@
-"""The progress of a rollout, and the duration of the rest at the current pace. Pure.
+"""Measures the progress of a rollout, and estimates the remaining time. Pure.
 
-A group is done once it has the revision of the leader StatefulSet and all its ranks are ready. Groups below the
+A group is done when it has the revision of the leader StatefulSet and all its ranks are ready. Groups below the
 partition are not part of the rollout.
 """
 
@@ -21,14 +21,14 @@ from lwsctl.views.reasons import reasons
 from lwsctl.views.wording import counted, duration, groups_named
 
 BAR: Final = 20
-"""The width of the bar in characters."""
+"""The width of the progress bar in characters."""
 
 SHORTEST: Final = timedelta(seconds=1)
-"""The minimum remaining time that lines show."""
+"""The minimum remaining time that is shown."""
 
 
 class RolloutProgress(Struct, frozen=True, kw_only=True):
-    """The progress of a rollout. `done` of `wanted` groups are updated and ready; the partition holds `held` back."""
+    """The progress of a rollout: `done` of `wanted` groups are updated and ready. The partition holds `held` groups."""
 
     name: str
     done: int
@@ -41,13 +41,13 @@ class RolloutProgress(Struct, frozen=True, kw_only=True):
     left: timedelta | None
     why: str
     passed: tuple[GroupName, ...] = ()
-    """The groups of an older revision without remaining restarts: the rollout replaces them without waiting."""
+    """Old-revision groups without remaining restarts, which the rollout replaces without waiting."""
     exhausted: tuple[GroupName, ...] = ()
-    """The groups of the newest revision without remaining restarts: the rollout waits until they are recovered."""
+    """Latest-revision groups without remaining restarts. The rollout waits until they are recovered."""
 
     @property
     def standing(self) -> tuple[int, int, int]:
-        """Return the numbers that change while the rollout makes progress."""
+        """Return the numbers that change while the rollout progresses."""
         return self.done, self.updated, self.ready
 
 
@@ -79,7 +79,7 @@ def progress(view: View, statefulset: JSONObject | None, now: datetime) -> Rollo
 
 
 def line(rollout: RolloutProgress) -> str:
-    """Return the progress of a rollout in one line.
+    """Format the progress of a rollout in one line.
 
     >>> line(RolloutProgress(name="web", done=1, updated=2, ready=3, wanted=4, held=0, is_complete=False, is_paused=False,
     ...     left=timedelta(seconds=90), why=""))
@@ -104,7 +104,7 @@ def line(rollout: RolloutProgress) -> str:
 
 
 def brief_line(rollout: RolloutProgress) -> str:
-    """Return the line for a terminal, which truncates it at the end: the most important facts come first.
+    """Format the progress for a terminal, which truncates the line, with the most important information first.
 
     >>> brief_line(RolloutProgress(name="web", done=1, updated=2, ready=3, wanted=4, held=0, is_complete=False, is_paused=False,
     ...     left=timedelta(seconds=90), why="web-1 is Pending: no node"))
@@ -121,7 +121,7 @@ def brief_line(rollout: RolloutProgress) -> str:
 
 
 def document(rollout: RolloutProgress) -> JSONObject:
-    """Return the document with stable field names, as `-o json` prints it."""
+    """Return the progress with stable field names, as `-o json` prints it."""
     return {
         "apiVersion": VERSION,
         "kind": "RolloutStatus",
@@ -140,7 +140,7 @@ def document(rollout: RolloutProgress) -> JSONObject:
 
 
 def bar(rollout: RolloutProgress) -> str:
-    """Return a bar of the groups: done, starting, and still to come.
+    """Return a bar of the groups: done, starting, and remaining.
 
     >>> bar(RolloutProgress(name="web", done=2, updated=3, ready=3, wanted=4, held=0, is_complete=False, is_paused=False,
     ...     left=None, why=""))

@@ -1,4 +1,4 @@
-"""The revisions of a LeaderWorkerSet with the groups of each, and their document for programs. Pure."""
+"""The revisions of a LeaderWorkerSet with their groups, and their machine-readable document. Pure."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,12 +9,12 @@ from lwsctl.views.groups import View
 
 
 def entries(view: View, objects: Iterable[JSONObject]) -> list[Entry]:
-    """Return the revisions of a LeaderWorkerSet, the oldest first; the newest of several with one key."""
+    """Return the revisions of a LeaderWorkerSet, the oldest first. For equal keys, only the latest is returned."""
     return revision_entries(view.object, objects, ((group.revision, group.name) for group in view.groups))
 
 
 def document(name: str, history: Sequence[Entry]) -> JSONObject:
-    """Return the document of the entries with stable field names, as `-o json` prints it."""
+    """Return the revisions with stable field names, as `-o json` prints them."""
     return {
         "apiVersion": VERSION,
         "kind": "RevisionList",

@@ -1,7 +1,7 @@
-"""The patches of `lws rollout`: to undo, pause, resume and restart the rollout of a LeaderWorkerSet.
+"""Builds the patches of `lws rollout undo`, `pause`, `resume` and `restart`.
 
-In: the LeaderWorkerSet, and further inputs of the verb. Out: a JSON patch or a merge patch, None for no change. Each
-contains the resource version that was read, so that it fails if the object has changed since then.
+In: the LeaderWorkerSet, and other inputs of the subcommand. Out: a JSON patch or a merge patch, or None if nothing
+changes. Each contains the resource version that was read, so that it fails if the object has changed since then.
 """
 
 from datetime import datetime
@@ -15,11 +15,11 @@ from leaderworkerset.decisions.rolloutsteps import rollout_position
 from lwsctl.views.groups import View
 
 RESTARTED_AT: Final = "kubectl.kubernetes.io/restartedAt"
-"""The annotation of pod templates by which `kubectl rollout restart` creates a new revision of the same program."""
+"""The pod template annotation by which `kubectl rollout restart` creates a new revision."""
 
 
 class PausedError(ValueError):
-    """The rollout is paused, so a change of the template would roll no group."""
+    """The rollout is paused, so changing the template would not update any group."""
 
 
 def is_paused(lws: JSONObject) -> bool:
@@ -28,7 +28,7 @@ def is_paused(lws: JSONObject) -> bool:
 
 
 def restoring(lws: JSONObject, entry: Entry) -> list[JSONObject]:
-    """Return the JSON patch that restores the content of a revision, and the change cause recorded with it."""
+    """Return the JSON patch that restores a revision, and its recorded change cause."""
     saved = revision_content(entry)
     fields = [
         {"op": "add", "path": f"/spec/{name}", "value": saved[name]} for name in COVERED_BY_REVISIONS if name in saved
@@ -39,10 +39,10 @@ def restoring(lws: JSONObject, entry: Entry) -> list[JSONObject]:
 
 
 def pausing(view: View, statefulset: JSONObject | None) -> JSONObject | None:
-    """Return the merge patch that holds back all groups without the current revision, and all later changes.
+    """Return the merge patch that holds all groups without the current revision, and all later changes.
 
-    The partition is raised to the progress of the rollout: groups above it stay unchanged, those below keep the old
-    revision. The previous partition is recorded. Without a rollout all groups are held back.
+    The partition is raised to the progress of the rollout. Groups above the partition are unchanged, and groups below
+    it keep the old revision. The previous partition is recorded. If there is no rollout, all groups are held.
     """
     lws = view.object
     if is_paused(lws):
@@ -53,7 +53,7 @@ def pausing(view: View, statefulset: JSONObject | None) -> JSONObject | None:
 
 
 def resuming(lws: JSONObject) -> JSONObject | None:
-    """Return the merge patch that restores the previous partition; 0 if the recorded one is not a number."""
+    """Return the merge patch that restores the previous partition, or 0 if the recorded value is not a number."""
     if not is_paused(lws):
         return None
     remembered = decimals.natural(meta.annotations(lws)[labels.PAUSED_PARTITION])
@@ -61,7 +61,7 @@ def resuming(lws: JSONObject) -> JSONObject | None:
 
 
 def restarting(lws: JSONObject, now: datetime) -> JSONObject:
-    """Return the merge patch that creates a new revision of the same program; raise `PausedError` while paused."""
+    """Return the merge patch that creates a new revision without other changes. Raise `PausedError` while paused."""
     if is_paused(lws):
         raise PausedError(f"the rollout of {meta.name(lws)} is paused")
     template = meta.spec(lws).get("leaderWorkerTemplate") or {}
@@ -77,7 +77,7 @@ def partition(lws: JSONObject) -> int:
 
 
 def _lowest_partition(view: View, statefulset: JSONObject | None) -> int:
-    """Return the lowest partition that releases no further group."""
+    """Return the lowest partition that does not release more groups."""
     if statefulset is None or not view.is_updating:
         return view.desired
     key = groupname.revision(statefulset)
@@ -98,5 +98,5 @@ def _versioned(lws: JSONObject, change: JSONObject) -> JSONObject:
 
 
 def _unchanged(lws: JSONObject) -> JSONObject:
-    """Return the operation that makes the API server refuse the patch if the object has changed."""
+    """Return the patch operation that makes the API server reject the patch if the object has changed."""
     return {"op": "replace", "path": "/metadata/resourceVersion", "value": meta.resource_version(lws)}

@@ -1,7 +1,8 @@
-"""The nodes on which a group would fit if it left others, or the reason why it fits nowhere. Pure.
+"""Finds the nodes on which a group fits if it leaves other nodes, or why it does not fit on any node. Pure.
 
-The estimate is the optimistic one of the built-in gang gate (`core/gang/fit.py`), with exclusive topology, bound
-volumes and preemption. So "nowhere" is certain as long as no node is added, and the scheduler may choose other nodes.
+The estimate is as optimistic as the built-in gang gate (`core/gang/fit.py`), and includes exclusive topology, bound
+volumes and preemption. Therefore, the result "nowhere" is certain unless a node is added. The scheduler may choose
+other nodes.
 """
 
 import itertools
@@ -23,27 +24,27 @@ from lwsctl.views.groups import Group, View
 from lwsctl.views.wording import counted, listed
 
 NAMED_NODES: Final = 3
-"""The maximum number of nodes that are named for each reason, and as destinations."""
+"""The maximum number of nodes to name for each reason, and as destinations."""
 
 TOO_FEW: Final = "the nodes with space are too few, or in taken domains"
 
 
 class ClusterFacts(Struct, frozen=True, kw_only=True):
-    """The nodes, the pods of all namespaces, and the volumes of bound claims."""
+    """The nodes, the pods in all namespaces, and the volumes of bound claims."""
 
     nodes: Sequence[JSONObject]
     pods: Sequence[JSONObject]
     volumes: Mapping[ObjectKey, JSONObject] = {}
-    """The PersistentVolumes by their claims."""
+    """The PersistentVolumes by claim."""
 
 
 class Relocation(Struct, frozen=True):
-    """The number of pods that fit on each node; if the group fits nowhere, the reason."""
+    """The number of pods that fit on each node, or the reason why the group does not fit."""
 
     pods: Mapping[str, int]
     why_nowhere: str = ""
     is_preempting: bool = False
-    """Whether it only fits in place of pods with a lower priority."""
+    """Whether the group only fits if it preempts pods with a lower priority."""
 
     def __str__(self) -> str:
         """Return the destinations, or the reason.
@@ -59,7 +60,7 @@ class Relocation(Struct, frozen=True):
 
 
 def relocate(lws: JSONObject, group: Group, closed: Collection[str], cluster: ClusterFacts) -> Relocation:
-    """Return where a group fits without the closed nodes; its own pods are gone by then."""
+    """Return where a group fits without the closed nodes, after its own pods are deleted."""
     nodes = [node for node in cluster.nodes if meta.name(node) not in closed]
     own = {rank.uid for rank in group.ranks}
     others = [pod for pod in cluster.pods if meta.uid(pod) not in own and _stays(pod)]
@@ -79,14 +80,14 @@ def relocate(lws: JSONObject, group: Group, closed: Collection[str], cluster: Cl
 
 
 def stranded(view: View, groups: Iterable[Group], closed: Collection[str], cluster: ClusterFacts) -> Iterator[str]:
-    """Yield a line for each group that fits on no open node, even if no other group moved."""
+    """Yield a line for each group that does not fit on any open node, even if no other group moved."""
     for group in groups:
         if (outlook := relocate(view.object, group, closed, cluster)).why_nowhere:
             yield f"  {view.namespace}/{view.name}: group {group.name} would wait, {outlook}"
 
 
 def untaken(key: str, nodes: Iterable[JSONObject], nodes_of_groups: AbstractSet[str]) -> list[Sequence[JSONObject]]:
-    """Return the nodes of each topology domain without a group."""
+    """Return the nodes in topology domains that no group uses."""
     domains: dict[str, list[JSONObject]] = {}
     for node in nodes:
         if name := meta.labels(node).get(key, ""):
@@ -95,9 +96,9 @@ def untaken(key: str, nodes: Iterable[JSONObject], nodes_of_groups: AbstractSet[
 
 
 def blocking(nodes: Sequence[JSONObject], used: Mapping[str, Amounts], needs: Iterable[Need]) -> str:
-    """Return why pods fit on no node, by what the nodes lack for the first of them that fits on none.
+    """Return why pods fit on no node, by what the nodes lack for the first pod that does not fit anywhere.
 
-    If each fits somewhere, return the nodes that have no space for any, or that the others are too few.
+    If each pod fits on some node, return the nodes without space for any pod, or that the remaining nodes are too few.
     """
     reasons = {
         need: {meta.name(node): fit_obstacle(node, used.get(meta.name(node), {}), need) for node in nodes}
@@ -126,7 +127,7 @@ def _stays(pod: JSONObject) -> bool:
 
 
 def _nodes_of_groups(pods: Iterable[JSONObject], namespace: str) -> frozenset[str]:
-    """Return the nodes that groups of a namespace are on: their domains are taken."""
+    """Return the nodes that groups in a namespace use, because their topology domains are not available."""
     return frozenset(
         str(meta.spec(pod).get("nodeName"))
         for pod in pods
@@ -139,7 +140,7 @@ def _priority(pod: JSONObject) -> int:
 
 
 def _preempting(group: Group) -> int:
-    """Return the priority below which pods are preempted by the group."""
+    """Return the priority below which the group preempts pods."""
     pods = [rank.object for rank in group.ranks if rank.object is not None]
     if any(meta.spec(pod).get("preemptionPolicy") == "Never" for pod in pods):
         return -(2**31)
@@ -147,7 +148,7 @@ def _preempting(group: Group) -> int:
 
 
 def _needs(lws: JSONObject, group: Group, cluster: ClusterFacts) -> Iterator[Need]:
-    """Yield the needs of each rank; a rank without a pod has the needs of the previous rank."""
+    """Yield the requirements of each rank. A rank without a pod has the requirements of the previous rank."""
     need: Need | None = None
     for rank in group.ranks:
         if rank.object is not None:
@@ -175,7 +176,7 @@ def _need(lws: JSONObject, pod: JSONObject, cluster: ClusterFacts, *, is_leader:
 def _volume_terms(
     lws: JSONObject, pod: JSONObject, volumes: Mapping[ObjectKey, JSONObject], *, is_leader: bool
 ) -> Iterator[tuple[NodeTerm, ...]]:
-    """Yield the node terms of the volumes that a recreated pod gets again."""
+    """Yield the node affinity terms of volumes that a recreated pod reuses."""
     template = meta.spec(lws).get("leaderWorkerTemplate") or {}
     retention = template.get("persistentVolumeClaimRetentionPolicy") or {}
     if not is_leader and retention.get("whenDeleted") == "Delete":
@@ -189,7 +190,7 @@ def _volume_terms(
 
 
 def claims_of(group: Group) -> frozenset[ObjectKey]:
-    """Return the claims of a group's pods."""
+    """Return the PersistentVolumeClaims of a group's pods."""
     pods = [rank.object for rank in group.ranks if rank.object is not None]
     return frozenset(
         ObjectKey(meta.namespace(pod), claim) for pod in pods for claim in podclaims.by_volume(pod).values()

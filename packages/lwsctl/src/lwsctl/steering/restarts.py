@@ -1,7 +1,7 @@
-"""The groups to restart now, so that no more groups than the budget are unavailable at once. Pure.
+"""Selects the groups to restart, so that the number of unavailable groups stays within the budget. Pure.
 
-In: the current groups, the UIDs of the pods to delete, the budget. Out: the groups to restart next. A restart is
-complete when another pod has the same name and every rank is ready.
+In: the current groups, the UIDs of the pods to delete, and the budget. Out: the groups to restart next. A restart is
+complete when a new pod has the same name and every rank is ready.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,16 +16,16 @@ from lwsctl.views.groups import Group, Rank, View
 
 
 class Turn(Struct, frozen=True):
-    """The ranks to delete now, and the names of the groups that are not yet ready again."""
+    """The ranks to delete now, and the names of groups that are not ready again."""
 
     now: tuple[Rank, ...]
     left: tuple[GroupName, ...]
 
 
 def pods_to_delete(view: View, names: Sequence[GroupName], rank: int | None = None) -> dict[GroupName, str]:
-    """Return, by group, the UID of the pod to delete: the leader's, or the named rank's.
+    """Return the UID of the pod to delete in each group: the leader or the named rank.
 
-    Groups without that pod are omitted: it is being created.
+    Groups without this pod are omitted, because the pod is being created.
     """
     uids: dict[GroupName, str] = {}
     for group in view.groups:
@@ -45,9 +45,9 @@ def takes_group(lws: LeaderWorkerSet, group: Group) -> bool:
 
 
 def turn(view: View, old: Mapping[GroupName, str], budget: int, *, rank: int | None = None) -> Turn:
-    """Return the next turn: all unready groups at once, ready ones within the budget.
+    """Return the next batch: all unready groups immediately, and ready groups within the budget.
 
-    Groups that have ended for good do not count against the budget: they do not restart by themselves.
+    Groups that have ended permanently do not count against the budget, because they do not restart by themselves.
     """
     groups = [group for group in view.groups if group.index < view.desired and not group.is_over]
     unavailable = view.more + sum(not group.is_ready for group in groups)

@@ -1,10 +1,10 @@
-"""The effects of applying a manifest to a DisaggregatedSet: changed fields, and the groups of each role step by step.
+"""Predicts the effects of applying a manifest to a DisaggregatedSet: changed fields, and steps of each role.
 
 Pure.
 
-In: the DisaggregatedSet before and after the change. Out: a `RolesForeseen`, its lines for users and its document for
-programs. The steps are those of the planner if every group becomes ready at once. The status has the existing groups; a
-role with a scaler keeps its groups.
+In: the DisaggregatedSet before and after the change. Out: a `RolesForeseen`, as text for users and as a
+machine-readable document. The planner calculates the steps, as if every group became ready immediately. The number of
+existing groups comes from the status. A role with a scaler keeps its groups.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ from lwsctl.views.wording import counted
 
 
 class RolesForeseen(Struct, frozen=True, kw_only=True):
-    """The effects of a change of one DisaggregatedSet; the counts are those of one slice."""
+    """The effects of changing one DisaggregatedSet. The counts apply to one slice."""
 
     name: str
     is_new: bool
@@ -44,7 +44,7 @@ class RolesForeseen(Struct, frozen=True, kw_only=True):
 
 
 def foresee(before: JSONObject | None, after: JSONObject) -> RolesForeseen:
-    """Return the effects; `before` is None if the set does not exist yet. Raise ValueError for values of wrong types."""
+    """Return the effects. `before` is None if the set does not exist yet. Raise ValueError for invalid values."""
     new = disaggregatedset.decode(after)
     old = None if before is None else disaggregatedset.decode(before)
     revisions = [role_revision(meta.spec(obj).get("roles") or []) for obj in (before or after, after)]
@@ -66,7 +66,7 @@ def foresee(before: JSONObject | None, after: JSONObject) -> RolesForeseen:
 
 
 def lines(plan: RolesForeseen) -> Iterator[str]:
-    """Yield the effects as text for people."""
+    """Yield the effects as text for users."""
     yield f"{plan.name}: {fieldchanges.verdict(plan.changes, is_new=plan.is_new)}"
     yield from fieldchanges.change_lines(plan.changes)
     each = f" in each of {plan.slices} slices" if plan.slices > 1 else ""
@@ -84,7 +84,7 @@ def lines(plan: RolesForeseen) -> Iterator[str]:
 
 
 def document(plan: RolesForeseen) -> JSONObject:
-    """Return the document with stable field names, as `-o json` prints it."""
+    """Return the effects with stable field names, as `-o json` prints them."""
     return {
         "apiVersion": VERSION,
         "kind": "RolloutPlan",
@@ -108,7 +108,7 @@ def document(plan: RolesForeseen) -> JSONObject:
 
 
 def _present(old: DisaggregatedSet) -> dict[str, int]:
-    """Return the groups of each role that a slice has."""
+    """Return the number of existing groups of each role in a slice."""
     status = {role.name: role.replicas for role in old.status.role_statuses or ()} if old.status else {}
     return {role.name: status[role.name] // old.slices if role.name in status else role.replicas for role in old.roles}
 

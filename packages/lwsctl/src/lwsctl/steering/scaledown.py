@@ -1,8 +1,8 @@
-"""Which groups are removed when a LeaderWorkerSet is scaled down, and which unready groups remain. Pure.
+"""Predicts which groups are removed when a LeaderWorkerSet is scaled down, and which unready groups remain. Pure.
 
-A StatefulSet keeps the lowest indexes, so with indexes the highest groups are removed, whatever their state. With
-random keys, the ReplicaSet deletes unready leaders first, and a leader is ready when its workers are (N-HASH-6,
-N-HASH-25).
+A StatefulSet keeps the lowest indexes. Therefore, groups with the highest indexes are removed, regardless of their
+state. With random keys, the ReplicaSet deletes unready leaders first, and a leader is ready when its workers are
+(N-HASH-6, N-HASH-25).
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,10 +17,10 @@ from lwsctl.views.wording import counted, groups_named
 
 
 class ScaleDown(Struct, frozen=True, kw_only=True):
-    """The groups that are certainly removed, the unready ones among them, and the remaining unready groups.
+    """The groups that are certainly removed, the unready groups among them, and the remaining unready groups.
 
-    `others` is the number of further ready groups that are removed. If it is negative, that many of `going` remain.
-    Kubernetes chooses which.
+    `others` is the number of ready groups that are also removed. If it is negative, that many groups in `going` remain.
+    Kubernetes chooses these groups.
     """
 
     going: tuple[GroupName, ...]
@@ -31,7 +31,7 @@ class ScaleDown(Struct, frozen=True, kw_only=True):
 
 
 def foresee(view: View, replicas: int) -> ScaleDown:
-    """Return the removed groups if the set is scaled down to this number."""
+    """Return the groups that are removed if the set is scaled down to this number."""
     live = [group for group in view.groups if not _is_ending(group)]
     if groupname.is_hash_set(view.object):
         broken = _names(group for group in live if not group.is_ready)
@@ -47,7 +47,7 @@ def foresee(view: View, replicas: int) -> ScaleDown:
 
 
 def lines(name: str, scale_down: ScaleDown) -> Iterator[str]:
-    """Yield the removed and the remaining groups, as sentences."""
+    """Yield sentences about the removed and remaining groups."""
     if scale_down.others < 0:
         count = len(scale_down.going) + scale_down.others
         yield f"{name}: {count} of {groups_named(scale_down.going)} {_go(count)}: not ready, and Kubernetes deletes such first"
@@ -66,7 +66,7 @@ def lines(name: str, scale_down: ScaleDown) -> Iterator[str]:
 
 
 def _is_ending(group: Group) -> bool:
-    """Return whether the group is already ending, or has no leader yet."""
+    """Return whether the group is already terminating, or has no leader yet."""
     leader = group.leader.object if group.leader else None
     return leader is None or (meta.is_deleting(leader) and not group.is_over)
 

@@ -1,8 +1,7 @@
-"""Snapshots: the objects of a plan as one `v1` List, so that plans can be made without a cluster. Pure.
+"""Snapshots contain the objects for a plan as one `v1` List, so that plans do not require a cluster. Pure.
 
 A snapshot contains LeaderWorkerSets, their pods and their StatefulSets, as `kubectl get lws,sts,pods -o yaml` prints
-them. Without an API server no defaults are filled in: a manifest is merged into the object of the snapshot field by
-field.
+them. Without an API server, defaults are not set. A manifest is merged into the snapshot object field by field.
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,7 +29,7 @@ def build(situations: Iterable[Situation]) -> JSONObject:
 
 
 def find(objects: Sequence[JSONObject], name: str, namespace: str) -> Situation | None:
-    """Return the situation of one LeaderWorkerSet in a snapshot; an empty namespace selects the only one."""
+    """Return a LeaderWorkerSet's situation in a snapshot. If the namespace is empty, it must be the only match."""
     for lws in _of(objects, LEADERWORKERSETS.kind):
         if meta.name(lws) == name and namespace in {"", meta.namespace(lws)}:
             place = meta.namespace(lws)
@@ -46,7 +45,7 @@ def find(objects: Sequence[JSONObject], name: str, namespace: str) -> Situation 
 
 
 def overlay(live: JSONObject | None, manifest: JSONObject) -> JSONObject:
-    """Return the object after applying the manifest: its fields over the live ones, and the defaults of the webhook."""
+    """Return the object after applying the manifest: its fields override live fields, and webhook defaults are set."""
     laid = _overlay(live, manifest) if live is not None else manifest
     return default_leaderworkerset(laid) if isinstance(laid, dict) else manifest
 

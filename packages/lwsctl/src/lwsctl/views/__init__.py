@@ -1,1 +1,1 @@
-"""Views of LeaderWorkerSets for users: groups, ranks, states and outcomes. Pure: objects in, values out."""
+"""Views of LeaderWorkerSets for users, with groups, ranks, states and outcomes, built from API objects. Pure."""

@@ -1,6 +1,6 @@
-"""The waits of a pod before a scheduler may bind it: quota, a node, or the rest of its group. Pure.
+"""Explains why a pod cannot be scheduled yet: it waits for quota, a node, or the rest of its group. Pure.
 
-In: a pod as the API has it. Out: one sentence, empty for a pod that does not wait.
+In: a pod object. Out: one sentence, or an empty string if the pod does not wait.
 """
 
 from collections.abc import Callable, Mapping
@@ -55,4 +55,4 @@ KNOWN: Final[Mapping[str, Callable[[JSONObject], str]]] = {
     labels.GANG_GATE: _group,
     labels.REPLACEMENT_GATE: _replacement,
 }
-"""The scheduling gates with their own sentence, in the order in which they are removed."""
+"""The scheduling gates that have their own sentence, in the order in which they are removed."""

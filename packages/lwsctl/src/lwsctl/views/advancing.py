@@ -1,4 +1,4 @@
-"""The text about the progress of a group: a bar and the time left, or a hang with its suspects. Pure."""
+"""Describes the progress of a group: a bar with the remaining time, or a hang with the suspected rank. Pure."""
 
 from datetime import datetime
 from typing import Final
@@ -12,11 +12,14 @@ BAR: Final = 20
 """The width of a bar in characters."""
 
 MOST_METRICS: Final = 3
-"""The maximum number of metrics that are shown; `-o json` has all."""
+"""The maximum number of metrics to show. `-o json` includes all metrics."""
 
 
 def sentence(group: Group, now: datetime) -> str:
-    """Return one line about the progress of a group, and its first rank with idle GPUs; empty if nothing is known."""
+    """Return a line with a group's progress and its first rank with idle GPUs.
+
+    Return an empty string if nothing is known.
+    """
     if group.hang is not None:
         text = silence(group.hang, now)
     elif group.progress is not None and group.end is None:
@@ -28,7 +31,7 @@ def sentence(group: Group, now: datetime) -> str:
 
 
 def steps(progress: Progress, now: datetime) -> str:
-    """Return the progress of a program with a bar.
+    """Return the progress of a workload with a bar.
 
     >>> steps(Progress(step=120, total=480, metrics=(("loss", "2.1"),)), datetime.now())
     '[#####---------------] step 120 of 480 (25 %), loss 2.1'
@@ -44,7 +47,7 @@ def steps(progress: Progress, now: datetime) -> str:
 
 
 def silence(hang: Hang, now: datetime) -> str:
-    """Return since when there is no progress, and which rank has been silent the longest."""
+    """Return how long there has been no progress, and which rank has the oldest progress report."""
     blamed = hang.blamed
     waits = f" and waits for {blamed.waits}" if blamed.waits else ""
     silent = f"{blamed.pod} is silent for {duration(now - blamed.since)}{waits}"

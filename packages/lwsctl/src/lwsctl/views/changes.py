@@ -1,7 +1,7 @@
 """The changes between two views of LeaderWorkerSets: the output of `lws get --watch` without a terminal. Pure.
 
-Each subject has its own line: a LeaderWorkerSet, or a group. If one rank of a group changed, the line describes that
-rank; if several changed, the group. In a LeaderWorkerSet with many groups, groups with the same change share a line.
+Each subject (a LeaderWorkerSet or a group) has its own line. If only one rank in a group changed, the line describes
+that rank, otherwise the group. In a LeaderWorkerSet with many groups, groups with the same change share a line.
 """
 
 from collections import defaultdict
@@ -20,9 +20,9 @@ GONE: Final = ": gone"
 
 
 class ViewSubject(Struct, frozen=True):
-    """The facts of a LeaderWorkerSet or a group, each by the name that it describes, and all of them in one line.
+    """The state of a LeaderWorkerSet or group, as named values and as one line.
 
-    `group` is set if there are several groups.
+    `group` is set if the set has several groups.
     """
 
     name: str
@@ -33,7 +33,7 @@ class ViewSubject(Struct, frozen=True):
 
     @property
     def pace(self) -> str:
-        """Return the name that is common to the subjects whose lines are paced together."""
+        """Return the name by which lines are rate-limited together."""
         return self.name if self.group is None else f"{self.owner} groups"
 
 
@@ -48,7 +48,7 @@ def subjects(views: Sequence[View], now: datetime, *, with_namespace: bool = Fal
 def lines(
     previous: Mapping[str, ViewSubject], now: Mapping[str, ViewSubject], paused: Container[str] = ()
 ) -> dict[str, str]:
-    """Return a line for every subject that changed since it was last shown, by name, except for paused paces."""
+    """Return a line for every subject that changed since it was last shown, unless its lines are rate-limited."""
     changed = {name: _line(previous.get(name), subject) for name, subject in now.items() if subject.pace not in paused}
     gone = {name: f"{name}{GONE}" for name, before in previous.items() if name not in now and _is_missed(before, now)}
     return {name: text for name, text in changed.items() if text} | {
@@ -57,7 +57,7 @@ def lines(
 
 
 def shared(texts: Mapping[str, str], known_subjects: Mapping[str, ViewSubject], now: datetime) -> list[str]:
-    """Return the lines of subjects, in order; groups of a large LeaderWorkerSet with the same change share a line."""
+    """Return the lines of subjects in order. Groups in a large LeaderWorkerSet with the same change share a line."""
     shared_lines, by_owner = [], defaultdict[tuple[str, bool], list[Group]](list)
     for name, text in texts.items():
         if (group := known_subjects[name].group) is None:
@@ -74,7 +74,7 @@ def shared(texts: Mapping[str, str], known_subjects: Mapping[str, ViewSubject], 
 
 
 def _is_missed(before: ViewSubject, now: Mapping[str, ViewSubject]) -> bool:
-    """Return whether the removal of a subject is reported: groups of a deleted LeaderWorkerSet are not."""
+    """Return whether to report the removal of a subject. Groups in a deleted LeaderWorkerSet are not reported."""
     return before.owner == before.name or before.owner in now
 
 

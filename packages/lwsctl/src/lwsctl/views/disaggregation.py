@@ -1,6 +1,6 @@
 """The view of a DisaggregatedSet: its roles, and the LeaderWorkerSets that it owns. Pure.
 
-In: the object, and the views of LeaderWorkerSets. Out: frozen values that commands show next to LeaderWorkerSets.
+In: the object, and views of LeaderWorkerSets. Out: immutable values that commands show together with LeaderWorkerSets.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from lwsctl.views.wording import counted
 
 
 class PartView(Struct, frozen=True):
-    """One LeaderWorkerSet of a DisaggregatedSet: a role in one slice, of one revision."""
+    """A LeaderWorkerSet that belongs to a DisaggregatedSet, for one role, slice and revision."""
 
     view: View
 
@@ -27,17 +27,17 @@ class PartView(Struct, frozen=True):
 
     @property
     def slice(self) -> str:
-        """Return the number of the slice; objects from before slices existed are of slice 0."""
+        """Return the number of the slice. Objects that were created before slices existed belong to slice 0."""
         return meta.labels(self.view.object).get(SLICE) or "0"
 
     @property
     def revision(self) -> str:
-        """Return the revision of the set that it was created from."""
+        """Return the revision of the DisaggregatedSet that it was created from."""
         return meta.labels(self.view.object).get(REVISION, "")
 
 
 class RoleCount(Struct, frozen=True):
-    """The groups of one role, of all slices and revisions."""
+    """The number of groups in a role, in all slices and revisions."""
 
     name: str
     ready: int
@@ -48,7 +48,7 @@ class RoleCount(Struct, frozen=True):
 
 
 class SetView(Struct, frozen=True, kw_only=True):
-    """A DisaggregatedSet, its roles in the order of the spec, and its parts by slice, role and revision."""
+    """A DisaggregatedSet, its roles in the order of the spec, and its parts sorted by slice, role and revision."""
 
     name: str
     namespace: str
@@ -56,38 +56,38 @@ class SetView(Struct, frozen=True, kw_only=True):
     roles: tuple[RoleCount, ...]
     parts: tuple[PartView, ...]
     updated: int
-    """Groups of the newest revision, by the status."""
+    """The number of groups in the latest revision, according to the status."""
     object: JSONObject
 
     @property
     def key(self) -> ObjectKey:
-        """Return its namespace and name."""
+        """Return the namespace and name."""
         return ObjectKey(self.namespace, self.name)
 
     @property
     def ready(self) -> int:
-        """Return the ready groups of all roles."""
+        """Return the number of ready groups in all roles."""
         return sum(role.ready for role in self.roles)
 
     @property
     def desired(self) -> int:
-        """Return the desired groups of all roles."""
+        """Return the desired number of groups in all roles."""
         return sum(role.desired for role in self.roles)
 
     @property
     def is_updating(self) -> bool:
-        """Return whether there are LeaderWorkerSets of several revisions."""
+        """Return whether LeaderWorkerSets of several revisions exist."""
         return len({part.revision for part in self.parts}) > 1
 
     @property
     def is_settled(self) -> bool:
-        """Return whether the status reports the newest spec, and no group of an older revision is left."""
+        """Return whether the status reports the latest spec, and no group of an older revision remains."""
         observed = meta.is_observed(self.object)
         return observed and meta.is_condition_true(self.object, "Available") and not self.is_updating
 
     @property
     def is_ready(self) -> bool:
-        """Return whether no rollout is in progress and every group of every role and slice is ready."""
+        """Return whether no rollout is in progress and all groups are ready."""
         return self.is_settled and all(part.view.is_ready for part in self.parts if part.view.desired)
 
     @property
@@ -103,7 +103,7 @@ Shown: TypeAlias = View | SetView
 
 
 def set_view(obj: JSONObject, views: Iterable[View]) -> SetView:
-    """Build the view of a set from the LeaderWorkerSets that it controls."""
+    """Build the view of a DisaggregatedSet from the LeaderWorkerSets that it controls."""
     own = [PartView(view) for view in views if meta.is_controlled(view.object, obj)]
     statuses = meta.status(obj).get("roleStatuses") or []
     return SetView(
@@ -118,7 +118,7 @@ def set_view(obj: JSONObject, views: Iterable[View]) -> SetView:
 
 
 def _count(obj: JSONObject, role: JSONObject, parts: Iterable[PartView]) -> RoleCount:
-    """Count the groups of a role: the desired number is in the spec or, with a scaler, in the LeaderWorkerSets."""
+    """Count the groups in a role. If the role has a scaler, the LeaderWorkerSets have the desired number."""
     own = [part.view for part in parts if part.role == role.get("name")]
     if has_scaler(role):
         desired = sum(view.desired for view in own)
@@ -128,7 +128,7 @@ def _count(obj: JSONObject, role: JSONObject, parts: Iterable[PartView]) -> Role
 
 
 def leaderworkersets(views: Iterable[Shown]) -> list[View]:
-    """Return the LeaderWorkerSets that are shown, including those of DisaggregatedSets."""
+    """Return the displayed LeaderWorkerSets, including those of DisaggregatedSets."""
     return [
         view
         for view_or_set in views

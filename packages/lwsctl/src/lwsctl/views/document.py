@@ -1,4 +1,4 @@
-"""Views as documents: the stable JSON of `lws get -o view` and of other commands, for programs. Pure."""
+"""Converts views to the stable JSON documents that `lws get -o view` and other commands print. Pure."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -11,21 +11,22 @@ from lwsctl.views.groups import Group, View
 from lwsctl.views.health.memory import Recreations
 
 VERSION: Final = "lws/v1"
-"""`apiVersion` of the documents; it changes only when a field changes its meaning."""
+"""The `apiVersion` of the documents, which changes only when the meaning of a field changes."""
 
 VIEWS: Final = "LeaderWorkerSetViewList"
-"""`kind` of the document of `lws get`."""
+"""The `kind` of the document that `lws get` prints."""
 
 OF_THE_SERVER: Final = frozenset(
     {"creationTimestamp", "generation", "managedFields", "ownerReferences", "resourceVersion", "uid"}
 )
-"""Fields of the metadata that only an API server or a controller sets."""
+"""Metadata fields that only an API server or a controller sets."""
 
 
 def document(views: Iterable[View], sets: Sequence[SetView] = (), *, managed_fields: bool = False) -> JSONObject:
-    """Return the views with stable field names, including the objects; `managedFields` only on request.
+    """Return the views with stable field names, including the objects. `managedFields` are optional.
 
-    `disaggregatedSets` is present if there are some, `moreGroups` counts unlisted groups without a pod.
+    `disaggregatedSets` is present if the list is not empty. `moreGroups` is the number of groups without a pod that are
+    not listed.
     """
     sets_field = (
         {"disaggregatedSets": [_set_document(set_view, managed_fields=managed_fields) for set_view in sets]}
@@ -51,9 +52,9 @@ def document(views: Iterable[View], sets: Sequence[SetView] = (), *, managed_fie
 
 
 def shown_objects(listing: JSONObject) -> list[JSONObject]:
-    """Return the objects of a document of `lws get` as manifests, without fields that an API server or controller sets.
+    """Return the objects in an `lws get` document as manifests, without fields that a server or controller sets.
 
-    LeaderWorkerSets that a DisaggregatedSet owns are omitted: it creates them.
+    LeaderWorkerSets that a DisaggregatedSet owns are omitted, because the DisaggregatedSet creates them.
     """
     objects: list[object] = []
     for part, field in (("disaggregatedSets", "disaggregatedSet"), ("items", "leaderWorkerSet")):
@@ -63,7 +64,7 @@ def shown_objects(listing: JSONObject) -> list[JSONObject]:
 
 
 def as_manifest(obj: JSONObject) -> JSONObject:
-    """Return an object that a server printed as a manifest, without its status and fields that only a server sets."""
+    """Return a printed object as a manifest, without its status and fields that only a server sets."""
     metadata = {name: value for name, value in meta.metadata(obj).items() if name not in OF_THE_SERVER}
     return {name: value for name, value in obj.items() if name != "status"} | {"metadata": metadata}
 

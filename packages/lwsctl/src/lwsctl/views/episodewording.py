@@ -1,4 +1,4 @@
-"""Episodes as text, for the command line and the dashboard. Pure."""
+"""Describes recorded failures as text, for the command line and the dashboard. Pure."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -17,7 +17,7 @@ def sentence(episode: Episode, now: datetime) -> str:
 
 
 def circumstances(episode: Episode) -> Iterator[str]:
-    """Yield when it happened, how often in a row, under which revision with which changes, and what is not shown."""
+    """Yield the time, the number of consecutive failures, the revision and its changes, and omitted details."""
     yield f"Time: {episode.time}"
     if episode.recreations:
         yield f"Failures in a row: {episode.recreations}; not recreated before {episode.recreate_after}"
@@ -32,12 +32,12 @@ def circumstances(episode: Episode) -> Iterator[str]:
 
 
 def ends(runs: Sequence[RunEnd]) -> str:
-    """Return how the runs of a container ended."""
+    """Describe how the runs of a container terminated."""
     return ", ".join(f"{end.exit_code} {end.reason}".rstrip() for end in runs) or "-"
 
 
 def logs(episode: Episode) -> Iterator[tuple[str, Sequence[str]]]:
-    """Yield the title and the lines of each log."""
+    """Yield the title and lines of each log."""
     for rank in episode.ranks:
         for container in rank.containers:
             for number, run in enumerate(container.logs, 1):

@@ -1,7 +1,7 @@
-"""Equal groups as one row: unready groups first, healthy groups together. Pure.
+"""Combines groups in the same state into one row. Unready groups are first. Pure.
 
-In: the groups of a view. Out: folds, each with the groups of one state, reason and revision. Hundreds of ready groups,
-or of groups with the same problem, take one row.
+In: the groups of a view. Out: folds, each with the groups that have the same state, reason and revision. Hundreds of
+ready groups, or groups with the same problem, need only one row.
 """
 
 from collections.abc import Iterable
@@ -16,20 +16,20 @@ from lwsctl.views.groups import Group
 from lwsctl.views.reasons import is_fine, others_than_ready, telling
 
 FEW_GROUPS: Final = 10
-"""The maximum number of groups of a LeaderWorkerSet that are shown by rank."""
+"""The maximum number of groups in a LeaderWorkerSet that are shown with a row for each rank."""
 
 FEW_SETS: Final = 10
-"""The maximum number of LeaderWorkerSets that are shown with their groups, unless they were named."""
+"""The maximum number of LeaderWorkerSets that are shown with their groups, unless they are named."""
 
 READY: Final = "ready"
-"""The state of groups of which every rank is ready."""
+"""The state of a group in which every rank is ready."""
 
 MOST_RANGES: Final = 6
-"""The maximum number of ranges of numbers in a text."""
+"""The maximum number of index ranges in a text."""
 
 
 class Fold(Struct, frozen=True):
-    """Equal groups, by index, and the reason why they are not ready."""
+    """Groups in the same state, by index, and the reason why they are not ready."""
 
     groups: tuple[Group, ...]
     state: str
@@ -42,7 +42,7 @@ class Fold(Struct, frozen=True):
 
     @property
     def places(self) -> str:
-        """Return the numbers of the groups as ranges, or the first few of their keys."""
+        """Return the indexes of the groups as ranges, or the first few keys."""
         keys = [group.key for group in self.groups if group.key]
         if not keys:
             return ranges([group.index for group in self.groups], MOST_RANGES)
@@ -60,7 +60,7 @@ class Fold(Struct, frozen=True):
 
     @property
     def restarts(self) -> int:
-        """Return the restarts of all ranks."""
+        """Return the total restarts of all ranks."""
         return sum(rank.restarts for group in self.groups for rank in group.ranks)
 
     @property
@@ -70,13 +70,13 @@ class Fold(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """Return the ready ranks, the states of the others, and why they are not ready."""
+        """Return the number of ready ranks, the states of the other ranks, and why they are not ready."""
         others = "" if self.state == READY else f" ({self.state})"
         text = f"{self.ready_ranks} of {wording.counted(self.ranks, 'rank')} ready{others}"
         return f"{text}; {self.why}" if self.why else text
 
     def age(self, now: datetime) -> str:
-        """Return the age of the leaders: of the youngest and the oldest if they differ."""
+        """Return the age of the leaders. If ages differ, return the lowest and the highest."""
         created = sorted(group.ranks[0].created for group in self.groups if group.ranks and group.ranks[0].created)
         if not created:
             return ""
@@ -85,7 +85,7 @@ class Fold(Struct, frozen=True):
 
 
 def folds(groups: Iterable[Group], now: datetime) -> list[Fold]:
-    """Return the groups by their common state: unready groups first, then the others, each by index."""
+    """Combine groups with the same state. Unready groups are first, and groups are sorted by index."""
     by_state: dict[tuple[str, ...], list[tuple[Group, str]]] = {}
     for group in sorted(groups, key=lambda group: group.index):
         why, common = _why(group, now)
@@ -99,7 +99,7 @@ def folds(groups: Iterable[Group], now: datetime) -> list[Fold]:
 
 
 def _why(group: Group, now: datetime) -> tuple[str, str]:
-    """Return why a group is not ready, and the same without the group's name, for comparison with other groups."""
+    """Return why a group is not ready, and the reason without the group's name, to compare it with other groups."""
     recreated = None if recreations.is_over(group, now) else group.recreations
     recreation_text = recreations.sentence(recreated, now) if recreated else ""
     first = telling(group.ranks)

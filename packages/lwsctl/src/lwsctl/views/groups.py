@@ -1,6 +1,6 @@
-"""The view of a LeaderWorkerSet by groups and ranks: the basis of `lws get`, `lws wait` and `lws run`.
+"""The view of a LeaderWorkerSet by groups and ranks, which `lws get`, `lws wait` and `lws run` use.
 
-In: the objects of one LeaderWorkerSet as the API has them. Out: frozen values. Pure.
+In: the API objects of one LeaderWorkerSet. Out: immutable values. Pure.
 """
 
 from collections import Counter
@@ -30,20 +30,20 @@ MISSING: Final = "Missing"
 """The state of a rank without a pod."""
 
 COMPLETED: Final = "Completed"
-"""The state of a rank that exited with code 0, and of all ranks of a group that ran to completion."""
+"""The state of a rank that exited with code 0, and of all ranks in a completed group."""
 
 LISTED: Final = 10_000
-"""The maximum number of listed ranks of one group, and of all groups without any pod."""
+"""The maximum number of listed ranks in one group, and of listed groups without a pod."""
 
 UNREADABLE: Final = "Unreadable"
-"""The state of a rank whose pod cannot be shown."""
+"""The state of a rank whose pod cannot be parsed."""
 
 NOT_CREATED: Final = "not created yet"
-"""The reason why there is no pod, if no other reason is known."""
+"""The default reason if there is no pod."""
 
 
 class Rank(Struct, frozen=True, kw_only=True):
-    """One rank of a group. Without a pod, `state` is `Missing` and `why` says what it waits for."""
+    """A rank in a group. If there is no pod, `state` is `Missing` and `why` explains what the rank waits for."""
 
     group: GroupName
     index: int
@@ -58,9 +58,9 @@ class Rank(Struct, frozen=True, kw_only=True):
     uid: str = ""
     is_stub: bool = False
     deaths: tuple[Death, ...] = ()
-    """The failed runs of its containers that are still relevant, or that caused a recreation of its group."""
+    """The failed container runs that are still relevant, or that caused a recreation of the group."""
     startup: Startup | None = None
-    """Its start, if it was never ready and is within its patience."""
+    """The start of the rank, if it was never ready and is within its time limit."""
     object: JSONObject | None = None
 
     @property
@@ -70,9 +70,10 @@ class Rank(Struct, frozen=True, kw_only=True):
 
 
 class Group(Struct, frozen=True, kw_only=True):
-    """One leader and its workers; `ranks` has every rank up to the group's size, with or without a pod.
+    """A leader and its workers. `ranks` has every rank up to the group size, with or without a pod.
 
-    `index` counts up; with random keys the youngest group is the first, and groups with a terminating leader are last.
+    `index` is a sequence number. With random keys, the youngest group is first, and groups with a terminating leader
+    are last.
     """
 
     index: int
@@ -89,42 +90,42 @@ class Group(Struct, frozen=True, kw_only=True):
 
     @property
     def is_ready(self) -> bool:
-        """Return whether every rank is ready, and the group does not wait to be recreated."""
+        """Return whether every rank is ready and no recreation is pending."""
         return not self.is_condemned and all(rank.is_ready for rank in self.ranks)
 
     @property
     def is_condemned(self) -> bool:
-        """Return whether the group failed, and its pods are only there until it is recreated, or given up."""
+        """Return whether the group failed, and its pods exist only until it is recreated or recovered."""
         return self.recreations is not None and (self.recreations.is_waiting or self.recreations.is_exhausted)
 
     @property
     def is_exhausted(self) -> bool:
-        """Return whether the group used up its restarts: it was terminated, and its pods are kept for diagnosis."""
+        """Return whether the group has no remaining restarts and was terminated. Its pods are kept for diagnosis."""
         return groupname.is_exhausted(self._leader)
 
     @property
     def is_over(self) -> bool:
-        """Return whether the group has ended for good: it used up its restarts, or ended by itself."""
+        """Return whether the group has ended permanently, because it is exhausted or has completed."""
         return groupname.is_over(self._leader)
 
     @property
     def end(self) -> GroupEnd | None:
-        """Return how the group ended, if it ran to completion, or to its deadline."""
+        """Return how the group ended, if it completed or reached its deadline."""
         return groupname.end_of(self._leader)
 
     @property
     def progress(self) -> Progress | None:
-        """Return the last progress report of its leader, None without one."""
+        """Return the last progress report of the leader, or None if there is none."""
         return of_annotation(meta.annotations(self._leader).get(labels.PROGRESS, ""))
 
     @property
     def hang(self) -> Hang | None:
-        """Return the known facts about its hang, None if it makes progress, or is not monitored."""
+        """Return details about the group's hang, or None if it makes progress or is not monitored."""
         return None if self.end is not None else hang_of(meta.annotations(self._leader).get(labels.HANG, ""))
 
     @property
     def leader(self) -> Rank | None:
-        """Return its first rank, with or without a pod; None in a view without that rank."""
+        """Return the first rank, with or without a pod, or None if the view does not contain it."""
         return next((rank for rank in self.ranks if rank.index == 0), None)
 
     @property
@@ -138,9 +139,9 @@ class Group(Struct, frozen=True, kw_only=True):
 
 
 class View(Struct, frozen=True, kw_only=True):
-    """A LeaderWorkerSet and its groups. The numbers come from its status (contract 1.3).
+    """A LeaderWorkerSet and its groups. The replica counts come from its status (contract 1.3).
 
-    `more` is the number of groups without a pod that are not in `groups`, because there are too many.
+    `more` is the number of groups without a pod that are omitted from `groups`, because there are too many.
     """
 
     name: str
@@ -165,12 +166,12 @@ class View(Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> ObjectKey:
-        """Return its namespace and name."""
+        """Return the namespace and name."""
         return ObjectKey(self.namespace, self.name)
 
     @property
     def is_ready(self) -> bool:
-        """Return whether the newest spec is applied and every group is ready: by its status, and by its pods."""
+        """Return whether the latest spec is applied and every group is ready, according to the status and the pods."""
         observed = meta.is_observed(self.object)
         available = observed and meta.is_condition_true(self.object, AVAILABLE.type) and self.ready >= self.desired
         return (
@@ -179,7 +180,7 @@ class View(Struct, frozen=True, kw_only=True):
 
     @property
     def updated(self) -> int:
-        """Return how many of the desired groups have the newest revision; the status also counts surge groups."""
+        """Return how many desired groups have the latest revision. The status also counts surge groups."""
         surge = {group.revision for group in self.groups if group.index >= self.desired}
         if not surge:
             return self.up_to_date
@@ -192,12 +193,12 @@ class View(Struct, frozen=True, kw_only=True):
 
     @property
     def is_complete(self) -> bool:
-        """Return whether it ran to completion, with the newest spec: by its status."""
+        """Return whether the set ran to completion with the latest spec, according to its status."""
         return meta.is_observed(self.object) and meta.is_condition_true(self.object, COMPLETE.type)
 
     @property
     def ready_by_pods(self) -> int:
-        """Return how many of the desired groups are ready by their pods, which change before the status."""
+        """Return how many desired groups are ready according to their pods, which change before the status."""
         return sum(group.is_ready for group in self.groups if group.index < self.desired)
 
     @property
@@ -212,9 +213,9 @@ class View(Struct, frozen=True, kw_only=True):
 
 
 def view(lws: JSONObject, pods: Iterable[JSONObject], describe: Callable[[JSONObject], Rank] | None = None) -> View:
-    """Arrange the pods of a set by group and rank; `describe` returns the rank of a pod, as `rank_of` does.
+    """Arrange the pods of a set by group and rank. `describe` converts a pod to a rank, like `rank_of`.
 
-    A set that cannot be shown has one rank, whose reason is the error.
+    A set that cannot be parsed has one rank, whose reason is the error.
     """
     return edge.attempt(partial(_view, lws, pods, describe), partial(_unreadable_view, lws))
 
@@ -267,13 +268,13 @@ def _view(lws: JSONObject, pods: Iterable[JSONObject], describe: Callable[[JSONO
 
 
 def order_of(pod: JSONObject) -> tuple[int, str, int]:
-    """Return the key by which the pods of one LeaderWorkerSet are sorted: by group and rank."""
+    """Return the sort key for the pods of one LeaderWorkerSet, by group and rank."""
     group, rank = place_of(pod) or (-1, -1)
     return (group, "", rank) if isinstance(group, int) else (0, group, rank)
 
 
 class _Members(Struct, frozen=True):
-    """The pods of one group, by rank."""
+    """The pods of a group, by rank."""
 
     index: int
     name: GroupName
@@ -286,14 +287,14 @@ class _Members(Struct, frozen=True):
 
     @property
     def ends(self) -> bool:
-        """Return whether the pods will not be replaced: the random key of the group is lost with its leader."""
+        """Return whether the pods will not be replaced, because the group's random key is lost with its leader."""
         return isinstance(self.name, str) and (self.leader is None or meta.is_deleting(self.leader))
 
 
 def _numbered(
     by_name: dict[GroupName, dict[int, JSONObject]], desired: int
 ) -> dict[int, tuple[GroupName, dict[int, JSONObject]]]:
-    """Return the groups by number: by name, or the youngest first and ending groups last."""
+    """Return the groups with their numbers, by name, or the youngest first and terminating groups last."""
     numbered: dict[int, tuple[GroupName, dict[int, JSONObject]]] = {
         name: (name, pods) for name, pods in by_name.items() if isinstance(name, int)
     }
@@ -310,9 +311,9 @@ def _age(members: _Members) -> tuple[str, str]:
 
 
 def _size_of(members: _Members, size: int) -> int:
-    """Return the original size of the group, at most `LISTED`; during a rollout it may differ from the spec.
+    """Return the original group size, at most `LISTED`. During a rollout, it may differ from the spec.
 
-    Every user who may write a pod can annotate it with any number.
+    The limit is necessary because users with write access to pods can set any number in the annotation.
     """
     if members.ends:
         return 0
@@ -338,7 +339,7 @@ def _group(lws: JSONObject, members: _Members, size: int, waits_for_leader: bool
 
 
 def rank_of(pod: JSONObject) -> Rank:
-    """Describe one pod of a group; the reason of an unreadable pod is its error."""
+    """Convert a pod of a group to a rank. If the pod cannot be parsed, the reason is the error."""
     return edge.attempt(partial(_rank_of, pod), partial(_unreadable_rank, pod))
 
 

@@ -1,7 +1,7 @@
-r"""kubectl's JSONPath templates: `-o jsonpath='{range .items[*]}{.metadata.name}{"\n"}{end}'`. Pure.
+r"""Implements kubectl's JSONPath templates, as in `-o jsonpath='{.metadata.name}{"\n"}'`. Pure.
 
-In: a template and a value. Out: text. As in kubectl, missing fields are empty, several results are separated by spaces,
-and objects and lists are printed as JSON. Syntax outside kubectl's dialect (functions, `&&`) is refused.
+In: a template and a value. Out: text. As in kubectl, missing fields are empty, multiple results are separated by
+spaces, and objects and lists are printed as JSON. Syntax that kubectl does not support (functions, `&&`) is rejected.
 """
 
 import operator
@@ -16,7 +16,7 @@ from kuberuntime.objects import decimals
 from kuberuntime.objects.meta import JSON
 
 Step: TypeAlias = Callable[[JSON], Iterator[JSON]]
-"""Returns the values that one step of a path selects from a value."""
+"""A function that applies one path step to a value and returns the selected values."""
 
 NAME: Final = r"(?:\\.|[^\s.,\[\]$@{}()\\])+"
 QUOTED: Final = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\""""
@@ -36,22 +36,22 @@ ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r"}
 
 
 class JSONPathError(ValueError):
-    """The template cannot be read, or does not fit the value."""
+    """The template cannot be parsed, or does not match the value."""
 
 
 class Loop(msgspec.Struct, frozen=True):
-    """`{range PATH}…{end}`: the parts are filled in for each result."""
+    """`{range PATH}…{end}`. The parts are repeated for each result."""
 
     path: Sequence[Step]
     parts: list["Part"]
 
 
 Part: TypeAlias = str | Sequence[Step] | Loop
-"""A piece of a template: text, a path, or a loop."""
+"""A part of a template: text, a path, or a loop."""
 
 
 def parse(template: str) -> list[Part]:
-    """Read a template; it must have an expression in braces."""
+    """Parse a template, which must contain an expression in braces."""
     if "{" not in template:
         raise JSONPathError(f"there is no expression in braces: write {{{template or '.metadata.name'}}}")
     whole: list[Part] = []
@@ -82,7 +82,7 @@ def parse(template: str) -> list[Part]:
 
 
 def fill(parts: Sequence[Part], value: JSON) -> str:
-    """Return the text of a template for a value."""
+    """Evaluate a template for a value."""
     texts = []
     for part in parts:
         if isinstance(part, str):
@@ -95,7 +95,7 @@ def fill(parts: Sequence[Part], value: JSON) -> str:
 
 
 def select(steps: Sequence[Step], value: JSON) -> list[JSON]:
-    """Return the results of a path."""
+    """Return the values that a path selects."""
     values = [value]
     for step in steps:
         values = [child for parent in values for child in step(parent)]
@@ -103,12 +103,12 @@ def select(steps: Sequence[Step], value: JSON) -> list[JSON]:
 
 
 def text(value: JSON) -> str:
-    """Return a result as text: strings unchanged, everything else as JSON."""
+    """Convert a result to text. Strings are unchanged, all other values become JSON."""
     return value if isinstance(value, str) else msgspec.json.encode(value, order="sorted").decode()
 
 
 def path(words: str) -> list[Step]:
-    """Read a path such as `.items[*].metadata.name`; `$` and `@` mean the value itself, or the element in a loop."""
+    """Parse a path such as `.items[*].metadata.name`. `$` and `@` mean the root value, or the element in a loop."""
     stripped = words.strip()
     steps: list[Step] = []
     at = 1 if stripped[:1] in {"$", "@"} else 0
@@ -129,7 +129,7 @@ def path(words: str) -> list[Step]:
 
 
 def completed(words: str) -> str:
-    """Return a path without braces and with its first dot, which are optional in kubectl.
+    """Return a path without braces and with a leading dot, which are optional in kubectl.
 
     >>> completed("{.spec.replicas}"), completed("metadata.name"), completed("[0]")
     ('.spec.replicas', '.metadata.name', '[0]')
@@ -139,7 +139,7 @@ def completed(words: str) -> str:
 
 
 def unquoted(words: str) -> str:
-    """Return the text between quotation marks, with its escapes replaced."""
+    """Return the text between quotation marks, with escapes resolved."""
     return re.sub(r"\\(.)", lambda match: ESCAPES.get(match[1], match[1]), words[1:-1])
 
 
@@ -167,7 +167,7 @@ def _named(words: str) -> Step:
 
 
 def _union(words: str) -> Step:
-    """Read the content of brackets: names, numbers and slices, separated by commas."""
+    """Parse the content of brackets: names, indexes and slices, separated by commas."""
     steps: list[Step] = []
     at = 0
     while at < len(words):
@@ -189,7 +189,7 @@ def _literal(name: str) -> Step:
 
 
 def _slice(words: str) -> Step:
-    """Read an index or a slice; as in kubectl, an index beyond the end of a list is an error."""
+    """Parse an index or slice. As in kubectl, an index beyond the end of a list is an error."""
     bounds = [decimals.integer(word) if word else None for word in words.split(":")]
 
     def step(value: JSON) -> Iterator[JSON]:
@@ -204,7 +204,7 @@ def _slice(words: str) -> Step:
 
 
 def _filter(words: str) -> Step:
-    """Read a condition on the elements of a list: an existing path, or a comparison."""
+    """Parse a filter for list elements: an existing path, or a comparison."""
     match = COMPARISON.fullmatch(words)
     if match is None or "&&" in words or "||" in words:
         raise JSONPathError(f'[?({words})] is not understood: write one comparison, as in [?(@.type=="Ready")]')

@@ -1,4 +1,4 @@
-"""The missing parts of the awaited state of a set: a sentence, or None. Pure."""
+"""Checks what a set still lacks to reach a required condition. Checks return a sentence, or None. Pure."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -19,13 +19,13 @@ from lwsctl.views.reasons import behind, reasons
 from lwsctl.views.wording import counted
 
 READY_FOR: Final = timedelta(seconds=10)
-"""The time for which a group that failed must be ready, before a command that waits for it ends."""
+"""The time for which a group must be ready after a failure, before a waiting command exits."""
 
 Check: TypeAlias = Callable[[Shown | None], str | None]
-"""Returns what is missing, as text; None if the wait is over."""
+"""A function that returns what is missing as text, or None if the condition is met."""
 
 ASSIGNMENT: Final = re.compile(r"(?P<path>\{.*\}|.+?)(?:(?<![=!<>])=(?!=)(?P<value>.*))?")
-"""A path, and the expected value; `==` belongs to the path."""
+"""A path and the expected value. `==` is part of the path."""
 
 USABLE: Final = (
     f"{', '.join(WAIT_WORDS)}, delete, replicas=N (ready groups), condition=TYPE[=STATUS], or jsonpath={{PATH}}[=VALUE]"
@@ -33,7 +33,7 @@ USABLE: Final = (
 
 
 def parse(condition: str) -> Check:
-    """Read the condition to wait for; raise ValueError if it is unknown."""
+    """Parse the condition to wait for. Raise ValueError if it is unknown."""
     word, _, value = condition.partition("=")
     if word in WAIT_WORDS and not value:
         return for_outcome(WAIT_WORDS[word])
@@ -53,7 +53,7 @@ def parse(condition: str) -> Check:
 
 
 def for_outcome(outcome: ConditionOutcome) -> Check:
-    """Return the check for a condition by its word; two of them also name what the groups lack."""
+    """Return the check for a named condition. For two conditions, the text also describes what groups lack."""
     if outcome is AVAILABLE:
         return for_ready
     if outcome is COMPLETE:
@@ -62,7 +62,7 @@ def for_outcome(outcome: ConditionOutcome) -> Check:
 
 
 def for_ready(view: Shown | None) -> str | None:
-    """Return what is missing until the newest spec is applied and all groups are ready."""
+    """Return what is missing until the latest spec is applied and all groups are ready."""
     if view is None:
         return "it is gone"
     if view.is_ready:
@@ -71,7 +71,7 @@ def for_ready(view: Shown | None) -> str | None:
 
 
 def lasting(condition: str, now: Callable[[], datetime], least: timedelta = READY_FOR) -> Check:
-    """Return the check for a condition; `ready` must last after a failure. Raise ValueError if it is unknown."""
+    """Return the check for a condition. After a failure, `ready` must last. Raise ValueError if it is unknown."""
     check = parse(condition)
     if WAIT_WORDS.get(condition) is not AVAILABLE:
         return check
@@ -79,9 +79,9 @@ def lasting(condition: str, now: Callable[[], datetime], least: timedelta = READ
 
 
 def for_lasting(view: Shown | None, now: datetime, least: timedelta = READY_FOR, *, kept_back: int = 0) -> str | None:
-    """Return the first group that failed, and has not been ready for `least` and for longer than its longest run.
+    """Return the first group that failed and has not been ready for `least` and longer than its longest run.
 
-    With `least` of 0, being ready at this moment suffices. The first `kept_back` groups do not count.
+    If `least` is 0, it is sufficient that the group is currently ready. The first `kept_back` groups are ignored.
     """
     views = () if view is None or not least else leaderworkersets([view])
     for own in views:
@@ -93,7 +93,7 @@ def for_lasting(view: Shown | None, now: datetime, least: timedelta = READY_FOR,
 
 
 def ready_groups(view: Shown) -> str:
-    """Return how many groups are ready, and the first reason why others are not."""
+    """Return how many groups are ready, and the first reason why other groups are not ready."""
     if isinstance(view, SetView):
         roles = ", ".join(f"{role.name} {role.ready} of {counted(role.desired, 'group')} ready" for role in view.roles)
         return f"{roles}; rollout {view.rollout}{_first_reason(view)}"
@@ -117,7 +117,7 @@ def for_completion(view: Shown | None) -> str | None:
 
 
 def _progress(view: View) -> str:
-    """Return the progress of a LeaderWorkerSet without the remaining time: a line is printed again when it changes."""
+    """Return a LeaderWorkerSet's progress without the remaining time, because a changed line is printed again."""
     advances = [(group, group.progress) for group in view.groups if group.end is None and group.progress is not None]
     texts = [
         f"group {group.name} at step {progress.step}" + (f" of {progress.total}" if progress.total else "")
@@ -141,20 +141,20 @@ def for_replicas(view: Shown | None, count: int) -> str | None:
 
 
 def _behind(view: Shown) -> str:
-    """Return a note if the status does not yet count the state of the pods."""
+    """Return a note if the status does not yet match the pods."""
     text = "" if isinstance(view, SetView) else behind(view)
     return f"; {text}" if text else ""
 
 
 def _first_reason(view: Shown) -> str:
-    """Return the first reason of an unready rank in all LeaderWorkerSets of a set."""
+    """Return the first reason of an unready rank in all LeaderWorkerSets of a DisaggregatedSet."""
     if isinstance(view, SetView):
         return next((why for part in view.parts if (why := reasons(part.view))), "")
     return reasons(view)
 
 
 def for_condition(view: Shown | None, kind: str, status: str) -> str | None:
-    """Return what is missing until a condition of the newest spec has the status (R-STAT-15); case does not matter."""
+    """Return what is missing until a condition for the latest spec has the status (R-STAT-15), ignoring case."""
     if view is None:
         return "it is gone"
     conditions = meta.status(view.object).get("conditions") or []
@@ -169,7 +169,7 @@ def for_condition(view: Shown | None, kind: str, status: str) -> str | None:
 
 
 def for_path(view: Shown | None, path: str, steps: Sequence[Step], value: str | None) -> str | None:
-    """Return what is missing until a field of the object exists, or has the value."""
+    """Return what is missing until a field of the object exists or has the expected value."""
     if view is None:
         return "it is gone"
     try:

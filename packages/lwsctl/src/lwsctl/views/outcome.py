@@ -1,4 +1,4 @@
-"""The outcome of a run: every rank has completed its work, or one fails repeatedly. Pure: views in, verdicts out."""
+"""Determines the outcome of a run: every rank completes, or a rank fails repeatedly. Pure."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -16,7 +16,7 @@ from lwsctl.views.groups import Group, Rank, View
 from lwsctl.views.wording import counted, groups_named, listed
 
 PLACES: Final = 8
-"""The maximum number of ranks of one state that are named."""
+"""The maximum number of ranks to name for one state."""
 
 
 def is_done(rank: Rank) -> bool:
@@ -28,7 +28,7 @@ def is_done(rank: Rank) -> bool:
 
 
 def all_done(views: Iterable[View]) -> bool:
-    """Return whether every LeaderWorkerSet has completed its work: all ranks, or the leaders of a completing set."""
+    """Return whether every LeaderWorkerSet is complete: all ranks have exited, or the set ran to completion."""
     return all(_is_done(view) for view in views)
 
 
@@ -40,7 +40,7 @@ def _is_done(view: View) -> bool:
 
 
 def is_over(lws: JSONObject | None) -> bool:
-    """Return whether a set was deleted (None), has run to completion or has reached its deadline, with its newest spec."""
+    """Return whether a set was deleted (None), is complete, or has reached its deadline with its latest spec."""
     if lws is None:
         return True
     ends = (COMPLETE.type, FAILED.type)
@@ -48,12 +48,12 @@ def is_over(lws: JSONObject | None) -> bool:
 
 
 def has_finished(group: Group, rank: Rank) -> bool:
-    """Return whether a rank, or its whole group, has completed its work."""
+    """Return whether a rank or its whole group has completed."""
     return group.end is GroupEnd.COMPLETE or is_done(rank)
 
 
 def unfinished(view: View) -> list[tuple[Group, Rank]]:
-    """Return the ranks that have not completed their work, with their groups."""
+    """Return the ranks that have not completed, with their groups."""
     return [(group, rank) for group in view.groups for rank in group.ranks if not has_finished(group, rank)]
 
 
@@ -65,9 +65,9 @@ def count_of_ended(view: View) -> str:
 
 
 def not_ended(view: View) -> str:
-    """Return the ranks that have not completed their work, by state, and the problem that explains them.
+    """Return the ranks that have not completed, by state, and the problem that explains them.
 
-    The result is empty if all have.
+    Return an empty string if all ranks have completed.
     """
     waiting = [rank for group, rank in unfinished(view) if group.end is None]
     if not waiting:
@@ -81,20 +81,20 @@ def not_ended(view: View) -> str:
 
 
 def exit_codes(status: JSONObject) -> set[int]:
-    """Return the exit codes in a container status: of the current and the previous run."""
+    """Return the exit codes of the current and previous run in a container status."""
     ended = ((status.get(when) or {}).get("terminated") or {} for when in ("state", "lastState"))
     return {end["exitCode"] for end in ended if "exitCode" in end}
 
 
 class Failures(Struct):
-    """Counts how often each rank failed. A rank that ended because of a recreation of its group did not fail."""
+    """Counts the failures of each rank. If a rank is terminated to recreate its group, this is not a failure."""
 
     limit: int
     counts: dict[str, int] = field(default_factory=dict)
     seen: set[tuple[str, str]] = field(default_factory=set)
 
     def verdict(self, views: Iterable[View]) -> str | None:
-        """Return why the run failed, None while it may continue."""
+        """Return why the run failed, or None while it may continue."""
         for view in views:
             if late := [group.name for group in view.groups if group.end is GroupEnd.LATE]:
                 return f"{view.name}: {groups_named(late)} not complete at the deadline"
@@ -113,7 +113,7 @@ class Failures(Struct):
 
 
 def described(end: JSONObject) -> str:
-    r"""Return the exit code and reason of a container's end, and its last lines below, if there are some.
+    r"""Return the exit code and reason of a terminated container, followed by its last lines, if any.
 
     >>> described({"exitCode": 3, "reason": "Error", "message": "boom\n"})
     'exit code 3 (Error):\n  boom'
@@ -126,7 +126,7 @@ def described(end: JSONObject) -> str:
 
 
 class FailedContainer(Struct, frozen=True):
-    """A failed container; with `previous` its log is in the previous run."""
+    """A failed container. If `previous` is set, its log belongs to the previous run."""
 
     pod: JSONObject
     container: str
@@ -139,7 +139,7 @@ def silent_failure(view: View) -> FailedContainer | None:
 
 
 def failures(view: View) -> list[FailedContainer]:
-    """Return the failed containers of all unready ranks, by group and rank."""
+    """Return the failed containers in all unready ranks, by group and rank."""
     by_container = {(meta.uid(failed.pod), failed.container): failed for failed, _ in reversed([*_failures(view)])}
     return [*reversed(by_container.values())]  # of a container's two failures the newer one
 
@@ -158,7 +158,7 @@ def _failures(view: View) -> Iterator[tuple[FailedContainer, JSONObject]]:
 
 
 def failed_ends(pod: JSONObject) -> Iterator[tuple[str, JSONObject]]:
-    """Yield each failed end of a container with its identity."""
+    """Yield an identifier for each failed container run."""
     for status in meta.status(pod).get("containerStatuses") or []:
         for when in ("lastState", "state"):
             end = (status.get(when) or {}).get("terminated") or {}

@@ -1,4 +1,4 @@
-"""The containers that a pod declares, and the default container of commands. Pure."""
+"""Returns the containers that a pod declares, and the default container for commands. Pure."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -9,7 +9,7 @@ from lwsctl.views.admission import held_back
 from lwsctl.views.wording import counted
 
 DEFAULT: Final = "kubectl.kubernetes.io/default-container"
-"""The annotation that names the default container of `kubectl logs` and `exec`."""
+"""The annotation that names the default container for `kubectl logs` and `exec`."""
 
 
 def containers(pod: JSONObject) -> list[str]:
@@ -19,7 +19,7 @@ def containers(pod: JSONObject) -> list[str]:
 
 
 def default_container(pod: JSONObject) -> str:
-    """Return the container that the pod's annotation names if it exists, otherwise the first.
+    """Return the container in the pod's annotation if it exists, otherwise the first container.
 
     >>> default_container({"spec": {"containers": [{"name": "main"}, {"name": "proxy"}]}})
     'main'
@@ -30,7 +30,7 @@ def default_container(pod: JSONObject) -> str:
 
 
 def note_of_choice(pods: Sequence[JSONObject]) -> str:
-    """Return a note if a pod has several containers and does not name a default; otherwise an empty text.
+    """Return a note if a pod has several containers and no default container, otherwise an empty string.
 
     >>> note_of_choice([{"spec": {"containers": [{"name": "main"}, {"name": "proxy"}]}}])
     'note: this is container main; there are main, proxy (-c chooses)'
@@ -43,19 +43,19 @@ def note_of_choice(pods: Sequence[JSONObject]) -> str:
 
 
 def container_status(pod: JSONObject, container: str | None) -> JSONObject:
-    """Return the status of a container (None: the default one), empty before it exists."""
+    """Return a container status (None: the default container), or an empty object if there is none yet."""
     name = container or default_container(pod)
     return next((entry for entry in podstate.container_statuses(pod) if entry.get("name") == name), {})
 
 
 def has_log(status: JSONObject) -> bool:
-    """Return whether the container has started: it runs, has ended, or waits for its restart."""
+    """Return whether the container has started: it is running, terminated, or waiting to restart."""
     states = (status.get("state") or {}, status.get("lastState") or {})
     return any("running" in state or "terminated" in state for state in states)
 
 
 def unlogged(pod: JSONObject, container: str | None) -> str:
-    """Return why a container (None: the default one) has no log yet; empty if it has one, or is unknown.
+    """Return why a container (None: the default one) has no log yet. Return an empty string if it has, or is unknown.
 
     >>> unlogged({"spec": {"containers": [{"name": "main"}]}, "status": {"phase": "Pending"}}, None)
     'no log yet (Pending): it has no node yet'
@@ -67,9 +67,9 @@ def unlogged(pod: JSONObject, container: str | None) -> str:
 
 
 def waiting(pods: Sequence[JSONObject], container: str | None) -> tuple[str, str] | None:
-    """Return the state of the first pod without a log, and a sentence about pods in the same state.
+    """Return the state of the first pod without a log, and a sentence about all pods in this state.
 
-    None if each has one.
+    Return None if every pod has a log.
     """
     unlogged_pods = [(pod, why) for pod in pods if (why := unlogged(pod, container))]
     if not unlogged_pods:
@@ -78,7 +78,7 @@ def waiting(pods: Sequence[JSONObject], container: str | None) -> tuple[str, str
 
 
 def summed(pairs: Iterable[tuple[str, str]]) -> list[str]:
-    """Return a sentence for each reason, with its pods, from pairs of pod and reason, in their order.
+    """Return a sentence for each reason, from pairs of pod and reason, in the order of the pairs.
 
     >>> summed([("web-0", "no log yet (Pending)"), ("web-1", "no log yet (Pending)"), ("web-2", "no log yet (Unknown)")])
     ['web-0 and 1 more pod have no log yet (Pending)', 'web-2 has no log yet (Unknown)']
@@ -95,7 +95,7 @@ def summed(pairs: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def _reason(pod: JSONObject) -> str:
-    """Return what the pod waits for, except that its containers are not ready."""
+    """Return what the pod waits for, unless it only waits for its containers to become ready."""
     why = podstate.why(pod)
     if why and why != str((meta.find_condition(pod, "Ready") or {}).get("message") or ""):
         return why

@@ -1,4 +1,4 @@
-"""Additional columns of a table of ranks, with one cell for each pod. Pure."""
+"""Additional columns for a table of ranks, with one cell for each pod. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -11,13 +11,13 @@ from lwsctl.views.groups import Rank
 
 
 class RankColumns(Struct, frozen=True):
-    """The titles of columns, and the cells of each pod below them."""
+    """The column titles, and the cells for each pod."""
 
     titles: Sequence[str] = ()
     cells: Mapping[ObjectKey, Sequence[str]] = field(default_factory=dict)
 
     def of(self, rank: Rank) -> Sequence[str]:
-        """Return the cells of a rank: `-` if nothing is known of its pod."""
+        """Return the cells of a rank, or `-` if there is no data for its pod."""
         lacking = ["-"] * len(self.titles)
         return lacking if rank.object is None else self.cells.get(meta.key(rank.object), lacking)
 

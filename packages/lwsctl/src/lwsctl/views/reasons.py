@@ -1,4 +1,4 @@
-"""The reason why a group or a LeaderWorkerSet is not ready, in one sentence. Pure."""
+"""Describes in one sentence why a group or LeaderWorkerSet is not ready. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -11,10 +11,10 @@ from lwsctl.views import recreations, wording
 from lwsctl.views.groups import MISSING, NOT_CREATED, Group, Rank, View
 
 PASSING: Final = frozenset({MISSING, "Pending", "ContainerCreating", "PodInitializing", "Running", "Completed"})
-"""The states of every normal start and end. Any other state is a problem, and so is Pending with a reason."""
+"""States that occur in every normal start and stop. Any other state, or Pending with a reason, is a problem."""
 
 UNREADY: Final = "containers with "
-"""The beginning of the kubelet's message that containers are not ready (yet), which is not a reason."""
+"""The prefix of the kubelet's message about unready containers, which is not a reason."""
 
 
 def is_fine(rank: Rank) -> bool:
@@ -23,7 +23,7 @@ def is_fine(rank: Rank) -> bool:
 
 
 def is_problem(rank: Rank) -> bool:
-    """Return whether a rank has a reason that does not occur in every start."""
+    """Return whether a rank has a reason that does not occur in every normal start."""
     if rank.is_ready or rank.why in {"", NOT_CREATED, podstate.ENDING}:
         return False
     if rank.state == MISSING:
@@ -32,10 +32,10 @@ def is_problem(rank: Rank) -> bool:
 
 
 def telling(ranks: Iterable[Rank]) -> Rank | None:
-    """Return the rank whose problem explains the others: the rank that is stuck at the earliest stage.
+    """Return the rank whose problem explains the others, which is the rank stuck at the earliest stage.
 
     A rank without a pod or a node explains a rank that does not start. A rank that does not start explains a crash, and
-    a crash explains an unready rank. Of several crashed ranks, it is the rank in the diagnosis.
+    a crash explains an unready rank. If several ranks crashed, it is the same rank as in the diagnosis.
     """
     problems = [rank for rank in ranks if is_problem(rank)]
     crashes = deaths.in_order(run for rank in problems for run in rank.deaths)
@@ -51,19 +51,19 @@ def _stage(rank: Rank) -> int:
 
 
 def first_problem(group: Group) -> str:
-    """Return the rank whose problem explains the others, and its reason; empty if there is none."""
+    """Return the rank whose problem explains the others, and its reason, or an empty result if there is none."""
     problem = telling(group.ranks)
     return f"{problem.pod}: {problem.why}" if problem else ""
 
 
 def others_than_ready(group: Group) -> str:
-    """Count the unready ranks by their state: `2 Pending, 1 completed`."""
+    """Count the unready ranks by state, such as `2 Pending, 1 completed`."""
     others = Counter(wording.state(rank) for rank in group.ranks if not rank.is_ready)
     return ", ".join(f"{count} {state}" for state, count in sorted(others.items()))
 
 
 def summary(view: View, group: Group, now: datetime) -> str:
-    """Describe a group in one line: its ready ranks, the states of the others, and its recreations."""
+    """Describe a group in one line: its ready ranks, the states of the other ranks, and its recreations."""
     ranks, others = wording.counted(len(group.ranks), "rank"), others_than_ready(group)
     if group.ranks and all(rank.state == "Completed" for rank in group.ranks):
         text = f"{ranks} completed"
@@ -75,7 +75,7 @@ def summary(view: View, group: Group, now: datetime) -> str:
 
 
 def first_waiting(view: View) -> tuple[Rank, int] | None:
-    """Return the most informative rank, and the number of other unready ranks; None if all are ready."""
+    """Return the most informative rank and the number of other unready ranks, or None if all are ready."""
     waiting = [rank for group in view.groups for rank in group.ranks if not rank.is_ready]
     if not waiting:
         return None
@@ -85,7 +85,7 @@ def first_waiting(view: View) -> tuple[Rank, int] | None:
 
 
 def is_settled(view: View) -> bool:
-    """Return whether a LeaderWorkerSet is ready, with all groups of its newest revision."""
+    """Return whether a LeaderWorkerSet is ready, and all groups have the latest revision."""
     return view.is_ready and not view.is_updating
 
 
@@ -96,7 +96,7 @@ def reasons(view: View) -> str:
 
 
 def brief(view: View) -> str:
-    """Return the text of `reasons` without the part after the semicolon; empty if every rank is ready."""
+    """Return the text of `reasons` before the semicolon, or an empty string if every rank is ready."""
     first_and_count = first_waiting(view)
     if first_and_count is None:
         return ""
@@ -107,7 +107,7 @@ def brief(view: View) -> str:
 
 
 def behind(view: View) -> str:
-    """Return a note if the numbers of a status differ from the pods, which change first; otherwise an empty text."""
+    """Return a note if status counts differ from the pods, which change first. Otherwise, return an empty string."""
     ready = sum(group.is_ready for group in view.groups)
     revisions = sorted(Counter(group.revision for group in view.groups if group.revision).values())
     facts = [f"{wording.counted(ready, 'group')} {'is' if ready == 1 else 'are'} ready"] if ready != view.ready else []

@@ -1,4 +1,4 @@
-"""The number of recreations of a group, the failed pod, and the time of the next, from its record (docs/adr/0003).
+"""Reads how often a group was recreated, the failed pod, and the next attempt, from its record (docs/adr/0003).
 
 Pure.
 """
@@ -18,7 +18,7 @@ from lwsctl.views.wording import counted, duration
 
 
 def read(record: JSONObject, leader: JSONObject | None) -> Recreations | None:
-    """Read the record of a group that `leader` leads; None if it is unreadable, or of another revision."""
+    """Read the recreation record of a leader's group. Return None if it is invalid or for another revision."""
     recreation = recreationrecord.read(record)
     revision = groupname.revision(leader) if leader else ""
     if recreation is None or (revision and revision != recreation.revision):
@@ -45,7 +45,7 @@ def read(record: JSONObject, leader: JSONObject | None) -> Recreations | None:
 
 
 def _rank_of(pod: str, record: JSONObject) -> int | None:
-    """Return the rank of a pod of the record's group; None if its name has no number."""
+    """Return the rank of a pod in the record's group, or None if its name has no number."""
     split = ordinals.split(pod)
     return 0 if pod == recreationrecord.leader_of(record) else None if split is None else split.number
 
@@ -53,13 +53,13 @@ def _rank_of(pod: str, record: JSONObject) -> int | None:
 def failed_run(view: View, recreation: Recreations, now: datetime) -> Death | None:
     """Return the run that caused a group's recreation, if the group failed again after its last recreation.
 
-    It remains the reason while the group starts again, until the group is ready or `REMEMBERED` has passed.
+    It remains the reason while the group restarts, until the group is ready or `REMEMBERED` has passed.
     """
     return None if recreation.count < 2 or now - recreation.due >= REMEMBERED else recorded_run(view, recreation)
 
 
 def recorded_run(view: View, recreation: Recreations) -> Death | None:
-    """Return the run that caused a group's recreation, from its record; None if the record describes none."""
+    """Return the run that caused a group's recreation, or None if the record does not describe a run."""
     match = RECORDED.fullmatch(recreation.failure)
     if match is None or match["reason"] == podstate.ALL_RESTARTED:
         return None
@@ -73,17 +73,17 @@ def recorded_run(view: View, recreation: Recreations) -> Death | None:
 
 
 def is_over(group: Group, now: datetime) -> bool:
-    """Return whether the recreation of a group is old: the group is ready, and was recreated long ago."""
+    """Return whether a group is ready and its recreation was long ago."""
     return group.recreations is None or (group.is_ready and now - group.recreations.due >= REMEMBERED)
 
 
 def by_leader(records: Iterable[JSONObject]) -> dict[tuple[str, str], JSONObject]:
-    """Return records by namespace and name of the leader pod."""
+    """Return records by the namespace and name of the leader pod."""
     return {(meta.namespace(record), recreationrecord.leader_of(record)): record for record in records}
 
 
 def of_leader(records: Mapping[tuple[str, str], JSONObject], view: View, group: Group) -> JSONObject | None:
-    """Return the record of a group, or of the group that its leader replaces; random keys change with each leader."""
+    """Return the record of a group, or of the group that its leader replaces. Each new leader has a new random key."""
     leader = group.leader.object if group.leader else None
     replaced = meta.annotations(leader or {}).get(labels.REPLACES, "")
     names = (meta.name(leader) if leader else f"{view.name}-{group.name}", replaced)
@@ -92,7 +92,7 @@ def of_leader(records: Mapping[tuple[str, str], JSONObject], view: View, group: 
 
 
 def sentence(recreation: Recreations, now: datetime) -> str:
-    """Return a sentence with the number of recreations of a group, the reason, and the time of the next.
+    """Describe how often a group was recreated, the reason, and the time of the next attempt.
 
     >>> from datetime import UTC, timedelta
     >>> now = datetime(2026, 1, 1, tzinfo=UTC)
@@ -115,9 +115,9 @@ def sentence(recreation: Recreations, now: datetime) -> str:
 
 
 def in_place(group: Group, now: datetime) -> str:
-    """Return which pod of a group restarted all its containers in place, and how often; empty if none did.
+    """Return which pod in a group restarted all containers in place, and how often, or an empty string.
 
-    Of several groups, an unready group comes first, then the group with most restarts.
+    If there are several groups, an unready group is chosen first, then the group with the most restarts.
     """
     notes = [(rank.pod, restartnotes.read(rank.object or {})) for rank in group.ranks]
     restarted_pods = [(pod, note) for pod, note in notes if note.restarts]

@@ -1,4 +1,4 @@
-"""The selection of a LeaderWorkerSet, group or rank, and a view reduced to it. Pure."""
+"""The selection of a LeaderWorkerSet, group or rank, and functions that reduce a view to it. Pure."""
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,7 +13,7 @@ from lwsctl.views.reasons import is_fine
 
 
 class Selection(Struct, frozen=True):
-    """A LeaderWorkerSet, or one group or one rank of it."""
+    """A LeaderWorkerSet, or one group or rank of a LeaderWorkerSet."""
 
     name: str
     group: GroupName | None = None
@@ -32,7 +32,7 @@ class Selection(Struct, frozen=True):
     def label_selector(self) -> str:
         """Return a label selector for the selected pods.
 
-        It may select more if the full key of the group is not known.
+        It may match additional pods if the full group key is unknown.
         """
         index = self.group if isinstance(self.group, int) else None
         pairs = [(labels.NAME, self.name), (labels.GROUP_INDEX, index), (labels.WORKER_INDEX, self.rank)]
@@ -40,7 +40,7 @@ class Selection(Struct, frozen=True):
 
 
 def read(words: str) -> Selection | None:
-    """Read `LWS[/group[/rank]]`; None if it names nothing.
+    """Parse `LWS[/group[/rank]]`. Return None if the text is invalid.
 
     >>> read("web/1/3"), str(read("web")), read("web/x")
     (Selection(name='web', group=1, rank=3), 'web', None)
@@ -52,7 +52,7 @@ def read(words: str) -> Selection | None:
 
 
 class Filter(Struct, frozen=True):
-    """The selected pods of a LeaderWorkerSet: those of the selection with these groups and ranks (empty: all)."""
+    """Selects pods of a LeaderWorkerSet by selection, groups and ranks (empty: all)."""
 
     selection: Selection
     groups: frozenset[GroupName] = frozenset()
@@ -80,7 +80,7 @@ def narrow(view: View, selection: Selection) -> View:
 
 
 def not_ready(view: View) -> View | None:
-    """Reduce a view to the ranks that are not ready; None if the LeaderWorkerSet and all its ranks are ready."""
+    """Reduce a view to its unready ranks, or return None if the LeaderWorkerSet and all ranks are ready."""
     groups = (replace(group, ranks=tuple(rank for rank in group.ranks if not is_fine(rank))) for group in view.groups)
     kept = tuple(group for group in groups if group.ranks)
     return replace(view, groups=kept) if kept or not view.is_ready else None

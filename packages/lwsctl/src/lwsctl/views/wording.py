@@ -1,4 +1,4 @@
-"""Words for users: counts with their noun, durations, and the state of a rank. Pure."""
+"""Formats text for users: counts with a noun, durations, and rank states. Pure."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -9,7 +9,7 @@ from leaderworkerset.api.groupname import GroupName
 from lwsctl.views.groups import MISSING, NOT_CREATED, Rank
 
 PLAIN_STATES: Final = {MISSING: NOT_CREATED, "Completed": "completed"}
-"""States that `kubectl get pods` does not print, or that look like errors although they are normal."""
+"""States that `kubectl get pods` does not print, or that are normal although they look like errors."""
 
 STEPS: Final = (  # below so many seconds: this unit, followed by this smaller one
     (120, "s", ""),
@@ -34,7 +34,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def updated_groups(updated: int, desired: int, with_surge: int) -> str:
-    """Return how many desired groups are updated; `status.updatedReplicas` (`with_surge`) also counts surge groups.
+    """Return how many desired groups are updated. `status.updatedReplicas` (`with_surge`) includes surge groups.
 
     >>> updated_groups(2, 3, 2), updated_groups(2, 3, 3)
     ('2 of 3 groups updated', '2 of 3 groups and 1 surge group updated')
@@ -44,7 +44,7 @@ def updated_groups(updated: int, desired: int, with_surge: int) -> str:
 
 
 def listed(names: Sequence[str], most: int) -> str:
-    """Return the first names, and the number of further ones.
+    """Return the first names, and the number of other names.
 
     >>> listed(["a", "b", "c"], 2)
     'a, b and 1 more'
@@ -53,7 +53,7 @@ def listed(names: Sequence[str], most: int) -> str:
 
 
 def places(names: Sequence[GroupName]) -> str:
-    """Return the names of groups: numbers as ranges, keys one by one.
+    """Format group names: indexes as ranges, keys separated by commas.
 
     >>> places([0, 1, 2, 5]), places(["95e88034", "0b1c2d3e"])
     ('0-2,5', '95e88034,0b1c2d3e')
@@ -63,7 +63,7 @@ def places(names: Sequence[GroupName]) -> str:
 
 
 def groups_named(names: Sequence[GroupName]) -> str:
-    """Return groups for a sentence.
+    """Format groups for a sentence.
 
     >>> groups_named([1]), groups_named([0, 1])
     ('group 1', 'groups 0-1')
@@ -72,18 +72,18 @@ def groups_named(names: Sequence[GroupName]) -> str:
 
 
 def state(rank: Rank) -> str:
-    """Return the state of a rank for people, with a mark if its program is simulated."""
+    """Return the state of a rank for users, marked if its container is simulated."""
     word = PLAIN_STATES.get(rank.state, rank.state)
     return f"{word} (stub)" if rank.is_stub else word
 
 
 def reason(rank: Rank) -> str:
-    """Return why a rank is not ready; empty if its state already shows it."""
+    """Return why a rank is not ready, or an empty string if its state already shows the reason."""
     return "" if rank.why == NOT_CREATED else rank.why
 
 
 def age(created: str, now: datetime) -> str:
-    """Return the time since an RFC 3339 time, rounded like in kubectl.
+    """Return the time since an RFC 3339 timestamp, rounded like in kubectl.
 
     >>> from datetime import UTC
     >>> age("2026-01-01T00:00:00Z", datetime(2026, 1, 1, 0, 3, 20, tzinfo=UTC))
@@ -95,7 +95,7 @@ def age(created: str, now: datetime) -> str:
 
 
 def duration(length: timedelta) -> str:
-    """Return a duration in at most two units: 5s, 3m20s, 15m, 4h10m, 30h, 3d, 2y100d."""
+    """Format a duration in at most two units: 5s, 3m20s, 15m, 4h10m, 30h, 3d, 2y100d."""
     seconds = max(int(length.total_seconds()), 0)
     unit, smaller = next((unit, smaller) for below, unit, smaller in STEPS if seconds < below)
     count, rest = divmod(seconds, UNITS[unit])

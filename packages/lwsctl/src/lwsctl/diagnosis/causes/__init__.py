@@ -1,1 +1,1 @@
-"""The causes by the stage at which a group is stuck, one module each; each function returns a finding or None."""
+"""The causes, with one module for each stage at which a group is stuck. Each function returns a finding or None."""

@@ -1,4 +1,4 @@
-"""Pods that labels, taints or cordons keep from nodes: causes from the scheduler's message. Pure."""
+"""Finds pods that cannot use nodes because of labels, taints or cordons, by the scheduler's message. Pure."""
 
 import re
 from typing import Final
@@ -32,7 +32,7 @@ NO_LABELS: Final = Told(
 
 
 def selector_of(rank: Rank) -> dict[str, str]:
-    """Return the labels that a pod's nodeSelector requires of a node."""
+    """Return the node labels that a pod's nodeSelector requires."""
     return meta.spec(rank.object or {}).get("nodeSelector") or {}
 
 
@@ -49,7 +49,10 @@ def has_labels(node: JSONObject, selector: dict[str, str]) -> bool:
 )
 @noted
 def no_labels(observed: Observed) -> Finding | None:
-    """Find pods whose required labels no node has; if a node has them, its taint or cordon is the cause."""
+    """Find pods that require labels that no open node has.
+
+    For a tainted or cordoned node, the taint or cordon is the cause.
+    """
     for rank in observed.at(is_unscheduled):
         selector = selector_of(rank)
         suits = any(has_labels(node, selector) for node in observed.nodes.values())
@@ -82,7 +85,7 @@ NO_NODES_OPEN: Final = Told(
 )
 @noted
 def cordoned(observed: Observed) -> Finding | None:
-    """Find pods that no node accepts, and the cordoned nodes with the labels that the first pod requires."""
+    """Find pods that no node accepts, and cordoned nodes that have the labels required by the first pod."""
     finding = NO_NODES_OPEN(observed)
     rank = next((rank for rank in observed.at(is_unscheduled) if finding and rank.pod == finding.subject.name), None)
     selector = selector_of(rank) if rank else {}
@@ -108,7 +111,7 @@ def cordoned(observed: Observed) -> Finding | None:
 )
 @noted
 def closed_by_component(observed: Observed) -> Finding | None:
-    """Find pods that only taints of components keep off a node, and what these taints stand for."""
+    """Find pods that only taints of components repel from a node, and explain these taints."""
     rank = next(iter(_repelled(observed)), None)
     if rank is None:
         return None
@@ -135,7 +138,7 @@ def _repelled(observed: Observed) -> list[Rank]:
 
 
 def _taints(observed: Observed, rank: Rank) -> dict[str, list[JSONObject]]:
-    """Return the taints that repel a pod, by each node with the labels that the pod requires."""
+    """Return the taints that repel a pod, for each node that has the required labels."""
     selector = selector_of(rank)
     return {name: untolerated(rank, node) for name, node in observed.nodes.items() if has_labels(node, selector)}
 
@@ -148,7 +151,7 @@ def _taints(observed: Observed, rank: Rank) -> dict[str, list[JSONObject]]:
 )
 @noted
 def tainted(observed: Observed) -> Finding | None:
-    """Find pods that taints of people repel, and the taints of the nodes with the labels that the pod requires."""
+    """Find pods that are repelled by taints that users set, and the taints of nodes that have the required labels."""
     repelled_ranks = _repelled(observed)
     if not repelled_ranks:
         return None
@@ -168,13 +171,13 @@ def tainted(observed: Observed) -> Finding | None:
 
 
 def untolerated(rank: Rank, node: JSONObject) -> list[JSONObject]:
-    """Return the taints of a node that repel a pod."""
+    """Return the node taints that repel a pod."""
     tolerations = placement.read_tolerations(meta.spec(rank.object or {}))
     taints = [taint for taint in meta.spec(node).get("taints") or [] if taint.get("effect") in placement.REPELLING]
     return [taint for taint in taints if not placement.tolerate(tolerations, [taint])]
 
 
 def taint_text(taint: JSONObject) -> str:
-    """Return a taint as KEY=VALUE:EFFECT."""
+    """Format a taint as KEY=VALUE:EFFECT."""
     value = f"={taint['value']}" if taint.get("value") else ""
     return f"{taint.get('key')}{value}:{taint.get('effect')}"

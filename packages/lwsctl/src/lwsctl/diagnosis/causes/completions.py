@@ -1,4 +1,4 @@
-"""Programs that exit with code 0: an error for serving ranks, and the goal of work that completes. Pure."""
+"""Finds containers that exit with code 0: an error in a serving rank, but the goal of a batch workload. Pure."""
 
 from leaderworkerset.api import labels
 from lwsctl.diagnosis import ranks
@@ -59,7 +59,7 @@ def _waits_for_another(group: Group, done_pods: set[str]) -> bool:
 
 
 def _is_done(rank: Rank) -> bool:
-    """Return whether a container exited with code 0, and has not been restarted yet."""
+    """Return whether a container exited with code 0 and has not been restarted."""
     for status in ranks.statuses(rank):
         state, last = status.get("state") or {}, (status.get("lastState") or {}).get("terminated") or {}
         end = state.get("terminated") or (last if (state.get("waiting") or {}).get("reason") == RETRIED else {})
@@ -76,7 +76,7 @@ def _is_done(rank: Rank) -> bool:
     verdict=Verdict.PROGRESSING,
 )
 def others_run(observed: Observed) -> Finding | None:
-    """Find ranks that have not exited with code 0, while others have."""
+    """Find ranks that still run although other ranks have exited with code 0."""
     unfinished = outcome.unfinished(observed.view)
     waiting = [rank for _, rank in unfinished if observed.rank in (None, rank.index)]
     is_begun = len(unfinished) < sum(len(group.ranks) for group in observed.view.groups)

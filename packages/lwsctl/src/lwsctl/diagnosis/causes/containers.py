@@ -1,8 +1,8 @@
-"""Containers that ran: crashes, lack of memory, probes and gates. Pure.
+"""Finds containers that crash, exceed their memory limit, or fail probes or readiness gates. Pure.
 
-Of several ranks that crashed, the cause is the crash that explains the others (`views.deaths`). The text states if that
-is not certain. A group that failed again after its recreation is stuck for the same reason at every moment, even while
-it starts again and no pod shows the reason, until it is ready.
+If several ranks crashed, the cause is the crash that explains the others (`views.deaths`). The text states if that is
+not certain. If a group fails again after its recreation, the reason remains the same until the group is ready, even
+while it restarts and no pod shows the reason.
 """
 
 from typing import Final
@@ -30,24 +30,24 @@ RETRIED: Final = "CrashLoopBackOff"
 
 
 def ended_runs(observed: Observed) -> list[Death]:
-    """Return the relevant ended runs; the run that explains the others comes first."""
+    """Return the relevant terminated runs. The run that explains the others is first."""
     return deaths.in_order(run for _, rank in ranks.members(observed) for run in rank.deaths)
 
 
 def place_of_run(observed: Observed, run: Death) -> tuple[Group, Rank]:
-    """Return the group and the rank of an ended run."""
+    """Return the group and rank of a terminated run."""
     return next((group, rank) for group, rank in ranks.members(observed) if run in rank.deaths)
 
 
 def failed_runs(observed: Observed) -> list[Death]:
-    """Return the runs that ended with an error."""
+    """Return the runs that terminated with an error."""
     return [ended_run for ended_run in ended_runs(observed) if ended_run.end.get("exitCode")]
 
 
 def _crash_finding(
     observed: Observed, death: Death, runs: list[Death], statement: str, *, has_error: bool = False
 ) -> Finding:
-    """Return a finding about a failed run; its sentence is the statement and, if requested, the error."""
+    """Return a finding about a failed run. The sentence contains the statement and, if requested, the error."""
     group, rank = place_of_run(observed, death)
     last_lines = podstate.last_lines(death.end)
     line = f"{rank.pod}, container {death.container}: {exits.described(death.end)}"
@@ -81,7 +81,7 @@ def _crash_finding(
 
 
 def _beside(runs: list[Death]) -> list[str]:
-    """Return the other ranks that crashed, and whether they did so later."""
+    """Return the other crashed ranks, and whether they crashed later."""
     others = list(dict.fromkeys(run.pod for run in runs[1:] if run.pod != runs[0].pod))[:OTHERS_NAMED]
     if not others:
         return []
@@ -140,7 +140,7 @@ def init_fails(observed: Observed) -> Finding | None:
     verdict=Verdict.CRASHING,
 )
 def crashes(observed: Observed) -> Finding | None:
-    """Find the rank that crashed first."""
+    """Find the first rank that crashed."""
     runs = failed_runs(observed)
     if not runs:
         return None
@@ -189,7 +189,7 @@ PROBE: Final = Told(
     remedy="Read the log of the rank; check path, port and times of the probe.",
 )
 def unready(observed: Observed) -> Finding | None:
-    """Find a rank whose readiness probe fails; while it may still be loading, that is normal."""
+    """Find a rank whose readiness probe fails. This is normal while the rank may still be loading."""
     finding = PROBE(observed)
     if finding is None:
         return None

@@ -1,6 +1,6 @@
-"""A field that the manager and another writer change to and fro (docs/adr/0030). Pure.
+"""Finds a field that the manager and another writer repeatedly overwrite (docs/adr/0030). Pure.
 
-In: the manager's events, which are repeated while it lasts.
+In: the manager's events, which are repeated while the conflict continues.
 """
 
 from datetime import timedelta
@@ -14,13 +14,13 @@ from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.ranks import quote
 
 LASTING: Final = timedelta(minutes=2)
-"""The time since the last event after which the contention counts as over; while it lasts, there is one every 30 s."""
+"""A conflict counts as resolved after this period without an event. While it lasts, events occur every 30 s."""
 
 CODE: Final = "LWS-E120"
 
 
 def _contested(observed: Observed) -> Finding | None:
-    """Return the finding from the newest event of a contention that lasts."""
+    """Return the finding for the latest event about a conflict that continues."""
     view = observed.view
     obj, kind = view.object, own(observed).kind
     if observed.of_set is not None:
@@ -58,11 +58,11 @@ def _contested(observed: Observed) -> Finding | None:
     ),
 )
 def field_is_contested(observed: Observed) -> Finding | None:
-    """Find a field of an own object that another writer takes back again and again."""
+    """Find a field that another writer repeatedly reverts in an object that the manager owns."""
     return _contested(observed)
 
 
 def note(observed: Observed) -> str:
-    """Return the words about a contention of a healthy set; empty if there is none."""
+    """Describe the field conflict of a healthy set. Return an empty string if there is none."""
     finding = _contested(observed)
     return f"{finding.sentence} ({CODE})" if finding is not None else ""

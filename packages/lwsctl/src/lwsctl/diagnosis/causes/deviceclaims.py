@@ -1,4 +1,4 @@
-"""Claims for devices: causes of pods that wait for a ResourceClaim. Pure."""
+"""Finds pods that wait for a ResourceClaim. Pure."""
 
 import re
 from typing import Final
@@ -28,7 +28,7 @@ KINDS: Final = {
     remedy="Create the missing object, or free devices of the class.",
 )
 def device_claim_is_not_met(observed: Observed) -> Finding | None:
-    """Find a pod that waits for its claims, and the missing object."""
+    """Find a pod that waits for its ResourceClaims, and the missing object."""
     waiting = [rank for rank in observed.at(is_unscheduled) if claims(rank) and WAITS.search(_message(observed, rank))]
     if not waiting:
         return None
@@ -56,11 +56,11 @@ def device_claim_is_not_met(observed: Observed) -> Finding | None:
 
 
 def claims(rank: Rank) -> list[str]:
-    """Return the names of the device claims of a rank's pod."""
+    """Return the names of the ResourceClaims that a rank's pod uses."""
     return [str(claim.get("name")) for claim in meta.spec(rank.object or {}).get("resourceClaims") or []]
 
 
 def _message(observed: Observed, rank: Rank) -> str:
-    """Return the message of the claim controller about a pod, or else the scheduler's."""
+    """Return the claim controller's message about a pod, or the scheduler's message if there is none."""
     messages = ranks.messages(observed, rank, "FailedResourceClaimCreation")
     return messages[-1] if messages else rank.why

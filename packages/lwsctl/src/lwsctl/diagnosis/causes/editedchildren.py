@@ -1,4 +1,4 @@
-"""Worker StatefulSets that somebody scaled: the manager creates them once, and never changes their size. Pure."""
+"""Finds worker StatefulSets that a user scaled. The manager creates them once and never changes their size. Pure."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,7 +15,7 @@ from lwsctl.views.wording import counted
 
 
 class ScaledGroup(Struct, frozen=True):
-    """A group, the names of its leader and worker StatefulSet, its number of workers, and the required number."""
+    """A group with its leader's name, its worker StatefulSet's name, and its current and required number of workers."""
 
     group: Group
     leader: str
@@ -25,7 +25,7 @@ class ScaledGroup(Struct, frozen=True):
 
 
 def scaled_groups(view: View, statefulsets: Sequence[JSONObject] = ()) -> Iterator[ScaledGroup]:
-    """Yield the groups whose number of workers does not match their size: by pods and by StatefulSets."""
+    """Yield the groups whose number of workers, by pods and StatefulSets, does not match the group size."""
     size = int((meta.spec(view.object).get("leaderWorkerTemplate") or {}).get("size", 1))
     for group in view.groups:
         leader = group.leader.object if group.leader else None
@@ -51,7 +51,7 @@ def scaled_groups(view: View, statefulsets: Sequence[JSONObject] = ()) -> Iterat
     remedy="Scale the StatefulSet back, or restart the group. To change the size of groups, change `size`.",
 )
 def workers_were_scaled(observed: Observed) -> Finding | None:
-    """Find a worker StatefulSet with another number of replicas than its group needs."""
+    """Find a worker StatefulSet whose replicas do not match the group size."""
     view = observed.view
     for scaled in scaled_groups(view, observed.get(STATEFULSETS)):
         return Finding(

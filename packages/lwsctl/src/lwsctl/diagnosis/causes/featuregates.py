@@ -1,8 +1,8 @@
-"""Components of Kubernetes that lack the feature gate of native groups, recognized by the groups' objects. Pure.
+"""Finds Kubernetes components without the feature gate for native groups, by the state of PodGroups. Pure.
 
-kube-apiserver without the gate drops the link of a pod to its PodGroup, and serves no PodGroups. kube-scheduler without
-it places pods one by one, and gives their PodGroup no condition. kube-controller-manager without it never ends
-PodGroups that are deleted.
+Without the gate, kube-apiserver drops the reference from a pod to its PodGroup, and does not serve PodGroups.
+kube-scheduler places pods one by one and does not set a condition on their PodGroup. kube-controller-manager never
+finalizes the deletion of PodGroups.
 """
 
 from collections import defaultdict
@@ -36,7 +36,7 @@ SHOWN: Final = {
     SCHEDULER: "placed its pods one by one, and gave it no condition",
     CONTROLLER_MANAGER: "does not end it, though it is deleted and no pod names it",
 }
-"""The effect of a component without the gate on a PodGroup."""
+"""The visible effect on a PodGroup if a component lacks the gate."""
 
 REMEDIES: Final = {
     API_SERVER: "start kube-apiserver with --feature-gates=GenericWorkload=true, and let it serve scheduling.k8s.io",
@@ -45,13 +45,13 @@ REMEDIES: Final = {
 }
 
 PROMPT: Final = timedelta(seconds=10)
-"""The maximum time until a component with the gate writes a field that proves it."""
+"""The maximum time until a component with the gate writes a field that shows that the gate is enabled."""
 
 
 def lacking(groups: Iterable[JSONObject], pods: Iterable[JSONObject], now: datetime) -> Iterator[tuple[str, str]]:
-    """Yield the components that lack the gate, each with the name of a PodGroup that proves it.
+    """Yield the components that lack the gate, each with the name of a PodGroup that shows it.
 
-    `pods` are of its namespace.
+    `pods` are the pods in the same namespace.
     """
     members: dict[str, list[JSONObject]] = defaultdict(list)
     for pod in pods:
@@ -72,19 +72,19 @@ def lacking(groups: Iterable[JSONObject], pods: Iterable[JSONObject], now: datet
 
 
 def _follows_native(pod: JSONObject) -> bool:
-    """Return whether a pod should have a native PodGroup: spec.scheduling with another provider has its own groups."""
+    """Return whether a pod should belong to a native PodGroup. Other providers of spec.scheduling have own kinds."""
     marks = meta.annotations(pod)
     is_native = VOLCANO_GROUP_NAME not in marks and scheduler_name(meta.spec(pod)) == DEFAULT_SCHEDULER
     return is_native and labels.WORKLOAD_AWARE_SCHEDULING in marks
 
 
 def shown_by(component: str, group: str) -> str:
-    """Return the evidence in a PodGroup that a component lacks the gate."""
+    """Describe how a PodGroup shows that a component lacks the gate."""
     return f"PodGroup {group}: {component} {SHOWN[component]}"
 
 
 def _was_tried(pod: JSONObject, now: datetime) -> bool:
-    """Return whether the scheduler placed the pod, or found no node for it."""
+    """Return whether the scheduler placed the pod, or found no node for the pod."""
     condition = meta.find_condition(pod, "PodScheduled") or {}
     return condition.get("reason") != "SchedulingGated" and _is_past(condition.get("lastTransitionTime"), now)
 
@@ -105,7 +105,7 @@ def _is_past(moment: str | None, now: datetime) -> bool:
     remedy="Start that component with the gate, or choose another gang scheduler.",
 )
 def lacks_gate(observed: Observed) -> Finding | None:
-    """Find a group that does not start, or only in part, because a component does not support groups."""
+    """Find a group that does not start completely because a component does not support native groups."""
     groups = [group for kind in NATIVE_GANG.group_objects for group in observed.get(kind)]
     components = {group: component for component, group in lacking(groups, observed.view.pods, observed.now)}
     for group, rank in observed.unready if components else ():
@@ -123,7 +123,7 @@ def lacks_gate(observed: Observed) -> Finding | None:
 
 
 def _names(pod: JSONObject) -> Iterator[str]:
-    """Yield the candidates for missing gates: the PodGroup of a pod, or the PodGroup that it should have named."""
+    """Yield the PodGroups that may show missing gates: the pod's PodGroup, or the PodGroup that the pod should name."""
     yield linked_pod_group(pod)
     yield from (meta.annotations(pod).get(key, "") for key in (labels.GANG_GROUP, labels.WORKLOAD_NAME))
 
@@ -133,7 +133,7 @@ PREREQUISITE_STEPS: Final = {
     "UnsupportedProviderCapability": "set gangSchedulingManagement.schedulerProvider to kubernetes in the manager's configuration",
     "ParentWorkloadNotReady": "create the Workload of the owner, or remove the annotation that delegates to it",
 }
-"""Next steps by the reason of the condition; other reasons name an object."""
+"""The next steps for each reason of the condition. Other reasons name an object."""
 
 OTHER_STEP: Final = "correct or delete the object that is named: the manager tries again by itself"
 
@@ -150,7 +150,7 @@ OTHER_STEP: Final = "correct or delete the object that is named: the manager tri
     "a Workload that was changed.",
 )
 def lacks_prerequisite(observed: Observed) -> Finding | None:
-    """Find a LeaderWorkerSet whose scheduling objects cannot be created, so that its leaders are not changed."""
+    """Find a LeaderWorkerSet whose leaders are not changed because its scheduling objects cannot be created."""
     condition = meta.find_condition(observed.view.object, WORKLOAD_SCHEDULING_CREATED.type) or {}
     if condition.get("status") != "False":
         return None

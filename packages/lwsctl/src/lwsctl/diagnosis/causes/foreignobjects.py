@@ -1,9 +1,9 @@
-"""Objects of a LeaderWorkerSet that cannot be created: names of other owners, and refusals of objects other than pods.
+"""Finds objects that cannot be created because their name is used, or because the API server rejects them.
 
 Pure.
 
-In: the Warning events of the LeaderWorkerSet, which contain the messages of the API server. Warnings count as long as
-the object is missing.
+In: the Warning events of the LeaderWorkerSet, which contain the messages of the API server. A warning applies as long
+as the object is missing.
 """
 
 import re
@@ -28,22 +28,22 @@ TAKEN: Final = re.compile(
     r"Failed to (?:create|update) (?P<what>headless service|worker statefulset|leader statefulset|leader deployment)"
     r"\b.*?: (?P<why>.*(?:is controlled by|has no controller|has controller owner|has spec\.clusterIP).*)"
 )
-"""The manager's message about an object whose name another owner uses."""
+"""The manager's message about an object name that is used by a different owner."""
 
 PROMPT: Final = timedelta(seconds=5)
-"""The time within which the StatefulSet controller stores a revision."""
+"""The time within which the StatefulSet controller stores a ControllerRevision."""
 
 REVISIONS_COUNTED: Final = f"count/{CONTROLLER_REVISIONS.group_resource}"
-"""The resource of a quota that counts ControllerRevisions."""
+"""The resource name of ControllerRevisions in a quota."""
 
 OTHER: Final = re.compile(
     r"Failed to create (?P<what>headless service|revision (?P<name>\S+))(?: for error)?: (?P<why>.*)"
 )
-"""The manager's message about an object other than a pod or a StatefulSet that the API server refuses."""
+"""The manager's message if the API server rejects an object that is not a pod or a StatefulSet."""
 
 
 def _warnings(observed: Observed, pattern: re.Pattern[str]) -> Iterator[tuple[WarningEvent, Match[str]]]:
-    """Yield the LeaderWorkerSet's own warnings that match and may still hold, the newest first."""
+    """Yield matching warnings about the LeaderWorkerSet that may still apply, the latest first."""
     view = observed.view
     if meta.is_deleting(view.object):
         return
@@ -61,7 +61,7 @@ def _last(warning: WarningEvent) -> str:
 
 
 def _is_there(observed: Observed, warning: WarningEvent, what: str) -> bool:
-    """Return whether the object of a warning exists by now, if its kind was read."""
+    """Return whether the object in a warning now exists, if objects of its kind were read."""
     view = observed.view
     owner = ranks.pod(view, warning.related)
     if what == "headless service":
@@ -84,7 +84,7 @@ def _is_there(observed: Observed, warning: WarningEvent, what: str) -> bool:
     remedy="Delete one of the two, or rename one. For a Service: delete it, make it headless (`clusterIP: None`), or let its selector match the pods.",
 )
 def name_is_taken(observed: Observed) -> Finding | None:
-    """Find a StatefulSet or Service of another owner that has the name of one of ours."""
+    """Find a StatefulSet or Service with a required name that belongs to a different owner."""
     for warning, match in _warnings(observed, TAKEN):
         if _is_there(observed, warning, match["what"]):
             continue
@@ -102,7 +102,7 @@ def name_is_taken(observed: Observed) -> Finding | None:
 
 
 def _pod_name_is_taken(observed: Observed) -> Finding | None:
-    """Find another pod with the name of a rank; the StatefulSet controller creates no event about it."""
+    """Find an unrelated pod that has a rank's name. The StatefulSet controller does not create an event about it."""
     pod = observed.namesake
     controller = meta.controller_of(pod) if pod else None
     if pod is None or meta.is_deleting(pod) or (controller and not groupname.has_foreign_controller(pod)):
@@ -129,7 +129,7 @@ def _pod_name_is_taken(observed: Observed) -> Finding | None:
     remedy="Remove the reason: a ResourceQuota, an admission policy or a webhook. If no event names it, read the log of the manager.",
 )
 def object_is_refused(observed: Observed) -> Finding | None:
-    """Find a Service or a revision that the API server refuses, or a reconcile that fails for another reason."""
+    """Find a Service or revision that the API server rejects, or a reconcile that fails for a different reason."""
     for warning, match in _warnings(observed, OTHER):
         name = match["name"]
         is_there = observed.by_name(CONTROLLER_REVISIONS, name) if name else _is_there(observed, warning, match["what"])
@@ -146,7 +146,7 @@ def object_is_refused(observed: Observed) -> Finding | None:
 
 
 def _failed_reconcile(observed: Observed) -> Finding | None:
-    """Find a reconcile that failed for another reason, by the status of the LeaderWorkerSet."""
+    """Find a reconcile that failed for a different reason, from the status of the LeaderWorkerSet."""
     obj = observed.view.object
     if observed.of_set is not None or not is_reconcile_failing(obj):
         return None
@@ -159,7 +159,7 @@ def _failed_reconcile(observed: Observed) -> Finding | None:
 
 
 def without_revision(observed: Observed) -> list[str]:
-    """Return the StatefulSets whose controller has not stored a revision for a while; it reports no error about that."""
+    """Return StatefulSets without a stored revision for some time. The controller does not report this error."""
     return [
         meta.name(statefulset)
         for statefulset in observed.get(STATEFULSETS)
@@ -170,7 +170,7 @@ def without_revision(observed: Observed) -> list[str]:
 
 
 def _refused_revision(observed: Observed) -> Finding | None:
-    """Find a quota of ControllerRevisions that leaves none for the StatefulSet controller."""
+    """Find a quota for ControllerRevisions that the StatefulSet controller has exhausted."""
     names = without_revision(observed)
     for quota in observed.get(RESOURCE_QUOTAS) if names else ():
         status = meta.status(quota)

@@ -1,4 +1,4 @@
-"""Causes in programs that hang, restart in place, or do not exit in time. Pure."""
+"""Finds ranks that hang, restart in place, or do not exit in time. Pure."""
 
 from kuberuntime.objects import meta, podstate, timestamps
 from leaderworkerset.api import labels, restartnotes, runsettings
@@ -22,7 +22,7 @@ from lwsctl.views.wording import duration
     verdict=Verdict.PROGRESSING,
 )
 def restarts_in_place(observed: Observed) -> Finding | None:
-    """Find a pod that restarts in place and is not ready yet, or a group that is recreated for that."""
+    """Find a pod that is not ready after a restart in place, or a group that is recreated because of one."""
     for group, rank in observed.unready:
         note = restartnotes.read(rank.object or {})
         if note.since is not None:
@@ -63,7 +63,7 @@ def hung_groups(view: View) -> list[Group]:
     f"one. With the annotation `{labels.ON_HANG}: recreate` the group is recreated, with the delays of other failures.",
 )
 def hangs(observed: Observed) -> Finding | None:
-    """Find a group whose ranks run without progress; name the rank that has been silent the longest."""
+    """Find a group whose ranks run without progress, and name the rank with the oldest progress report."""
     for group in hung_groups(observed.view):
         hang, progress = group.hang, group.progress
         if hang is None:
@@ -108,7 +108,7 @@ def _silent(observed: Observed, rank: SilentRank) -> str:
     remedy="Read the log of the leader, if the node has not removed it. A new template starts a new run with a new deadline.",
 )
 def is_late(observed: Observed) -> Finding | None:
-    """Find a group that was ended at the deadline of its set."""
+    """Find a group that was terminated at the deadline of its LeaderWorkerSet."""
     for group in observed.view.groups:
         if group.end is not GroupEnd.LATE:
             continue

@@ -1,4 +1,4 @@
-"""Images and configuration: causes of containers that were never started. Pure."""
+"""Finds containers that never started because of their image or configuration. Pure."""
 
 import re
 from collections.abc import Iterator
@@ -22,13 +22,13 @@ COMMAND: Final = (
     r"(?i)no command specified|gives? the container a command|executable file (?:`[^`]*` )?not found"
     r"|\bexec:? \"?[^\s\":]+\"?: (?:stat \S+: )?(?:no such file or directory|permission denied|is a directory)|exec format error"
 )
-"""The messages of runtimes about the first word of a command; other missing files are not the command's."""
+"""Messages of container runtimes about a missing executable of the command. Other missing files do not match."""
 
 
 class Waits(Struct, frozen=True):
-    """Finds the first container that waits, or ended, for one of these reasons, with a matching message or event.
+    """Finds the first container that waits or terminated for one of these reasons, with a matching message or event.
 
-    The sentence can use named groups of the pattern, `container`, `image` and the words of every rank.
+    The sentence can use named groups of the pattern, `container`, `image` and the values of `words_of`.
     """
 
     reasons: frozenset[str]
@@ -38,7 +38,7 @@ class Waits(Struct, frozen=True):
     events: tuple[str, ...] = ()
 
     def __call__(self, observed: Observed) -> Finding | None:
-        """Search the ranks that have a node."""
+        """Search the ranks that are assigned to a node."""
         matches = list(self._matches(observed))
         if not matches:
             return None
@@ -65,7 +65,7 @@ class Waits(Struct, frozen=True):
 
 
 def image_of(observed: Observed, rank: Rank, container: str) -> str:
-    """Return the image of a container of a rank, from its pod or else from its template."""
+    """Return the image of a rank's container, from the pod or otherwise from the template."""
     declared = exits.declared(observed, rank)
     return next((str(candidate.get("image")) for candidate in declared if candidate.get("name") == container), "")
 
@@ -112,7 +112,7 @@ LACKS: Final = Waits(
 
 
 def _find_denied(observed: Observed) -> Finding | None:
-    """Find an image that the registry denies; registries also report private images as absent."""
+    """Find an image that the registry denies. Registries also report private images as missing."""
     denied = DENIES(observed)
     return (NO_SECRET(observed) or denied) if denied or LACKS(observed) else None
 
@@ -189,7 +189,7 @@ MISTYPED: Final = Waits(
 
 
 def _find_no_program(observed: Observed) -> Finding | None:
-    """Find a container whose image is not mapped, or whose command does not exist where the image is mapped."""
+    """Find a container whose image is not mapped, or whose command is missing in the mapped directory."""
     return MISTYPED(observed) or UNMAPPED(observed)
 
 

@@ -1,4 +1,4 @@
-"""Running ranks whose first probe is not due yet. Pure."""
+"""Finds running ranks whose first probe is not due yet. Pure."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -19,7 +19,7 @@ MINUTE: Final = 60
 
 
 class Awaited(Struct, frozen=True):
-    """The first probe of a running container: its kind, when it is due, and its delay in seconds."""
+    """The first probe of a running container: its type, due time, and delay in seconds."""
 
     container: str
     kind: str
@@ -57,7 +57,7 @@ def not_due(observed: Observed) -> Finding | None:
 
 
 def _awaited(observed: Observed, rank: Rank) -> Iterator[Awaited]:
-    """Yield the probes that are not due of running containers that are not ready."""
+    """Yield the probes that are not due for containers that run but are not ready."""
     declared = {str(container.get("name")): container for container in exits.declared(observed, rank)}
     for status in ranks.statuses(rank):
         started = timestamps.read(str(((status.get("state") or {}).get("running") or {}).get("startedAt") or ""))
@@ -73,7 +73,7 @@ def _awaited(observed: Observed, rank: Rank) -> Iterator[Awaited]:
 
 
 def exactly(length: timedelta) -> str:
-    """Return a duration in minutes and seconds.
+    """Format a duration in minutes and seconds.
 
     >>> exactly(timedelta(seconds=890)), exactly(timedelta(seconds=40))
     ('14m50s', '40s')

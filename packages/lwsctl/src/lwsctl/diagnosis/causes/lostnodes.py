@@ -1,4 +1,4 @@
-"""Lost or unready nodes, and pods that do not terminate. Pure."""
+"""Finds lost or unready nodes, and pods that do not terminate. Pure."""
 
 from datetime import timedelta
 from typing import Final
@@ -15,13 +15,13 @@ from lwsctl.views.health.verdict import Verdict
 from lwsctl.views.wording import duration
 
 OVERDUE: Final = timedelta(seconds=30)
-"""The time after its grace period for which a pod may still exist."""
+"""The maximum time that a pod may exist after its grace period."""
 
 SLOW: Final = timedelta(seconds=10)
-"""The time after which the end of a program takes long."""
+"""After this duration, the termination of a pod is reported as slow."""
 
 EXPLAINED: Final = frozenset({"foregroundDeletion", "orphan", labels.GROUP_RESTART_BUDGET_CLEANUP})
-"""The finalizers of the garbage collector, and of exhausted groups, which have their own cause."""
+"""Finalizers that have their own causes: those of the garbage collector and of exhausted groups."""
 
 
 @cause(
@@ -32,7 +32,7 @@ EXPLAINED: Final = frozenset({"foregroundDeletion", "orphan", labels.GROUP_RESTA
     remedy="The cluster removes them later. To remove them now, use `kubectl delete pod --force`.",
 )
 def node_is_gone(observed: Observed) -> Finding | None:
-    """Find pods on a node that does not exist any more."""
+    """Find pods on a node that no longer exists."""
     if not observed.knows(NODES):
         return None
     lost = [rank for _, rank in observed.unready if rank.node and rank.node not in observed.nodes]
@@ -58,7 +58,7 @@ def node_is_gone(observed: Observed) -> Finding | None:
     remedy="Repair or restart the node; delete its Node object if it is switched off permanently. With the annotation release-lost-pods-after, groups recover on other nodes by themselves.",
 )
 def node_is_not_ready(observed: Observed) -> Finding | None:
-    """Find pods on a node whose kubelet does not report, or reports that it is not ready."""
+    """Find pods on a node whose kubelet does not send heartbeats, or reports that the node is not ready."""
     sick = [(rank, why) for _, rank in observed.unready if (why := _sickness(observed.nodes.get(rank.node)))]
     if not sick:
         return None
@@ -142,7 +142,7 @@ def does_not_end(observed: Observed) -> Finding | None:
     verdict=Verdict.PROGRESSING,
 )
 def ends_slowly(observed: Observed) -> Finding | None:
-    """Find a pod whose program has not ended since it was asked to, within the grace period."""
+    """Find a pod that is terminating slowly, but is still within its grace period."""
     for rank in observed.at(ranks.is_terminating):
         metadata = meta.metadata(rank.object or {})
         grace = timedelta(seconds=int(metadata.get("deletionGracePeriodSeconds") or 0))

@@ -1,7 +1,7 @@
-"""A manager that does not act: it does not run, does not lead, or is silent. Pure.
+"""Finds a manager that is not running, is not the leader, or does not reconcile. Pure.
 
-In: what a manager would have done by now (the newest spec, workers, pods that its webhook must admit), its Deployment,
-and its Lease.
+In: changes that a running manager would have reconciled (the latest spec, missing workers, pods that its webhook must
+admit), its Deployment, and its Lease.
 """
 
 import re
@@ -24,13 +24,13 @@ from lwsctl.views.health.verdict import Verdict
 from lwsctl.views.wording import duration
 
 SILENCE: Final = timedelta(seconds=10)
-"""The time that a controller may take before it counts as silent; usually it takes a fraction of a second."""
+"""The time after which a controller counts as inactive. It usually needs a fraction of a second."""
 
 
 def unobserved_for(observed: Observed) -> timedelta | None:
-    """Return how long the manager has not acted on the newest spec; None if it has, or may still do so.
+    """Return how long the latest spec has not been reconciled. Return None if it has been, or is not overdue.
 
-    It is the time since the last dated change: a scale through the API server of Kubernetes has no time.
+    The duration starts with the last change that has a timestamp. kube-apiserver sets none for changes through `scale`.
     """
     obj = observed.view.object
     if meta.is_deleting(obj) or meta.is_observed(obj) or not observed.knows(resources.CORE_EVENTS):
@@ -44,14 +44,14 @@ def unobserved_for(observed: Observed) -> timedelta | None:
 
 
 class Undone(Struct, frozen=True):
-    """An action that a running manager would have taken by now: a sentence and its evidence."""
+    """A sentence and the evidence for an action that a running manager would have completed."""
 
     sentence: str
     evidence: str
 
 
 def unacted(observed: Observed) -> Undone | None:
-    """Return the newest spec if no controller acted on it."""
+    """Return the latest spec if no controller has reconciled it."""
     silence = unobserved_for(observed)
     if silence is None:
         return None
@@ -65,7 +65,7 @@ def unacted(observed: Observed) -> Undone | None:
 
 
 def unmade(observed: Observed) -> Undone | None:
-    """Return the workers of a group that were not created, although their leader runs."""
+    """Return the missing workers of a group whose leader is running."""
     if not observed.knows(resources.STATEFULSETS) or meta.is_deleting(observed.view.object):
         return None
     for group in observed.view.groups:
@@ -84,11 +84,11 @@ def unmade(observed: Observed) -> Undone | None:
 OWN_WEBHOOK: Final = re.compile(
     r"failed calling webhook \"(?P<webhook>[^\"]+)\".*?https://lws-webhook-service\.(?P<namespace>[^./\s]+)\."
 )
-"""The API server's message that it does not reach the manager's webhook; other products have webhooks of the same name."""
+"""The API server's message that it cannot connect to the manager's webhook, which other products may also have."""
 
 
 def unadmitted(observed: Observed) -> Undone | None:
-    """Return a pod that the API server refuses because it does not reach the manager's webhook."""
+    """Return a pod that is rejected because the API server cannot connect to the manager's webhook."""
     for rank in observed.at(is_missing):
         if match := OWN_WEBHOOK.search(rank.why[:READ]):
             evidence = f"{rank.pod}: failed calling webhook {match['webhook']} in namespace {match['namespace']}"
@@ -97,7 +97,7 @@ def unadmitted(observed: Observed) -> Undone | None:
 
 
 def first_undone(observed: Observed) -> Undone | None:
-    """Return the first action that a running manager would have taken by now."""
+    """Return the first action that a running manager would have completed."""
     return unacted(observed) or unmade(observed) or unadmitted(observed)
 
 
@@ -144,7 +144,7 @@ def _down(observed: Observed, undone: Undone, deployment: JSONObject) -> Finding
 
 
 def lease_state(lease: JSONObject, observed: Observed) -> str:
-    """Return why a lease has no leader; empty if it is held."""
+    """Return why a Lease has no leader, or an empty string if it is held."""
     spec = meta.spec(lease)
     holder = str(spec.get("holderIdentity") or "")
     if not holder:
@@ -163,7 +163,7 @@ def lease_state(lease: JSONObject, observed: Observed) -> str:
     remedy="Check the logs of the manager: it must reach the API server and have permission to write the Lease.",
 )
 def nobody_leads(observed: Observed) -> Finding | None:
-    """Find a lease without a holder, which means that no replica of the manager acts."""
+    """Find a Lease without a holder, which means that no replica of the manager is active."""
     undone = first_undone(observed)
     leases = observed.get(resources.LEASES)
     states = [lease_state(lease, observed) for lease in leases]
@@ -180,7 +180,7 @@ def nobody_leads(observed: Observed) -> Finding | None:
     remedy="Check that a manager is the leader, and read its logs. If there is none, install it with `lws install`.",
 )
 def manager_is_silent(observed: Observed) -> Finding | None:
-    """Find a change that no controller acts on, for whatever reason."""
+    """Find a change that no controller reconciles, for any reason."""
     undone = unacted(observed)
     if undone is None:
         return None

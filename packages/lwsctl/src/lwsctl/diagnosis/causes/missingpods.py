@@ -1,4 +1,4 @@
-"""Pods that a StatefulSet has not made, and workers that wait for the names of old workers. Pure."""
+"""Finds pods that a StatefulSet has not created, and workers that wait until old workers release their names. Pure."""
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -23,7 +23,7 @@ PROMPT: Final = timedelta(seconds=5)
 
 
 class Shortage(Struct, frozen=True):
-    """A StatefulSet that lacks pods, the first of them, its group, and for how long nothing has happened to it."""
+    """A StatefulSet with missing pods: the first missing pod, its group, and the time since the last activity."""
 
     statefulset: JSONObject
     pod: str
@@ -33,7 +33,7 @@ class Shortage(Struct, frozen=True):
 
     @property
     def state(self) -> str:
-        """Return how many of its pods it has made."""
+        """Return how many pods the StatefulSet has created."""
         replicas = int(meta.spec(self.statefulset).get("replicas", 1))
         pods = min(int(meta.status(self.statefulset).get("replicas", 0)), replicas - self.missing)
         return f"StatefulSet {meta.name(self.statefulset)} has made {pods} of {counted(replicas, 'pod')}"
@@ -47,7 +47,7 @@ class Shortage(Struct, frozen=True):
     remedy="Change an annotation of the StatefulSet, so that its controller reconciles it. Read the log of kube-controller-manager.",
 )
 def has_not_made_pods(observed: Observed) -> Finding | None:
-    """Find a StatefulSet that lacks pods, although nothing refuses them and nothing has happened to it for long."""
+    """Find a StatefulSet with missing pods, although nothing rejects them and it has been inactive for some time."""
     shortages = [shortage for shortage in _shortages(observed) if shortage.age >= PATIENCE]
     if not shortages:
         return None
@@ -70,7 +70,7 @@ def has_not_made_pods(observed: Observed) -> Finding | None:
 
 
 def _shortages(observed: Observed) -> Iterator[Shortage]:
-    """Yield the StatefulSets that lack pods: of the leaders, then of the workers of each group."""
+    """Yield the StatefulSets with missing pods: first the leader StatefulSet, then the worker StatefulSets."""
     view, leaders = observed.view, observed.leader_statefulset
     if leaders is not None:
         replicas = int(meta.spec(leaders).get("replicas", 1))
@@ -104,7 +104,7 @@ def _shortage(observed: Observed, statefulset: JSONObject, members: Sequence[Ran
 
 
 def unexplained(observed: Observed) -> str:
-    """Return the first pod that a StatefulSet has not created for a while without an event about it; empty if none."""
+    """Return the first pod that is overdue and has no event. Return an empty string if there is none."""
     for shortage in _shortages(observed):
         events = observed.warnings.about(observed.view.namespace, STATEFULSETS.kind, meta.name(shortage.statefulset))
         if shortage.age >= PROMPT and not list(events):

@@ -1,4 +1,4 @@
-"""Groups that must leave nodes, and wait for that, or are never moved. Pure."""
+"""Finds groups that must move to other nodes but wait, or are never moved. Pure."""
 
 from typing import Final
 
@@ -25,7 +25,7 @@ NAMED: Final = 5
     remedy="Allow one group to be unavailable, or restart the groups one by one.",
 )
 def is_never_moved(observed: Observed) -> Finding | None:
-    """Find groups that must leave nodes, but may not become unavailable."""
+    """Find groups that must move to other nodes, but may not become unavailable."""
     view, why = observed.view, departures.obstacle(observed.view.object)
     if not departures.is_moving(view) or not why or not (waiting := _waiting(observed)):
         return None
@@ -50,7 +50,7 @@ def is_never_moved(observed: Observed) -> Finding | None:
     verdict=Verdict.PROGRESSING,
 )
 def waits_for_move(observed: Observed) -> Finding | None:
-    """Find groups that must leave nodes, and what they wait for."""
+    """Find groups that must move to other nodes, and why they wait."""
     view = observed.view
     if not departures.is_moving(view) or not (waiting := _waiting(observed)):
         return None
@@ -75,14 +75,14 @@ def waits_for_move(observed: Observed) -> Finding | None:
 
 
 def _waiting(observed: Observed) -> list[Group]:
-    """Return the waiting groups; all groups of the view if nodes are not known, because the manager reports some."""
+    """Return the waiting groups, or all groups if nodes are unknown, because the manager reports a pending move."""
     nodes, groups = departures.closed(observed.nodes), observed.view.groups
     leaving_groups = [group for group in groups if departures.is_marked(group) or departures.nodes_of(group, nodes)]
     return leaving_groups if leaving_groups or observed.knows(NODES) else list(groups)
 
 
 def _what(observed: Observed, waiting: list[Group], singular: str, plural: str) -> str:
-    """Return the groups, their nodes, and the verb."""
+    """Return the groups, their nodes, and a verb that fits their number."""
     view, nodes = observed.view, departures.closed(observed.nodes)
     node_names = sorted({node for group in waiting for node in departures.nodes_of(group, nodes)})
     if not node_names and not any(map(departures.is_marked, waiting)):

@@ -1,6 +1,6 @@
-"""Pods and StatefulSets that the API server refuses: causes of ranks without a pod. Pure.
+"""Finds ranks without a pod because the API server rejects a pod or StatefulSet. Pure.
 
-The reasons come from Warning events of the StatefulSet or of the LeaderWorkerSet, in the words of the API server.
+The reasons are API server messages in Warning events about the StatefulSet or the LeaderWorkerSet.
 """
 
 import re
@@ -18,7 +18,7 @@ from lwsctl.diagnosis.patterns import Told
 from lwsctl.diagnosis.ranks import is_missing
 
 Refused: Final = partial(Told, is_missing)
-"""Finds the first rank without a pod whose message matches."""
+"""Finds the first rank without a pod that has a matching message."""
 
 NAMESPACE_ENDS: Final = Cause(
     code="LWS-E002",
@@ -56,7 +56,7 @@ UNREACHABLE: Final = Refused(
 
 
 def _of_manager(observed: Observed, finding: Finding | None) -> Finding | None:
-    """Return the finding; if the webhook is the manager's, with the steps that concern the manager."""
+    """Return the finding. If the webhook belongs to the manager, use the steps for the manager."""
     if finding is None or unadmitted(observed) is None:
         return finding
     steps = (
@@ -86,7 +86,7 @@ def webhook_is_untrusted(observed: Observed) -> Finding | None:
     remedy="Start the webhook's server. For the manager's own webhook that is its Deployment: [when the manager is unavailable](../how-to/when-the-manager-is-away.md).",
 )
 def webhook_is_unreachable(observed: Observed) -> Finding | None:
-    """Find a webhook that the API server does not reach."""
+    """Find a webhook that the API server cannot connect to."""
     return _of_manager(observed, UNREACHABLE(observed))
 
 
@@ -130,7 +130,7 @@ TOO_LONG: Final = Refused(
     remedy="Create the LeaderWorkerSet again with a shorter name. If a different object created it, use a shorter name for that object.",
 )
 def name_is_too_long(observed: Observed) -> Finding | None:
-    """Find pods whose names or labels are too long; a generated set has its name from its owner."""
+    """Find pods whose names or labels are too long. The name of a generated set derives from its owner."""
     finding, owner = TOO_LONG(observed), meta.controller_of(observed.view.object)
     if finding is None or owner is None:
         return finding
@@ -149,17 +149,17 @@ NO_QUOTA_LEFT: Final = Refused(
 )
 
 OF_ONE_MACHINE: Final = re.compile(r"exceeded quota: max-pods, requested: count/pods=")
-"""The embedded cluster's refusal of a pod beyond --max-pods, for which there is no ResourceQuota to describe."""
+"""The message of the embedded cluster if a pod exceeds --max-pods. There is no ResourceQuota to describe."""
 
 
 OF_OTHER_KIND: Final = re.compile(
     r"\b(?P<kind>(?!pods\b)[a-z]+)(?:\.[a-z0-9.]+)? \"(?P<object>[^\"]+)\" is forbidden: exceeded quota"
 )
-"""The refusal of an object other than a pod, for example of the StatefulSet that would create the pods."""
+"""The rejection of an object that is not a pod, such as the StatefulSet that would create the pods."""
 
 
 def _of_other_kind(finding: Finding, refused: re.Match[str]) -> Finding:
-    """Return the finding for a quota that counts StatefulSets, claims or other objects instead of pods."""
+    """Return the finding for a quota that limits StatefulSets, claims or other objects instead of pods."""
     kind, name = refused["kind"].removesuffix("s"), refused["object"]
     room = finding.sentence.replace(" has no room for pod ", f" has no room for {kind} {name}, which pod ", 1)
     sentence = re.sub(r"(, which pod \S+?)( \(and [^)]*\))?: it requests", r"\1 needs\2: it requests", room)
@@ -174,7 +174,7 @@ def _of_other_kind(finding: Finding, refused: re.Match[str]) -> Finding:
     remedy="Increase the quota, delete other objects of this kind in the namespace, or request less.",
 )
 def quota_is_exhausted(observed: Observed) -> Finding | None:
-    """Find pods that exceed a quota, or the limit of an embedded cluster."""
+    """Find pods that exceed a quota, or the pod limit of an embedded cluster."""
     finding = NO_QUOTA_LEFT(observed)
     if finding is not None and (other := OF_OTHER_KIND.search(" ".join(finding.evidence))):
         return _of_other_kind(finding, other)

@@ -1,4 +1,4 @@
-"""Pods of an update in place that do not get the CPU and memory of the new revision. Pure."""
+"""Finds in-place updates whose pods do not receive the CPU and memory of the new revision. Pure."""
 
 from typing import Final
 
@@ -22,7 +22,7 @@ CONDITIONS: Final = (RESIZE_PENDING, "PodResizeInProgress")
     remedy="Free resources on the node, apply other values, or allow the groups to be recreated.",
 )
 def not_resized(observed: Observed) -> Finding | None:
-    """Find pods of an update in place whose resize the API server or kubelet refuses, defers or fails."""
+    """Find pods in an in-place update whose resize is rejected, deferred or failed."""
     members = [rank for group in observed.view.groups for rank in group.ranks]
     refusals = [
         (rank, message)
@@ -45,7 +45,7 @@ def not_resized(observed: Observed) -> Finding | None:
 
 
 def _resize_message(pod: JSONObject) -> str:
-    """Return the kubelet's message about an incomplete resize; empty without one, or if the resize continues."""
+    """Return the kubelet's message about an incomplete resize. Return an empty string if the resize continues."""
     if is_resize_settled(pod):
         return ""
     for kind in CONDITIONS:
@@ -56,7 +56,7 @@ def _resize_message(pod: JSONObject) -> str:
 
 
 def _refused(observed: Observed, leader: Rank) -> str:
-    """Return the API server's message about a refused change of a group; empty without the mark on the leader."""
+    """Return the API server's message about a rejected group change, if the leader is marked."""
     if not is_resize_refused(leader.object or {}):
         return ""
     warnings = observed.warnings.about(observed.view.namespace, leaderworkerset.KIND, observed.view.name)

@@ -1,4 +1,4 @@
-"""Rollouts that are held back, wait, or are in progress. Pure."""
+"""Finds rollouts that are paused, blocked, or in progress. Pure."""
 
 from datetime import timedelta
 from typing import Final
@@ -19,7 +19,7 @@ from lwsctl.views.health.verdict import Verdict
 from lwsctl.views.wording import counted, updated_groups
 
 STANDING: Final = timedelta(minutes=1)
-"""The time that the Deployment controller may take for the next step of a rollout."""
+"""The maximum time that the Deployment controller needs for the next step of a rollout."""
 
 
 def configuration(view: View) -> JSONObject:
@@ -29,7 +29,7 @@ def configuration(view: View) -> JSONObject:
 
 
 def allowed_unavailable(view: View) -> int:
-    """Return how many groups a rollout may make unavailable; 0 if the stored value cannot be read."""
+    """Return how many groups a rollout may make unavailable, or 0 if the stored value is invalid."""
     value = configuration(view).get("maxUnavailable", 1)
     return max(intstr.scale_down(value, view.desired), 0) if intstr.is_scalable(value) else 0
 
@@ -42,7 +42,7 @@ def allowed_unavailable(view: View) -> int:
     verdict=Verdict.PROGRESSING,
 )
 def held_by_partition(observed: Observed) -> Finding | None:
-    """Find a rollout that the partition holds back."""
+    """Find a rollout that is held by the partition."""
     view = observed.view
     partition = int(configuration(view).get("partition") or 0)
     if not partition or view.updated >= view.desired or view.desired - view.updated > partition:
@@ -69,9 +69,9 @@ def held_by_partition(observed: Observed) -> Finding | None:
     verdict=Verdict.PROGRESSING,
 )
 def blocked_by_group(observed: Observed) -> Finding | None:
-    """Find a rollout that waits for groups that are not ready, since no more groups may be unavailable.
+    """Find a rollout that waits for unready groups, because no more groups may become unavailable.
 
-    Broken groups of an older revision are replaced first, unless the user set a partition (docs/adr/0030).
+    Broken groups with an older revision are replaced first, unless the user set a partition (docs/adr/0030).
     """
     view, key = observed.view, groupname.revision(observed.leader_statefulset or {})
     unready = [group for group in view.groups if not group.is_ready and group.index < view.desired]
@@ -123,7 +123,7 @@ def makes_no_progress(observed: Observed) -> Finding | None:
     remedy="Scale it up by one, and down again.",
 )
 def stays_between_two_steps(observed: Observed) -> Finding | None:
-    """Find a rollout that the Deployment controller confuses with a change of its size (docs/adr/0017)."""
+    """Find a rollout that the Deployment controller confuses with a scale change (docs/adr/0017)."""
     deployment, view = observed.leader_deployment, observed.view
     if deployment is None or not meta.is_observed(deployment) or not view.groups:
         return None
@@ -152,7 +152,7 @@ def stays_between_two_steps(observed: Observed) -> Finding | None:
     verdict=Verdict.PROGRESSING,
 )
 def goes_on(observed: Observed) -> Finding | None:
-    """Find a rollout, or a change of the number of groups, that is in progress."""
+    """Find a rollout, or a change in the number of groups, that is in progress."""
     view = observed.view
     if view.is_ready or meta.is_deleting(view.object):
         return None
@@ -199,7 +199,7 @@ def is_deleting(observed: Observed) -> Finding | None:
     remedy="Undo the change, or set the annotation to `IfPossible`, so that these groups are recreated.",
 )
 def is_not_in_place(observed: Observed) -> Finding | None:
-    """Find a blocked rollout: groups may be updated in place only, and a field besides images differs."""
+    """Find a rollout that is blocked because it must update in place, but a field besides images differs."""
     view = observed.view
     if not view.is_updating or not read_in_place(meta.annotations(view.object)).forbids_recreation:
         return None

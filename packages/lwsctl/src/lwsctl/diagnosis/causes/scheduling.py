@@ -1,7 +1,7 @@
-"""Pods that fit on no node: causes from the scheduler's message, and the shortfall if it can be computed. Pure.
+"""Finds pods that no node can run, by the scheduler's message, and calculates the missing resources. Pure.
 
-kube-scheduler reports for every node the first rule that rejects it. Later rules (resources, other pods) concern nodes
-that pass the earlier ones (taints, labels), so causes of later rules come first here.
+kube-scheduler reports for every node the first rule that rejects it. Later rules (resources, other pods) apply to nodes
+that pass earlier rules (taints, labels), so causes for later rules are first in this module.
 """
 
 import re
@@ -33,7 +33,7 @@ IN_BYTES: Final = frozenset({"memory", "ephemeral-storage"})
 BYTES: Final = {2**30: "Gi", 2**20: "Mi"}
 
 PROCESSES: Final = "processes://"
-"""The container runtime in the nodes of a cluster of this machine, which have the configured accelerators."""
+"""The container runtime of nodes in a local cluster, which have the configured accelerators."""
 GPU: Final = "nvidia.com/gpu"
 HOLDERS_NAMED: Final = 4
 
@@ -48,7 +48,7 @@ def lacking(rank: Rank) -> list[str]:
 
 
 def short_of(resource: str) -> Find:
-    """Return a function that finds pods for which a resource is missing; `extended` means every accelerator."""
+    """Return a function that finds pods for which a resource is missing. `extended` means any accelerator."""
 
     def find(observed: Observed) -> Finding | None:
         shortages = [
@@ -87,7 +87,7 @@ def short_of(resource: str) -> Find:
 
 
 def _closed_text(observed: Observed, name: str, taint: JSONObject) -> str:
-    """Return why a node that has enough does not accept the pod."""
+    """Return why a node with sufficient resources does not accept the pod."""
     entry = nodetaints.known(taint)
     if entry is None:
         return f"node {name} has, with a taint that it does not tolerate: {taint_text(taint)}"
@@ -95,14 +95,14 @@ def _closed_text(observed: Observed, name: str, taint: JSONObject) -> str:
 
 
 def failing_devices(observed: Observed, name: str) -> tuple[str, ...]:
-    """Return a line for each node with failing devices, which it cannot offer."""
+    """Return a line for each node that has failing devices, which are not allocatable."""
     if name in NATIVE:
         return ()
     return tuple(f"node {at}: {why}" for at, node in observed.nodes.items() if (why := devices.failing(node)))
 
 
 def simulating(observed: Observed, rank: Rank, name: str) -> tuple[str, ...]:
-    """Return how to start a cluster of this machine with more accelerators; if no node has any, a node for each rank."""
+    """Return the command for a local cluster with more accelerators, with a node per rank if no node has any."""
     nodes = observed.nodes.values()
     runtimes = (str((meta.status(node).get("nodeInfo") or {}).get("containerRuntimeVersion")) for node in nodes)
     if name in NATIVE or not nodes or not all(runtime.startswith(PROCESSES) for runtime in runtimes):
@@ -123,7 +123,7 @@ def simulating(observed: Observed, rank: Rank, name: str) -> tuple[str, ...]:
 
 
 def shortfall(observed: Observed, rank: Rank, name: str) -> str:
-    """Return what a pod requests, what the best node has, and the shortfall, if they are known."""
+    """Return the pod's request, the largest free amount on a node, and the difference, if they are known."""
     try:
         request = demand_of_pod(meta.spec(rank.object or {})).get(name, ZERO)
         largest = max((_allocatable(node, name) for node in observed.nodes.values()), default=None)
@@ -142,7 +142,7 @@ def shortfall(observed: Observed, rank: Rank, name: str) -> str:
 
 
 def closing_taint(observed: Observed, rank: Rank, name: str) -> tuple[str, JSONObject] | None:
-    """Return a node with enough of a resource, and the taint that repels the pod; None if there is none."""
+    """Return a node with a sufficient resource, and the taint that repels the pod. Return None if there is none."""
     if observed.running is None:
         return None
     try:
@@ -157,7 +157,7 @@ def closing_taint(observed: Observed, rank: Rank, name: str) -> tuple[str, JSONO
 
 
 def amount_text(amount: Quantity, name: str = "") -> str:
-    """Return an amount of a resource as people write it: bytes in Mi or Gi.
+    """Format a resource amount for users, with bytes in Mi or Gi.
 
     >>> amount_text(quantity.parse("4000")), amount_text(quantity.parse("47093746742"), "ephemeral-storage")
     ('4000', '43.9Gi')
@@ -190,7 +190,7 @@ def _free(nodes: Mapping[str, JSONObject], pods: Iterable[JSONObject], name: str
 )
 @noted
 def domain_is_held(observed: Observed) -> Finding | None:
-    """Find groups without a free topology domain, and the groups that occupy the domains."""
+    """Find groups without a free topology domain, and the groups that use the domains."""
     key = meta.annotations(observed.view.object).get(labels.EXCLUSIVE_TOPOLOGY, "")
     waiting = [
         rank
@@ -218,12 +218,12 @@ def domain_is_held(observed: Observed) -> Finding | None:
 
 
 def has_key(observed: Observed, key: str) -> bool:
-    """Return whether a node has this label, or no node is known."""
+    """Return whether a node has this label, or the nodes are unknown."""
     return not observed.nodes or any(key in meta.labels(node) for node in observed.nodes.values())
 
 
 def _unlabelled(observed: Observed, rank: Rank, keys: Sequence[str], where: str) -> Finding:
-    """Return the finding that no node has the labels of the topology domains."""
+    """Return the finding that no node has the required topology labels."""
     return Finding(
         subject=ranks.subject(rank),
         sentence=f"no node has the label {', '.join(keys)}, which {where} names, so pod {rank.pod} fits nowhere",
@@ -237,7 +237,7 @@ def _unlabelled(observed: Observed, rank: Rank, keys: Sequence[str], where: str)
 
 
 def _topology_keys(rank: Rank) -> list[str]:
-    """Return the labels of nodes that the required constraints of a pod name."""
+    """Return the node labels that are required by a pod's topology constraints."""
     spec = meta.spec(rank.object or {})
     affinity = spec.get("affinity") or {}
     required = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -272,7 +272,7 @@ def _holders(observed: Observed, key: str) -> dict[str, str]:
 )
 @noted
 def no_surge_room(observed: Observed) -> Finding | None:
-    """Find a rollout with maxUnavailable 0 whose additional groups fit on no node."""
+    """Find a rollout with maxUnavailable 0 whose surge groups do not fit on any node."""
     strategy = (meta.spec(observed.view.object).get("rolloutStrategy") or {}).get("rollingUpdateConfiguration") or {}
     view = observed.view
     extra = {group.name for group in view.groups if group.index >= view.desired}
@@ -353,7 +353,7 @@ SPREAD_TEXT: Final = Told(
 )
 @noted
 def spread(observed: Observed) -> Finding | None:
-    """Find pods that other pods keep from every node, or whose constraints name a label that no node has."""
+    """Find pods that cannot be placed because of other pods, or because no node has the label of a constraint."""
     finding = SPREAD_TEXT(observed)
     if finding is None:
         return None

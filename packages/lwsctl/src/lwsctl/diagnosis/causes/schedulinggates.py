@@ -1,4 +1,4 @@
-"""Queues, gates and schedulers: causes of pods that no scheduler has tried to place. Pure."""
+"""Finds pods that wait in queues, have scheduling gates, or have no running scheduler. Pure."""
 
 from datetime import timedelta
 from typing import Final
@@ -15,16 +15,16 @@ from lwsctl.views.health.verdict import Verdict
 from lwsctl.views.wording import duration
 
 GROUPED: Final = tuple((provider, kind) for provider in GANG_PROVIDERS.values() for kind in provider.group_objects)
-"""The providers with one object per group, and the kind of that object."""
+"""The providers that use one object per group, and the kind of that object."""
 
 IGNORED: Final = timedelta(seconds=5)
-"""The time after which a pod without a scheduler's report has no scheduler; one usually reports within a second."""
+"""A pod without a scheduler report after this time has no scheduler. Schedulers usually report within a second."""
 
 IDLE: Final = timedelta(minutes=1)
-"""The time that the default scheduler of a busy cluster may take to report."""
+"""The time that the default scheduler of a busy cluster may need to report."""
 
 STARTED: Final = frozenset({"Running", "Finished", "Completed"})
-"""Phases of PodGroups whose pods may start."""
+"""The PodGroup phases in which pods may start."""
 
 
 def gates(rank: Rank) -> list[str]:
@@ -41,7 +41,7 @@ def gates(rank: Rank) -> list[str]:
     "ProvisioningRequest for nodes, is progress.",
 )
 def awaits_queue(observed: Observed) -> Finding | None:
-    """Find pods that Kueue holds back, and the state of their Workloads."""
+    """Find pods that wait in a Kueue queue, and the state of their Workloads."""
     gated = [
         rank
         for rank in observed.at(ranks.is_unscheduled)
@@ -69,14 +69,14 @@ def awaits_queue(observed: Observed) -> Finding | None:
 
 
 def _checks(workload: JSONObject) -> list[JSONObject]:
-    """Return the admission checks that hold a Workload with reserved quota: a ProvisioningRequest is one of them."""
+    """Return pending admission checks of a Workload that has reserved quota, for example a ProvisioningRequest."""
     if not meta.is_condition_true(workload, "QuotaReserved"):
         return []
     return [check for check in meta.status(workload).get("admissionChecks") or [] if check.get("state") != "Ready"]
 
 
 def _waits(workload: JSONObject, rank: Rank) -> str:
-    """Return what a pod's Workload waits for; empty if the Workload is admitted or of another pod."""
+    """Return what a pod's Workload waits for. Return an empty string if it is admitted or belongs to another pod."""
     pod_metadata = {**meta.annotations(rank.object or {}), **meta.labels(rank.object or {})}
     own = pod_metadata.get(f"{SERVED_BY_KUEUE}/prebuilt-workload-name")
     condition = meta.find_condition(workload, "Finished")
@@ -102,7 +102,7 @@ def _waits(workload: JSONObject, rank: Rank) -> str:
     remedy="Find out which component removes the gate. A gate in the pod template has to be removed there.",
 )
 def is_gated(observed: Observed) -> Finding | None:
-    """Find pods with scheduling gates that another component has to remove."""
+    """Find pods whose scheduling gates must be removed by another component."""
     gated = [rank for rank in observed.at(ranks.is_unscheduled) if gates(rank) and not _takes_its_turn(observed, rank)]
     if not gated:
         return None
@@ -117,7 +117,7 @@ def is_gated(observed: Observed) -> Finding | None:
 
 
 def _takes_its_turn(observed: Observed, rank: Rank) -> bool:
-    """Return whether a pod waits as intended: for the deletion of the replaced group, or for others of a rollout."""
+    """Return whether a pod waits as expected, for the deletion of the replaced group or for other groups."""
     if gates(rank) != [labels.REPLACEMENT_GATE]:
         return False
     age = observed.since(rank.created)
@@ -126,7 +126,7 @@ def _takes_its_turn(observed: Observed, rank: Rank) -> bool:
 
 
 def _unreadable(gated: list[Rank]) -> list[str]:
-    """Return the unreadable node selector terms, which no node can match: the built-in gate stays closed."""
+    """Return the invalid node selector terms, which match no node, so that the built-in gate is not removed."""
     return [
         f"{rank.pod}: spec.affinity.nodeAffinity: {ranks.quote(term.error)}; no node fulfils this term"
         for rank in gated
@@ -162,7 +162,7 @@ def gang_is_incomplete(observed: Observed) -> Finding | None:
 
 
 def _is_of_group(podgroup: JSONObject, rank: Rank) -> bool:
-    """Return whether a PodGroup belongs to the group of a pod, or the pod names it."""
+    """Return whether a PodGroup belongs to the pod's group, or the pod refers to it."""
     if name := linked_pod_group(rank.object or {}):
         return name == meta.name(podgroup)
     own = meta.labels(rank.object or {})
@@ -191,7 +191,7 @@ def _lacks(podgroup: JSONObject) -> str:
 
 
 def ignored(observed: Observed) -> list[tuple[Rank, timedelta]]:
-    """Return pods on which no scheduler has reported, and for how long."""
+    """Return pods without a scheduler report, and the time since they were created."""
     idle_ranks = []
     for rank in observed.at(ranks.is_unscheduled):
         age = observed.since(rank.created)
@@ -208,7 +208,7 @@ def ignored(observed: Observed) -> list[tuple[Rank, timedelta]]:
     remedy="Start that scheduler, or correct schedulerName.",
 )
 def unknown_scheduler(observed: Observed) -> Finding | None:
-    """Find pods whose scheduler does not act."""
+    """Find pods whose `schedulerName` refers to a scheduler that is not running."""
     ignored_ranks = [
         (rank, age, _scheduler(rank)) for rank, age in ignored(observed) if _scheduler(rank) != DEFAULT_SCHEDULER
     ]
@@ -231,7 +231,7 @@ def unknown_scheduler(observed: Observed) -> Finding | None:
     remedy="Check that kube-scheduler runs and leads.",
 )
 def no_scheduler(observed: Observed) -> Finding | None:
-    """Find pods that the default scheduler does not act on."""
+    """Find pods that the default scheduler does not process."""
     ignored_ranks = [(rank, age) for rank, age in ignored(observed) if age >= IDLE]
     if not ignored_ranks:
         return None

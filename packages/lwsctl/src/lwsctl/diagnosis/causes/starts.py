@@ -1,4 +1,4 @@
-"""Causes of groups as a whole: names, rendezvous, start order, recreations; and normal starts. Pure."""
+"""Finds causes that affect whole groups: names, rendezvous, start order, recreations and normal starts. Pure."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -24,10 +24,10 @@ from lwsctl.views.health.verdict import Verdict
 from lwsctl.views.wording import counted, duration
 
 PATIENCE: Final = timedelta(minutes=2)
-"""The time after which a slow start of a rank is no longer normal, except for the pull of an image."""
+"""The time after which the start of a rank counts as slow. Image pulls have a different limit."""
 
 EVICTED: Final = "EvictionByEvictionAPI"
-"""The reason of a pod that the API server deletes because of an eviction."""
+"""The reason in a pod that was deleted through the Eviction API."""
 
 STARTING: Final = frozenset({"Pending", "ContainerCreating", "PodInitializing", "Running", MISSING, "Terminating"})
 SETTLING: Final = timedelta(seconds=10)
@@ -35,7 +35,7 @@ INITIALIZING: Final = re.compile(r"Init:\d+/\d+")
 
 
 def warming(observed: Observed, rank: Rank) -> Verdict:
-    """Return the verdict about a running rank that is not ready: it may be loading, or is stuck.
+    """Return the verdict for a running rank that is not ready, which may be loading or stuck.
 
     A rank that runs to completion need not become ready.
     """
@@ -98,7 +98,7 @@ def _is_just_made(observed: Observed, rank: Rank) -> bool:
     remedy="Read the leader's log. Check the group's size, address, ports and network policies.",
 )
 def rendezvous(observed: Observed) -> Finding | None:
-    """Find a leader that runs but is not ready, while all its workers are."""
+    """Find a leader that runs but is not ready, although all its workers are ready."""
     for group in observed.view.groups:
         leader, workers = group.leader, [rank for rank in group.ranks if rank.index]
         runs = leader is not None and leader.state == "Running" and not leader.is_ready
@@ -125,7 +125,7 @@ def rendezvous(observed: Observed) -> Finding | None:
     remedy="Find out why the leader is not ready. If it needs its workers first, use LeaderCreated.",
 )
 def awaits_leader(observed: Observed) -> Finding | None:
-    """Find workers that are held back until their leader is ready."""
+    """Find workers that are not started until their leader is ready."""
     for group in observed.view.groups:
         workers = [rank for rank in group.ranks if rank.why == AWAITS_LEADER]
         leader = group.leader
@@ -145,7 +145,7 @@ def awaits_leader(observed: Observed) -> Finding | None:
 
 
 def _recreated(observed: Observed) -> Iterator[tuple[Group, Recreations, Subject]]:
-    """Yield the groups that were or will be recreated, with the record and the pod that failed."""
+    """Yield groups that were or will be recreated, each with its record and the failed pod."""
     for group in observed.view.groups:
         recreation = group.recreations
         if recreation is not None:
@@ -153,9 +153,9 @@ def _recreated(observed: Observed) -> Iterator[tuple[Group, Recreations, Subject
 
 
 def _advice(observed: Observed, group: Group, recreation: Recreations) -> tuple[str, ...]:
-    """Return the meaning of the recorded exit code, and the command for its log.
+    """Return the meaning of the recorded exit code, and the command that shows the log.
 
-    Without a run, the command for events.
+    If no run is recorded, return the command that shows events.
     """
     run, rank = recreations.recorded_run(observed.view, recreation), _failed_rank(group, recreation)
     if run is None or rank is None:
@@ -165,7 +165,7 @@ def _advice(observed: Observed, group: Group, recreation: Recreations) -> tuple[
 
 
 def _recorded(observed: Observed, recreation: Recreations) -> tuple[RecordedRun | None, Recreations]:
-    """Return the recorded run whose log may show a better error, and the recreation without the error that it has."""
+    """Return a recorded run whose log may show the error, and the recreation without its less precise error."""
     run = recreations.recorded_run(observed.view, recreation)
     known = None if run is None else judging.recorded_run(run)
     if run is None or known is None:
@@ -178,7 +178,7 @@ def _failed_rank(group: Group, recreation: Recreations) -> Rank | None:
 
 
 def _eviction(observed: Observed, recreation: Recreations) -> tuple[str, ...]:
-    """Return a note if an autoscaler or an eviction through the API ended the failed pod: its node is being emptied."""
+    """Return a note if an autoscaler or the Eviction API terminated the failed pod because its node is drained."""
     if removal := autoscalers.removal(observed, recreation.failed_pod):
         return (removal,)
     if EVICTED not in recreation.failure:
@@ -194,7 +194,7 @@ def _eviction(observed: Observed, recreation: Recreations) -> tuple[str, ...]:
     verdict=Verdict.PROGRESSING,
 )
 def backs_off(observed: Observed) -> Finding | None:
-    """Find a group that failed again and waits to be recreated."""
+    """Find a group that failed again and waits for its recreation."""
     for group, recreation, subject in _recreated(observed):
         if not recreation.is_waiting:
             continue
@@ -225,7 +225,7 @@ def backs_off(observed: Observed) -> Finding | None:
     "remove the logs of pods that ended; `lws history` has them if the manager records failures.",
 )
 def budget_is_spent(observed: Observed) -> Finding | None:
-    """Find a group that used up its restarts, and whose pods are kept for diagnosis."""
+    """Find a group that has no remaining restarts, and whose pods are kept for diagnosis."""
     for group in observed.view.groups:
         if not group.is_exhausted:
             continue
@@ -256,7 +256,7 @@ def budget_is_spent(observed: Observed) -> Finding | None:
     verdict=Verdict.PROGRESSING,
 )
 def was_recreated(observed: Observed) -> Finding | None:
-    """Find a group that starts after a failure whose pod is deleted, or has not been ready for long enough since."""
+    """Find a group that restarts after a failure, whose failed pod is deleted, and has not been ready long enough."""
     for group, recreation, subject in _recreated(observed):
         is_over = group.is_ready and (group.crashes is None or group.crashes.are_over(observed.now))
         if recreation.done and not (group.is_condemned or is_over):
@@ -281,7 +281,7 @@ def was_recreated(observed: Observed) -> Finding | None:
     verdict=Verdict.STARTING,
 )
 def is_starting(observed: Observed) -> Finding | None:
-    """Find ranks that are starting, within their usual time."""
+    """Find ranks that are starting within the usual time."""
     waiting = [rank for _, rank in observed.unready]
     usual = all(rank.state in STARTING or INITIALIZING.fullmatch(rank.state) for rank in waiting)
     awaited = _awaited_since(observed)
@@ -291,7 +291,7 @@ def is_starting(observed: Observed) -> Finding | None:
 
 
 def loads(observed: Observed) -> Finding | None:
-    """Find ranks that run, were never ready and are within their patience: nothing else explains them."""
+    """Find ranks that run, were never ready and are within their time limit, if no other cause explains them."""
     waiting = [rank for _, rank in observed.unready]
     are_starting = all(rank.state == "Running" and observed.startup(rank) is not None for rank in waiting)
     return _starting(observed, waiting) if waiting and are_starting else None
@@ -310,12 +310,12 @@ def _starting(observed: Observed, waiting: Sequence[Rank]) -> Finding:
 
 
 def _phase(members: Sequence[Rank], what: str) -> str:
-    """Return what some ranks do, as a sentence; empty if there are none."""
+    """Describe the state of some ranks in a sentence. Return an empty string if there are none."""
     return f"{counted(len(members), 'rank')} {'is' if len(members) == 1 else 'are'} {what}" if members else ""
 
 
 def _is_young(observed: Observed, rank: Rank, awaited: str) -> bool:
-    """Return whether a rank is new; a rank without a pod is as old as its group, or as `awaited`."""
+    """Return whether a rank is new. A rank without a pod has the age of its group, or of `awaited`."""
     group = next(candidate for candidate in observed.view.groups if candidate.name == rank.group)
     stamp = rank.created or max(member.created for member in group.ranks)
     age = observed.since(stamp or awaited)
@@ -323,6 +323,6 @@ def _is_young(observed: Observed, rank: Rank, awaited: str) -> bool:
 
 
 def _awaited_since(observed: Observed) -> str:
-    """Return when somebody last created a pod of the set, or changed their number: hundreds of pods take minutes."""
+    """Return when a pod was last created, or the scale changed. Creating hundreds of pods takes minutes."""
     changes = [last_change(obj) for obj in (observed.view.object, observed.leader_statefulset) if obj is not None]
     return max([*changes, *(rank.created for group in observed.view.groups for rank in group.ranks)])

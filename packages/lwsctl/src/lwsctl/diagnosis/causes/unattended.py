@@ -1,4 +1,4 @@
-"""Causes in the manager and its dependencies: changes that no controller acts on. Pure."""
+"""Finds changes that no controller reconciles, and other problems in the manager and its dependencies. Pure."""
 
 from datetime import timedelta
 from typing import Final
@@ -19,10 +19,10 @@ from lwsctl.views.groups import NOT_CREATED
 from lwsctl.views.wording import duration
 
 BUSY: Final = timedelta(minutes=1)
-"""The time that the StatefulSet controller may take: after many failed syncs it retries late."""
+"""The time that the StatefulSet controller may need, which is long if it retries after many failed syncs."""
 
 BRIEF: Final = timedelta(seconds=3)
-"""The time for which a finalizer may block a deletion before it is reported."""
+"""The time after which a finalizer that blocks a deletion is reported."""
 
 OWN_FINALIZERS: Final = frozenset({"foregroundDeletion", "orphan"})
 """Finalizers that the garbage collector removes by itself."""
@@ -41,7 +41,7 @@ def own(observed: Observed) -> Subject:
     remedy="Find out which component removes that finalizer, and why it does not. Remove the finalizer yourself only if that component was removed permanently.",
 )
 def held_by_finalizer(observed: Observed) -> Finding | None:
-    """Find a LeaderWorkerSet whose deletion only a finalizer of another component blocks."""
+    """Find a LeaderWorkerSet whose deletion is blocked only by finalizers of other components."""
     obj = observed.view.object
     finalizers = [name for name in meta.metadata(obj).get("finalizers") or [] if name not in OWN_FINALIZERS]
     since = observed.since(meta.metadata(obj).get("deletionTimestamp"))
@@ -63,7 +63,7 @@ def held_by_finalizer(observed: Observed) -> Finding | None:
     remedy="Correct the field. An annotation or label that the manager writes can be removed: counts of restarts then begin at 0.",
 )
 def field_is_unreadable(observed: Observed) -> Finding | None:
-    """Find a field that the manager cannot read, in the object itself or in the manager's event."""
+    """Find a field that the manager cannot parse, from the object itself or from the manager's event."""
     view = observed.view
     if observed.of_set is not None or meta.is_deleting(view.object):
         return None
@@ -86,13 +86,13 @@ def field_is_unreadable(observed: Observed) -> Finding | None:
 
 
 def is_dated(obj: JSONObject) -> bool:
-    """Return whether every change of the spec has a time; kube-apiserver gives none to a change through `scale`."""
+    """Return whether all spec changes have a timestamp. kube-apiserver sets none for changes through `scale`."""
     entries = meta.metadata(obj).get("managedFields") or []
     return all(entry.get("time") for entry in entries if entry.get("subresource") != "status")
 
 
 def last_change(obj: JSONObject) -> str:
-    """Return when the spec was last written or scaled, by the managed fields; otherwise the creation time."""
+    """Return the time of the last spec or scale change from the managed fields, or the creation time."""
     entries = meta.metadata(obj).get("managedFields") or []
     times = [str(entry.get("time") or "") for entry in entries if entry.get("subresource") != "status"]
     return max([*times, meta.created(obj)])
@@ -106,7 +106,7 @@ def last_change(obj: JSONObject) -> str:
     remedy="Install the manager and its CRDs in the version of this command: `lws install`.",
 )
 def outdated_definition(observed: Observed) -> Finding | None:
-    """Find a definition on the server that lacks fields of this version, so that applied fields are dropped."""
+    """Find an installed CRD that lacks fields of this version, so that the API server drops them."""
     name = f"{LEADERWORKERSETS.plural}.{LEADERWORKERSETS.group}"
     definition = observed.by_name(resources.CUSTOM_RESOURCE_DEFINITIONS, name)
     if definition is None:
@@ -123,7 +123,7 @@ def outdated_definition(observed: Observed) -> Finding | None:
 
 
 def _fields(crd: JSONObject) -> set[str]:
-    """Return the fields of the spec and of the group template in a definition."""
+    """Return the fields of the spec and of the group template in a CRD."""
     for version in meta.spec(crd).get("versions") or []:
         if version.get("name") == LEADERWORKERSETS.version:
             schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
@@ -145,7 +145,7 @@ def _properties(schema: JSONObject) -> JSONObject:
     remedy="Check kube-controller-manager. After many failed reconciliations, it retries with long delays.",
 )
 def statefulset_without_controller(observed: Observed) -> Finding | None:
-    """Find a StatefulSet whose newest spec its controller has not observed; a deletion also raises the generation."""
+    """Find a StatefulSet whose latest spec was not observed. A deletion also increases the generation."""
     for statefulset in observed.get(resources.STATEFULSETS):
         if meta.is_deleting(statefulset):
             continue

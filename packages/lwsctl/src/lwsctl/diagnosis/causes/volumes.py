@@ -1,4 +1,4 @@
-"""Claims and mounts: causes of pods that wait for a volume. Pure."""
+"""Finds pods that wait for a volume, because of a claim or a mount. Pure."""
 
 import re
 from datetime import timedelta
@@ -23,7 +23,7 @@ BINDING: Final = re.compile(
 
 HOLDERS_NAMED: Final = 4
 PATIENCE: Final = timedelta(minutes=2)
-"""The time that the creation of a volume, or a passing failure of a mount, may take."""
+"""The time that a volume may need to be created, or that a temporary mount failure may last."""
 
 
 PROVISIONING: Final = (
@@ -44,7 +44,7 @@ PROVISIONING: Final = (
         "the storage driver rejects the size or a parameter: correct the claim or the parameters of its StorageClass",
     ),
 )
-"""The next steps by the message of a storage driver that makes no volume."""
+"""The next steps for the message of a storage driver that cannot create a volume."""
 
 
 @cause(
@@ -54,7 +54,7 @@ PROVISIONING: Final = (
     remedy="Create the StorageClass or the volume, or correct storageClassName and the size of the claim. If a cloud quota is exceeded, increase it.",
 )
 def claim_is_pending(observed: Observed) -> Finding | None:
-    """Find a claim without a bound volume, and the reason."""
+    """Find a claim that is not bound to a volume, and the reason."""
     waiting = [rank for rank in observed.at(is_unscheduled) if BINDING.search(rank.why[: ranks.QUOTED])]
     if not waiting:
         return None
@@ -77,7 +77,7 @@ def claim_is_pending(observed: Observed) -> Finding | None:
 
 
 def claims(rank: Rank) -> list[str]:
-    """Return the claims of a rank's pod."""
+    """Return the PersistentVolumeClaims of a rank's pod."""
     return list(podclaims.by_volume(rank.object or {}).values())
 
 
@@ -87,7 +87,7 @@ def _is_pending(observed: Observed, name: str) -> bool:
 
 
 def _why_pending(observed: Observed, name: str) -> str:
-    """Return why a claim is not bound: its storage class is missing, or the message of its events."""
+    """Return why a claim is not bound: a missing storage class, or the message of its events."""
     claim = observed.by_name(PERSISTENT_VOLUME_CLAIMS, name)
     storage_class = str(meta.spec(claim or {}).get("storageClassName") or "")
     if storage_class and observed.knows(STORAGE_CLASSES) and observed.by_name(STORAGE_CLASSES, storage_class) is None:
@@ -144,12 +144,12 @@ MOUNTS: Final = (
         "check that node {node} reaches the server of the volume",
     ),
 )
-"""The next steps by the message of a failed attachment or mount."""
+"""The next steps for the message of a failed attach or mount operation."""
 
 PASSING: Final = re.compile(
     r"failed to sync (?:configmap|secret) cache: timed out|no relationship found between node '[^']+' and this object"
 )
-"""Failures of a kubelet that reads objects of a new pod before it may, or when it is busy: it tries again at once."""
+"""Temporary failures of a kubelet that is busy, or reads objects before it is authorized. It retries immediately."""
 
 CANNOT_MOUNT: Final = Told(
     is_placed,
@@ -167,7 +167,7 @@ CANNOT_MOUNT: Final = Told(
     remedy="Create the missing object, or check the storage driver.",
 )
 def cannot_mount(observed: Observed) -> Finding | None:
-    """Find a volume that cannot be mounted; the step creates its missing Secret or ConfigMap."""
+    """Find a volume that cannot be mounted. The next step creates its missing Secret or ConfigMap."""
     finding = CANNOT_MOUNT(observed)
     absent = re.search(r"((?:secret|configmap) \S+) not found$", finding.sentence) if finding else None
     if not finding:
@@ -197,7 +197,7 @@ ATTACHED: Final = re.compile(
     remedy="Share a ReadWriteMany or ReadOnlyMany claim between the ranks, or use volumeClaimTemplates to create one claim per rank.",
 )
 def attached_elsewhere(observed: Observed) -> Finding | None:
-    """Find a volume that another node has attached, its claim, and the pods that use it there."""
+    """Find a volume that is attached to a different node, its claim, and the pods that use it on that node."""
     waiting = [(rank, match) for rank in observed.at(is_placed) if (match := ATTACHED.search(rank.why[: ranks.QUOTED]))]
     if not waiting:
         return None
@@ -226,7 +226,7 @@ def attached_elsewhere(observed: Observed) -> Finding | None:
 
 
 def _claim_of(observed: Observed, rank: Rank, volume: str) -> str:
-    """Return the claim of a pod that is bound to a volume, else its first one."""
+    """Return the pod's claim that is bound to a volume, or otherwise its first claim."""
     names = claims(rank)
     bound = (
         name

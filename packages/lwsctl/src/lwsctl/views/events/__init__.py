@@ -1,1 +1,1 @@
-"""Events: their order, the reasons in warnings, and the evidence for a view."""
+"""Orders events, and finds the warnings that explain the state of a view."""

@@ -1,9 +1,9 @@
-"""The events of a LeaderWorkerSet, of a group or of a rank, in the order in which they happened. Pure.
+"""Returns the events of a LeaderWorkerSet, group or rank in chronological order. Pure.
 
-In: the events (v1) of a namespace, the LeaderWorkerSet, its pods, and the names of the others there. Events outlive
-pods, so those of deleted pods are found by the name of the regarded object. `web-0-1` may be a rank of `web` or a
-leader of `web-0`: if the pod exists, its UID decides, otherwise the LeaderWorkerSet with the longer name gets the
-event.
+In: the events (v1) of a namespace, the LeaderWorkerSet, its pods, and the names of other LeaderWorkerSets in the
+namespace. Events of deleted pods are found by the name of the involved object. A pod `web-0-1` may be a rank of `web`
+or a leader of `web-0`. If the pod exists, its UID decides. Otherwise, the event belongs to the LeaderWorkerSet with the
+longer name.
 """
 
 import re
@@ -24,11 +24,11 @@ from lwsctl.views.selection import Selection
 NUMBER, KEY = r"\d+", r"[0-9a-f]{8}"
 RANK: Final = r"(?:-(?P<rank>\d+))?"
 GENERATED: Final = r"(?:-[a-z0-9]{1,10}){0,2}"
-"""The generated suffix in names of ReplicaSets, and of the leaders of groups with random keys."""
+"""The generated suffix in the names of ReplicaSets, and of leaders in groups with random keys."""
 
 
 class History:
-    """Selects and reads the events of one LeaderWorkerSet."""
+    """Selects and parses the events of one LeaderWorkerSet."""
 
     def __init__(self, lws: JSONObject, pods: Collection[JSONObject] = (), others: Iterable[str] = ()) -> None:
         self._name = meta.name(lws)
@@ -44,7 +44,7 @@ class History:
         self._generated = re.compile(stem + GENERATED)
 
     def read(self, events: Iterable[JSONObject], selection: Selection | None = None) -> list[Happening]:
-        """Return the events of the selection, the oldest first."""
+        """Return the selected events, the oldest first."""
         occurrences = (self.happening(event) for event in events)
         kept = [
             occurrence
@@ -54,7 +54,7 @@ class History:
         return sorted(kept, key=lambda occurrence: (occurrence.last, occurrence.ident))
 
     def happening(self, event: JSONObject) -> Happening | None:
-        """Read one event; return None if it concerns another object."""
+        """Parse one event. Return None if it belongs to a different object."""
         place = self._place(event)
         return None if place is None else happening(event, place)
 
@@ -70,7 +70,7 @@ class History:
         return self._numbers(kind, name)
 
     def _numbers(self, kind: str, name: str) -> Place | None:
-        """Return the place of a name; a leader pod is rank 0 of its group."""
+        """Return the group and rank in a pod name. A leader pod is rank 0 of its group."""
         if kind == "Pod" and self._places.get(name):
             return self._places[name]
         match = self._patterns.get(kind, self._foreign).fullmatch(name)
@@ -84,9 +84,9 @@ class History:
 
 
 def of_set(obj: JSONObject, parts: Sequence[History], events: Iterable[JSONObject]) -> list[Happening]:
-    """Return the events of a DisaggregatedSet and of its LeaderWorkerSets, the oldest first.
+    """Return the events of a DisaggregatedSet and its LeaderWorkerSets, the oldest first.
 
-    The names of all its objects begin with its name and a dash: only events with such names are compared with the
+    The names of its objects have its name and a dash as prefix. Only events with this prefix are compared with the
     parts.
     """
     name = meta.name(obj)
@@ -102,14 +102,14 @@ def of_set(obj: JSONObject, parts: Sequence[History], events: Iterable[JSONObjec
 
 
 def is_about(place: Place, selection: Selection) -> bool:
-    """Return whether an event at this place concerns the selection; events of a group concern each of its ranks."""
+    """Return whether an event at this place belongs to the selection. Events of a group belong to each of its ranks."""
     if selection.group is None:
         return True
     return place[0] == selection.group and (selection.rank is None or place[1] in (None, selection.rank))
 
 
 def since(occurrences: Iterable[Happening], length: timedelta, now: datetime) -> list[Happening]:
-    """Return the events within a length of time before now."""
+    """Return the events that are not older than the given duration."""
     return [occurrence for occurrence in occurrences if now - occurrence.last <= length]
 
 

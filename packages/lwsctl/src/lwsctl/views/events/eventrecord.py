@@ -1,4 +1,4 @@
-"""One event about an object, as causes read it. Pure."""
+"""An event, in the form that causes use. Pure."""
 
 from datetime import datetime
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class WarningEvent(Struct, frozen=True):
-    """One event: the regarded object, the message, and when it happened last."""
+    """An event: the involved object, the message, and when it last occurred."""
 
     kind: str
     name: str

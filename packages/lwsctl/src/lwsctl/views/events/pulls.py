@@ -1,4 +1,4 @@
-"""Images that the kubelet is pulling now, and how long the last pull of each took, from its events. Pure."""
+"""Finds current image pulls, and how long the last pull of each image took, from kubelet events. Pure."""
 
 import re
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ OVER: Final = re.compile(r'(?:Successfully pulled|Failed to pull|Back-off pullin
 
 
 class Pull(Struct, frozen=True):
-    """An image that is being pulled, since when, and how long its last pull on any node took (None: not recorded)."""
+    """An image pull: when it started, and how long the last pull took on any node (None: not recorded)."""
 
     image: str
     since: datetime
@@ -25,7 +25,7 @@ class Pull(Struct, frozen=True):
 
 
 def current(events: Iterable[WarningEvent]) -> Pull | None:
-    """Return the oldest pull of a pod that has not ended, from the events of this pod."""
+    """Return the oldest pull in progress for a pod, from the pod's events."""
     begun: dict[str, datetime] = {}
     over: dict[str, datetime] = {}
     for event in events:
@@ -37,7 +37,7 @@ def current(events: Iterable[WarningEvent]) -> Pull | None:
 
 
 def last_took(image: str, events: Iterable[WarningEvent]) -> timedelta | None:
-    """Return how long the last recorded pull of an image took on any node; None if none is recorded."""
+    """Return how long the last recorded pull of an image took on any node, or None if none is recorded."""
     newest = max(
         (event for event in events if (match := PULLED.search(event.message)) and match["image"] == image),
         key=lambda event: event.last,
@@ -51,6 +51,6 @@ def last_took(image: str, events: Iterable[WarningEvent]) -> timedelta | None:
 
 
 def text(pull: Pull, node: str, now: datetime) -> str:
-    """Return which image is being pulled, for how long, and how long its last pull took."""
+    """Describe a pull: the image, its duration, and the duration of the last pull."""
     before = f"; the last pull took {duration(pull.last_took)}" if pull.last_took is not None else ""
     return f"pulling image {pull.image} to node {node} for {duration(now - pull.since)}{before}"

@@ -1,7 +1,7 @@
-"""Nodes that an autoscaler adds for a pod, or refuses to add, from its events. Pure.
+"""Finds nodes that an autoscaler adds for a pod, or the reason why it adds none, from the pod's events. Pure.
 
 In: the events about the pod, of any type. Autoscalers are recognized by reasons and messages, not by their names, since
-managed clusters rename them. Of several events the newest counts. Out: a `NodeRequest`, and its text for WHY.
+managed clusters rename them. The latest event is used. Out: a `NodeRequest`, and its text for WHY.
 """
 
 import re
@@ -15,13 +15,13 @@ from lwsctl.views.events.eventrecord import WarningEvent
 from lwsctl.views.wording import duration, listed
 
 NODE_PATIENCE: Final = timedelta(minutes=15)
-"""The time that a new node may take until pods run there, unless the command says otherwise."""
+"""The default time that a new node may take until pods run on it."""
 
 ADDED: Final = frozenset({"TriggeredScaleUp", "Nominated"})
 REFUSED: Final = frozenset({"NotTriggerScaleUp", "FailedScaleUp", "FailedScheduling"})
 
 FAILED_SCHEDULING: Final = re.compile(r"Failed to schedule pod,\s*(?P<why>.*)")
-"""Karpenter's message; kube-scheduler has other messages with the same reason."""
+"""The pattern of Karpenter's message. kube-scheduler uses the same reason with other messages."""
 
 NOT_TRIGGERED: Final = re.compile(r"pod didn't trigger scale-up:?\s*(?P<why>.*)")
 SCALED: Final = re.compile(r"\{(?:\S*/)?(?P<group>[^\s/]+) (?P<old>\d+)->(?P<new>\d+) \(max: (?P<most>\d+)\)\}")
@@ -32,18 +32,18 @@ NAMED: Final = 3
 
 
 class NodeRequest(Struct, frozen=True, kw_only=True):
-    """An autoscaler's newest answer to a pod: the nodes that it adds, or why it adds none."""
+    """The autoscaler's latest response for a pod: the nodes that it adds, or why it adds none."""
 
     component: str
     what: str
     last: datetime
     is_refused: bool = False
     claims: tuple[str, ...] = ()
-    """The names of the NodeClaims that Karpenter made for it."""
+    """The names of the NodeClaims that Karpenter created for the pod."""
 
 
 def node_request(events: Iterable[WarningEvent]) -> NodeRequest | None:
-    """Return the newest answer of an autoscaler to a pod, from the events of this pod."""
+    """Return the autoscaler's latest response for a pod, from the pod's events."""
     answers = [answer for event in events if (answer := _answer(event)) is not None]
     return max(answers, key=lambda answer: (answer.last, answer.is_refused), default=None)
 
@@ -64,7 +64,7 @@ def _answer(event: WarningEvent) -> NodeRequest | None:
 
 
 def _nodes(message: str) -> str:
-    """Return the nodes of a message: groups with their sizes, or the names of claims.
+    """Return the nodes in a message: node groups with their sizes, or names of NodeClaims.
 
     >>> _nodes("pod triggered scale-up: [{https://x/instanceGroups/gpu-a 0->2 (max: 8)}]")
     'gpu-a 0 to 2 of at most 8'
@@ -80,5 +80,5 @@ def _nodes(message: str) -> str:
 
 
 def added_text(request: NodeRequest, now: datetime) -> str:
-    """Return which nodes an autoscaler is adding, and since when."""
+    """Return which nodes an autoscaler is adding, and for how long."""
     return f"{request.component} is adding nodes ({request.what}, {duration(now - request.last)} ago)"

@@ -1,9 +1,9 @@
-"""Events as reasons: if a pod does not explain its rank, the newest event that still applies does. Pure.
+"""Finds the latest event that explains why a rank is not ready, if its pod does not. Pure.
 
-In: the events (v1) of a namespace. A missing pod is explained by Warning events of its StatefulSet or of its
-LeaderWorkerSet, a pod that does not start by its own events. Outdated events are ignored: those of another pod of that
-name, those from before the leader, and those of a stage that the pod has passed. Normal events explain two waits: an
-autoscaler adds a node, and an image is being pulled.
+In: the events (v1) of a namespace. Warning events of the StatefulSet or LeaderWorkerSet explain a missing pod. Events
+of a pod explain why it does not start. Outdated events are ignored: events of a different pod with the same name,
+events that are older than the leader, and events of a stage that the pod has passed. Normal events show that an
+autoscaler adds a node, or that an image is being pulled.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ from lwsctl.views.groups import NOT_CREATED, Group, Rank, View
 from lwsctl.views.health import crashes, rankstarts
 
 LONGEST_SILENCE: Final = timedelta(minutes=20)
-"""The time after which a failure counts as over: the StatefulSet controller retries at least every 1000 seconds."""
+"""The time after which a failure counts as resolved. The StatefulSet controller retries at least every 1000 seconds."""
 
 STARTING: Final = frozenset({"Pending", "ContainerCreating", "PodInitializing"})
 OF_SCHEDULING: Final = frozenset({"FailedScheduling", "FailedBinding"})
@@ -38,11 +38,11 @@ OF_PROBES: Final = frozenset({"Unhealthy", "ProbeWarning"})
 EVICTED: Final = "Evicted"
 NODE_NOT_READY: Final = "NodeNotReady"
 OF_RUNS: Final = frozenset({"BackOff", "RecreateGroup"})
-"""Event reasons that the states of containers, or the record of recreations, explain better."""
+"""Event reasons that container states, or the recreation record, explain better."""
 
 
 class Warnings:
-    """The events of one namespace or of all, by the regarded object; most causes need only the Warning events."""
+    """The events of one namespace or all namespaces, by involved object. Most causes use only Warning events."""
 
     def __init__(self, events: Iterable[JSONObject]) -> None:
         self._by_object: dict[tuple[str, str, str], list[WarningEvent]] = {}
@@ -58,25 +58,25 @@ class Warnings:
             self._by_object.setdefault(key, []).append(record)
 
     def about(self, namespace: str, kind: str, name: str) -> Sequence[WarningEvent]:
-        """Return the warnings about an object of that name, whatever its UID."""
+        """Return the warnings about objects with this name, regardless of the UID."""
         return self._by_object.get((namespace, kind, name), ())
 
     def of_any_type(self, namespace: str, kind: str, name: str) -> Sequence[WarningEvent]:
-        """Return the events of any type about an object of that name, whatever its UID."""
+        """Return all events about objects with this name, regardless of the UID."""
         return self._all.get((namespace, kind, name), ())
 
     def kills(self, namespace: str, pod: str) -> list[Kill]:
-        """Return the containers of pods of that name that a kubelet killed, the newest first."""
+        """Return the containers that a kubelet killed in pods with this name, the latest first."""
         events = self.of_any_type(namespace, "Pod", pod)
         candidates = (kubeletkills.of_event(event.uid, event.reason, event.message, event.last) for event in events)
         return sorted(filter(None, candidates), key=lambda kill: kill.last, reverse=True)
 
     def of_pod(self, namespace: str, rank: Rank) -> list[WarningEvent]:
-        """Return the events of any type about the present pod of a rank."""
+        """Return all events about the current pod of a rank."""
         return [event for event in self.of_any_type(namespace, "Pod", rank.pod) if event.uid == rank.uid]
 
     def pull_of(self, namespace: str, rank: Rank) -> pulls.Pull | None:
-        """Return the pull that a rank waits for; None if no image is being pulled."""
+        """Return the image pull that a rank waits for, or None if no image is being pulled."""
         if rank.is_ready or not rank.node or not _is_starting(rank):
             return None
         pull = pulls.current(self.of_pod(namespace, rank))
@@ -96,7 +96,7 @@ def _is_starting(rank: Rank) -> bool:
 
 
 def is_unexplained(rank: Rank) -> bool:
-    """Return whether events may explain a rank better than its pod does."""
+    """Return whether events may explain the state of a rank better than its pod."""
     if rank.is_ready or rank.state in {"Completed", "Terminating"}:
         return False
     if rank.object is None:
@@ -106,7 +106,7 @@ def is_unexplained(rank: Rank) -> bool:
 
 
 def explanation(view: View, group: Group, rank: Rank, warnings: Warnings, now: datetime) -> str:
-    """Return the message of the newest warning that explains why a rank is not ready; empty if there is none."""
+    """Return the message of the latest warning that explains an unready rank, or an empty string."""
     if not is_unexplained(rank):
         return ""
     candidates = _of_missing(view, group, rank, warnings) if rank.object is None else _of_pod(view, rank, warnings)
@@ -119,7 +119,7 @@ def explanation(view: View, group: Group, rank: Rank, warnings: Warnings, now: d
 
 
 def _with_scale_up(view: View, rank: Rank, why: str, warnings: Warnings, now: datetime) -> str:
-    """Return the reason of a rank, first that an autoscaler is adding nodes for it, if it does so in time."""
+    """Return the reason of a rank. If an autoscaler adds nodes in time, this is mentioned first."""
     request = scaleups.node_request(warnings.of_pod(view.namespace, rank)) if awaits_node(rank) else None
     if request is None or request.is_refused or now - request.last >= scaleups.NODE_PATIENCE:
         return why
@@ -138,7 +138,7 @@ def _of_pod(view: View, rank: Rank, warnings: Warnings) -> list[WarningEvent]:
 
 
 def _with_node(event: WarningEvent, rank: Rank) -> WarningEvent:
-    """Return the event; with the name of the node if the node controller marked the pod as not ready."""
+    """Return the event. If the node controller marked the pod as not ready, add the name of the node."""
     return replace(event, message=f"node {rank.node} is not ready") if event.reason == NODE_NOT_READY else event
 
 
@@ -149,9 +149,9 @@ def _started(rank: Rank) -> datetime:
 
 
 def _of_missing(view: View, group: Group, rank: Rank, warnings: Warnings) -> list[WarningEvent]:
-    """Return the warnings of the StatefulSet that creates the pod, first those about this pod.
+    """Return the warnings of the StatefulSet that creates the pod. Warnings about this pod are first.
 
-    Else those of the LeaderWorkerSet.
+    If there are none, return the warnings of the LeaderWorkerSet.
     """
     leader = group.leader
     if rank.index and (leader is None or leader.object is None):
@@ -169,7 +169,7 @@ def _of_missing(view: View, group: Group, rank: Rank, warnings: Warnings) -> lis
 
 
 def _of_set(view: View, rank: Rank, owner: str, warnings: Warnings) -> list[WarningEvent]:
-    """Return the warnings of the LeaderWorkerSet: for a worker about its leader, for a leader about no group."""
+    """Return the LeaderWorkerSet's warnings, for a worker those about its leader, for a leader those about no group."""
     events = warnings.about(view.namespace, "LeaderWorkerSet", view.name)
     related_pod = owner if rank.index else ""
     uid = meta.metadata(view.object).get("uid", "")
@@ -196,14 +196,14 @@ def _read(event: JSONObject) -> WarningEvent:
 
 
 class Evidence(Struct, frozen=True, kw_only=True):
-    """Events (v1) and records of recreations, of one namespace or of all."""
+    """Events (v1) and recreation records of one namespace or of all namespaces."""
 
     events: Sequence[JSONObject] = ()
     records: Sequence[JSONObject] = ()
 
 
 def wants_events(views: Iterable[View]) -> bool:
-    """Return whether the pod of an unready rank does not show the whole reason."""
+    """Return whether events are needed because the pod of an unready rank does not show the whole reason."""
     ranks = (rank for view in views for group in view.groups for rank in group.ranks)
     return any(is_unexplained(rank) or awaits_node(rank) for rank in ranks)
 
@@ -215,7 +215,7 @@ def explained(views: Iterable[View], evidence: Evidence, now: datetime) -> list[
 
 
 def _unexplained(group: Group, error: str) -> Group:
-    """Return a group whose evidence cannot be shown: the error is the reason of its unready ranks without another one."""
+    """Return a group whose evidence cannot be shown. Unready ranks without a reason get the error as reason."""
     ranks = (rank if rank.is_ready or rank.why else replace(rank, why=error) for rank in group.ranks)
     return replace(group, ranks=tuple(ranks))
 
@@ -224,7 +224,7 @@ Records: TypeAlias = Mapping[tuple[str, str], JSONObject]
 
 
 def _explained(view: View, warnings: Warnings, records: Records, now: datetime) -> View:
-    """Return a view with what it remembers of its groups, and with reasons."""
+    """Return a view with the recreations of its groups, and with reasons."""
     ends = runsettings.read(meta.annotations(view.object)).completes
     last = edge.attempt(partial(_longest_starts, view), lambda _: {})
 
@@ -239,7 +239,7 @@ def _explained(view: View, warnings: Warnings, records: Records, now: datetime) 
 
 
 def _longest_starts(view: View) -> Mapping[bool, timedelta]:
-    """Return the longest starts of ready ranks, if another rank is not ready."""
+    """Return the longest starts of ready ranks, if any other rank is not ready."""
     ranks = [rank for group in view.groups for rank in group.ranks]
     return {} if all(rank.is_ready for rank in ranks) else rankstarts.longest(ranks)
 
@@ -251,7 +251,7 @@ def _remembered(group: Group, record: JSONObject | None, evictions: Sequence[dat
 
 
 def _with_kill(view: View, group: Group, warnings: Warnings) -> Group:
-    """Return a group whose recreation says why a kubelet killed the container of the failed pod, if it did."""
+    """Return a group whose recreation explains why a kubelet killed a container in the failed pod, if it did."""
     recreation = group.recreations
     ended = RECORDED.fullmatch(recreation.failure) if recreation else None
     if recreation is None or ended is None:
@@ -262,7 +262,7 @@ def _with_kill(view: View, group: Group, warnings: Warnings) -> Group:
 
 
 def _evictions(view: View, group: Group, warnings: Warnings, now: datetime) -> list[datetime]:
-    """Return when kubelets evicted former pods of the group; nothing else remembers an evicted leader."""
+    """Return when kubelets evicted previous pods of the group. An evicted leader is not recorded elsewhere."""
     events = (
         (event, rank)
         for rank in group.ranks
@@ -273,7 +273,7 @@ def _evictions(view: View, group: Group, warnings: Warnings, now: datetime) -> l
 
 
 def _group(view: View, group: Group, warnings: Warnings, last: Mapping[bool, timedelta], now: datetime) -> Group:
-    """Return a group with the failed runs and reasons of its ranks, also while it is ready between two failures."""
+    """Return a group with the failed runs and reasons of its ranks, even while it is ready between two failures."""
     if group.is_ready and (group.crashes is None or group.crashes.are_over(now)):
         return group
     are_ready = all(rank.is_ready for rank in group.ranks)

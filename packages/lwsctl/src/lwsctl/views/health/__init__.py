@@ -1,1 +1,1 @@
-"""The health of groups and sets: what a view remembers, and the one verdict made from it. Pure."""
+"""The health of groups and sets: recorded failures and starts, and the verdict that is derived from them. Pure."""

@@ -1,6 +1,7 @@
-"""The failures of a group in a row, from the statuses of its pods and from the record of its recreations. Pure.
+"""Finds consecutive failures of a group, from pod statuses and from the recreation record. Pure.
 
-A group that crashes every two seconds is not healthy in the seconds between: every view of it carries these failures.
+A group that crashes every two seconds is not healthy between two crashes. Therefore, every view contains these
+failures.
 """
 
 import re
@@ -21,15 +22,18 @@ DISRUPTED: Final = re.compile(
     r"deleted(: (EvictionByEvictionAPI|DeletionByTaintManager|DeletionByPodGC|PreemptionByScheduler|NodeLost|NodeShutdown"
     r"|Terminated|Preempting|no manager ran)(: .*)?)?"
 )
-"""The recorded failures that another component caused: a user, a drain, the scheduler, a lost node."""
+"""Recorded failures that were caused by another component: a user, a drain, the scheduler, a lost node."""
 
 EVICTED: Final = re.compile(r"deleted: Evicted\b")
 NOTICED: Final = timedelta(seconds=20)
-"""The time until a kubelet notices that a pod uses more than its limits: it looks every ten seconds, at sums that may be older."""
+"""The time until a kubelet detects that a pod exceeds its limits.
+
+It checks every ten seconds, with data that may be older.
+"""
 
 
 class _Run(Struct, frozen=True):
-    """A run of a container that ended although it should continue; `lasted` is None if that is unknown."""
+    """A container run that terminated although it should continue. `lasted` is None if the duration is unknown."""
 
     ended: datetime
     lasted: timedelta | None
@@ -37,9 +41,9 @@ class _Run(Struct, frozen=True):
 
 
 def of_group(group: Group, *, ends: bool = False, evictions: Sequence[datetime] = ()) -> Crashes | None:
-    """Return the failures in a row of a group; None if it never failed. With `ends`, exit code 0 is not a failure.
+    """Return the consecutive failures of a group, or None. If `ends` is set, exit code 0 is not a failure.
 
-    `evictions` are the times, in order, when kubelets ended former pods of the group, of which no record remains.
+    `evictions` are the times, in order, when kubelets evicted previous pods of the group that are not recorded.
     """
     if group.end is not None:
         return None
@@ -64,30 +68,30 @@ def of_group(group: Group, *, ends: bool = False, evictions: Sequence[datetime] 
 
 
 def _recorded_lengths(record: Recreations) -> list[timedelta]:
-    """Return the longest recorded run; a kubelet that evicted a pod may notice later the next time."""
+    """Return the longest recorded run. After an eviction, the kubelet may react later the next time."""
     if EVICTED.match(record.failure):
         return [(record.longest_run or timedelta()) + NOTICED]
     return [] if record.longest_run is None else [record.longest_run]
 
 
 def is_calm(view: View, now: datetime) -> bool:
-    """Return whether all groups have run for so long that no failure is relevant: no record needs to be read."""
+    """Return whether all groups have run for so long that no failure is relevant, so that no record is needed."""
     moments = (_stable_since(group) for group in view.groups if group.end is None)
     return all(moment is not None and now - moment >= REMEMBERED for moment in moments)
 
 
 def is_failing(view: View, now: datetime) -> bool:
-    """Return whether a group failed, and has not been ready for long enough since."""
+    """Return whether a group failed, and has not been ready for long enough afterwards."""
     return any(group.crashes is not None and not group.crashes.are_over(now) for group in view.groups)
 
 
 def is_own(record: Recreations) -> bool:
-    """Return whether a group was recreated because of its own failure, and not because of a drain or a deletion."""
+    """Return whether a group was recreated because of its own failure, and not because of a drain or deletion."""
     return DISRUPTED.fullmatch(record.failure) is None
 
 
 def ready_since(rank: Rank) -> datetime | None:
-    """Return since when a rank has been ready, None if it is not."""
+    """Return since when a rank has been ready, or None if it is not ready."""
     if not rank.is_ready:
         return None
     ready = meta.find_condition(rank.object or {}, "Ready") or {}
@@ -95,14 +99,14 @@ def ready_since(rank: Rank) -> datetime | None:
 
 
 def started_at(rank: Rank) -> list[datetime]:
-    """Return when the current runs of the containers of a rank started."""
+    """Return when the current container runs of a rank started."""
     statuses = meta.status(rank.object or {}).get("containerStatuses") or []
     stamps = (((status.get("state") or {}).get("running") or {}).get("startedAt") for status in statuses)
     return [moment for stamp in stamps if (moment := timestamps.read(str(stamp or ""))) is not None]
 
 
 def _failed_runs(pod: JSONObject, *, ends: bool) -> Iterator[_Run]:
-    """Yield the last failed runs of containers; an init container that has completed no longer matters."""
+    """Yield the last failed container runs. Completed init containers are ignored."""
     inits = meta.status(pod).get("initContainerStatuses") or []
     for status in podstate.container_statuses(pod):
         count, ended = int(status.get("restartCount") or 0), (status.get("state") or {}).get("terminated") or {}
@@ -125,7 +129,7 @@ def _run(pod: JSONObject, end: JSONObject, number: int) -> Iterator[_Run]:
 
 
 def _stable_since(group: Group) -> datetime | None:
-    """Return since when all ranks run, and are as ready as now; None if a container does not run."""
+    """Return since when all ranks run with unchanged readiness, or None if a container does not run."""
     moments: list[datetime] = []
     for rank in group.ranks:
         if rank.state == COMPLETED:

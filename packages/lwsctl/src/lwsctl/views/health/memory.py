@@ -1,4 +1,4 @@
-"""The memory of a view: the failures of a group, and the start of a rank. Pure values, without objects."""
+"""The recorded history in a view: the failures of a group, and the start of a rank. Pure values without objects."""
 
 from datetime import datetime, timedelta
 
@@ -8,11 +8,11 @@ from kuberuntime.objects.deaths import REMEMBERED, SETTLED, proof
 
 
 class Recreations(Struct, frozen=True, kw_only=True):
-    """The recreations of a group in a row: the number of the last one, and the pod whose failure caused it.
+    """The consecutive recreations of a group: the number of the last one, and the pod whose failure caused it.
 
-    While `is_waiting`, the last recreation is pending until `due`. If `is_exhausted`, it will not take place. `failure`
-    describes the pod's failure, and `killed` why a kubelet killed its container. The pod may be of a group that this one
-    replaces, but has the same rank.
+    While `is_waiting` is set, the last recreation is pending until `due`. If `is_exhausted` is set, it will not happen.
+    `failure` describes the pod's failure, and `killed` explains why a kubelet killed its container. The pod may belong
+    to the group that this group replaces, but has the same rank.
     """
 
     count: int
@@ -28,7 +28,7 @@ class Recreations(Struct, frozen=True, kw_only=True):
 
     @property
     def reason(self) -> str:
-        """Return what is known of the failure, first why a kubelet killed the container; empty if nothing is."""
+        """Return the known reason of the failure, first why a kubelet killed the container, or an empty string."""
         return "; ".join(filter(None, (self.killed, self.failure)))
 
     @property
@@ -38,10 +38,11 @@ class Recreations(Struct, frozen=True, kw_only=True):
 
 
 class Crashes(Struct, frozen=True, kw_only=True):
-    """The failures of a group in a row: their number, and the first and last known time.
+    """The consecutive failures of a group: their number, and the first and last known time.
 
-    `longest_run` is None if unknown. `stable_since` is the time since when no container of the group started or became
-    ready, None if one does not run. A condemned group waits for its recreation, or is never recreated.
+    `longest_run` is None if it is unknown. `stable_since` is the time when a container in the group last started or
+    became ready, or None if a container does not run. A condemned group waits for its recreation, or is never
+    recreated.
     """
 
     count: int
@@ -53,9 +54,9 @@ class Crashes(Struct, frozen=True, kw_only=True):
     is_condemned: bool = False
 
     def are_over(self, now: datetime, least: timedelta = SETTLED) -> bool:
-        """Return whether the group has been ready for longer than its longest run, and for `least`.
+        """Return whether the group has been ready for longer than its longest run, and for at least `least`.
 
-        A group that is not ready, and whose failed run has an unknown length, is remembered for ten minutes.
+        If a group is not ready and the duration of its failed run is unknown, the failure is relevant for ten minutes.
         """
         if self.is_condemned:
             return False
@@ -65,12 +66,12 @@ class Crashes(Struct, frozen=True, kw_only=True):
 
 
 class Startup(Struct, frozen=True, kw_only=True):
-    """The start of a rank that was never ready: its beginning, the time it may take, and the time of another rank."""
+    """The start of a rank that was never ready: its time, its time limit, and the start of another rank."""
 
     since: datetime
     patience: timedelta
     last: timedelta | None = None
 
     def may_continue(self, now: datetime) -> bool:
-        """Return whether the start is within its patience."""
+        """Return whether the start is within its time limit."""
         return now - self.since < self.patience

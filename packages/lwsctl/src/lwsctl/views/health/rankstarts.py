@@ -1,6 +1,6 @@
-"""Ranks that were never ready in their current run: since when they start, and how long that may take. Pure.
+"""Finds ranks that were never ready in their current run, when they started, and their time limit. Pure.
 
-In: a rank, and the other ranks of its LeaderWorkerSet. Out: its startup; None for a rank that was ready, or crashed.
+In: a rank, and the other ranks of its LeaderWorkerSet. Out: its startup, or None if the rank was ready or crashed.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,16 +14,16 @@ from lwsctl.views.health.crashes import ready_since, started_at
 from lwsctl.views.health.memory import Startup
 
 WARM_UP: Final = timedelta(minutes=10)
-"""The time that a program may take to become ready, for example to load a large model, if nothing else is known."""
+"""The default time limit until a rank is ready, long enough to load a large model."""
 
 LONGER: Final = 2
-"""A start may take this many times the longest start of another rank."""
+"""The start of a rank may take this many times the longest start of another rank."""
 
 
 def was_ready(rank: Rank) -> bool:
-    """Return whether a rank that is not ready was ready in its current run.
+    """Return whether an unready rank was ready earlier in its current run.
 
-    The condition Ready is False from before the containers start, and changes again only when a ready rank fails.
+    The condition Ready is set to False before the containers start, and changes again only when a ready rank fails.
     """
     ready = meta.find_condition(rank.object or {}, "Ready") or {}
     changed = timestamps.read(str(ready.get("lastTransitionTime") or ""))
@@ -32,7 +32,7 @@ def was_ready(rank: Rank) -> bool:
 
 
 def longest(ranks: Iterable[Rank]) -> Mapping[bool, timedelta]:
-    """Return the longest start of ready leaders (True) and workers (False) that never failed.
+    """Return the longest starts of ready leaders (True) and workers (False) that never failed.
 
     A start lasts from the creation of a pod until it is ready.
     """
@@ -46,7 +46,7 @@ def longest(ranks: Iterable[Rank]) -> Mapping[bool, timedelta]:
 
 
 def of_rank(rank: Rank, last: timedelta | None = None) -> Startup | None:
-    """Return the start of a rank that is not ready; None without a pod, or if it was ready in its current run."""
+    """Return the start of an unready rank, or None if it has no pod or was ready in its current run."""
     if rank.object is None or rank.is_ready or meta.is_deleting(rank.object) or was_ready(rank):
         return None
     created = timestamps.read(rank.created)
@@ -60,13 +60,13 @@ def of_rank(rank: Rank, last: timedelta | None = None) -> Startup | None:
 
 
 def current(rank: Rank, last: Mapping[bool, timedelta], now: datetime) -> Startup | None:
-    """Return the start of a rank; None if it is over its patience."""
+    """Return the start of a rank, or None if its time limit is exceeded."""
     startup = None if rank.is_ready else of_rank(rank, last.get(rank.index == 0))
     return startup if startup is not None and startup.may_continue(now) else None
 
 
 def _budget(container: JSONObject) -> timedelta:
-    """Return the time that the probes of a container allow until it is ready."""
+    """Return the time that a container's probes permit until it is ready."""
     startup, readiness = container.get("startupProbe") or {}, container.get("readinessProbe") or {}
     tries = _number(startup, "periodSeconds", 10) * _number(startup, "failureThreshold", 3) if startup else 0
     delays = _number(startup, "initialDelaySeconds", 0) + _number(readiness, "initialDelaySeconds", 0)
@@ -74,6 +74,6 @@ def _budget(container: JSONObject) -> timedelta:
 
 
 def _number(probe: JSONObject, name: str, default: int) -> int:
-    """Return a field of a probe; at most a day, since anybody may write any number."""
+    """Return a field of a probe, limited to a day, because users can set any number."""
     value = decimals.natural(str(probe.get(name, default)))
     return min(default if value is None else value, 86400)

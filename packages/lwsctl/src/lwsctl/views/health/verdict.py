@@ -1,7 +1,7 @@
-"""The one verdict on a LeaderWorkerSet, a group or a rank, from its view, its memory and a known cause. Pure.
+"""Derives the verdict for a LeaderWorkerSet, group or rank from its view, its history and a known cause. Pure.
 
-In: a view that remembers failures (`memory.py`), and the verdict of the first cause that matches. Out: a verdict.
-`get`, `explain`, `wait`, `run`, `rollout status`, `doctor` and the dashboard show it, and no other module judges.
+In: a view with recorded failures (`memory.py`), and the verdict of the first cause that matches. Out: a verdict. `get`,
+`explain`, `wait`, `run`, `rollout status`, `doctor` and the dashboard all use this verdict.
 """
 
 from datetime import datetime
@@ -14,54 +14,54 @@ from lwsctl.views.health.memory import Crashes
 
 
 class Verdict(StrEnum):
-    """The state of a LeaderWorkerSet, a group or a rank, and of a cause that explains it."""
+    """The state of a LeaderWorkerSet, group or rank, or the state that a cause implies."""
 
     STUCK = "stuck"
-    """It does not continue without a user."""
+    """It does not continue until a user acts."""
     CRASHING = "crashing"
-    """Its programs fail: it failed repeatedly, and has not been ready for long enough since."""
+    """Its containers fail repeatedly, and it has not been ready for long enough afterwards."""
     UNKNOWN = "unknown"
-    """Not ready, and no cause explains it."""
+    """It is not ready, and no known cause matches."""
     UNREAD = "unread"
-    """Not ready, and the evidence could not be read."""
+    """It is not ready, and the evidence could not be read."""
     PROGRESSING = "progressing"
-    """Not as desired yet, without an error."""
+    """It is not in its desired state yet, but there is no error."""
     STARTING = "starting"
-    """Never ready yet, and within its patience."""
+    """It was never ready, and is within its time limit."""
     HEALTHY = "healthy"
     COMPLETE = "complete"
     """It ran to completion."""
 
 
 URGENCY: Final = tuple(Verdict)
-"""The verdicts by urgency: the first one needs a user most."""
+"""The verdicts sorted by urgency, the most urgent first."""
 
 WORDS: Final = {
     **{verdict: verdict.value for verdict in Verdict},
     Verdict.UNKNOWN: "not ready",
     Verdict.UNREAD: "not ready",
 }
-"""The words of verdicts in sentences."""
+"""The text of each verdict in sentences."""
 
 NEEDS_USER: Final = frozenset({Verdict.STUCK, Verdict.CRASHING})
-"""The verdicts that end a wait with `--fail-fast`, and that a page shows in red."""
+"""The verdicts that require a user: they end a wait with `--fail-fast`, and are red on the dashboard."""
 
 CALM: Final = frozenset({Verdict.PROGRESSING, Verdict.STARTING})
-"""Not as desired yet, and nothing is wrong."""
+"""The verdicts without an error, although the desired state is not reached."""
 
 AS_DESIRED: Final = frozenset({Verdict.HEALTHY, Verdict.COMPLETE})
 
 
 def ready_or_complete(verdict: Verdict, ready: int, desired: int) -> int:
-    """Return how many groups are ready; all groups of a complete set have reached their end."""
+    """Return how many groups are ready. All groups of a complete set count."""
     return desired if verdict is Verdict.COMPLETE else ready
 
 
 class HealthFacts(Struct, frozen=True, kw_only=True):
-    """The facts about a selection.
+    """The health of a selection, from which a verdict is derived.
 
-    `is_ready` compares it with the spec at this moment, `cause` is the verdict of the cause that explains it (None: no
-    cause is known), and `is_read` is False if evidence could not be read.
+    `is_ready` is true if the selection currently matches the spec. `cause` is the verdict of the matching cause (None:
+    no known cause). `is_read` is false if evidence could not be read.
     """
 
     is_complete: bool = False
@@ -72,7 +72,7 @@ class HealthFacts(Struct, frozen=True, kw_only=True):
 
 
 def judge(facts: HealthFacts, now: datetime) -> Verdict:
-    """Return the verdict; the first failure of a group that recovers is not a crash loop yet."""
+    """Return the verdict. The first failure of a group that recovers does not count as a crash loop."""
     current = [crashes for crashes in facts.crashes if not crashes.are_over(now)]
     if facts.is_complete:
         return Verdict.COMPLETE

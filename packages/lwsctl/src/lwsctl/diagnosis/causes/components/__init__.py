@@ -1,1 +1,1 @@
-"""Causes that other components of a cluster report: autoscalers, kubelets, storage drivers, injectors of sidecars. Pure."""
+"""Causes that other cluster components report: autoscalers, kubelets, storage drivers and sidecar injectors. Pure."""

@@ -1,7 +1,7 @@
-"""Pods for which an autoscaler adds nodes, and what an autoscaler says of pods for which it adds none. Pure.
+"""Finds pods for which an autoscaler adds nodes, or reports why it cannot add nodes. Pure.
 
-While nodes are being added, that is the cause, and it is progress. After that, the cause is what the scheduler reports;
-`noted` adds the autoscaler's reason and what to do about it.
+While an autoscaler adds nodes, the verdict is progress. Later, the cause comes from the scheduler's message. `noted`
+adds the autoscaler's reason and the next step.
 """
 
 import re
@@ -54,16 +54,16 @@ REMEDIES: Final = (
         "allow a suitable machine type in a NodePool or node group, or change the requirements of the pod",
     ),
 )
-"""The next steps by a pattern of the autoscaler's reason; the first match counts."""
+"""Next steps for patterns of the autoscaler's reason. The first match is used."""
 
 REMEMBERED: Final = timedelta(minutes=20)
-"""The time for which the end of a pod with its node may explain the state of its group."""
+"""The period in which the deletion of a pod together with its node may explain the state of its group."""
 
 OTHERWISE: Final = "read the log of {component} to find out why it adds no node for this pod"
 
 
 def requests(observed: Observed) -> Iterator[tuple[Rank, NodeRequest]]:
-    """Yield the newest answer of an autoscaler for each rank that waits for a node."""
+    """Yield the autoscaler's latest response for each rank that waits for a node."""
     for rank in observed.at(is_unscheduled):
         request = node_request(observed.warnings.of_pod(observed.view.namespace, rank))
         if request is not None:
@@ -71,7 +71,7 @@ def requests(observed: Observed) -> Iterator[tuple[Rank, NodeRequest]]:
 
 
 def nominated(observed: Observed) -> set[str]:
-    """Return the names of the NodeClaims that were made for waiting ranks."""
+    """Return the names of the NodeClaims that were created for waiting ranks."""
     return {name for _, request in requests(observed) for name in request.claims}
 
 
@@ -85,7 +85,7 @@ def nominated(observed: Observed) -> set[str]:
     patience=NODE_PATIENCE,
 )
 def nodes_are_added(observed: Observed) -> Finding | None:
-    """Find waiting ranks for all of which, as far as autoscalers know them, nodes are being added in time."""
+    """Find ranks that wait for nodes, if autoscalers add nodes in time for all ranks that they report on."""
     known = list(requests(observed))
     late = [request for _, request in known if request.is_refused or _age(observed, request) >= _patience(observed)]
     if not known or late:
@@ -111,14 +111,14 @@ def _patience(observed: Observed) -> timedelta:
 
 
 def _claims(observed: Observed, request: NodeRequest) -> tuple[str, ...]:
-    """Return the state of the NodeClaims of a request, if they were read."""
+    """Return the states of the NodeClaims that belong to a request, if they were read."""
     if not observed.knows(NODE_CLAIMS):
         return ()
     return tuple(f"NodeClaim {name}: {_claim_state(observed.by_name(NODE_CLAIMS, name))}" for name in request.claims)
 
 
 def _claim_state(claim: JSONObject | None) -> str:
-    """Return how far a NodeClaim is; its conditions become True one after the other."""
+    """Return the progress of a NodeClaim, whose conditions become True one after the other."""
     if claim is None:
         return "no longer exists"
     for kind in ("Launched", "Registered", "Initialized"):
@@ -133,7 +133,7 @@ REMOVALS: Final = frozenset({"ScaleDown", "Disrupted", "Evicted"})
 
 
 def removal(observed: Observed, pod: str) -> str:
-    """Return which autoscaler recently removed the node of a pod of this name; empty if none did."""
+    """Return the autoscaler that recently removed the node of the named pod, or an empty string if none did."""
     events = [
         event
         for event in observed.warnings.of_any_type(observed.view.namespace, "Pod", pod)
@@ -147,7 +147,7 @@ def removal(observed: Observed, pod: str) -> str:
 
 
 def noted(find: Find) -> Find:
-    """Return a function that adds to a finding about waiting pods why an autoscaler adds no node, and what to do."""
+    """Return a function that adds the autoscaler's reason for adding no node, and the next step, to a finding."""
 
     def with_reason(observed: Observed) -> Finding | None:
         finding = find(observed)
@@ -171,7 +171,7 @@ def _with_refusal(observed: Observed, finding: Finding, request: NodeRequest) ->
 
 
 def remedy(observed: Observed, request: NodeRequest) -> str:
-    """Return what to do about the reason of an autoscaler."""
+    """Return the next step for an autoscaler's reason."""
     for pattern, step in REMEDIES:
         if match := re.search(pattern, request.what[:READ]):
             pool = match.groupdict().get("pool") or "of the pod"

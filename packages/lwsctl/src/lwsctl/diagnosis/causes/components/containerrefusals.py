@@ -1,7 +1,7 @@
-"""Containers that a kubelet or a container runtime refuses: one table of their messages, each with its remedy. Pure.
+"""Finds containers that a kubelet or container runtime rejects, by a table of messages and remedies. Pure.
 
-In: the messages of waiting containers, of runs that never began, and of Warning events, as the kubelet, containerd,
-CRI-O, runc and crun write them. A message that no row matches is quoted as it is (LWS-E067).
+In: messages from waiting containers, from runs that never started, and from Warning events, as the kubelet, containerd,
+CRI-O, runc and crun write them. A message without a matching row is quoted unchanged (LWS-E067).
 """
 
 import re
@@ -27,7 +27,7 @@ OF_SANDBOXES: Final = "FailedCreatePodSandBox"
 
 
 class RefusalMessage(Struct, frozen=True):
-    """A message of a component, what it means for the container, and what to do."""
+    """A component's message, its meaning for the container, and the next step."""
 
     pattern: str
     meaning: str
@@ -121,7 +121,7 @@ FIELDS: Final = (
 
 
 def refused(rows: tuple[RefusalMessage, ...]) -> Find:
-    """Return a function that finds the first container which is refused for the reason of one of these rows."""
+    """Return a function that finds the first container that is rejected with a message from these rows."""
     patterns = [(row, re.compile(row.pattern)) for row in rows]
 
     def find(observed: Observed) -> Finding | None:
@@ -149,7 +149,7 @@ def refused(rows: tuple[RefusalMessage, ...]) -> Find:
 
 
 def _texts(observed: Observed, rank: Rank) -> Iterator[tuple[str, str]]:
-    """Yield container and message of each refusal; without a container, those of the whole pod."""
+    """Yield the container and message for each rejection. A message about the whole pod has no container."""
     events = None
     for container, reason, message in ranks.waiting(rank):
         if reason not in WAITING:

@@ -1,4 +1,4 @@
-"""Hooks after the start of a container that fail, so that the kubelet kills it. Pure."""
+"""Finds postStart hooks that fail, so that the kubelet kills the container. Pure."""
 
 from leaderworkerset.api.kubeletkills import HOOK_FAILED, Kill
 from lwsctl.diagnosis import ranks
@@ -18,7 +18,7 @@ from lwsctl.views.health.verdict import Verdict
     remedy="Correct the hook in the pod template, or do its work in an init container.",
 )
 def start_hook_fails(observed: Observed) -> Finding | None:
-    """Find a container that was killed because its hook failed."""
+    """Find a container that was killed because its postStart hook failed."""
     for group, rank in ranks.unsettled(observed):
         kill = _kill(observed, group, rank) if is_placed_or_recorded(rank) else None
         if kill is None:
@@ -45,7 +45,7 @@ def start_hook_fails(observed: Observed) -> Finding | None:
 
 
 def _kill(observed: Observed, group: Group, rank: Rank) -> Kill | None:
-    """Return the kill of a rank's pod, or of the failed pod for which its group was recreated."""
+    """Return the kill event of a rank's pod, or of the failed pod that caused the recreation of its group."""
     run = next((run for run in rank.deaths if run.is_recorded), None)
     pod, uid = (run.pod, group.recreations.failed_uid) if run and group.recreations else (rank.pod, rank.uid)
     own = (kill for kill in observed.warnings.kills(observed.view.namespace, pod) if uid and kill.uid == uid)

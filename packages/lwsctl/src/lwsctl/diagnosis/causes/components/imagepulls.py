@@ -1,4 +1,4 @@
-"""Images that are being pulled for a long time. Pure."""
+"""Finds image pulls that take a long time. Pure."""
 
 from datetime import timedelta
 from typing import Final
@@ -11,10 +11,10 @@ from lwsctl.views.events import pulls
 from lwsctl.views.health.verdict import Verdict
 
 BRIEF: Final = timedelta(seconds=10)
-"""The duration of pulls that are not worth naming."""
+"""Pulls that are shorter than this duration are not reported."""
 
 PULL_PATIENCE: Final = timedelta(minutes=30)
-"""The time that a pull may take: images of inference servers have tens of gigabytes."""
+"""The maximum duration of a normal pull. Images of inference servers can have tens of gigabytes."""
 
 
 @cause(
@@ -26,7 +26,7 @@ PULL_PATIENCE: Final = timedelta(minutes=30)
     patience=PULL_PATIENCE,
 )
 def is_pulled(observed: Observed) -> Finding | None:
-    """Find the oldest pull of an image that a rank waits for; after half an hour it counts as stuck."""
+    """Find the oldest image pull that blocks a rank. After half an hour, the pull counts as stuck."""
     candidates = [
         (rank, pull)
         for rank in observed.at(is_placed)

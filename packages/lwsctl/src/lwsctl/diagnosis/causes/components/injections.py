@@ -1,4 +1,4 @@
-"""Containers that somebody injected into pods, such as the proxy of a service mesh, and that are not ready. Pure."""
+"""Finds injected containers that are not ready, such as the proxy of a service mesh. Pure."""
 
 from typing import Final
 
@@ -21,9 +21,9 @@ def _names(spec: JSONObject, *parts: str) -> list[str]:
 
 
 def injected(observed: Observed, rank: Rank) -> list[str]:
-    """Return the containers of a pod that the present template does not have; none during a rollout.
+    """Return a pod's containers that are missing in the current template. Return none during a rollout.
 
-    Without a pod, its recorded runs name the containers.
+    If the pod is missing, the containers are taken from its recorded runs.
     """
     templates = meta.spec(observed.view.object).get("leaderWorkerTemplate") or {}
     template = (templates.get("leaderTemplate") if rank.index == 0 else None) or templates.get("workerTemplate") or {}
@@ -43,7 +43,7 @@ def injected(observed: Observed, rank: Rank) -> list[str]:
     remedy="Read its log, and contact the owner of the webhook. You can use an annotation to exclude pods from injection.",
 )
 def injection_is_unready(observed: Observed) -> Finding | None:
-    """Find an injected container that keeps a pod from starting, or from becoming ready."""
+    """Find an injected container that prevents a pod from starting or from becoming ready."""
     for rank in observed.at(is_placed_or_recorded):
         names = injected(observed, rank)
         failed = next((run for run in rank.deaths[:1] if run.container in names), None)
@@ -86,7 +86,7 @@ def _status(rank: Rank, name: str) -> JSONObject:
 
 
 def _blocks(rank: Rank, name: str, injected_names: list[str]) -> bool:
-    """Return whether an injected container keeps the pod back: nothing else does."""
+    """Return whether an injected container is the only reason why the pod is not ready."""
     spec, status = meta.spec(rank.object or {}), _status(rank, name)
     if name in _names(spec, "initContainers"):
         others = _names(spec, "initContainers")

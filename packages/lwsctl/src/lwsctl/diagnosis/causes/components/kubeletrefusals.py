@@ -1,7 +1,7 @@
-"""Pods that the kubelet of their node refuses: devices, NUMA nodes, amounts, labels that the scheduler saw otherwise. Pure.
+"""Finds pods that the kubelet rejects at admission because of devices, NUMA nodes, resources or labels. Pure.
 
-The StatefulSet controller replaces a refused pod at once, under the same name. So the Warning event of any pod of that
-name counts for a while.
+The StatefulSet controller immediately replaces a rejected pod, under the same name. Therefore, recent Warning events
+about any pod with that name are considered.
 """
 
 import re
@@ -23,10 +23,10 @@ from lwsctl.views.health.verdict import Verdict
 from lwsctl.views.wording import counted
 
 RECENT: Final = timedelta(minutes=2)
-"""The time for which a refusal of an earlier pod counts."""
+"""The period in which the rejection of an earlier pod is considered."""
 
 REPEATED: Final = 3
-"""The number of refused pods of one name after which it counts as stuck: the next pod may fit."""
+"""The number of rejected pods with the same name after which the rank counts as stuck."""
 
 REASONS: Final = re.compile(
     r"UnexpectedAdmissionError|TopologyAffinityError|SMTAlignmentError|NodeAffinity|NodeName|NodePorts|AppArmor|"
@@ -35,7 +35,7 @@ REASONS: Final = re.compile(
 
 
 class KubeletMessage(Struct, frozen=True):
-    """A message of the kubelet, what it means, and what to do."""
+    """A kubelet's message, its meaning, and the next step."""
 
     pattern: str
     meaning: str
@@ -95,7 +95,7 @@ OTHERWISE: Final = KubeletMessage(r"", "{message}", "{lws} nodes {node}")
     remedy="Repair what the kubelet names. After three refusals in a row it counts as stuck.",
 )
 def is_refused(observed: Observed) -> Finding | None:
-    """Find a rank whose present or latest pods a kubelet refused."""
+    """Find a rank whose current or latest pods were rejected by a kubelet."""
     for _, rank in observed.unready:
         refusals = _refusals(observed, rank)
         if not refusals:
@@ -120,7 +120,7 @@ def is_refused(observed: Observed) -> Finding | None:
 
 
 def _refusals(observed: Observed, rank: Rank) -> Sequence[WarningEvent]:
-    """Return the refusals of pods of this name; without an event the status of the pod is one."""
+    """Return the rejections of pods with this name. If there is no event, the pod status is used."""
     events = [
         event
         for event in observed.warnings.about(observed.view.namespace, "Pod", rank.pod)

@@ -1,6 +1,6 @@
-"""Taints that components put on nodes: Kubernetes for a node's condition, autoscalers, and `lws move`. Pure.
+"""Describes node taints that are set by Kubernetes for a node condition, by autoscalers, or by `lws move`. Pure.
 
-The component removes its taint. The reason of the taint is the cause: nobody should tolerate or remove it.
+The component removes its own taint. The cause is the reason for the taint, so users should not tolerate or remove it.
 """
 
 from typing import Final
@@ -14,7 +14,7 @@ from lwsctl.diagnosis.ranks import quote
 
 
 class ComponentTaint(Struct, frozen=True):
-    """The beginning of a taint's key, what it means for node {node}, and what to do; `condition` says more."""
+    """The prefix of a taint key, its meaning for node {node}, and the next step. `condition` adds details."""
 
     key: str
     meaning: str
@@ -89,13 +89,13 @@ KNOWN: Final = (
 
 
 def known(taint: JSONObject) -> ComponentTaint | None:
-    """Return the entry of a component's taint; None for a taint of people."""
+    """Return the entry for a component's taint. Return None if a user set the taint."""
     key = str(taint.get("key") or "")
     return next((entry for entry in KNOWN if key.startswith(entry.key)), None)
 
 
 def meaning(entry: ComponentTaint, node: JSONObject) -> str:
-    """Return what a component's taint says of a node, with the message of the condition."""
+    """Describe a component's taint on a node, with the message of the node condition."""
     condition = meta.find_condition(node, entry.condition) if entry.condition else None
     message = quote(str((condition or {}).get("message") or ""))
     return f"node {meta.name(node)} {entry.meaning}" + (f" ({message})" if message else "")

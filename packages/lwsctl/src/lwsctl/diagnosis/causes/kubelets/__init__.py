@@ -1,1 +1,1 @@
-"""Causes that a kubelet reports: evictions, and containers that it killed."""
+"""Causes that a kubelet reports: evictions and killed containers."""

@@ -1,7 +1,8 @@
-"""Pods that a kubelet or the scheduler ended: for what they used, for another pod, or with their node. Pure.
+"""Finds pods that were evicted for their usage, preempted, or terminated together with their node. Pure.
 
-A pod that was evicted is replaced at once. So three sources are read: the present pod, the record of its group's
-recreation, and the Warning events about former pods of that name. The kubelet's message names the resource and the limit.
+An evicted pod is replaced immediately. Therefore, three sources are read: the current pod, the record of the group's
+recreation, and Warning events about previous pods with the same name. The kubelet's message names the resource and the
+limit.
 """
 
 import re
@@ -35,13 +36,13 @@ REASONS: Final[Mapping[str, str]] = {
     "OutOfcpu": "its node had insufficient cpu",
     "OutOfmemory": "its node had insufficient memory",
 }
-"""The reasons of pods, of the condition DisruptionTarget and of events, in words."""
+"""Descriptions for the reasons in pods, in the condition DisruptionTarget and in events."""
 
 OF_EVENTS: Final = ("Evicted", "Preempting")
-"""The reasons of Warning events with which a kubelet ends a pod."""
+"""The reasons in Warning events if a kubelet terminates a pod."""
 
 RECORDED: Final = re.compile(r"deleted: (?P<reason>\w{1,60})(?:: (?P<message>.*))?")
-"""The description of a pod that others ended, in a record of recreations (`core.restarts.failure`)."""
+"""The description of a pod that other components terminated, in a recreation record (`core.restarts.failure`)."""
 
 REMEDIES: Final = (
     (
@@ -71,15 +72,15 @@ REMEDIES: Final = (
     (r"(?i)preempt", "use a higher priorityClassName in the template of {name}, or add nodes"),
     (r"(?i)shutdown", "wait: the group starts on other nodes"),
 )
-"""The remedies, by the kubelet's message."""
+"""The remedies for patterns of the kubelet's message."""
 
 COMPILED: Final = tuple((re.compile(pattern), step) for pattern, step in REMEDIES)
 READ: Final = 1000
-"""The characters of a message that are read."""
+"""The maximum number of characters that are read from a message."""
 
 
 class Eviction(Struct, frozen=True, kw_only=True):
-    """A pod that was ended by others: reason and message, how long ago, and whether that happened before."""
+    """A pod that another component terminated: the reason, the message, its age, and whether it happened repeatedly."""
 
     rank: Rank
     reason: str
@@ -98,7 +99,7 @@ class Eviction(Struct, frozen=True, kw_only=True):
     verdict=Verdict.CRASHING,
 )
 def was_evicted(observed: Observed) -> Finding | None:
-    """Find a pod that its node or the scheduler ended, also if it has been replaced since."""
+    """Find a pod that its node or the scheduler terminated, even if it has been replaced."""
     are_all_ready = all(group.is_ready for group in observed.view.groups)
     for group in observed.view.groups:
         if are_all_ready or not group.is_ready:
@@ -118,7 +119,7 @@ def _present(observed: Observed, group: Group) -> Iterator[Eviction]:
 
 
 def _recorded(observed: Observed, group: Group) -> Iterator[Eviction]:
-    """Yield the eviction for which a group was recreated, until the group is ready or it is old."""
+    """Yield the eviction that caused a group's recreation, unless the group is ready or the record is old."""
     recreation = group.recreations
     if recreation is None or recreations.is_over(group, observed.now) or any(rank.deaths for rank in group.ranks):
         return
@@ -137,7 +138,7 @@ def _recorded(observed: Observed, group: Group) -> Iterator[Eviction]:
 
 
 def _former(observed: Observed, group: Group) -> Iterator[Eviction]:
-    """Yield the newest event about a former pod, unless its successor failed by itself since."""
+    """Yield the latest event about a previous pod, unless the new pod has failed by itself."""
     if any(rank.deaths for rank in group.ranks):
         return
     evictions = [

@@ -1,7 +1,7 @@
-"""Kills whose events are still missing: a kubelet under load writes its events up to minutes late. Pure.
+"""Finds kills whose events are missing, because an overloaded kubelet can write events minutes late. Pure.
 
-If a kubelet killed former pods of a name for a probe or hook, and no event of the present pod is as new as the end of its
-run, which answered a signal, then the same kill is the likely cause.
+Suppose that a kubelet killed previous pods with the same name because of a probe or hook. If a run of the current pod
+ended after a signal, and there is no later event about the pod, the likely cause is the same kill.
 """
 
 from collections.abc import Iterator
@@ -15,11 +15,11 @@ from lwsctl.diagnosis.observed import Observed
 from lwsctl.views.groups import Group, Rank
 
 ANSWERS = exits.BY_OTHERS | {0}
-"""The exit codes of programs that were asked to end."""
+"""Exit codes of processes that were asked to terminate."""
 
 
 def likely_kills(observed: Observed, group: Group, rank: Rank) -> Iterator[Kill]:
-    """Yield the kills of former pods that explain the last run of a rank, the newest first."""
+    """Yield the kills of previous pods that explain a rank's last run, the latest first."""
     for pod, uid, container, end in _ended(group, rank):
         events = observed.warnings.of_any_type(observed.view.namespace, "Pod", pod)
         finished = timestamps.moment(str(end.get("finishedAt") or ""))
@@ -31,7 +31,7 @@ def likely_kills(observed: Observed, group: Group, rank: Rank) -> Iterator[Kill]
 
 
 def _ended(group: Group, rank: Rank) -> Iterator[tuple[str, str, str, JSONObject]]:
-    """Yield pod, its UID, container and end of the last runs of a rank; a recorded run has no time."""
+    """Yield the pod, its UID, the container and the end time of a rank's last runs. A recorded run has no time."""
     recreation = group.recreations
     for run in rank.deaths:
         if run.is_recorded and recreation is not None and recreation.failed_uid:

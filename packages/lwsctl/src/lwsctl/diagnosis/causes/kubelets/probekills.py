@@ -1,7 +1,8 @@
-"""Containers that the kubelet killed because a liveness or startup probe failed. Pure.
+"""Finds containers that the kubelet killed because a liveness or startup probe failed. Pure.
 
-A probe can fail while a program loads, and the program can crash later for another reason. So only the kubelet's own event
-counts: that it killed this run of the container, or a former run in the same way while the probe fails again.
+A probe can fail while a container loads, and the container can crash later for a different reason. Therefore, the
+finding requires an event that the kubelet killed this run, or that it killed a previous run in the same way and the
+probe fails again.
 """
 
 import re
@@ -32,7 +33,7 @@ REFUSED: Final = re.compile(r"(?i)[\w\]]:([0-9]{1,5})(?![\w\]]|:[\w:]).*connecti
 LISTENS: Final = re.compile(r"; (the pod listens on (?:no port|[0-9, ]+))")
 
 ROUNDED: Final = timedelta(seconds=1)
-"""The precision of times in statuses and events."""
+"""The precision of timestamps in statuses and events."""
 
 WITHOUT_OUTPUT: Final = re.compile(r"(?:failed|errored):?\s*$")
 
@@ -53,7 +54,7 @@ def killed_by_probe(observed: Observed) -> Finding | None:
 
 
 def _unstarted(observed: Observed) -> Finding | None:
-    """Find a startup probe that fails for the first run of a container, which may still be starting."""
+    """Find a startup probe that fails for a container's first run, which may still be starting."""
     for rank in (rank for rank in observed.at(is_placed) if not rank.deaths):
         texts = ranks.messages(observed, rank, "Unhealthy")
         if text := _probe_text(texts, STARTUP):
@@ -62,7 +63,7 @@ def _unstarted(observed: Observed) -> Finding | None:
 
 
 def _kill(observed: Observed, group: Group, rank: Rank) -> Kill | None:
-    """Return the kill by a probe that explains the recorded failure of a group, or a container of the present pod."""
+    """Return the kill that explains a group's recorded failure, or that affects a container in the current pod."""
     if recorded := _recorded(observed, group, rank):
         return recorded
     kills = observed.warnings.kills(observed.view.namespace, rank.pod) if is_placed(rank) else []
@@ -80,7 +81,7 @@ def _recorded(observed: Observed, group: Group, rank: Rank) -> Kill | None:
 
 
 def _is_of_present_pod(rank: Rank, kill: Kill) -> bool:
-    """Return whether the kubelet killed the last ended run of the container, or is killing the present one."""
+    """Return whether the kubelet killed the container's last run, or is killing the current run."""
     if kill.uid != rank.uid:
         return False
     status = next((status for status in ranks.statuses(rank) if status.get("name") == kill.container), {})
@@ -96,14 +97,14 @@ def _is_within(kill: Kill, run: JSONObject) -> bool:
 
 
 def _fails_again(observed: Observed, rank: Rank, kill: Kill) -> bool:
-    """Return whether a former pod was killed recently, and the same probe of the present pod fails."""
+    """Return whether a previous pod was killed recently, and the same probe fails in the current pod."""
     if kill.uid == rank.uid or observed.now - kill.last >= REMEMBERED:
         return False
     return bool(_probe_text(ranks.messages(observed, rank, "Unhealthy"), kill.what))
 
 
 def _probe_text(texts: Iterable[str], probe: str) -> str:
-    """Return the first message about a probe, such as `liveness probe`; empty if there is none."""
+    """Return the first message about a probe, such as `liveness probe`, or an empty string if there is none."""
     return next((text for text in texts if text.lower().startswith(probe)), "")
 
 
@@ -129,7 +130,7 @@ def _finding_of_text(observed: Observed, rank: Rank, probe: str, text: str) -> F
 
 
 def refused_port(rank: Rank, message: str) -> str:
-    """Compare the refused port of a probe with the ports that containers declare, and that the pod listens on."""
+    """Compare the port that refused a probe with the ports that containers declare and the pod listens on."""
     refused, listens = REFUSED.search(message[: ranks.QUOTED]), LISTENS.search(message[: ranks.QUOTED])
     if refused is None:
         return ""
