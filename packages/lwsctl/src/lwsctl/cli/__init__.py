@@ -1,1 +1,1 @@
-"""The command `lws`: one module per command in `commands/`. The composition root: it may import all, nothing imports it."""
+"""The command `lws`, with one module per command in `commands/`. It may import all packages; none imports it."""

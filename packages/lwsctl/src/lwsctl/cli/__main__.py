@@ -1,4 +1,4 @@
-"""The entry point of `lws` and `python -m lwsctl.cli`: Ctrl-C while modules load ends it without a traceback."""
+"""The entry point of `lws` and `python -m lwsctl.cli`. Ctrl-C during imports exits without a traceback."""
 
 import signal
 from types import FrameType
@@ -10,9 +10,9 @@ ENDS: Final = tuple(
 
 
 def main() -> NoReturn:
-    """Load the command line and run it; from then on it handles Ctrl-C itself. An ignored SIGINT stays ignored.
+    """Load and run the command line, which then handles Ctrl-C itself. If SIGINT is ignored, it stays ignored.
 
-    SIGTERM and SIGHUP end a command like Ctrl-C, unless they are ignored, with the same clean-up.
+    Unless they are ignored, SIGTERM and SIGHUP terminate a command with the same cleanup as Ctrl-C.
     """
     is_handled = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if is_handled:
@@ -28,7 +28,7 @@ def main() -> NoReturn:
 
 
 def _interrupt(_number: int, frame: FrameType | None) -> None:
-    """Do what Ctrl-C currently does, also if SIGINT is ignored, as in the background of a script."""
+    """Do the same as Ctrl-C, even if SIGINT is ignored, as in background jobs of a script."""
     handler = signal.getsignal(signal.SIGINT)
     if callable(handler):
         handler(signal.SIGINT, frame)

@@ -1,7 +1,7 @@
-"""The command `lws`, and the only place that handles the errors of commands.
+"""The command `lws`, and the only module that handles the errors of commands.
 
-Options that select a cluster (`-n`, `--context`, `--kubeconfig`, `--local`) may stand before or after the command, as
-with kubectl; they are moved to the front before click reads the words.
+Options that select a cluster (`-n`, `--context`, `--kubeconfig`, `--local`) can be before or after the command, as in
+kubectl. They are moved to the front before click parses the arguments.
 """
 
 import io
@@ -70,7 +70,7 @@ def main(words: list[str] | None = None) -> NoReturn:
 
 
 def run(words: list[str]) -> int:
-    """Run the command line; every expected error becomes one message and an exit code."""
+    """Run the command line. Each expected error is printed as one message and returned as an exit code."""
     try:
         result = lws.main(hoist(words, lws), prog_name=program(), standalone_mode=False)
     except click.exceptions.Exit as end:
@@ -101,7 +101,7 @@ def misplaced_name(words: list[str]) -> str:
 
 
 def report(error: Exception) -> int:
-    """Print an expected error as one message on standard error and return its exit code; raise any other."""
+    """Print an expected error as one message on stderr and return its exit code. Raise any other error."""
     from kuberuntime.errors import KubeError
     from lwsctl.cli.views import terminal
 
@@ -129,12 +129,12 @@ def report(error: Exception) -> int:
 
 
 def similar_options(error: click.NoSuchOption) -> list[str]:
-    """Return the most similar option, also among the options that select a cluster."""
+    """Return the most similar option, including options that select a cluster."""
     commands = [lws, *([error.ctx.command] if error.ctx else [])]
     options = (param for command in commands for param in command.params if isinstance(param, click.Option))
     return nearmisses.nearest(error.option_name, (name for option in options for name in option.opts))[:1]
 
 
 def program() -> str:
-    """Return the program name for usage lines; as a kubectl plug-in the command has another name."""
+    """Return the program name for usage lines. A kubectl plug-in uses a different name."""
     return "kubectl lws" if sys.argv[0].endswith("kubectl-lws") else "lws"

@@ -1,4 +1,4 @@
-"""The table of commands: from it follow help, completion, the reference, the manual, and what is imported when.
+"""The table of commands, from which help, completion, the reference, the manual and lazy imports are derived.
 
 A new command is a module below `cli/commands` and an entry here.
 """
@@ -16,27 +16,27 @@ GLOBAL_OPTIONS: Final = (
 
 
 class Needs(Flag):
-    """The needs of a command before its module is imported."""
+    """The requirements of a command before its module is imported."""
 
     NOTHING = 0
     CLUSTER = 1
-    """The options that select a cluster; without it no module for connections is imported."""
+    """The command has options that select a cluster. Other commands do not import connection modules."""
     LOGS = 2
-    """The command logs, or follows objects, which logs."""
+    """The command writes logs, or watches objects, which writes logs."""
     MACHINE = 4
-    """The command starts a cluster in its process: garbage is not collected during the start."""
+    """The command starts a cluster in its process, so garbage collection is disabled during the start."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command of `lws`, or a verb of a command, with everything that is needed before its module is imported."""
+    """A command or subcommand of `lws`, with all data that is needed before its module is imported."""
 
     name: str
     summary: str
     examples: tuple[str, ...] = ()
-    """Command lines for the help and the reference; a test parses them."""
+    """Command lines for the help and the reference, which a test parses."""
     at: str = ""
-    """The module below `cli/commands`, by default the command's name.
+    """The module in `cli/commands`, by default the command name.
 
     After a colon the name in the module, by default `command`.
     """
@@ -45,7 +45,7 @@ class Command:
 
     @property
     def place(self) -> tuple[str, str]:
-        """Return the module and the name of the click command in it.
+        """Return the module, and the name of the click command in the module.
 
         >>> Command("port-forward", "").place
         ('lwsctl.cli.commands.port_forward', 'command')
@@ -55,7 +55,7 @@ class Command:
 
     @property
     def epilog(self) -> str:
-        r"""Return the text below the help; click keeps lines after \b unchanged.
+        r"""Return the text below the help. click does not wrap lines after \b.
 
         >>> Command("version", "", ("lws version",), needs=Needs.NOTHING).epilog
         '\x08\nExamples:\n  lws version'
@@ -65,7 +65,7 @@ class Command:
 
 
 def by_name(commands: Iterable[Command]) -> Mapping[str, Command]:
-    """Return commands by their names, in their order."""
+    """Return commands by name, in the same order."""
     return {command.name: command for command in commands}
 
 
@@ -389,4 +389,4 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "Run the manager": ("install", "uninstall", "manager", "operator", "must-gather"),
     "Other": ("completion", "schema", "help", "version"),
 }
-"""The commands as `lws --help` lists them, by their purpose."""
+"""The commands by purpose, as `lws --help` lists them."""

@@ -1,4 +1,4 @@
-"""The errors that end a command: one clear message and an exit code."""
+"""The errors that exit a command with one message and an exit code."""
 
 FAILED = 1
 USAGE = 2
@@ -7,25 +7,25 @@ INTERRUPTED = 130
 
 
 class CommandError(Exception):
-    """The command cannot continue; the text says object, value and what to do."""
+    """The command cannot continue. The message names the object and value, and suggests a fix."""
 
     exit_code = FAILED
 
 
 class UsageError(CommandError):
-    """The arguments of the command line contradict each other."""
+    """The command line arguments are contradictory."""
 
     exit_code = USAGE
 
 
 class TimedOutError(CommandError):
-    """The awaited condition was not reached in time; the text says what was missing."""
+    """The condition was not met in time. The message describes what was missing."""
 
     exit_code = TIMED_OUT
 
 
 def describe(error: Exception) -> str:
-    """Return the message of an error; for one of the operating system with its file."""
+    """Return the message of an error. If it is an operating system error, include the file."""
     if not isinstance(error, OSError) or not error.strerror:
         return str(error) or type(error).__name__
     return f"{error.filename}: {error.strerror}" if error.filename else error.strerror

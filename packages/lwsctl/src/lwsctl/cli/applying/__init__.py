@@ -1,1 +1,1 @@
-"""Manifests sent to the API server: checked, tried out, applied."""
+"""Validates manifests, sends them to the API server as a dry run, and applies them."""

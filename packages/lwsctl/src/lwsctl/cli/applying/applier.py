@@ -1,4 +1,4 @@
-"""Applies documents by server-side apply, after all of them were checked; also checks them without a server."""
+"""Applies documents server-side after validating all of them. Can also validate documents without a server."""
 
 import asyncio
 import re
@@ -31,28 +31,28 @@ from lwsctl.cli.views.terminal import say
 from lwsctl.steering import snapshots
 
 MANAGER = "lws-cli"
-"""The field manager of applied manifests; the controllers' own is `lws`."""
+"""The field manager for applied manifests. The controllers use `lws`."""
 
 DEFAULT_NAMESPACE = "default"
-"""The assumed namespace of objects without one while no kubeconfig is read."""
+"""The default namespace if no kubeconfig is read."""
 
 
 WHOLE_PATCH: Final = re.compile(r'^\s*"" is invalid: patch: Invalid value: "\{(?:[^"\\]|\\.)*\}": ')
-"""The beginning of an error of an API server that quotes the whole object, and does not name it."""
+"""The prefix of an API server error that quotes the whole object, but does not contain its name."""
 
 MOST_CLAIMS: Final = 10
-"""The maximum number of claims that are read from the cluster."""
+"""The maximum number of PersistentVolumeClaims to read from the cluster."""
 
 ANY: Final = NoGang(Support(is_enabled=True, provider="kubernetes"))
-"""The schedulers of the manager are not known here: `spec.scheduling` is checked by itself."""
+"""The manager's schedulers are unknown, so `spec.scheduling` is validated independently."""
 
 
 def check_here(
     documents: Sequence[Document], namespace: str, find: Callable[[JSONObject], JSONObject | None] = lambda _: None
 ) -> None:
-    """Run the checks that need no API server: those of LeaderWorkerSets, like the admission webhook.
+    """Run the checks that do not require an API server, such as the admission checks for LeaderWorkerSets.
 
-    `find` returns the stored object of the cluster, None if there is none.
+    `find` returns the stored object in the cluster, or None if there is none.
     """
     failures = [
         document.message(str(error))
@@ -73,16 +73,16 @@ def _errors(obj: JSONObject, stored: JSONObject | None) -> Sequence[object]:
 
 
 def place_in(obj: JSONObject, namespace: str) -> JSONObject:
-    """Return an object with this namespace if it has none."""
+    """Set the namespace of an object that has none."""
     own = obj["metadata"]
     return obj if own.get("namespace") else {**obj, "metadata": {**own, "namespace": namespace}}
 
 
 class Applier:
-    """Applies documents through one session."""
+    """Applies documents in one session."""
 
     def __init__(self, session: Session, *, force: bool = False, previous_lines: Sequence[str] = ()) -> None:
-        """Apply documents after `previous_lines`, which report the objects that the command has created for them."""
+        """Apply documents, and print `previous_lines` first, which report the objects that were created for them."""
         self._previous_lines = tuple(previous_lines)
         self._client: Client = session.client
         self._kubectl = session.kubectl
@@ -92,10 +92,10 @@ class Applier:
         self.stored: list[JSONObject] = []
 
     async def check(self, documents: Sequence[Document]) -> None:
-        """Check every document on the API server before any is applied; raise all errors at once.
+        """Validate every document on the API server before applying any. Raise all errors together.
 
-        Objects that need another document of the same batch first (their namespace, their CRD) are checked when they
-        are applied.
+        An object that requires a different document of the same batch (its namespace or CRD) is validated when it is
+        applied.
         """
         failures: list[str] = []
         for batch in batches(documents):
@@ -106,7 +106,7 @@ class Applier:
             raise CommandError("\n".join([*failures, self._summary([])]))
 
     async def _shared_claims(self, documents: Sequence[Document]) -> list[str]:
-        """Return warnings about claims that ranks cannot share; unreadable claims of the cluster cause none."""
+        """Return warnings about claims that ranks cannot share. Claims that cannot be read cause no warnings."""
         keys = sorted(sharedclaims.unknown(documents, self._namespace))[:MOST_CLAIMS]
         answers = await asyncio.gather(
             *(self._client.find(PERSISTENT_VOLUME_CLAIMS, key) for key in keys), return_exceptions=True
@@ -115,7 +115,7 @@ class Applier:
         return [*sharedclaims.shared(documents, stored, self._namespace)]
 
     async def apply(self, documents: Sequence[Document]) -> list[str]:
-        """Apply in order, several at once, after warnings; return one line per object. An error lists what was applied."""
+        """Apply in order, several concurrently. Return warnings and a line per object. Errors list applied objects."""
         for warning in (*unselected(documents), *await self._shared_claims(documents)):
             say(warning, err=True)
         lines: list[str] = []
@@ -131,12 +131,12 @@ class Applier:
         return lines
 
     def _summary(self, lines: Sequence[str]) -> str:
-        """Return what an error leaves on the cluster."""
+        """Return what remains in the cluster after an error."""
         results = [*self._previous_lines, *lines]
         return f"applied before: {', '.join(results)}" if results else "nothing was applied"
 
     async def trial(self, document: Document) -> "Trial":
-        """Return the result of applying a document, without writing it."""
+        """Return the result of applying a document as a dry run."""
         try:
             result = await self._send(document, dry_run=True)
         except (APIError, UnknownKindError) as error:
@@ -180,7 +180,7 @@ class Applier:
 
 
 def _takeover_note(result: Applied) -> str:
-    """Return a note about fields taken over from other commands of the same user."""
+    """Return a note about fields that are taken over from other commands of the same user."""
     if not result.taken:
         return ""
     fields = ", ".join(f"{path.removeprefix('.')} {change}".rstrip() for path, change in result.taken.items())
@@ -188,9 +188,9 @@ def _takeover_note(result: Applied) -> str:
 
 
 def describe(document: Document, error: Exception, kubectl: str, creator: str = "") -> str:
-    """Build the message of a refused document: its place, and the server's message.
+    """Build the message for a rejected document from its place and the server's message.
 
-    `creator` is the command that creates a missing namespace, empty for this one.
+    `creator` is the command that creates a missing namespace. It is empty for the current command.
     """
     text, advice = WHOLE_PATCH.sub("", str(error)), ""
     if isinstance(error, ConflictError) and "Apply failed with" in str(error):
@@ -208,12 +208,12 @@ def describe(document: Document, error: Exception, kubectl: str, creator: str = 
 
 
 def brings_kind(documents: Sequence[Document], candidate: Document) -> bool:
-    """Return whether a CRD among the documents defines the kind of the candidate."""
+    """Return whether a CRD among the documents defines the kind of the given document."""
     return candidate.object["kind"] in {defined_kind(document.object) for document in documents}
 
 
 def defined_kind(obj: JSONObject) -> str | None:
-    """Return the kind that an object defines, None if it is not a (valid) definition."""
+    """Return the kind that an object defines, or None if it is not a valid CRD."""
     spec: JSON = meta.spec(obj) if obj["kind"] == "CustomResourceDefinition" else {}
     names = spec.get("names") if isinstance(spec, dict) else None
     kind = names.get("kind") if isinstance(names, dict) else None
@@ -221,7 +221,7 @@ def defined_kind(obj: JSONObject) -> str | None:
 
 
 def brings_namespace(documents: Sequence[Document], namespace: str) -> bool:
-    """Return whether a document creates that namespace."""
+    """Return whether a document creates this namespace."""
     return any(
         document.object["kind"] == "Namespace" and document.object["metadata"].get("name") == namespace
         for document in documents
@@ -229,11 +229,11 @@ def brings_namespace(documents: Sequence[Document], namespace: str) -> bool:
 
 
 PATIENCE: Final = 30.0
-"""Seconds for a definition to be established; a healthy API server takes one."""
+"""The maximum time in seconds until a CRD is established. A healthy API server needs one second."""
 
 
 async def until_established(client: Client, key: ObjectKey) -> None:
-    """Return once the kind of a definition is served."""
+    """Wait until the kind that a CRD defines is served."""
     # Few manifests contain definitions; all others skip these imports.
     from kuberuntime.cache.informer import Informer
     from lwsctl.cli.watchwarnings import following
@@ -258,7 +258,7 @@ async def until_established(client: Client, key: ObjectKey) -> None:
 
 
 class Trial(Struct, frozen=True):
-    """One document, the current object (None: absent), and the object that the API server would store."""
+    """A document, the current object (None: absent), and the object that the API server would store."""
 
     document: Document
     before: JSONObject | None
@@ -266,13 +266,13 @@ class Trial(Struct, frozen=True):
 
 
 async def try_out(session: Session, documents: Sequence[Document], *, force: bool) -> list[Trial]:
-    """Apply documents without writing; raise the error of the first document that the API server refuses."""
+    """Apply documents as a dry run. Raise the error of the first document that the API server rejects."""
     applier = Applier(session, force=force)
     return [await applier.trial(document) for document in documents]
 
 
 async def create_namespaces(session: Session, documents: Sequence[Document]) -> list[str]:
-    """Create the namespaces that documents need and do not contain; return one line for each."""
+    """Create missing namespaces that documents require but do not contain. Return one line for each."""
     lines = []
     for name in await missing_namespaces(session, documents):
         obj = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
@@ -285,7 +285,7 @@ async def create_namespaces(session: Session, documents: Sequence[Document]) -> 
 
 
 async def missing_namespaces(session: Session, documents: Sequence[Document]) -> list[str]:
-    """Return the namespaces that documents need, do not contain, and that do not exist."""
+    """Return the namespaces that documents require, do not contain, and that do not exist."""
     discovery = Discovery(session.client)
     brought = {
         document.object["metadata"].get("name") for document in documents if document.object["kind"] == "Namespace"

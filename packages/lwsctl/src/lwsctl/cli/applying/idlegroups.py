@@ -1,6 +1,7 @@
-"""Groups whose kinds change nothing in a rehearsal. Pure.
+"""API groups whose kinds have no effect in a local cluster. Pure.
 
-A kind that pods depend on, for example to create Secrets, is not in the table: it stays an error.
+The table does not contain kinds that pods depend on, for example to create Secrets. An unserved kind of this sort is an
+error.
 """
 
 from typing import Final
@@ -27,11 +28,11 @@ IDLE: Final = {
     "kueue.x-k8s.io": QUEUES,
     "node.k8s.io": MACHINE,
 }  # fmt: skip
-"""Groups whose kinds change nothing in a rehearsal, and why."""
+"""API groups whose kinds have no effect in a local cluster, and the reasons."""
 
 
 def reason(api_version: str) -> str:
-    """Return why kinds of this group and version change nothing; empty if they may.
+    """Return why the kinds in a group version have no effect, or an empty string if they may have an effect.
 
     >>> reason("keda.sh/v1alpha1"), reason("apps/v1")
     ('nobody sizes it by load', '')

@@ -1,4 +1,4 @@
-"""Kinds that change nothing in a rehearsal: they are skipped if the API server does not serve them.
+"""Skips objects that would have no effect in a local cluster, if the API server does not serve their kinds.
 
 In: the documents to apply. Out: the applied documents, and a line for each skipped document.
 """
@@ -15,7 +15,7 @@ from lwsctl.cli.views.terminal import say
 
 
 async def without_unserved(client: Client, documents: Sequence[Document]) -> tuple[list[Document], list[str]]:
-    """Return the documents without unserved idle kinds, and a line for each removed document."""
+    """Return the documents without unserved kinds that have no effect, and a line for each removed document."""
     discovery = Discovery(client)
     kept: list[Document] = []
     skipped: list[str] = []
@@ -29,7 +29,7 @@ async def without_unserved(client: Client, documents: Sequence[Document]) -> tup
 
 
 async def try_out(session: Session, documents: Sequence[Document], *, force: bool, skip: bool) -> list[Trial]:
-    """Return what applying documents would store; with `skip` without idle kinds that are not served, which it prints."""
+    """Return the results of a dry run. If `skip` is set, print and skip unserved kinds that have no effect."""
     if skip:
         documents, skipped = await without_unserved(session.client, documents)
         say(*skipped, err=True)

@@ -1,4 +1,4 @@
-"""Finds the resource that serves a kind: read from the API server, once per group and version."""
+"""Finds the resource that serves a kind, by reading each group version once from the API server."""
 
 import re
 from collections.abc import Collection
@@ -24,11 +24,11 @@ OWN_GROUPS: Final = frozenset(
         "networking", "node", "rbac.authorization", "resource", "scheduling", "storage",
     )
 )  # fmt: skip
-"""The groups of Kubernetes' own kinds whose names have a dot: no definition can add an unserved kind to them."""
+"""Built-in Kubernetes API groups whose names contain a dot. CRDs cannot add kinds to these groups."""
 
 
 class UnknownKindError(CommandError):
-    """The API server does not serve that kind (yet)."""
+    """The API server does not serve this kind (yet)."""
 
 
 class Discovery:
@@ -39,7 +39,7 @@ class Discovery:
         self._served: dict[str, dict[str, Resource]] = {}
 
     async def resource_of(self, obj: JSONObject) -> Resource:
-        """Return the resource of an object; raise `UnknownKindError` that names the served alternatives."""
+        """Return the resource of an object. Raise `UnknownKindError` with the served alternatives."""
         api_version, kind = obj["apiVersion"], obj["kind"]
         if api_version not in self._served:
             self._served[api_version] = await self._fetch(api_version)
@@ -50,7 +50,7 @@ class Discovery:
         return resource
 
     async def _advice(self, api_version: str, kind: str, served: Collection[str]) -> str:
-        """Return the message about an unserved kind: with a similar kind, or the version that is served."""
+        """Return the message for an unserved kind, with a similar kind or the served version."""
         text = f"the API server serves no kind {kind} in {api_version}"
         if near := hint(kind, served):
             return f"{text}{near}"
@@ -65,7 +65,7 @@ class Discovery:
         return f"{text}: install its CRD{skips}"
 
     async def _versions(self) -> list[str]:
-        """Return the groups of the API server, each in its preferred version; unreadable ones are omitted."""
+        """Return the API groups in their preferred versions. Groups that cannot be read are omitted."""
         try:
             response = await self._client.send(Request("GET", "/apis"))
             groups = msgspec.json.decode(response.body)["groups"]

@@ -1,4 +1,4 @@
-"""Server-side apply for commands: apply one object, and return whether it was created, changed or unchanged."""
+"""Applies an object server-side, and reports whether it was created, changed or unchanged."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ from lwsctl.steering import ownfields
 
 
 class Applied(Struct, frozen=True):
-    """The result of one apply: a word for users, the object before (None: absent) and after, and taken-over fields."""
+    """The result of an apply: a word for users, the previous and new object, and fields that were taken over."""
 
     word: str
     before: JSONObject | None
@@ -25,7 +25,7 @@ class Applied(Struct, frozen=True):
 async def apply(
     client: Client, resource: Resource, obj: JSONObject, *, manager: str, force: bool, dry_run: bool = False
 ) -> Applied:
-    """Apply an object as `manager`, and compare it with the previous one."""
+    """Apply an object as `manager`, and compare it with the previous object."""
     before = await client.find(resource, meta.key(obj))
     changes: dict[str, str] = {}
     owners: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ async def apply(
 
 
 def _change(path: str, before: JSONObject, after: JSONObject) -> str:
-    """Return the value before and after, empty if the path leads through a list."""
+    """Return the previous and new value, or an empty string if the path contains a list."""
     return "" if "[" in path else f"{_value(before, path)} -> {_value(after, path)}"
 
 
@@ -56,7 +56,7 @@ def _value(obj: JSONObject, path: str) -> object:
 
 
 def _content(obj: JSONObject) -> JSONObject:
-    """Remove fields that change independently of an apply: the status and, in a dry run, the version."""
+    """Remove fields that change independently of an apply: the status and, in a dry run, the resource version."""
     own = {
         name: value for name, value in meta.metadata(obj).items() if name not in {"managedFields", "resourceVersion"}
     }

@@ -1,4 +1,4 @@
-"""Advice about a field that the API server does not know: a similar field, or the right place.
+"""Suggests a similar field, or the correct path, for a field that the API server does not know.
 
 In: the server's message, and the schema of the kind in its OpenAPI document. Out: a hint for each field.
 """
@@ -18,16 +18,16 @@ from lwsctl.cli import nearmisses
 UNDECLARED: Final = re.compile(r"\.(\S+): field not declared in schema")
 STRICT: Final = re.compile(r'unknown field "([^"]+)"')
 ELEMENT: Final = re.compile(r"\[[^\]]*\]")
-"""An element of a list: its index, or its keys."""
+"""A list element in a path: its index or its keys."""
 
 ADVICE: Final = "unknown field; check its name and its place"
 
 DEEPEST: Final = 4
-"""The maximum depth of the search for a field in the wrong place."""
+"""The maximum depth of the search for a misplaced field."""
 
 
 async def advice(client: Client, obj: JSONObject, message: str) -> str:
-    """Return the advice for the message of a refused object; empty if no field is unknown."""
+    """Return suggestions for the message of a rejected object, or an empty string if no field is unknown."""
     unknown = unknown_fields(message)
     if not unknown:
         return ""
@@ -42,7 +42,7 @@ async def advice(client: Client, obj: JSONObject, message: str) -> str:
 
 
 def unknown_fields(message: str) -> list[str]:
-    """Return the paths of the fields that a message names as unknown.
+    """Return the paths of the unknown fields in a message.
 
     >>> unknown_fields('.spec.template.spec.containers[name="a"].imag: field not declared in schema')
     ['spec.template.spec.containers.imag']
@@ -52,7 +52,7 @@ def unknown_fields(message: str) -> list[str]:
 
 
 class Schema:
-    """The schema of one kind in an OpenAPI v3 document; an empty document has no fields."""
+    """The schema of one kind in an OpenAPI v3 document. An empty document has no fields."""
 
     def __init__(self, document: JSONObject, obj: JSONObject) -> None:
         self._types: JSONObject = (document.get("components") or {}).get("schemas") or {}
@@ -66,7 +66,7 @@ class Schema:
         self._root: JSON = next(types, {})
 
     def hint(self, path: str) -> str:
-        """Return the suggestion for an unknown field; empty if no field is similar."""
+        """Return the suggestion for an unknown field, or an empty string if no field is similar."""
         *parents, name = path.split(".")
         node = self._root
         for parent in parents:
@@ -81,7 +81,7 @@ class Schema:
         return f": {name} belongs at {elsewhere}" if elsewhere else ""
 
     def _fields(self, node: JSON) -> JSONObject:
-        """Return the fields of a schema, through references and lists; all names of a map have one schema."""
+        """Return the fields of a schema, through references and lists. All keys in a map have the same schema."""
         node = self._resolved(node)
         if "items" in node:
             node = self._resolved(node["items"])
@@ -106,7 +106,7 @@ class Schema:
 
 
 async def _document(client: Client, api_version: str) -> JSONObject:
-    """Return the schemas of a group and version; empty if the server does not publish them."""
+    """Return the schemas in a group version, or an empty document if the server does not publish them."""
     path = f"apis/{api_version}" if "/" in api_version else f"api/{api_version}"
     try:
         response = await client.send(Request("GET", f"/openapi/v3/{path}"))

@@ -1,1 +1,1 @@
-"""Embedded clusters with LeaderWorkerSets: their directories on this machine, and connections to clusters."""
+"""Connects to clusters, and manages the directories of local clusters."""

@@ -1,4 +1,4 @@
-"""Asks the API server whether the user of a client has a permission (SelfSubjectAccessReview)."""
+"""Checks whether the user has a permission, with a SelfSubjectAccessReview."""
 
 from typing import Final, NamedTuple
 
@@ -13,7 +13,7 @@ ACCESS_REVIEWS: Final = Resource(
 
 
 class Permission(NamedTuple):
-    """A verb for a kind, by its group and plural, or for a subresource of it."""
+    """A verb for a resource or subresource, which is identified by its API group and plural name."""
 
     verb: str
     group: str
@@ -22,7 +22,7 @@ class Permission(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Return the kind for people.
+        """Return the resource name for users.
 
         >>> Permission("get", "", "pods", "log").title
         'pods/log'
@@ -31,9 +31,9 @@ class Permission(NamedTuple):
 
 
 async def is_allowed(client: Client, permission: Permission, namespace: str) -> bool:
-    """Return whether the user has the permission in a namespace, or in all.
+    """Return whether the user has the permission in a namespace, or in all namespaces.
 
-    Raise an `APIError` if there is no answer.
+    Raise `APIError` if the review fails.
     """
     attributes: JSONObject = {"verb": permission.verb, "group": permission.group, "resource": permission.plural}
     attributes |= {"subresource": permission.subresource} if permission.subresource else {}

@@ -1,4 +1,4 @@
-"""Runs `lws` in a separate process, for the actions of a dashboard."""
+"""Runs `lws` in a separate process to execute dashboard actions."""
 
 import asyncio
 import os
@@ -10,12 +10,12 @@ from msgspec import Struct
 
 
 class CommandRunner(Struct, frozen=True):
-    """Runs `lws` with these options in front, which address a cluster."""
+    """Runs `lws` with options that select the cluster."""
 
     options: Sequence[str]
 
     async def run(self, words: Sequence[str]) -> tuple[bool, str]:
-        """Run a command; return whether its exit code is 0, and its output."""
+        """Run a command. Return whether its exit code is 0, and its output."""
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-P",  # no module of the working directory

@@ -1,8 +1,8 @@
-"""A transport for programs that outlive their cluster: it reads the kubeconfig again after a refusal or a failure.
+"""A transport that outlives its cluster, because it reloads the kubeconfig after a rejection or failure.
 
-A cluster of this machine may have another port after `lws up`, and a login writes a new token. The kubeconfig is read
-after a refusal (401) or a failed connection, and only used if its content changed. Reads and refused
-requests are sent again. A write without an answer is not: the server may have done it.
+A local cluster may have a different port after `lws up`, and a login writes a new token. The kubeconfig is read after a
+response with status 401 or a failed connection, and used only if its content changed. Read requests and rejected
+requests are retried. A write without a response is not retried, because the server may have executed it.
 """
 
 import hashlib
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from kuberuntime.client.http import HTTPTransport
 
 KEPT: Final = 2
-"""Earlier transports that stay open: their watches may still be answered."""
+"""The number of previous transports that stay open because watches may still use them."""
 
 
 class LastingTransport(Transport):
-    """Passes requests to a transport that `make` builds from the files, and builds it again when they changed."""
+    """Sends requests through a transport that `make` builds from files, and rebuilds it when the files change."""
 
     def __init__(self, files: Callable[[], Iterable[Path]], make: Callable[[], "HTTPTransport"]) -> None:
         self._files = files
@@ -34,10 +34,10 @@ class LastingTransport(Transport):
         self._current = make()
         self._earlier: list[HTTPTransport] = []
         self.on_renewal: list[Callable[[], None]] = []
-        """Called when there is another transport: it may lead to another cluster, with other versions of objects."""
+        """Called after the transport is replaced, because the new cluster may have different resource versions."""
 
     async def request(self, request: Request) -> Response:
-        """Send one request and return its answer."""
+        """Send a request and return the response."""
         used = self._current
         try:
             response = await used.request(request)
@@ -51,7 +51,7 @@ class LastingTransport(Transport):
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
-        """Yield the answer as a stream; callers that follow it send the request again themselves."""
+        """Yield the response as a stream. Callers that watch must retry the request themselves."""
         used = self._current
         try:
             async with used.stream(request) as response:
@@ -63,7 +63,7 @@ class LastingTransport(Transport):
             raise
 
     def channels(self, path: str, query: Query, protocol: str) -> AbstractAsyncContextManager["Channels"]:
-        """Open a WebSocket with several byte streams."""
+        """Open a WebSocket with multiple byte streams."""
         return self._current.channels(path, query, protocol)
 
     async def close(self) -> None:
@@ -72,7 +72,7 @@ class LastingTransport(Transport):
             await transport.close()
 
     async def _renew(self, used: "HTTPTransport") -> bool:
-        """Read the files again; return whether the transport differs from the transport that was used."""
+        """Read the files again. Return whether the transport differs from the transport that was used."""
         if self._current is not used:
             return True  # another request, which failed at the same time, was first
         try:
@@ -93,5 +93,5 @@ class LastingTransport(Transport):
 
 
 def content(files: Iterable[Path]) -> bytes:
-    """Return a digest of the content of files."""
+    """Return a digest of the contents of files."""
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).digest()

@@ -1,7 +1,7 @@
-"""Reports the end of an embedded cluster to commands that follow it.
+"""Reports to waiting commands that a local cluster has stopped.
 
-A cluster elsewhere may be unreachable for a while, and a watch continues when it answers again. An embedded cluster
-that has ended does not restart by itself, and the kernel shows its end reliably: the lock of its process is free.
+A remote cluster may be temporarily unreachable, and a watch continues when it responds again. A local cluster that has
+stopped does not restart by itself. The kernel shows this reliably, because it releases the lock of the process.
 """
 
 import asyncio
@@ -16,28 +16,31 @@ if TYPE_CHECKING:
     from kuberuntime.cache.informer import Change  # it imports what commands without watches do not need
 
 BETWEEN_CHECKS: Final = 0.25
-"""Seconds between two checks that the process of the cluster runs."""
+"""The interval in seconds between two checks whether the cluster process runs."""
 
 
 class Lifeline:
-    """Runs next to informers: raises when the cluster in `place` has ended; without a place it does nothing."""
+    """Runs next to informers, and raises an error when the cluster in `place` has stopped.
+
+    Without a place, does nothing.
+    """
 
     def __init__(self, place: ClusterDirectory | None = None) -> None:
         self._place = place
 
     @property
     def log_level(self) -> str:
-        """Return the level from which on watches log: interruptions by the end are reported here."""
+        """Return the log level for watches, whose interruptions need no logs when the cluster stops."""
         return "error" if self._place else "warning"
 
     def subscribe(self, callback: Callable[["Change"], None]) -> None:
-        """Ignore the callback: the end of the cluster is reported as an error."""
+        """Ignore the callback, because a stopped cluster is reported as an error."""
 
     async def wait_synced(self) -> None:
-        """Return at once: the cluster ran when the command began."""
+        """Return immediately, because the cluster was running when the command started."""
 
     async def run(self) -> None:
-        """Raise when the cluster has ended."""
+        """Raise an error when the cluster has stopped."""
         if self._place is None:
             return
         while self._place.pid() is not None:  # noqa: ASYNC110 - a lock sends no notification
@@ -46,12 +49,12 @@ class Lifeline:
 
 
 def ended(place: ClusterDirectory) -> CommandError:
-    """Return the error of a command whose cluster has ended in the meantime."""
+    """Return the error for a command whose cluster has stopped in the meantime."""
     return CommandError(f"cluster {place.name} has stopped; start it again with `{up(place)}`")
 
 
 def refuse_stopped(place: ClusterDirectory) -> None:
-    """Raise if the process of a cluster is stopped, as by Ctrl-Z: its API server would answer nothing."""
+    """Raise an error if the cluster process is suspended, for example by Ctrl-Z, and cannot respond."""
     pid = place.pid()
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] if pid else ""

@@ -1,14 +1,14 @@
-"""The directories of embedded clusters on this machine, and which of them run.
+"""Manages the directories of local clusters, and determines which clusters are running.
 
-Each cluster has a directory of its own below `$LWS_STATE_HOME`, `$XDG_STATE_HOME/lws` or `~/.local/state/lws`. The
-process of the cluster holds a lock on the file `lock` in it. The kernel releases the lock with the process, however
-that ends, so no stale file can claim that a cluster runs.
+Each cluster has its own directory below `$LWS_STATE_HOME`, `$XDG_STATE_HOME/lws` or `~/.local/state/lws`. The cluster
+process holds a lock on the file `lock` in this directory. The kernel releases the lock when the process exits for any
+reason. Therefore, a stale file never means that a cluster is running.
 
-Nothing is read from a directory that another user owns or can replace: its kubeconfig may start programs, and its lock
-names a process.
+If a different user owns or can replace a directory, it is not read, because its kubeconfig may start executables, and
+its lock contains a process ID.
 
-Only directories that were created here are removed. A directory with the file `lock` is removed if the user requests
-it. A directory with the file `ephemeral`, which `lws run` creates, is removed by the next `lws run`.
+Only directories that `lws` created are removed. A directory with the file `lock` is removed if the user requests it. A
+directory with the file `ephemeral`, which `lws run` creates, is removed by the next `lws run`.
 """
 
 import contextlib
@@ -30,12 +30,12 @@ from lwsctl.cli.errors import CommandError, UsageError
 
 DEFAULT: Final = "default"
 EPHEMERAL: Final = "run-"
-"""The clusters of `lws run`: created for one run, and removed after it."""
+"""The name prefix of clusters that `lws run` creates for one run and then removes."""
 
 SET_HOME: Final = "set LWS_STATE_HOME to a writable directory"
 
 KEPT_RUNS: Final = 5
-"""The maximum number of failed runs whose records are kept; the newest are kept."""
+"""The maximum number of failed runs whose records are kept. The latest are kept."""
 
 LONGEST_PID: Final = 20
 LARGEST_PID: Final = 2**31
@@ -44,7 +44,7 @@ NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")
 
 
 OPTIONS: Final = "options.json"
-"""The file with the options of a cluster (`cli.local.keptoptions`)."""
+"""The file that contains the options of a cluster (`cli.local.keptoptions`)."""
 
 
 class _Mapped(Struct, frozen=True):
@@ -52,7 +52,7 @@ class _Mapped(Struct, frozen=True):
 
 
 class ClusterDirectory(Struct, frozen=True):
-    """The directory of one cluster, and its files."""
+    """The directory of a cluster, and its files."""
 
     name: str
     directory: Path
@@ -60,46 +60,46 @@ class ClusterDirectory(Struct, frozen=True):
 
     @property
     def kubeconfig(self) -> Path:
-        """Return the kubeconfig for the cluster's owner; mode 0600."""
+        """Return the kubeconfig file for the owner of the cluster, which has mode 0600."""
         return self.directory / "kubeconfig"
 
     @property
     def database(self) -> Path:
-        """Return the file with all objects."""
+        """Return the file that stores all objects."""
         return self.directory / "state.db"
 
     @property
     def log(self) -> Path:
-        """Return the log of a detached cluster."""
+        """Return the log file of a detached cluster."""
         return self.directory / "cluster.log"
 
     @property
     def older_log(self) -> Path:
-        """Return the previous log."""
+        """Return the previous log file."""
         return self.directory / "cluster.log.1"
 
     @property
     def history(self) -> Path:
-        """Return the directory of the recorder: what happened to groups that failed."""
+        """Return the directory in which the recorder stores failures of groups."""
         return self.directory / "history"
 
     @property
     def mark(self) -> Path:
-        """Return the file by which `lws run` recognizes a directory that it made, and may remove."""
+        """Return the marker file for directories that `lws run` created, and may remove."""
         return self.directory / "ephemeral"
 
     @property
     def lock(self) -> Path:
-        """Return the file whose lock the running cluster holds; it contains the process ID."""
+        """Return the file that the running cluster locks. It contains the process ID."""
         return self.directory / "lock"
 
     @property
     def until_done(self) -> Path:
-        """Return the file that exists while `lws run` waits for the end of all ranks."""
+        """Return the file that exists while `lws run` waits until all ranks complete."""
         return self.directory / "until-done"
 
     def mapped_images(self) -> tuple[str, ...] | None:
-        """Return the images that the cluster maps to directories; None if its options are not known."""
+        """Return the images that the cluster maps to directories, or None if its options are unknown."""
         try:
             options = msgspec.json.decode((self.directory / OPTIONS).read_bytes(), type=_Mapped)
         except (OSError, msgspec.MsgspecError):
@@ -107,7 +107,7 @@ class ClusterDirectory(Struct, frozen=True):
         return tuple(name for name, _ in options.images)
 
     def pid(self) -> int | None:
-        """Return the ID of the process that runs the cluster, None if none does."""
+        """Return the process ID of the running cluster, or None if it is not running."""
         try:
             with self.lock.open() as file:
                 if _try_lock(file.fileno()):
@@ -121,16 +121,16 @@ class ClusterDirectory(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """Return the options by which commands address the cluster, for hints."""
+        """Return the options that select this cluster, for hints."""
         return "--local" if self.name == DEFAULT else f"--local={self.name}"
 
     @property
     def is_cluster(self) -> bool:
-        """Return whether the directory belongs to a cluster: it has the lock file of every cluster."""
+        """Return whether the directory belongs to a cluster, by its lock file."""
         return self.lock.is_file()
 
     def require_private(self) -> None:
-        """Raise if the directory exists, and another user owns or can replace it or a file in it."""
+        """Raise an error if a different user owns or can replace the directory or a file in it."""
         try:
             ownership.require_private(self.directory)
         except (FileNotFoundError, NotADirectoryError):
@@ -139,7 +139,7 @@ class ClusterDirectory(Struct, frozen=True):
             raise unusable(error) from error
 
     def is_held_by(self, pid: int) -> bool:
-        """Return whether a process has the lock file open; the kernel reports this only for processes of this user."""
+        """Return whether a process has opened the lock file. This is only visible for processes of this user."""
         with contextlib.suppress(OSError):
             lock = self.lock.stat()
             for file in Path(f"/proc/{pid}/fd").iterdir():
@@ -149,7 +149,7 @@ class ClusterDirectory(Struct, frozen=True):
         return False
 
     def make(self) -> None:
-        """Make the directory and its content private; refuse one with content that no cluster made."""
+        """Make the directory and its content private. Reject a directory whose content no cluster created."""
         try:
             content = {path.name for path in self.directory.iterdir()} if self.directory.exists() else set()
         except OSError as error:
@@ -169,7 +169,7 @@ class ClusterDirectory(Struct, frozen=True):
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold the cluster's lock inside the context: create the directory, private (mode 0700) even if it existed."""
+        """Hold the cluster's lock while the context is active. The directory is created or changed to mode 0700."""
         from localkube.cluster import open_private
 
         self.make()
@@ -196,7 +196,7 @@ class ClusterDirectory(Struct, frozen=True):
             yield
 
     def remove(self) -> None:
-        """Delete the directory with all data; refuse other directories."""
+        """Delete the directory with all data. Reject directories that do not belong to a cluster."""
         if not (self.is_cluster or self.is_ephemeral or self.mark.is_file() or self._has_only_logs):
             raise CommandError(
                 f"{self.directory}: is not the directory of a cluster (it has no file {self.lock.name}): "
@@ -206,12 +206,12 @@ class ClusterDirectory(Struct, frozen=True):
 
     @property
     def _has_only_logs(self) -> bool:
-        """Return whether the directory has what `remove_unstarted` keeps, and nothing else."""
+        """Return whether the directory only contains files that `remove_unstarted` keeps."""
         files = set(self.directory.iterdir()) if self.directory.is_dir() else set()
         return bool(files) and files <= {self.log, self.older_log}
 
     def remove_unstarted(self) -> None:
-        """Delete the files of a cluster that has never run, except its log, which says why it did not start."""
+        """Delete the files of a cluster that never ran, except its log, which explains the failed start."""
         for path in self.directory.iterdir():
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)
@@ -222,16 +222,16 @@ class ClusterDirectory(Struct, frozen=True):
 
     @property
     def records(self) -> Path | None:
-        """Return the directory of recorded failures; None if this is neither a cluster nor has a record of one."""
+        """Return the directory of recorded failures, or None if there is no cluster and no record."""
         return self.history if self.is_cluster or self.has_record else None
 
     @property
     def has_record(self) -> bool:
-        """Return whether failures of groups are recorded."""
+        """Return whether group failures are recorded."""
         return any(self.history.glob("*/*/*/*.json"))
 
     def keep_record(self) -> None:
-        """Delete the directory of a run, except its records of failures, which `lws history` reads."""
+        """Delete the directory of a run, except its recorded failures, which `lws history` reads."""
         if not self.has_record:
             return shutil.rmtree(self.directory, ignore_errors=True)
         for path in self.directory.iterdir():
@@ -258,7 +258,7 @@ def _try_lock(descriptor: int) -> bool:
 
 
 def home() -> Path:
-    """Return the directory of all clusters of this user."""
+    """Return the directory of all local clusters of this user."""
     if own := os.environ.get("LWS_STATE_HOME"):
         return Path(own)
     if state := os.environ.get("XDG_STATE_HOME"):
@@ -269,7 +269,7 @@ def home() -> Path:
 
 
 def place(name: str) -> ClusterDirectory:
-    """Return the directory of the cluster with this name; raise an error if it is not private to this user."""
+    """Return the directory of the cluster with this name. Raise an error if it is not private to this user."""
     if not NAME.fullmatch(name):
         raise UsageError(
             f"cluster name: Invalid value: {name!r}: use up to 40 lower-case letters, digits and '-', "
@@ -281,7 +281,7 @@ def place(name: str) -> ClusterDirectory:
 
 
 def of_kubeconfig(path: Path) -> ClusterDirectory | None:
-    """Return the directory of the cluster of this user to which a kubeconfig belongs, None if there is none."""
+    """Return the directory of the local cluster that a kubeconfig belongs to, or None."""
     if path.name != "kubeconfig":  # as clusters of this machine call it
         return None
     directory = ClusterDirectory(path.parent.name, path.parent)
@@ -293,7 +293,7 @@ def of_kubeconfig(path: Path) -> ClusterDirectory | None:
 
 
 def all_places() -> list[ClusterDirectory]:
-    """Return the directories of all clusters of this user, running or not."""
+    """Return the directories of all local clusters of this user, running or not."""
     try:
         directories = [ClusterDirectory(path.name, path) for path in sorted(home().iterdir()) if path.is_dir()]
     except FileNotFoundError:
@@ -304,7 +304,7 @@ def all_places() -> list[ClusterDirectory]:
 
 
 def ephemeral() -> ClusterDirectory:
-    """Create a directory for one `lws run`; first remove directories of killed runs, and old records of failed ones."""
+    """Create a directory for one `lws run`, after removing directories of killed runs and old records."""
     ended = [
         directory
         for directory in all_places()
@@ -323,7 +323,7 @@ def ephemeral() -> ClusterDirectory:
 
 
 def _create(name: str) -> ClusterDirectory | None:
-    """Create a directory for one run; None if a cluster of the user has its name."""
+    """Create a directory for one run. Return None if a cluster of this user has the same name."""
     fresh = ClusterDirectory(name, home() / name, is_ephemeral=True)
     try:
         fresh.directory.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -1,4 +1,4 @@
-"""The recorded last lines of ranks with new or deleted pods, which `lws logs` prints without a current log."""
+"""Returns recorded last lines of ranks whose pods were replaced or deleted, for `lws logs`."""
 
 from collections.abc import Iterator, Sequence
 
@@ -17,7 +17,7 @@ from lwsctl.views.selection import Selection
 
 
 class RecordedLog(Struct, frozen=True):
-    """The last run of a container for which a recorded failure has log lines."""
+    """The last run of a container that has log lines in a recorded failure."""
 
     episode: Episode
     rank: RankEnd
@@ -29,7 +29,7 @@ class RecordedLog(Struct, frozen=True):
         return f"{self.episode.group}/{self.rank.rank}"
 
     def note(self, lws: str) -> str:
-        """Return where the lines are from."""
+        """Return the source of the lines."""
         shows = f"`{lws} -n {self.episode.namespace} history {self.episode.place}`"
         if not self.lines:
             return f"note: {self.rank.pod} printed nothing before the failure of {self.episode.time}; {shows} shows it"
@@ -37,7 +37,7 @@ class RecordedLog(Struct, frozen=True):
 
 
 class RankRequest(Struct, frozen=True):
-    """The ranks (none: all) of a set, and the container (None: the first one with lines)."""
+    """The ranks (none: all) in a set, and the container (None: the first one with lines)."""
 
     selection: Selection
     groups: frozenset[GroupName] = frozenset()
@@ -45,7 +45,7 @@ class RankRequest(Struct, frozen=True):
     container: str | None = None
 
     def covers(self, group: str, rank: int) -> bool:
-        """Return whether a rank is wanted."""
+        """Return whether a rank is requested."""
         is_selected = self.selection.group is None or str(self.selection.group) == group
         is_named = not self.groups or group in map(str, self.groups)
         return (
@@ -54,7 +54,7 @@ class RankRequest(Struct, frozen=True):
 
 
 def is_specified(resource: Resource, obj: JSONObject, selection: Selection) -> bool:
-    """Return whether the chosen groups or ranks are part of the specification: without a pod, they are about to be created."""
+    """Return whether the selected groups or ranks are part of the spec, so that missing pods will be created."""
     spec = meta.spec(obj)
     count = spec.get("replicas", 1) if resource == LEADERWORKERSETS else 0
     size = (spec.get("leaderWorkerTemplate") or {}).get("size", 1)
@@ -63,7 +63,7 @@ def is_specified(resource: Resource, obj: JSONObject, selection: Selection) -> b
 
 
 async def read(session: Session, request: RankRequest) -> list[RecordedLog]:
-    """Return the recorded logs of the requested ranks; nothing if the cluster has no readable records."""
+    """Return the recorded logs of the requested ranks, or none if the records cannot be read."""
     try:
         episodes = await recordings.of_session(session, session.namespace, request.selection)
     except APIError:
@@ -72,9 +72,9 @@ async def read(session: Session, request: RankRequest) -> list[RecordedLog]:
 
 
 def newest(episodes: Sequence[Episode], request: RankRequest) -> list[RecordedLog]:
-    """Return the newest lines of each requested rank, by group and rank; the episodes are in order of time.
+    """Return the latest lines of each requested rank, by group and rank. Episodes must be in chronological order.
 
-    A rank that never printed anything has no lines: the log of its program is empty, and not missing.
+    A rank without output has no lines, because its log is empty, not missing.
     """
     logs: dict[tuple[str, int], RecordedLog] = {}
     for episode in episodes:
@@ -88,7 +88,7 @@ def newest(episodes: Sequence[Episode], request: RankRequest) -> list[RecordedLo
 
 
 def _lines(rank: RankEnd, container: str | None) -> Iterator[Sequence[str]]:
-    """Yield the lines of the last run of each container that has some, failed containers first; none if it printed nothing."""
+    """Yield the last lines of each container, failed containers first. Containers without output are omitted."""
     own = [container_end for container_end in rank.containers if container in (None, container_end.name)]
     for container_end in sorted(own, key=lambda container_end: not _failed(container_end)):
         yield from [run for run in container_end.logs if run][-1:]

@@ -1,4 +1,4 @@
-"""The episodes that a command can read: files of a cluster of this machine, or ConfigMaps of another one."""
+"""Reads recorded failures: from files of a local cluster, or from ConfigMaps of any other cluster."""
 
 import asyncio
 import os
@@ -25,14 +25,14 @@ from lwsctl.observation.evidence import ReadEpisodes
 from lwsctl.views.selection import Selection
 
 NAMESPACE: Final = "default"
-"""The namespace in the kubeconfig of clusters of this machine."""
+"""The namespace in the kubeconfig of local clusters."""
 
 Recorded: TypeAlias = tuple[EpisodePlace, Episode | None]
-"""The place of an episode, and the episode; None if it is not readable."""
+"""The place of an episode, and the episode, or None if it cannot be parsed."""
 
 
 def directory(target: Target) -> Path | None:
-    """Return the directory of the episodes of the addressed cluster; None if it is not a cluster of this machine."""
+    """Return the directory of the selected cluster's episodes, or None if it is not a local cluster."""
     if target.local:
         own: ClusterDirectory | None = places.place(target.local)
     else:
@@ -41,7 +41,7 @@ def directory(target: Target) -> Path | None:
 
 
 async def read(target: Target, *, everywhere: bool, selection: Selection | None) -> list[Recorded]:
-    """Return the episodes of the addressed cluster: of its namespace or of all, or of one set or group."""
+    """Return the episodes of the selected cluster, in one or all namespaces, or for one set or group."""
     root = directory(target)
     if root is not None:
         return of_files(root, "" if everywhere else target.namespace or NAMESPACE, selection)
@@ -52,7 +52,7 @@ async def read(target: Target, *, everywhere: bool, selection: Selection | None)
 
 
 async def of_session(session: Session, namespace: str, selection: Selection | None = None) -> list[Episode]:
-    """Return the readable episodes of a namespace (empty: of all), or of one set or group; the newest is last.
+    """Return the valid episodes in a namespace (empty: all), or of one set or group. The latest is last.
 
     Raise `APIError` if the user may not read ConfigMaps.
     """
@@ -66,7 +66,7 @@ async def of_session(session: Session, namespace: str, selection: Selection | No
 
 
 def of_sets(session: Session) -> ReadEpisodes:
-    """Return the function that reads the episodes of a LeaderWorkerSet of the addressed cluster."""
+    """Return a function that reads the episodes of a LeaderWorkerSet in the selected cluster."""
 
     async def read(key: ObjectKey) -> list[Episode]:
         return await of_session(session, key.namespace, Selection(key.name))
@@ -75,23 +75,23 @@ def of_sets(session: Session) -> ReadEpisodes:
 
 
 def of_run(place: ClusterDirectory, namespace: str | None, selection: Selection) -> list[Episode]:
-    """Return the readable episodes of a run that has ended; the newest is last."""
+    """Return the valid episodes of a run that has ended. The latest is last."""
     return in_order(of_files(place.history, namespace or NAMESPACE, selection))
 
 
 def in_order(records: Sequence[Recorded]) -> list[Episode]:
-    """Return the readable episodes of records; the newest is last."""
+    """Return the valid episodes in records. The latest is last."""
     episodes = (episode for _, episode in records if episode is not None)
     return sorted(episodes, key=lambda episode: (episode.time, episode.number))
 
 
 def of_files(root: Path, namespace: str, selection: Selection | None = None) -> list[Recorded]:
-    """Return the episodes of files."""
+    """Return the episodes in files."""
     return [(place, read_episode(place)) for place in episode_places(root) if _is_selected(place, namespace, selection)]
 
 
 async def of_cluster(client: Client, namespace: str, selection: Selection | None = None) -> list[Recorded]:
-    """Return the episodes of ConfigMaps."""
+    """Return the episodes in ConfigMaps."""
     return [
         (place, unpacked_episode(obj))
         async for obj in stored_episodes(client, namespace, selection.name if selection else "")

@@ -1,4 +1,4 @@
-"""The cluster that a command addresses: by kubeconfig, or an embedded cluster of this machine."""
+"""The cluster that a command uses, selected by kubeconfig or by the name of a local cluster."""
 
 import asyncio
 import os
@@ -36,13 +36,13 @@ import msgspec
 from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
 
 describe_warning: ContextVar[Callable[[str], str]] = ContextVar("describe_warning")
-"""Adds the place in the manifest to the warnings about the object that is applied."""
+"""Adds the place in the manifest to warnings about the object that is applied."""
 
 WARNING: Final = re.compile(r'299 \S+ ("(?:[^"\\]|\\.)*")')
 
 
 class WarningTransport:
-    """A transport that reports the warnings of answers."""
+    """A transport that reports the warnings in responses."""
 
     def __init__(self, inner: Transport, say: Callable[[str], None]) -> None:
         self._inner = inner
@@ -50,7 +50,7 @@ class WarningTransport:
         self._said: set[str] = set()
 
     async def request(self, request: Request) -> Response:
-        """Send one request, report the server's warnings, and return its answer."""
+        """Send a request, report the server's warnings, and return the response."""
         response = await self._inner.request(request)
         describe = describe_warning.get(str)
         for text in map(describe, warnings_of(response.headers)):
@@ -60,7 +60,7 @@ class WarningTransport:
         return response
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
-        """Send one request and yield its answer as a stream."""
+        """Send a request, and yield the response as a stream."""
         return self._inner.stream(request)
 
     async def close(self) -> None:
@@ -69,7 +69,7 @@ class WarningTransport:
 
 
 def warnings_of(headers: Mapping[str, str]) -> Iterator[str]:
-    r"""Yield the texts of the warnings in headers.
+    r"""Yield the warning texts in HTTP headers.
 
     >>> list(warnings_of({"warning": '299 - "unknown field \\"a\\"", 299 - "deprecated"'}))
     ['unknown field "a"', 'deprecated']
@@ -87,20 +87,19 @@ OpenChannels: TypeAlias = Callable[[str, Query, str], AbstractAsyncContextManage
 
 
 def say_warning(text: str) -> None:
-    """Print a warning of the API server."""
+    """Print an API server warning."""
     say(text, err=True)
 
 
 class Session(msgspec.Struct, frozen=True):
     """An open client, the namespace of a command, and the function that opens channels (path, query, protocol).
 
-    The lifeline reports the end of the cluster to commands that follow it. Hints contain the options that address this
-    cluster: `lws` and `kubectl` are the commands with them; a cluster of this machine needs no kubectl, and has none.
-    With `until_done` the command, or the run that the cluster is for, waits for the end of all ranks. `images` are the
-    images that a cluster of this machine maps to directories; None if unknown. `cluster`, `context`
-    and `user` are the names of the kubeconfig, for people. A session that
-    outlives its cluster calls the functions in `on_renewal` after it has read another kubeconfig. `node_patience` is the
-    time for which a node that an autoscaler adds counts as progress. A cluster of this machine records failures in `history`.
+    The lifeline reports to waiting commands that the cluster has stopped. `lws` and `kubectl` are the commands in
+    hints, with the options that select this cluster. `kubectl` is empty for a local cluster. If `until_done` is set,
+    the command or the run waits until all ranks complete. `images` are the images that a local cluster maps to
+    directories, or None if unknown. `cluster`, `context` and `user` are names in the kubeconfig, for users. A session
+    that outlives its cluster calls the functions in `on_renewal` after it has read a new kubeconfig. `node_patience` is
+    the time for which a node that an autoscaler adds counts as progress. A local cluster records failures in `history`.
     """
 
     client: Client
@@ -120,7 +119,7 @@ class Session(msgspec.Struct, frozen=True):
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
-    """The options that select a cluster; `local` is the name of an embedded cluster."""
+    """The options that select a cluster. `local` is the name of a local cluster."""
 
     namespace: str | None = None
     context_name: str | None = None
@@ -130,9 +129,10 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
     @asynccontextmanager
     async def session(self, *, outlives: bool = False) -> AsyncIterator[Session]:
-        """Connect. Errors of the configuration are raised here, those of the network by the first request.
+        """Connect. Configuration errors are raised immediately, network errors by the first request.
 
-        A session that `outlives` its cluster reads the kubeconfig again when the server does not answer, or refuses it.
+        If the session `outlives` its cluster, it reads the kubeconfig again when the server does not respond or rejects
+        the user.
         """
         from kuberuntime import lightaiohttp
 
@@ -173,19 +173,19 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
             await client.close()
 
     def access(self) -> "Access":
-        """Return how to reach the cluster; raise an error for an invalid configuration."""
+        """Return how to connect to the cluster. Raise an error if the configuration is invalid."""
         from kuberuntime.access import kubeconfig
 
         path = str(self._local_place().kubeconfig) if self.local else self.kubeconfig
         return kubeconfig.load(os.environ, kubeconfig=path or "", context=self.context_name or "")
 
     def options(self) -> list[str]:
-        """Return the options of `lws` that address the same cluster."""
+        """Return the `lws` options that select the same cluster."""
         values = {"--kubeconfig": self.kubeconfig, "--context": self.context_name, "--local": self.local}
         return [f"{option}={value}" for option, value in values.items() if value]
 
     def run(self, act: Callable[[Session], Awaitable[T]]) -> T:
-        """Connect, and return the result of a function of the session."""
+        """Connect, and return the result of a function that receives the session."""
 
         async def connected() -> T:
             async with self.session() as session:
@@ -194,7 +194,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         return asyncio.run(connected())
 
     def cluster_name(self, argument: str | None) -> str:
-        """Return the embedded cluster of a command about clusters: from its argument, or from --local."""
+        """Return the name of the local cluster from the command's argument or from --local."""
         if self.kubeconfig or self.context_name or self.namespace:
             raise UsageError("this command supports only local clusters: omit -n, --kubeconfig and --context")
         if argument and self.local and argument != self.local:
@@ -204,7 +204,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         return argument or self.local or places.DEFAULT
 
     def _commands(self, place: ClusterDirectory | None) -> tuple[str, str]:
-        """Return the words by which hints call lws and kubectl (empty: none), so that they address the same cluster."""
+        """Return the lws and kubectl commands for hints (empty: none), with options that select the same cluster."""
         words = [f"--kubeconfig={self.kubeconfig}"] if self.kubeconfig else []
         words += [f"--context={self.context_name}"] if self.context_name else []
         if place:
@@ -235,7 +235,7 @@ def _running() -> list[ClusterDirectory]:
 
 
 def _on_this_machine() -> str:
-    """Return how to address a cluster of this machine, or how to start one."""
+    """Return the options for a local cluster, or the command that starts one."""
     addresses = [place.words for place in _running()]
     if not addresses:
         return "or start a local cluster: `lws up`"

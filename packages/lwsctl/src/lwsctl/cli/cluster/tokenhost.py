@@ -1,7 +1,7 @@
-"""Checks the tokens of users of a shared dashboard, and runs commands with them.
+"""Checks the tokens of shared dashboard users, and runs commands with these tokens.
 
-The API server decides: it names the user of the token (SelfSubjectReview), and whether this user may read the objects
-of the dashboard (SelfSubjectAccessReview). The dashboard itself needs no permission for these requests.
+The API server returns the user of the token (SelfSubjectReview), and whether this user may read the objects that the
+dashboard shows (SelfSubjectAccessReview). The dashboard itself does not need permissions for these requests.
 """
 
 import base64
@@ -35,11 +35,11 @@ NEEDED: Final = (
     Permission("list", CORE_EVENTS.group, CORE_EVENTS.plural),
     Permission("get", PODS.group, PODS.plural, "log"),
 )
-"""The permissions that a user needs in the namespace of the dashboard, or in all namespaces."""
+"""The permissions that a user needs in the dashboard's namespace, or in all namespaces."""
 
 
 class TokenHost(Struct, frozen=True):
-    """The tokens of one cluster. `namespace` is what the dashboard shows, empty for all namespaces."""
+    """Checks tokens for one cluster. `namespace` is the namespace on the dashboard, or empty for all namespaces."""
 
     access: Access
     namespace: str
@@ -48,7 +48,7 @@ class TokenHost(Struct, frozen=True):
     async def admit(self, token: str) -> str:
         """Return the name of the user.
 
-        Raise `NotAdmittedError` if the token has no user, or the user lacks a permission to read.
+        Raise `NotAdmittedError` if the token is invalid, or the user lacks a read permission.
         """
         try:
             async with self._client(token) as client:
@@ -68,7 +68,7 @@ class TokenHost(Struct, frozen=True):
         return user
 
     def runner(self, token: str) -> Runner | None:
-        """Return an object that runs commands as this user; None if the dashboard is read-only."""
+        """Return an object that runs commands as this user, or None if the dashboard is read-only."""
         if not self.allows_actions:
             return None
 

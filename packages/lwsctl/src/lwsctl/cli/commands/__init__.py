@@ -1,1 +1,1 @@
-"""The commands, one module each; `commandtable.py` lists them."""
+"""The commands, with one module each. `commandtable.py` lists them."""

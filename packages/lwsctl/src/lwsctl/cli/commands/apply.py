@@ -1,4 +1,4 @@
-"""`lws apply`: server-side apply of manifests; all documents are checked before the first is written."""
+"""`lws apply`: applies manifests server-side, after validating all documents."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -67,7 +67,7 @@ def command(target: Target, /, *, dry_run: str | None, force_conflicts: bool, fo
 
 
 def image_notes(target: Target, documents: Sequence[Document]) -> Iterator[str]:
-    """Yield notes on the images of the documents that the addressed cluster of this machine does not map."""
+    """Yield notes about images in the documents that the selected local cluster does not map."""
     if target.local is None:
         return
     from lwsctl.cli.cluster import places

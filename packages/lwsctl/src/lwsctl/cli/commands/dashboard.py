@@ -29,11 +29,11 @@ if TYPE_CHECKING:  # they import what `--help` does not need
     from lwsctl.dashboard.webserver import Dashboard
 
 EVERYTHING: Final = "."
-"""The value of --export without a name."""
+"""The value of --export without an argument."""
 
 
 class DashboardRequest(Struct, frozen=True, kw_only=True):
-    """The content to serve, and its settings."""
+    """The objects to show on the dashboard, and its settings."""
 
     everywhere: bool
     port: int
@@ -147,10 +147,9 @@ async def _share(model: "LiveModel", target: Target, request: DashboardRequest, 
 
 
 async def _announce(served: "Dashboard", directory: Path, request: DashboardRequest) -> None:
-    """Print the link, and open it.
+    """Print the link, and open it in a browser.
 
-    The browser gets the name of a private file that redirects to the link, because all users of the machine can see
-    command lines.
+    The browser opens a private file that redirects to the link, because all users of the machine can see command lines.
     """
     say(f"The dashboard is open for one browser: {served.link}")
     say("Ctrl-C ends it.")

@@ -1,4 +1,4 @@
-"""`lws delete`: delete LeaderWorkerSets by name, or the objects of manifests, and wait for their deletion."""
+"""`lws delete`: deletes LeaderWorkerSets by name, or objects in manifests, and waits for their deletion."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -86,7 +86,7 @@ def command(target: Target, /, names: tuple[str, ...], *, form: str | None, **op
 
 
 def parts(objects: Sequence[tuple[Resource, ObjectKey]]) -> list[list[tuple[Resource, ObjectKey]]]:
-    """Return the batches of a deletion: definitions last, since without them the end of their objects is not visible."""
+    """Return the batches to delete. CRDs are last, because the deletion of their objects must be visible."""
     definitions = [pair for pair in objects if pair[0] == CUSTOM_RESOURCE_DEFINITIONS]
     return [[pair for pair in objects if pair not in definitions], definitions]
 
@@ -104,7 +104,7 @@ async def _of_name(session: Session, name: str) -> tuple[Resource, ObjectKey]:
 async def _of_documents(
     session: Session, documents: Sequence[manifests.Document]
 ) -> tuple[list[tuple[Resource, ObjectKey]], list[str]]:
-    """Return the objects to delete, and a note on each object of an unserved kind, which cannot exist."""
+    """Return the objects to delete, and a note for each object whose kind is not served."""
     discovery = Discovery(session.client)
     objects: list[tuple[Resource, ObjectKey]] = []
     unknown: list[str] = []
@@ -151,7 +151,7 @@ async def _try(session: Session, resource: Resource, key: ObjectKey, form: str |
 async def _delete(
     session: Session, resource: Resource, key: ObjectKey, propagation: Propagation, form: str | None
 ) -> bool:
-    """Delete an object and print that; return whether it existed."""
+    """Delete an object and print a message. Return whether it existed."""
     try:
         await session.client.delete(resource, key, propagation=propagation)
     except NotFoundError:
@@ -162,7 +162,7 @@ async def _delete(
 
 
 async def until_gone(session: Session, objects: Sequence[tuple[Resource, ObjectKey]], timeout: float) -> None:
-    """Wait for the deletion of every object; an error names the objects that remain after `timeout` seconds."""
+    """Wait until every object is deleted. After `timeout` seconds, raise an error with the remaining objects."""
     progress = ProgressLine(between=BETWEEN_LINES)
     try:
         for resource, key in objects:

@@ -1,4 +1,4 @@
-"""`lws exec`: run a command in a rank, with its standard streams, and exit with its exit code."""
+"""`lws exec`: executes a command in a rank with its standard streams, and exits with the command's exit code."""
 
 import asyncio
 import contextlib
@@ -29,7 +29,7 @@ from lwsctl.views.podcontainers import default_container
 PIECE = 32 * 1024
 
 KILLED = 128 + 9
-"""The exit code of a killed command, also after the end of its pod or cluster."""
+"""The exit code of a killed command, also if its pod or cluster was stopped."""
 
 
 @click.command("exec")
@@ -61,7 +61,7 @@ def command(target: Target, /, name: str, words: tuple[str, ...], container: str
 
 
 async def cause(session: Session, pod: JSONObject) -> str:
-    """Return why a command was killed, if its pod or its cluster has ended."""
+    """Return why a command was killed, if its pod or cluster has stopped."""
     try:
         current = await session.client.get(PODS, meta.key(pod))
     except NotFoundError:
@@ -73,7 +73,7 @@ async def cause(session: Session, pod: JSONObject) -> str:
 
 
 async def converse(opened: AbstractAsyncContextManager[Channels], *, passes_input: bool, has_terminal: bool) -> int:
-    """Pass bytes in both directions until the command has ended; return its exit code."""
+    """Copy bytes in both directions until the command exits. Return its exit code."""
     async with opened as streams:
         with resize_with_window(streams) if has_terminal else contextlib.nullcontext():
             if has_terminal:
@@ -87,7 +87,7 @@ async def converse(opened: AbstractAsyncContextManager[Channels], *, passes_inpu
 
 
 async def receive_output(streams: Channels) -> int:
-    """Print the output of the command; return its exit code."""
+    """Print the output of the command. Return its exit code."""
     outputs = {channels.STDOUT: sys.stdout.buffer, channels.STDERR: sys.stderr.buffer}
     while piece := await streams.receive():
         channel, data = piece
@@ -100,7 +100,7 @@ async def receive_output(streams: Channels) -> int:
 
 
 async def send_input(streams: Channels) -> None:
-    """Pass on standard input until its end."""
+    """Send stdin until it is closed."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader()
     try:
@@ -116,7 +116,7 @@ async def send_input(streams: Channels) -> None:
 
 @contextmanager
 def raw_terminal() -> Iterator[None]:
-    """Pass every key to the command; restore the terminal after it."""
+    """Send every key to the command. Restore the terminal afterwards."""
     import termios  # Windows lacks both
     import tty
 
@@ -129,14 +129,14 @@ def raw_terminal() -> Iterator[None]:
 
 
 async def tell_size(streams: Channels) -> None:
-    """Send the command the size of the terminal of standard input (COLUMNS may belong to another terminal)."""
+    """Send the command the size of the terminal on stdin, because COLUMNS may belong to a different terminal."""
     size = os.get_terminal_size(sys.stdin.fileno())
     await streams.send(channels.RESIZE, msgspec.json.encode({"Width": size.columns, "Height": size.lines}))
 
 
 @contextmanager
 def resize_with_window(streams: Channels) -> Iterator[None]:
-    """Send the command the size of the terminal whenever it changes."""
+    """Send the command the new terminal size whenever it changes."""
     loop = asyncio.get_running_loop()
     tasks: set[asyncio.Task[None]] = set()
 

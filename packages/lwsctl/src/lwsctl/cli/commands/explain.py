@@ -1,4 +1,4 @@
-"""`lws explain`: why a LeaderWorkerSet, a group or a rank is not in its desired state, and what to do next."""
+"""`lws explain`: explains why a LeaderWorkerSet, group or rank is not in its desired state, and what to do."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -42,7 +42,7 @@ EXIT_CODES: Final = {
     Verdict.UNKNOWN: 5,
     Verdict.UNREAD: 5,
 }
-"""The exit codes by verdict, for scripts; 1 and 2 are errors, as in every command."""
+"""The exit code for each verdict. As in every command, 1 and 2 are errors."""
 
 
 @click.command("explain")
@@ -91,9 +91,9 @@ def command(target: Target, name: str | None, *, everywhere: bool, selector: str
 
 
 async def episodes_of(session: Session, selection: Selection, diagnosis: Diagnosis) -> Sequence[Episode]:
-    """Return the recorded failures of unhealthy objects, if no failed container shows the last one.
+    """Return the recorded failures of unhealthy objects, unless a failed container shows the last failure.
 
-    The result is empty on clusters that record no failures.
+    The result is empty if the cluster does not record failures.
     """
     if diagnosis.verdict in AS_DESIRED or not (diagnosis.log is None or diagnosis.is_of_record):
         return []
@@ -104,16 +104,16 @@ async def episodes_of(session: Session, selection: Selection, diagnosis: Diagnos
 
 
 def failure_lines(session: Session, episodes: Sequence[Episode], *, is_quoted: bool) -> list[str]:
-    """Return lines about the last recorded failure; only the command that shows it, if its log is quoted already."""
+    """Return lines about the last recorded failure, or only the command to show it if its log is already quoted."""
     lines = episodetable.brief(episodes[-1], SystemClock().now(), session.lws)
     return lines[-1:] if is_quoted else ["", *lines]
 
 
 async def service_notes(session: Session, namespace: str, name: str) -> list[str]:
-    """Return a note on each Service of LeaderWorkerSets that matches no pod, or gives its pods no names.
+    """Return a note for each Service that selects no pod of its set, or that does not publish pod names.
 
-    A set that is scaled to zero has no pods to match. With a name, only Services of that set are checked. The result is
-    empty if Services, pods or LeaderWorkerSets may not be read.
+    A set that is scaled to zero has no pods to select. If a name is specified, only Services for this set are checked.
+    The result is empty if the user may not read Services, pods or LeaderWorkerSets.
     """
     notes = []
     try:
@@ -145,7 +145,7 @@ async def service_notes(session: Session, namespace: str, name: str) -> list[str
 
 
 def is_meant(service: JSONObject, lws: JSONObject) -> bool:
-    """Return whether a Service is for the pods of a LeaderWorkerSet: its selector shares a label with them."""
+    """Return whether a Service is intended for a LeaderWorkerSet's pods, because its selector shares a label."""
     selector: dict[str, str] = meta.spec(service).get("selector") or {}
     template = meta.spec(lws).get("leaderWorkerTemplate") or {}
     pods = [template.get(name) or {} for name in ("leaderTemplate", "workerTemplate")]
@@ -154,7 +154,7 @@ def is_meant(service: JSONObject, lws: JSONObject) -> bool:
 
 
 def render(diagnoses: list[Diagnosis]) -> list[str]:
-    """Return the text: the worst diagnosis in full, and one line for each other diagnosis."""
+    """Return the text, with the worst diagnosis in full and one line for each other diagnosis."""
     first = worst(diagnoses)
     others = [f"  {headline(diagnosis)}" for diagnosis in diagnoses if diagnosis is not first]
     return [*lines(first), *(["", "Others:", *others] if others else [])]

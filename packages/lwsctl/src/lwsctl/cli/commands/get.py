@@ -1,4 +1,4 @@
-"""`lws get`: LeaderWorkerSets by group and rank, DisaggregatedSets with their parts, and why ranks are not ready."""
+"""`lws get`: shows LeaderWorkerSets by group and rank, DisaggregatedSets, and why ranks are not ready."""
 
 import asyncio
 import sys
@@ -106,7 +106,7 @@ async def show(target: Target, request: GetRequest) -> None:
 
 
 async def usage_of(seen: Seen, namespace: str) -> RankColumns:
-    """Return what the ranks use; no columns if the cluster serves no metrics of pods, or the user may not read them."""
+    """Return the usage of ranks, or no columns if pod metrics are not served or the user has no permission."""
     from lwsctl.diagnosis import loads
 
     try:
@@ -117,7 +117,7 @@ async def usage_of(seen: Seen, namespace: str) -> RankColumns:
 
 
 async def show_objects(target: Target, request: GetRequest, form: str) -> None:
-    """Print the result of a template: of one named object, otherwise of the list of objects."""
+    """Print the result of a template, for one named object or for the list of objects."""
     async with target.session() as session:
         objects: list[JSONObject] = []
         for selection in request.selections:
@@ -133,7 +133,7 @@ async def show_objects(target: Target, request: GetRequest, form: str) -> None:
 
 
 async def say_causes(session: Session, seen: Seen, request: GetRequest) -> None:
-    """Print the causes of the first stuck sets on standard error, like `lws explain`, and count the others."""
+    """Print the causes of the first stuck sets on stderr, like `lws explain`, and the number of others."""
     from lwsctl.cli.sets import diagnoses  # the whole catalogue of causes: only for sets that are not ready
 
     now = SystemClock().now()
@@ -154,7 +154,7 @@ async def say_causes(session: Session, seen: Seen, request: GetRequest) -> None:
 
 
 async def quotations(client: Client, views: Sequence[View]) -> list[str]:
-    """Return the last lines of a failed rank of each set, if its pod does not show them."""
+    """Return the last lines of a failed rank in each set, if its pod does not show them."""
     return [line for text in await silent_lines(client, views, QUOTED) for line in ("", *text.splitlines())]
 
 
@@ -176,7 +176,7 @@ async def watch(target: Target, request: GetRequest) -> None:
 
 
 def watcher(request: GetRequest) -> "Watcher":
-    """Return the watcher for the output format: on a terminal a table that is redrawn, elsewhere lines."""
+    """Return the watcher for the output format: a table that is redrawn on a terminal, otherwise lines."""
     if request.form in VIEWS:
         return ViewWatcher(request.form)
     if request.form in {"json", "yaml"}:
@@ -199,7 +199,7 @@ class Watcher(Protocol):
 
 
 class ViewWatcher:
-    """Prints the view per change: JSON on one line each, YAML with a separator."""
+    """Prints the view after each change: JSON on one line, YAML with a separator."""
 
     refresh: float | None = None
 
@@ -212,7 +212,7 @@ class ViewWatcher:
         click.echo(output.as_json_line(value) if self._form == "view" else f"---\n{output.as_yaml(value)}")
 
     def close(self) -> None:
-        """Do nothing: there is nothing to finish."""
+        """Do nothing, because no output is pending."""
 
 
 class ObjectWatcher:
@@ -235,13 +235,13 @@ class ObjectWatcher:
         self._shown = versions
 
     def close(self) -> None:
-        """Do nothing: there is nothing to finish."""
+        """Do nothing, because no output is pending."""
 
 
 class LineWatcher:
-    """Prints the tables, then the changes: at most one line a second for each LeaderWorkerSet or group.
+    """Prints the tables, then changes, with at most one line per second for each LeaderWorkerSet or group.
 
-    A LeaderWorkerSet of more than ten groups has one line for all groups with the same change.
+    If a LeaderWorkerSet has more than ten groups, groups with the same change share a line.
     """
 
     refresh: float | None = live.REFRESH
@@ -254,7 +254,7 @@ class LineWatcher:
         self._last: dict[str, datetime] = {}
 
     def update(self, views: Sequence[View]) -> None:
-        """Print the changes, except for subjects that had a line within the last second."""
+        """Print the changes, except for subjects that were printed within the last second."""
         self._views = views
         if self._shown is None:
             self._shown = self._subjects()
@@ -281,7 +281,7 @@ class LineWatcher:
 
 
 def names_of(view: View, request: GetRequest) -> list[str]:
-    """Return `RESOURCE/NAME` of a LeaderWorkerSet, or of its pods if only groups or ranks were named."""
+    """Return `RESOURCE/NAME` for a LeaderWorkerSet, or for its pods if only groups or ranks are selected."""
     parts = [selection.group for selection in request.selections if selection.name == view.name]
     if not parts or None in parts:
         return [f"leaderworkerset.leaderworkerset.x-k8s.io/{view.name}"]
@@ -295,7 +295,7 @@ def render(
     columns: int | None = None,
     usage: RankColumns = NO_COLUMNS,
 ) -> list[str]:
-    """Return the lines in the chosen format; a table that is wider than `columns` has its reasons below the rows."""
+    """Return the lines in the selected format. If a table is wider than `columns`, reasons are below the rows."""
     form = request.form
     if form in VIEWS:
         return [VIEWS[form](document(views, sets, managed_fields=request.managed_fields))]

@@ -1,7 +1,7 @@
-"""`lws install`: install the manager on a cluster, or update an installation in place, even the Go manager's.
+"""`lws install`: installs the manager in a cluster, or upgrades an installation, including the Go manager.
 
-Everything is applied server-side with one field manager, so repeating it changes nothing. A namespace that others
-created is not changed, nor is an installed configuration unless another one is given.
+All objects are applied server-side with one field manager, so the command is idempotent. If the namespace was not
+created by `lws`, it is not changed. The installed configuration is only changed if a new one is specified.
 """
 
 import asyncio
@@ -118,7 +118,7 @@ def command(target: Target, /, **options: Any) -> None:
 
 
 def check_usage(settings: InstallSettings, options: dict[str, Any]) -> None:
-    """Refuse contradicting options before any request is sent."""
+    """Reject contradictory options before a request is sent."""
     if options["form"] and not options["dry_run"]:
         raise UsageError("-o needs --dry-run=client or --dry-run=server")
     if options["waits"] and options["dry_run"]:
@@ -145,7 +145,7 @@ def read_configuration(path: str) -> str:
 
 
 def read_pod(path: str) -> JSONObject:
-    """Return the fields of a file for the managers' pods; the API server checks their values."""
+    """Return pod fields for the manager from a file. The API server validates the values."""
     try:
         fields = yamltext.load(Path(path).read_bytes(), unique_keys=True)
     except (OSError, yamltext.YamlError) as error:
@@ -159,7 +159,7 @@ def read_pod(path: str) -> JSONObject:
 
 
 def kinds_of(settings: InstallSettings) -> Registry:
-    """Return the kinds that a manager with this configuration serves; its permissions depend on them."""
+    """Return the kinds that a manager with this configuration serves, which determine its permissions."""
     try:
         decoded = parse_configuration(settings.configuration.encode())
     except ConfigurationError as error:
@@ -168,7 +168,7 @@ def kinds_of(settings: InstallSettings) -> Registry:
 
 
 async def act(target: Target, settings: InstallSettings, options: dict[str, Any]) -> None:
-    """Read the installed objects, check or apply the new ones, and wait."""
+    """Read the installed objects, validate or apply the new objects, and wait."""
     async with target.session() as session:
         # Lines about single objects have another stream than printed objects.
         installer = Installer(session.client, settings.namespace, partial(terminal.say, err=bool(options["form"])))
@@ -199,7 +199,7 @@ async def act(target: Target, settings: InstallSettings, options: dict[str, Any]
 
 
 def text(objects: Sequence[JSONObject], form: str | None, words: Sequence[str] = ()) -> str:
-    """Return objects as YAML documents, as a List, or by their names, each with its result."""
+    """Return objects as YAML documents, as a List, or as names with results."""
     match form:
         case "yaml":
             return rendering.documents(objects).rstrip("\n")
@@ -214,7 +214,7 @@ def text(objects: Sequence[JSONObject], form: str | None, words: Sequence[str] =
 
 
 async def until_rolled_out(client: Client, key: ObjectKey, label_selector: str, timeout: float) -> None:
-    """Wait until all replicas of a Deployment, with these labels, run the newest template."""
+    """Wait until all replicas of a Deployment with these labels use the latest template."""
     deployments = Informer(client, only(DEPLOYMENTS, key))
     pods = Informer(client, Selection(PODS, key.namespace, label_selector))
     progress, missing = ProgressLine(), "the first response of the API server"
@@ -239,7 +239,7 @@ async def until_rolled_out(client: Client, key: ObjectKey, label_selector: str, 
 
 
 async def until_admitted(client: Client, namespace: str, latest: float) -> None:
-    """Wait until the API server reaches the webhooks, up to a deadline in the time of the running loop."""
+    """Wait until the API server can call the webhooks, until a deadline on the event loop's clock."""
     try:
         await until_webhooks_reached(client, namespace, max(latest - asyncio.get_running_loop().time(), 1.0))
     except TimeoutError as error:
@@ -247,7 +247,7 @@ async def until_admitted(client: Client, namespace: str, latest: float) -> None:
 
 
 def missing_for_rollout(deployment: JSONObject, pods: Sequence[JSONObject]) -> str:
-    """Return what a Deployment lacks, with the reason of a pod or condition; empty if it is complete.
+    """Return what a Deployment lacks, with the reason in a pod or condition. Return an empty string if complete.
 
     >>> missing_for_rollout({"metadata": {"generation": 2}, "status": {"observedGeneration": 1}}, [])
     'its controller has not observed the latest spec'

@@ -1,4 +1,4 @@
-"""`lws logs`: the logs of LeaderWorkerSets, groups or ranks, each line with its `group/rank`."""
+"""`lws logs`: prints logs of LeaderWorkerSets, groups or ranks. Each line has the prefix `group/rank`."""
 
 import asyncio
 from collections.abc import Sequence
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
     from lwsctl.observation.following import Following, OneSet  # they import informers, which only -f needs
 
 MOST_STREAMS: Final = 100
-"""The default maximum number of followed logs: each uses a connection to the API server and one to a kubelet."""
+"""The default limit of followed logs. Each uses a connection to the API server and one to a kubelet."""
 
 FULL: Final = "note: {most} logs are followed; logs of further ranks start when others end (--max-streams)"
 
 PAUSE: Final = 0.2
 RECORDED_WITHIN: Final = 10
-"""How often, with a pause of so many seconds, recorded lines of a deleted pod are looked for."""
+"""The number of attempts, and the delay in seconds, to find recorded lines of a deleted pod."""
 
 NO_EARLIER_RUN: Final = "previous terminated"
-"""The beginning of a kubelet's message that a container has no previous run."""
+"""The prefix of the kubelet's message that a container has no previous run."""
 
 
 @click.command("logs")
@@ -125,13 +125,13 @@ def command(target: Target, /, names: tuple[str, ...], **options: Any) -> None:
 
 
 async def show(target: Target, request: LogsRequest) -> None:
-    """Print the logs so far."""
+    """Print the existing logs."""
     async with target.session() as session:
         await show_past(session, await with_selections(session, request))
 
 
 async def show_past(session: Session, request: LogsRequest) -> None:
-    """Print the logs so far, rank by rank; unreadable logs are skipped, and reported at the end."""
+    """Print the existing logs, rank by rank. Logs that cannot be read are skipped, and reported at the end."""
     errors: list[LogError | NotFoundError] = []
     sink = request.sink()
     try:
@@ -158,11 +158,11 @@ async def show_past(session: Session, request: LogsRequest) -> None:
 
 
 class NoPodsError(CommandError):
-    """No pod matches at this moment; the pods of a group that is recreated are missing for a while."""
+    """No pod matches currently. While a group is recreated, its pods are temporarily missing."""
 
 
 async def before(session: Session, pod: JSONObject, request: LogsRequest, error: Exception) -> bool:
-    """Print the log of the previous run of a container that has not started; return whether it exists."""
+    """Print the log of the previous run of a container that has not started. Return whether the log exists."""
     if not isinstance(error, NotStartedError) or request.options.previous:
         return False
     try:
@@ -178,7 +178,7 @@ async def before(session: Session, pod: JSONObject, request: LogsRequest, error:
 
 
 async def print_recorded_soon(session: Session, request: LogsRequest, pod: JSONObject | None = None) -> bool:
-    """Print the recorded last lines of what was deleted a moment ago: the recorder may still be writing them."""
+    """Print recorded last lines of a recently deleted pod, which the recorder may still be writing."""
     for _ in range(RECORDED_WITHIN):
         if await print_recorded(session, request, pod):
             return True
@@ -189,7 +189,7 @@ async def print_recorded_soon(session: Session, request: LogsRequest, pod: JSONO
 async def print_recorded(session: Session, request: LogsRequest, pod: JSONObject | None = None) -> bool:
     """Print the recorded last lines of a pod without a log (None: of all selected pods).
 
-    Return whether there are some.
+    Return whether there are recorded lines.
     """
     place = place_of(pod) if pod is not None else None
     name = meta.labels(pod).get(labels.NAME, "") if pod is not None else ""
@@ -206,7 +206,7 @@ async def print_recorded(session: Session, request: LogsRequest, pod: JSONObject
 
 
 def show_recorded(logs: Sequence[RecordedLog], request: LogsRequest, lws: str) -> None:
-    """Print recorded lines, each after its group/rank unless one rank was named."""
+    """Print recorded lines, with the prefix group/rank unless one rank is selected."""
     for log in logs:
         if log.lines or request.is_one_rank:
             say(log.note(lws), err=True)
@@ -216,7 +216,7 @@ def show_recorded(logs: Sequence[RecordedLog], request: LogsRequest, lws: str) -
 
 
 def of_ended_run(target: Target, request: LogsRequest) -> bool:
-    """Print the records of the requested ranks from an ended `lws run`; return whether there are some."""
+    """Print the records of the requested ranks from a completed `lws run`. Return whether records exist."""
     place = places.place(target.local) if target.local else None
     if place is None or place.is_cluster or not place.has_record:
         return False
@@ -233,7 +233,7 @@ def of_ended_run(target: Target, request: LogsRequest) -> bool:
 
 
 def report(errors: Sequence[LogError | NotFoundError], count: int) -> None:
-    """Raise the errors of reading the logs of `count` ranks; omit missing earlier runs if there are other errors."""
+    """Raise the errors that occurred for `count` ranks. Omit missing previous runs if there are other errors."""
     failed = [error for error in errors if NO_EARLIER_RUN not in str(error)]
     if len(errors) == count and not failed:
         raise CommandError(f"none of {counted(count, 'rank')} was restarted, and the previous log does not exist")
@@ -248,7 +248,7 @@ def report(errors: Sequence[LogError | NotFoundError], count: int) -> None:
 
 
 async def with_selections(session: Session, request: LogsRequest) -> LogsRequest:
-    """Return the request with the LeaderWorkerSets of the pods that its labels select, unless it names some already."""
+    """Return the request with the LeaderWorkerSets whose pods match its labels, unless it already names sets."""
     if request.selections:
         return request
     selector = f"{labels.NAME},{request.labels}"
@@ -260,7 +260,7 @@ async def with_selections(session: Session, request: LogsRequest) -> LogsRequest
 
 
 async def pods_of(session: Session, request: LogsRequest) -> list[JSONObject]:
-    """Return the selected pods, each once; with --previous only restarted pods, or all pods if none was restarted."""
+    """Return the selected pods without duplicates. With --previous, return restarted pods, or all if none restarted."""
     pods: dict[str, JSONObject] = {}
     for selection in request.selections:
         resource, _ = await targets.find_either(session, selection.name)
@@ -280,7 +280,7 @@ async def pods_of(session: Session, request: LogsRequest) -> list[JSONObject]:
 
 
 async def members(session: Session, resource: Resource, selection: Selection) -> list[JSONObject]:
-    """Return the pods of a LeaderWorkerSet or of a DisaggregatedSet, by LeaderWorkerSet, group and rank."""
+    """Return the pods of a LeaderWorkerSet or DisaggregatedSet, by LeaderWorkerSet, group and rank."""
     selector = (
         selection.label_selector() if resource == LEADERWORKERSETS else f"{SET_NAME}={selection.name},{labels.NAME}"
     )
@@ -289,7 +289,7 @@ async def members(session: Session, resource: Resource, selection: Selection) ->
 
 
 async def follow(target: Target, request: LogsRequest) -> None:
-    """Print new lines until everything that is followed was deleted or has run to its end."""
+    """Print new lines until all selected sets are deleted, complete, or past their deadline."""
     from lwsctl.cli.watchwarnings import following
     from lwsctl.observation.following import informers_of
     from lwsctl.observation.logfollowing import LogFollower, Streams, runs
@@ -332,7 +332,7 @@ async def follow(target: Target, request: LogsRequest) -> None:
 
 
 async def note_waiting(objects: "Following", informers: "OneSet", selection: Selection, request: LogsRequest) -> None:
-    """Report ranks without a log and why, until the set is over: their lines follow once they start."""
+    """Report ranks without a log and why, until the set is over. Their lines follow when they start."""
     notes = WaitingNotes(str(selection), request.options.container)
 
     def look() -> bool | None:
@@ -343,7 +343,7 @@ async def note_waiting(objects: "Following", informers: "OneSet", selection: Sel
 
 
 def refuse_unknown_container(pods: Sequence[JSONObject], container: str | None) -> None:
-    """Refuse to wait for a container that none of the pods has."""
+    """Raise an error if no pod has the container."""
     names = dict.fromkeys(name for pod in pods for name in containers(pod))
     if container and names and container not in names:
         raise CommandError(
@@ -352,7 +352,7 @@ def refuse_unknown_container(pods: Sequence[JSONObject], container: str | None) 
 
 
 def refuse_too_many(count: int, request: LogsRequest, selection: Selection) -> None:
-    """Refuse to follow more logs than the maximum number of streams."""
+    """Raise an error if more logs than the maximum number of streams would be followed."""
     if count > request.most:
         raise UsageError(
             f"{selection} has {counted(count, 'rank')}, and {request.most} logs are followed at once: choose some with "

@@ -1,7 +1,7 @@
-"""`lws manager`: run the controllers and webhooks for a Kubernetes cluster (contract section 12).
+"""`lws manager`: runs the controllers and webhooks for a Kubernetes cluster (contract section 12).
 
-The flags are the Go manager's, in Go's syntax, so click does not parse them; invalid flags exit with code 2.
-`manager/managerprogram.py` runs the manager.
+The flags are the same as for the Go manager, in Go's syntax, so click does not parse them. For invalid flags, the exit
+code is 2. `manager/managerprogram.py` runs the manager.
 """
 
 from collections.abc import Sequence

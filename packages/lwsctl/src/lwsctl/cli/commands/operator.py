@@ -1,6 +1,6 @@
-"""`lws operator`: keep the manager installed as the object `cluster` of LeaderWorkerSetOperators specifies (R-OP-9).
+"""`lws operator`: keeps the manager installed as the LeaderWorkerSetOperator `cluster` specifies (R-OP-9).
 
-The flags are those of the Go operator, in Go's syntax. `operator/operatorprogram.py` runs the operator.
+The flags are the same as for the Go operator, in Go's syntax. `operator/operatorprogram.py` runs the operator.
 """
 
 from collections.abc import Sequence

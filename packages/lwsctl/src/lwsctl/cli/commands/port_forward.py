@@ -1,4 +1,4 @@
-"""`lws port-forward`: listen on this machine and forward connections to a port of a rank."""
+"""`lws port-forward`: listens on a local port and forwards connections to a port of a rank."""
 
 import asyncio
 import struct
@@ -25,7 +25,7 @@ from lwsctl.cli.views.terminal import say
 
 PIECE = 64 * 1024
 BETWEEN_CHECKS: Final = 1.0
-"""Seconds between two checks that the pod exists."""
+"""The interval in seconds between two checks whether the pod exists."""
 
 PATIENCE: Final = 3
 """The number of consecutive failed checks after which the cluster is considered stopped."""
@@ -58,13 +58,13 @@ def command(target: Target, name: str, ports: tuple[str, ...], address: str) -> 
 
 
 def refuse_unplaced(pod: JSONObject) -> None:
-    """Refuse a pod that has no node yet, or has ended: nothing listens there."""
+    """Raise an error if a pod has no node yet, or has terminated."""
     if not meta.spec(pod).get("nodeName") or podstate.has_ended(pod):
         raise CommandError(f"pod {meta.name(pod)} does not run: {podstate.state(pod)}")
 
 
 async def until_ended(session: Session, pod: JSONObject, stopped: asyncio.Event) -> None:
-    """Wait for the request to stop; raise if the pod or cluster has ended."""
+    """Wait for a stop request. Raise an error if the pod or cluster has stopped."""
     lost, stop = asyncio.ensure_future(until_lost(session.client, pod)), asyncio.ensure_future(stopped.wait())
     try:
         await asyncio.wait({lost, stop}, return_when=asyncio.FIRST_COMPLETED)
@@ -76,7 +76,7 @@ async def until_ended(session: Session, pod: JSONObject, stopped: asyncio.Event)
 
 
 async def until_lost(client: Client, pod: JSONObject) -> str:
-    """Wait until the pod cannot be reached any more, and return the reason."""
+    """Wait until the pod is no longer reachable, and return the reason."""
     name, failures = meta.name(pod), 0
     while True:
         await asyncio.sleep(BETWEEN_CHECKS)
@@ -99,7 +99,7 @@ async def until_lost(client: Client, pod: JSONObject) -> str:
 
 
 def parse(words: str) -> tuple[int, int]:
-    """Read [LOCAL:]REMOTE; without LOCAL both are the same.
+    """Parse [LOCAL:]REMOTE. If LOCAL is omitted, both ports are the same.
 
     >>> parse("8080"), parse("9000:80"), parse(":80")
     ((8080, 8080), (9000, 80), (0, 80))
@@ -115,9 +115,9 @@ def parse(words: str) -> tuple[int, int]:
 async def listening(
     session: Session, pod: JSONObject, address: tuple[str, int], remote: int
 ) -> AsyncIterator[asyncio.Server]:
-    """Listen on this machine inside the context; every connection gets its own WebSocket.
+    """Listen locally while the context is active. Every connection uses its own WebSocket.
 
-    Leaving the context does not wait for open connections, unlike the end of an `asyncio.Server` from Python 3.12.1 on.
+    On exit, the context does not wait for open connections, unlike `asyncio.Server` in Python 3.12.1 and later.
     """
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -156,7 +156,7 @@ async def _listen(
 
 
 async def pump(streams: Channels, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Pass bytes in both directions until one side ends."""
+    """Copy bytes in both directions until one side closes the connection."""
 
     async def upwards() -> None:
         while piece := await reader.read(PIECE):

@@ -1,4 +1,4 @@
-"""`lws scale`: changes the number of groups of a LeaderWorkerSet or of one role of a DisaggregatedSet."""
+"""`lws scale`: changes the number of groups in a LeaderWorkerSet or in a role of a DisaggregatedSet."""
 
 from typing import Any, Final
 
@@ -23,7 +23,7 @@ from lwsctl.cli.views.terminal import say
 from lwsctl.views.wording import counted
 
 MOST_REPLICAS: Final = 2**31 - 1
-"""The greatest number that the field can hold."""
+"""The maximum value of the field."""
 
 
 @click.command("scale")
@@ -84,9 +84,9 @@ def command(target: Target, /, names: tuple[str, ...], role: str | None, form: s
 
 
 class ScaleRequest(Struct, frozen=True):
-    """The desired number of groups, the expected current number (None: any), and whether the change is only checked.
+    """The desired number of groups, the expected current number (None: any), and whether this is a dry run.
 
-    `prefer_broken` lists the removed groups; `recreate_broken` recreates remaining unready groups within `timeout`
+    `prefer_broken` lists the removed groups. `recreate_broken` recreates remaining unready groups within `timeout`
     seconds.
     """
 
@@ -104,7 +104,7 @@ class ScaleRequest(Struct, frozen=True):
 
 
 class Rescaled(Struct, frozen=True):
-    """The number of groups before a change, and the object after it (in a dry run: the expected object)."""
+    """The number of groups before a change, and the object after the change (in a dry run: the expected object)."""
 
     before: int
     object: JSONObject
@@ -124,9 +124,9 @@ async def scale(session: Session, name: str, request: ScaleRequest) -> Rescaled:
 
 
 async def _rescale(client: Client, resource: Resource, key: ObjectKey, request: ScaleRequest) -> JSONObject:
-    """Set the number of groups by the subresource scale.
+    """Set the number of groups through the `scale` subresource.
 
-    Return the object after it (in a dry run, the expected one).
+    Return the object after the change (in a dry run, the expected object).
     """
     change = {"spec": {"replicas": request.replicas}}
     if request.is_trial:
@@ -136,7 +136,7 @@ async def _rescale(client: Client, resource: Resource, key: ObjectKey, request: 
 
 
 async def scale_broken_first(session: Session, name: str, request: ScaleRequest) -> None:
-    """Scale a LeaderWorkerSet down, and print the removed groups; recreate remaining unready groups if requested."""
+    """Scale a LeaderWorkerSet down, and print the removed groups. If requested, recreate unready groups."""
     # Following objects is what the rest of the command does not need.
     from lwsctl.cli.rollouts import brokenfirst
 
@@ -149,7 +149,7 @@ async def scale_broken_first(session: Session, name: str, request: ScaleRequest)
 
 
 def refuse_part(session: Session, lws: JSONObject) -> None:
-    """Refuse to scale a LeaderWorkerSet whose number of groups a DisaggregatedSet sets."""
+    """Raise an error if a DisaggregatedSet sets the number of groups in this LeaderWorkerSet."""
     owner, role = meta.labels(lws).get(SET_NAME), meta.labels(lws).get(ROLE)
     if owner and role and meta.controller_of(lws):
         raise CommandError(
@@ -159,13 +159,13 @@ def refuse_part(session: Session, lws: JSONObject) -> None:
 
 
 def refuse_other(name: str, now: int, current: int | None) -> None:
-    """Refuse if the number of groups is not the expected one."""
+    """Raise an error if the number of groups differs from the expected number."""
     if current is not None and now != current:
         raise CommandError(f"{name} has {counted(now, 'group')}, not {current}: nothing was changed")
 
 
 async def scale_role(session: Session, name: str, role: str, request: ScaleRequest) -> Rescaled:
-    """Set the number of groups of a role: in the set, or in its scaler if it has one."""
+    """Set the number of groups in a role, through the set or the role's scaler."""
     resource, obj = await targets.find_either(session, name)
     if resource == LEADERWORKERSETS:
         raise UsageError(f"{name} is a LeaderWorkerSet, which has no roles: omit --role")
@@ -187,7 +187,7 @@ async def scale_role(session: Session, name: str, role: str, request: ScaleReque
 
 
 def role_of(obj: JSONObject, role: str) -> tuple[int, JSONObject]:
-    """Return the index of a role in the spec, and the role; an error lists the existing ones."""
+    """Return a role and its index in the spec. If it is missing, the error lists the existing roles."""
     roles = meta.spec(obj).get("roles") or []
     for index, role_object in enumerate(roles):
         if role_object.get("name") == role:

@@ -1,9 +1,8 @@
-"""`lws uninstall`: remove the manager from a cluster, and nothing that an installation did not create.
+"""`lws uninstall`: removes the manager from a cluster, and only objects that an installation created.
 
-Objects of the manager's kinds prevent that, as they would be deleted with their definitions. Either they stay with the
-definitions (`--keep-crd`), or they are deleted first (`--delete-workloads`). If they stay, pods with a finalizer of the
-manager would also stay forever. These are the pods of groups that used up their restarts, which must be recovered
-first.
+Custom resources prevent this, because they would be deleted together with their CRDs. Either they are kept with the
+CRDs (`--keep-crd`), or they are deleted first (`--delete-workloads`). If they are kept, pods with a finalizer of the
+manager would remain forever. These pods belong to groups without remaining restarts, which must be recovered first.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -36,13 +35,13 @@ from lwsctl.cli.watchwarnings import following
 from lwsctl.views.wording import listed
 
 DEPENDENTS: Final = (resources.STATEFULSETS, resources.SERVICES, resources.CONTROLLER_REVISIONS)
-"""The kinds that LeaderWorkerSets own directly; the garbage collector needs their owners' definition to delete these."""
+"""The kinds that LeaderWorkerSets own directly. To delete them, the garbage collector needs their owners' CRD."""
 
 TENANTS: Final = (
     *(resources.PODS, resources.STATEFULSETS, resources.DEPLOYMENTS, resources.SERVICES),
     *(resources.CONFIG_MAPS, resources.SECRETS, resources.SERVICE_ACCOUNTS, resources.PERSISTENT_VOLUME_CLAIMS),
 )
-"""The kinds of which one foreign object keeps the namespace."""
+"""The kinds whose objects, if a different owner created them, prevent the deletion of the namespace."""
 
 FURNITURE: Final = {
     SERVING_SECRET,
@@ -53,16 +52,17 @@ FURNITURE: Final = {
     "builder",
     "deployer",
 }
-"""The objects that every namespace has, and the objects that cert-manager issued for the manager."""
+"""The objects that exist in every namespace, and the objects that cert-manager created for the manager."""
 
 
 class Remover:
-    """Removes the installation of one namespace; each wait takes at most `timeout` seconds.
+    """Removes the installation in one namespace. Each wait is limited to `timeout` seconds.
 
-    The order is safe: the webhook configurations, the manager, its roles; then the pods that the manager kept as
-    evidence. Only objects with the labels of an installation are removed. A repeated call continues where one stopped.
+    The order is safe: first the webhook configurations, the manager and its roles, then the pods that the manager kept
+    for diagnosis. Only objects with the labels of an installation are removed. A repeated call continues where the
+    previous call stopped.
 
-    A dry run writes nothing, waits for nothing, and prints the intended actions.
+    A dry run only prints the planned actions.
     """
 
     def __init__(
@@ -75,11 +75,11 @@ class Remover:
         self._is_trial = is_trial
 
     async def sets(self) -> list[JSONObject]:
-        """Return all objects of our kinds in the cluster."""
+        """Return all custom resources in the cluster."""
         return [obj for resource in MANAGED.defined for obj in await self._list(resource)]
 
     async def remove_sets(self) -> None:
-        """Delete all objects of our kinds, last kind first, and wait until their dependents are also deleted."""
+        """Delete all custom resources, the last kind first, and wait until their dependents are also deleted."""
         for resource in reversed(MANAGED.defined):
             for obj in await self._list(resource):
                 await self._delete(resource, obj, "Background")
@@ -90,12 +90,12 @@ class Remover:
             await self._until_none(informer, resource, lambda: filter(is_dependent, informer.store.list()))  # noqa: B023 - awaited in the loop
 
     async def evidence(self) -> list[JSONObject]:
-        """Return the pods that are kept as evidence of groups that used up their restarts, only of existing sets."""
+        """Return the pods that are kept for diagnosis in exhausted groups of existing sets."""
         names = {meta.key(obj) for obj in await self._list(LEADERWORKERSETS)}
         return [pod for pod in await self._kept() if leaderworkerset_of_pod(pod) in names]
 
     async def release_evidence(self) -> None:
-        """Remove the finalizer of evidence from the pods of deleted LeaderWorkerSets, workers first (N-RB-16)."""
+        """Remove the finalizer from pods that deleted LeaderWorkerSets kept for diagnosis, workers first (N-RB-16)."""
         staying = set() if self._is_trial else {meta.uid(pod) for pod in await self.evidence()}
         for pod in sorted(await self._kept(), key=groupname.is_over):
             if meta.uid(pod) not in staying:
@@ -103,7 +103,7 @@ class Remover:
                 self._report(f"{title(resources.PODS, str(meta.key(pod)))} released: it was kept for diagnosis")
 
     async def remove_manager(self) -> None:
-        """Remove everything except the definitions and the namespace, in reverse order."""
+        """Remove all objects except the CRDs and the namespace, in reverse order."""
         objects = installable(self._namespace)
         for resource, key in reversed(objects):
             await self._remove(resource, key)
@@ -120,12 +120,12 @@ class Remover:
             self._report(f"{title(resources.LEASES, metadata.LEASE)} deleted")
 
     async def remove_definitions(self) -> None:
-        """Remove the definitions; no object of their kinds exists any more."""
+        """Remove the CRDs. No custom resources may exist."""
         for resource in reversed(MANAGED.defined):
             await self._remove(resources.CUSTOM_RESOURCE_DEFINITIONS, ObjectKey("", resource.group_resource))
 
     async def remove_namespace(self) -> None:
-        """Remove the namespace, unless it contains objects of others."""
+        """Remove the namespace, unless it contains objects of other owners."""
         key = ObjectKey("", self._namespace)
         tenant = await self._tenant()
         if tenant is not None:
@@ -147,7 +147,7 @@ class Remover:
         self._say(line + DRY if self._is_trial else line)
 
     async def _list(self, resource: Resource) -> list[JSONObject]:
-        """Return all objects of a kind, none if the kind is not served."""
+        """Return all objects of a kind, or none if the kind is not served."""
         try:
             return (await self._client.list(resource)).items
         except NotFoundError:
@@ -161,7 +161,7 @@ class Remover:
         return None
 
     async def _remove(self, resource: Resource, key: ObjectKey) -> None:
-        """Delete an object if it is ours, and wait until it is deleted."""
+        """Delete an object if an installation created it, and wait until it is deleted."""
         live = await self._client.find(resource, key)
         if live is None:
             return
@@ -200,15 +200,15 @@ class Remover:
 
 
 def is_dependent(obj: JSONObject) -> bool:
-    """Return whether an object of the manager's kinds controls this one."""
+    """Return whether a custom resource is the controller of this object."""
     owner = meta.controller_of(obj)
     return owner is not None and owner["kind"] in {resource.kind for resource in MANAGED.defined}
 
 
 def installable(namespace: str) -> list[tuple[Resource, ObjectKey]]:
-    """Return all objects that any choice of settings installs, except definitions and namespace, in order.
+    """Return all objects that any settings install, except CRDs and the namespace, in order.
 
-    Kinds that this cluster does not serve have no objects to remove.
+    If this cluster does not serve a kind, it has no objects to remove.
     """
     choices = (
         InstallSettings(namespace=namespace, certificates="cert-manager", prometheus="monitoring"),
@@ -222,7 +222,7 @@ def installable(namespace: str) -> list[tuple[Resource, ObjectKey]]:
 
 
 NAMED: Final = 3
-"""The maximum number of objects that a refusal names."""
+"""The maximum number of objects to name in an error."""
 
 
 @click.command("uninstall")
@@ -268,7 +268,7 @@ def command(target: Target, /, *, is_trial: bool, **options: Any) -> None:
 
 
 async def remove(remover: Remover, *, keeps: bool) -> None:
-    """Remove all objects, or all except the definitions and their objects."""
+    """Remove all objects, or all objects except CRDs and custom resources."""
     if keeps:
         await remover.remove_manager()
         await remover.release_evidence()
@@ -285,7 +285,7 @@ async def remove(remover: Remover, *, keeps: bool) -> None:
 
 
 def refuse_loss(sets: Sequence[JSONObject]) -> None:
-    """Raise an error if objects would be lost."""
+    """Raise an error if custom resources would be lost."""
     if not sets:
         return
     names = listed([f"{obj['kind'].lower()} {meta.key(obj)}" for obj in sets], NAMED)
@@ -296,7 +296,7 @@ def refuse_loss(sets: Sequence[JSONObject]) -> None:
 
 
 def refuse_stranding(evidence: Sequence[JSONObject], lws: str) -> None:
-    """Raise an error if pods would stay forever because of finalizers; `lws` is the name of the program."""
+    """Raise an error if pods would remain forever because of finalizers. `lws` is the program name."""
     if not evidence:
         return
     names = listed([str(meta.key(pod)) for pod in evidence], NAMED)
@@ -311,5 +311,5 @@ def refuse_stranding(evidence: Sequence[JSONObject], lws: str) -> None:
 
 
 def kinds() -> str:
-    """Return the kinds of the manager, in the plural."""
+    """Return the plural names of the kinds that the manager reconciles."""
     return ", ".join(f"{resource.kind}s" for resource in MANAGED.defined)

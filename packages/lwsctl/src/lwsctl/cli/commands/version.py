@@ -1,4 +1,4 @@
-"""`lws version` and `lws completion`: print the version, and the script that lets a shell complete words."""
+"""`lws version` and `lws completion`: prints the version, and the completion script for a shell."""
 
 import click
 

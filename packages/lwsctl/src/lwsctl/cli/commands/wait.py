@@ -1,4 +1,4 @@
-"""`lws wait`: wait for a condition of LeaderWorkerSets or DisaggregatedSets, and report what is missing on timeout."""
+"""`lws wait`: waits for a condition of LeaderWorkerSets or DisaggregatedSets, and reports what is missing."""
 
 import asyncio
 from collections.abc import Sequence
@@ -33,13 +33,13 @@ from lwsctl.views.missing import Check
 from lwsctl.views.wording import counted
 
 AT_ONCE: Final = 20
-"""The maximum number of objects that are followed at once: each uses several watches."""
+"""The maximum number of objects to watch concurrently. Each object requires several watches."""
 
 AGAIN: Final = 1.0
-"""Seconds after which a condition is checked again without a change: a group must stay ready after a failure."""
+"""The interval in seconds for checks without a change, because a group must stay ready after a failure."""
 
 LAST_LOOK: Final = 2.0
-"""Seconds for an object whose turn comes after the time limit: its state is read once."""
+"""The time in seconds to read the state of an object whose turn comes after the timeout."""
 
 
 class WaitRequest(Struct, frozen=True, kw_only=True):
@@ -101,7 +101,7 @@ def command(target: Target, /, names: tuple[str, ...], *, selector: str, every: 
 
 
 async def wait_all(session: Session, names: Sequence[str], request: WaitRequest) -> None:
-    """Wait for every object, and print which reached the condition; one error names what the others lack."""
+    """Wait for every object, and print which objects met the condition. One error describes all others."""
     turns, loop, progress = asyncio.Semaphore(AT_ONCE), asyncio.get_running_loop(), ProgressLine(between=BETWEEN_LINES)
     end = loop.time() + request.timeout
     objects: dict[str, JSONObject] = {}
@@ -129,7 +129,7 @@ async def wait_all(session: Session, names: Sequence[str], request: WaitRequest)
 
 
 async def wait_for_object(session: Session, name: str, request: WaitRequest, progress: ProgressLine) -> Shown | None:
-    """Wait for the condition of one object; return its view, None if it is deleted."""
+    """Wait for the condition of one object. Return its view, or None if it is deleted."""
     resource = await resource_of(session, name, request.condition)
     informers = informers_of(session.client, resource, meta.ObjectKey(session.namespace, name))
     cause_session = replace(session, until_done=session.until_done or WAIT_WORDS.get(request.condition) is COMPLETE)
@@ -146,7 +146,7 @@ async def wait_for_object(session: Session, name: str, request: WaitRequest, pro
 
 
 def check_of(request: WaitRequest) -> Check:
-    """Return the check of a request."""
+    """Return the check for a request."""
     try:
         return missing.lasting(request.condition, SystemClock().now, timedelta(seconds=request.ready_for))
     except ValueError as error:
@@ -154,7 +154,7 @@ def check_of(request: WaitRequest) -> Check:
 
 
 async def resource_of(session: Session, name: str, condition: str) -> Resource:
-    """Return the kind of the named object; for a deletion the object may be absent already."""
+    """Return the kind of the named object. If the condition is its deletion, the object may be missing."""
     try:
         return (await targets.find_either(session, name))[0]
     except CommandError:
@@ -164,13 +164,13 @@ async def resource_of(session: Session, name: str, condition: str) -> Resource:
 
 
 async def quotation(client: Client, view: Shown | None) -> str:
-    """Return the last lines of the first rank that failed without a message, each on a separate line."""
+    """Return the last lines of the first rank that failed without a message, on separate lines."""
     texts = await silent_lines(client, () if view is None else leaderworkersets([view]), 1)
     return "".join(f"\n{text}" for text in texts)
 
 
 def reached(condition: str) -> str:
-    """Return the reached condition as text.
+    """Describe the condition that was met.
 
     >>> reached("ready"), reached("complete"), reached("failed"), reached("replicas=1"), reached("condition=Available")
     ('is ready', 'is complete', 'has condition Failed=True', 'has 1 ready group', 'has condition Available=True')

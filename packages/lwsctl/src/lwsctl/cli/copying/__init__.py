@@ -1,1 +1,1 @@
-"""Copies files between this machine and ranks, as tar archives."""
+"""Copies files to and from ranks as tar archives."""

@@ -1,4 +1,4 @@
-"""Archives of local files: written as a stream, and unpacked so that no file is written outside of the destination.
+"""Packs local files into a stream, and unpacks archives without writing files outside of the destination.
 
 Archives from containers are not trusted: a member whose path, or whose link, leads outside of the destination is an
 error; so is a device or a pipe. No member is written through a link that leads outside. A link may lead up only at the
@@ -19,7 +19,7 @@ from lwsctl.cli.errors import CommandError
 Stream: TypeAlias = IO[bytes]
 
 PLAIN_MODE: Final = 0o777
-"""The bits of a mode that are kept: never set-user-ID, set-group-ID or sticky."""
+"""The mode bits to keep, which exclude set-user-ID, set-group-ID and sticky."""
 
 
 HEADERS_LIMIT: Final = 2**20
@@ -28,11 +28,11 @@ HEADERS_LIMIT: Final = 2**20
 INVALID: Final = "the archive from the container is truncated or invalid"
 
 SHOWN_NAME: Final = 200
-"""The maximum characters of a member's name in an error."""
+"""The maximum number of characters of a member name in an error."""
 
 
 def pack(stream: Stream, source: Path, name: str) -> None:
-    """Write a file or a directory into a stream, called `name` there, without its owner."""
+    """Write a file or directory into a stream as `name`, without its owner."""
     with tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT) as archive:
         archive.add(source, arcname=name, filter=_without_owner)
 
@@ -44,7 +44,7 @@ def _without_owner(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def unpack(stream: Stream, destination: Path, name: str) -> int:
-    """Unpack a stream whose members are below one name, and put them below `destination / name`; return how many files.
+    """Unpack a stream with one top-level name to `destination / name`. Return the number of files.
 
     The destination must exist.
     """
@@ -70,7 +70,7 @@ def unpack(stream: Stream, destination: Path, name: str) -> int:
 
 
 class _Header(tarfile.TarInfo):
-    """A header that is an error where `tarfile` would take an invalid block for the end of the archive."""
+    """Raises an error where `tarfile` would interpret an invalid block as the end of the archive."""
 
     @classmethod
     def fromtarfile(cls, archive: tarfile.TarFile) -> Self:
@@ -84,7 +84,7 @@ class _Header(tarfile.TarInfo):
 
 @contextmanager
 def _named_errors() -> Iterator[None]:
-    """Convert the errors of `tarfile` about a cut or invalid archive into one of the command."""
+    """Convert `tarfile` errors about truncated or invalid archives to a command error."""
     try:
         yield
     except (tarfile.TarError, EOFError, ValueError, OverflowError, RecursionError) as error:
@@ -92,14 +92,14 @@ def _named_errors() -> Iterator[None]:
 
 
 class _BoundedHeaders:
-    """A stream that fails if `tarfile` reads too much of it to find the next member."""
+    """A stream that raises an error if `tarfile` reads too many bytes to find the next member."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
         self._left: int | None = HEADERS_LIMIT
 
     def read(self, size: int) -> bytes:
-        """Return `size` bytes, fewer at the end."""
+        """Return `size` bytes, or fewer at the end."""
         data = self._stream.read(size)
         if self._left is not None:
             self._left -= len(data)
@@ -108,7 +108,7 @@ class _BoundedHeaders:
         return data
 
     def members(self, archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
-        """Yield the members; while the caller has one, its content is read without a bound."""
+        """Yield the members. While the caller processes a member, its content is read without a limit."""
         while (member := archive.next()) is not None:
             self._left = None
             yield member
@@ -133,7 +133,7 @@ def _shown(name: str) -> str:
 
 
 def _inside(target: Path, root: Path, member: str) -> Path:
-    """Return the target, unless links on the way to it lead outside of the destination."""
+    """Return the target. Raise an error if a link in its path leads outside of the destination."""
     real = Path(os.path.realpath(target))
     if real != root and root not in real.parents:
         raise CommandError(f"{_shown(member)} is outside the destination because of a link: it is not unpacked")
@@ -141,7 +141,7 @@ def _inside(target: Path, root: Path, member: str) -> Path:
 
 
 def _free(target: Path, root: Path, member: str) -> Path:
-    """Return where to write a member: in its real directory, which is created, without following a link."""
+    """Return where to write a member. Create its directory without following links."""
     parent = Path(os.path.realpath(_inside(target.parent, root, member)))
     parent.mkdir(parents=True, exist_ok=True)
     place = parent / target.name
@@ -163,7 +163,7 @@ def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path, root
 
 
 def _link(member: tarfile.TarInfo, target: Path, root: Path) -> None:
-    """Make a symbolic link, if its target is inside of the destination."""
+    """Create a symbolic link if its target is inside of the destination."""
     place = _free(target, root, member.name)
     link = PurePosixPath(member.linkname)
     pointed = Path(os.path.realpath(place.parent / link))
@@ -187,14 +187,14 @@ def _copy_linked(member: tarfile.TarInfo, target: Path, root: Path, name: str) -
 
 
 class Pieces:
-    """A file-like reader of pieces of bytes as they arrive, which `tarfile` reads as a stream."""
+    """A file-like object that returns arriving chunks of bytes, which `tarfile` reads as a stream."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
         self._rest = b""
 
     def read(self, size: int) -> bytes:
-        """Return `size` bytes, fewer at the end."""
+        """Return `size` bytes, or fewer at the end."""
         parts = [self._rest]
         length = len(self._rest)
         while length < size and (piece := next(self._pieces, b"")):

@@ -1,6 +1,6 @@
-"""Streams archives between this machine and `tar` in a container, never whole in memory.
+"""Streams archives to and from `tar` in a container, without storing the whole archive in memory.
 
-A thread writes or reads the archive, since that is blocking work with files; the event loop has the connection.
+A thread writes or reads the archive, because file operations block. The event loop handles the connection.
 """
 
 import asyncio
@@ -25,16 +25,16 @@ T = TypeVar("T")
 
 PIECE: Final = 32 * 1024
 AHEAD: Final = 32
-"""The maximum pieces that wait between the connection and the file system."""
+"""The maximum number of buffered chunks between the connection and the file system."""
 
 BETWEEN_TRIES: Final = 0.005
-"""Seconds until the next attempt to pass on a piece, if the file system is slower than the connection."""
+"""The delay in seconds before a chunk is passed on again, if the file system is slower than the connection."""
 
 TO_END: Final = 2.0
-"""Seconds for tar to end after its output turned out to be invalid."""
+"""The maximum time in seconds for tar to exit after its output was invalid."""
 
 SAID: Final = 2000
-"""The maximum bytes of a command's error output that are shown."""
+"""The maximum number of bytes to show of a command's stderr."""
 
 NOT_STARTED: Final = 127
 NOT_THERE: Final = frozenset({126, NOT_STARTED})
@@ -53,7 +53,7 @@ class RankContainer(Struct, frozen=True):
     def opened(
         self, words: tuple[str, ...], *, with_input: bool = False, has_terminal: bool = False
     ) -> AbstractAsyncContextManager[Channels]:
-        """Start a command, and open its streams; on a terminal errors have no stream of their own."""
+        """Start a command, and open its streams. On a terminal, stderr has no separate stream."""
         query = [("container", self.container), ("stdout", "true"), ("tty" if has_terminal else "stderr", "true")]
         query += [("stdin", "true")] if with_input else []
         query += [("command", word) for word in words]
@@ -62,24 +62,24 @@ class RankContainer(Struct, frozen=True):
 
 
 class CommandEnd(Struct, frozen=True):
-    """The exit code of a command, and its standard error."""
+    """The exit code and stderr of a command."""
 
     code: int
     stderr: str
 
 
 async def nothing(_: bytes) -> None:
-    """Drop output."""
+    """Discard output."""
 
 
 async def run(rank: RankContainer, words: tuple[str, ...]) -> int:
-    """Run a small command; return its exit code."""
+    """Run a small command. Return its exit code."""
     async with rank.opened(words) as streams:
         return (await relay(rank, streams, nothing)).code
 
 
 async def upload(rank: RankContainer, words: tuple[str, ...], write: Callable[[IO[bytes]], None]) -> None:
-    """Start tar, and pass it as input what `write` writes."""
+    """Start tar, and send what `write` writes to its stdin."""
     async with rank.opened(words, with_input=True) as streams:
         sending = Sending(asyncio.get_running_loop(), streams)
         ending = asyncio.create_task(relay(rank, streams, nothing))
@@ -98,7 +98,7 @@ async def upload(rank: RankContainer, words: tuple[str, ...], write: Callable[[I
 
 
 async def download(rank: RankContainer, words: tuple[str, ...], read: Callable[[IO[bytes]], T]) -> T:
-    """Start tar, and let `read` read its output; return the result of `read`."""
+    """Start tar, and let `read` read its output. Return the result of `read`."""
     pieces: queue.Queue[bytes] = queue.Queue(AHEAD)
     reading = asyncio.create_task(asyncio.to_thread(read, cast("IO[bytes]", Pieces(_until_empty(pieces)))))
 
@@ -142,7 +142,7 @@ def _until_empty(pieces: "queue.Queue[bytes]") -> Iterator[bytes]:
 
 
 class Sending:
-    """A file for a writing thread; the event loop sends every piece before it takes the next one."""
+    """A file object for a writing thread. The event loop sends every chunk before it accepts the next."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, streams: Channels) -> None:
         self._loop = loop
@@ -150,7 +150,7 @@ class Sending:
         self._is_stopped = False
 
     def write(self, data: bytes) -> int:
-        """Send bytes; wait until the connection has accepted them."""
+        """Send bytes, and wait until the connection has accepted them."""
         for at in range(0, len(data), PIECE):
             if self._is_stopped:
                 raise CommandError("the container closed the connection before all files were sent")
@@ -159,12 +159,12 @@ class Sending:
         return len(data)
 
     def stop(self) -> None:
-        """End the input."""
+        """Close the input."""
         self._is_stopped = True
 
 
 async def relay(rank: RankContainer, streams: Channels, take: Callable[[bytes], Awaitable[None]]) -> CommandEnd:
-    """Pass on the output of a command until it ends."""
+    """Pass on the output of a command until it exits."""
     stderr = bytearray()
     while piece := await streams.receive():
         channel, data = piece
@@ -182,7 +182,7 @@ async def relay(rank: RankContainer, streams: Channels, take: Callable[[bytes], 
 
 
 def refuse_failure(rank: RankContainer, end: CommandEnd) -> None:
-    """Raise an error if tar failed, or is not installed."""
+    """Raise an error if tar failed or is not installed."""
     if end.code in NOT_THERE:
         raise CommandError(
             f"{rank} has no program tar, which copying needs: put it into the image, or pass a file through a shell, "

@@ -1,1 +1,1 @@
-"""Checks of an installation and of this machine: observed facts in, numbered results with their fix out."""
+"""Checks an installation and this machine. Converts observed data to numbered results with fixes."""

@@ -10,7 +10,7 @@ from kuberuntime.objects.meta import JSONObject
 
 
 class Level(StrEnum):
-    """The severity of a result; `unknown` means that it could not be observed."""
+    """The severity of a result. `unknown` means that the state could not be determined."""
 
     OK = "ok"
     NOTE = "note"
@@ -23,7 +23,7 @@ ORDER: Final = (Level.ERROR, Level.WARNING, Level.UNKNOWN, Level.NOTE, Level.OK)
 
 
 class CheckResult(Struct, frozen=True):
-    """One result of one check; `code` is stable, and each problem has a fix."""
+    """A result of a check. `code` is stable, and each problem has a fix."""
 
     code: str
     level: Level
@@ -33,7 +33,7 @@ class CheckResult(Struct, frozen=True):
 
 
 class Unread(Struct, frozen=True):
-    """The reason why an object could not be read, in its place."""
+    """The reason why an object could not be read, used instead of the object."""
 
     why: str
 
@@ -48,12 +48,12 @@ def is_healthy(findings: Iterable[CheckResult]) -> bool:
 
 
 def ordered(findings: Iterable[CheckResult]) -> list[CheckResult]:
-    """Return the results by severity, otherwise in their order."""
+    """Return the results by severity. The order of results with the same severity is preserved."""
     return sorted(findings, key=lambda result: ORDER.index(result.level))
 
 
 def lines(findings: Sequence[CheckResult]) -> list[str]:
-    """Return the report: numbered results, problems first, and a summary."""
+    """Return the report with numbered results, problems first, and a summary."""
     results = ordered(findings)
     width = max((len(result.check) for result in results), default=0)
     report = []

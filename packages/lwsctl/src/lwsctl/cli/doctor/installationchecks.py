@@ -1,4 +1,4 @@
-"""Checks of an installation on a cluster. Pure: the facts that were read in, results out."""
+"""Checks an installation in a cluster, based on data that was read before. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -19,10 +19,10 @@ from lwsctl.diagnosis.causes import featuregates
 from lwsctl.views.wording import listed
 
 SOON: Final = timedelta(days=14)
-"""A certificate that ends within this time should have been renewed already: the manager renews at two thirds."""
+"""A certificate that expires within this time should have been renewed already."""
 
 GRACE: Final = 2.0
-"""The number of its durations after which a lease without renewal has no running holder."""
+"""After this number of Lease durations without renewal, the Lease holder is not running."""
 
 OTHERS: Final = frozenset({"kueue", BUILT_IN, KUBERNETES})
 """Served kinds that do not name a gang scheduler: Kueue's, the built-in gate's, and another name of native."""
@@ -48,7 +48,7 @@ PROBE_HINTS: Final = {
 
 
 class Access(Struct, frozen=True):
-    """One answer of a SelfSubjectAccessReview."""
+    """The result of a SelfSubjectAccessReview."""
 
     verb: str
     resource: str
@@ -56,14 +56,14 @@ class Access(Struct, frozen=True):
 
 
 class Expiry(Struct, frozen=True):
-    """A certificate, and when it ends."""
+    """A certificate, and when it expires."""
 
     what: str
     ends: datetime
 
 
 class Facts(Struct, frozen=True, kw_only=True):
-    """All facts that were read of a cluster. `is_embedded`: one of this machine, which runs its manager itself."""
+    """All data that was read from a cluster. `is_embedded` means a local cluster, which runs the manager itself."""
 
     version: str
     is_embedded: bool
@@ -73,14 +73,14 @@ class Facts(Struct, frozen=True, kw_only=True):
     own_definitions: Sequence[JSONObject]
     configurations: Mapping[str, Read]
     probe: str | None
-    """The API server's error about a LeaderWorkerSet in a dry run, None if it accepted it."""
+    """The API server's error in a dry run of a LeaderWorkerSet, or None if there was no error."""
     certificates: Sequence[Expiry] | Unread
     accesses: Sequence[Access] | Unread
     deployment: Read
     managers: Sequence[JSONObject]
-    """The pods of the Deployment, none if they may not be listed."""
+    """The pods of the Deployment, or none if the user may not list pods."""
     elsewhere: Sequence[str]
-    """Other namespaces with a Deployment of this name, none if they may not be listed."""
+    """Other namespaces that contain a Deployment with this name, or none if the user may not list Deployments."""
     lease: Read
     gates: Mapping[str, bool] | Unread
     provider: str | Unread
@@ -90,12 +90,12 @@ class Facts(Struct, frozen=True, kw_only=True):
     served: Mapping[str, bool]
     """Kinds of gang schedulers and of Kueue, by name, and whether the API server serves them."""
     queues: Sequence[str]
-    """LeaderWorkerSets whose LocalQueue is missing."""
+    """LeaderWorkerSets whose LocalQueue does not exist."""
     admission: AdmissionFacts = AdmissionFacts()
 
 
 def findings(facts: Facts, now: datetime) -> Iterator[CheckResult]:
-    """Yield the results of every check."""
+    """Yield the results of all checks."""
     yield from _server(facts)
     yield from _definitions(facts)
     yield from _webhooks(facts)
@@ -149,7 +149,7 @@ def _definitions(facts: Facts) -> Iterator[CheckResult]:
 
 
 def skew(existing: JSONObject, definition: JSONObject) -> str | None:
-    """Return how a definition differs from ours, in versions or fields of the spec; None if it does not."""
+    """Return how a CRD differs from this version, in API versions or spec fields. Return None if it does not differ."""
     theirs = {version["name"]: version for version in meta.spec(existing).get("versions") or []}
     for version in meta.spec(definition)["versions"]:
         other = theirs.get(version["name"])
@@ -165,7 +165,7 @@ def skew(existing: JSONObject, definition: JSONObject) -> str | None:
 
 
 def _fields(version: JSONObject) -> set[str]:
-    """Return the paths of the fields of spec and status, without those of pod templates, which are Kubernetes' own."""
+    """Return the field paths in the spec and status, except in pod templates, which Kubernetes defines."""
     schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
     paths: set[str] = set()
     queue = [(name, (schema.get("properties") or {}).get(name) or {}) for name in ("spec", "status")]
@@ -229,7 +229,7 @@ def _certificates(facts: Facts, now: datetime) -> Iterator[CheckResult]:
 
 
 def _unread(code: str, subject: str, text: str) -> CheckResult:
-    """Return the result that an object may not be read, so that nothing is known of it."""
+    """Return the result that an object could not be read because the user has no permission."""
     return CheckResult(code, Level.UNKNOWN, subject, text, "ask an administrator")
 
 

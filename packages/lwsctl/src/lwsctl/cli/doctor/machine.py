@@ -1,4 +1,4 @@
-"""Checks of this machine, for the clusters that `lws up` and `lws run` start. Pure: facts in, results out."""
+"""Checks this machine for the clusters that `lws up` and `lws run` start, based on observed data. Pure."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
 
 OLDEST_PYTHON: Final = (3, 11)
 FILES_OF_A_POD: Final = 8
-"""The maximum open files of a pod, those of the cluster's process and of the launcher together."""
+"""The maximum number of open files for a pod, in the cluster process and the launcher together."""
 
 FEW_PODS: Final = 100
 LEAST_SPACE: Final = 512 * 2**20
 LONGEST_PATH: Final = 60
-"""The maximum bytes of the state directory's path: sockets are below it, whose paths the kernel limits to 107 bytes."""
+"""The maximum path length of the state directory in bytes. Paths of sockets are limited to 107 bytes."""
 
 
 class Machine(Struct, frozen=True, kw_only=True):
-    """The observed facts. `namespaces`: None if they can be made, else why not; `directory_error` likewise."""
+    """The observed state. `namespaces` and `directory_error` are None, or explain why creating them fails."""
 
     system: str
     python: tuple[int, int, int]
@@ -57,7 +57,7 @@ def findings(machine: Machine) -> Iterator[CheckResult]:
 
 
 def _gpus(report: "GpuReport") -> Iterator[CheckResult]:
-    """Yield the results for the GPUs of this machine, which `--gpus host` gives to containers."""
+    """Yield the results for this machine's GPUs, which `--gpus host` provides to containers."""
     if report.problem or not report.count:
         text = report.problem or "the driver answers, and no GPU is visible"
         fix = "see `nvidia-smi -L` and CUDA_VISIBLE_DEVICES, if you want --gpus host"

@@ -1,4 +1,4 @@
-"""Reads the facts for the checks of a cluster and of this machine, and records unreadable ones."""
+"""Reads the data for checks of a cluster and of this machine, and records data that cannot be read."""
 
 import base64
 import ctypes
@@ -77,11 +77,11 @@ import ctypes, os, sys
 code = ctypes.CDLL(None, use_errno=True).unshare(0x10000000 | 0x00020000 | 0x20000000 | 0x40000000)
 sys.exit(os.strerror(ctypes.get_errno()) if code else 0)
 """
-"""Creates a user, a mount, a PID and a network namespace, like the launcher of pods."""
+"""Creates user, mount, PID and network namespaces, like the pod launcher."""
 
 
 async def observe(session: Session) -> Facts:
-    """Read the facts of a cluster."""
+    """Read the data of a cluster."""
     client = session.client
     version = await read_kubernetes_version(client)
     configurations = {
@@ -131,7 +131,7 @@ async def _read(client: Client, kind: Resource, name: str, namespace: str = "") 
 
 
 def _namespace(configurations: Iterable[Read]) -> str:
-    """Return the namespace of the webhooks' Service, else the usual one."""
+    """Return the namespace of the webhook Service, or the default namespace."""
     for configuration in configurations:
         if isinstance(configuration, dict):
             for hook in configuration.get("webhooks") or []:
@@ -142,7 +142,7 @@ def _namespace(configurations: Iterable[Read]) -> str:
 
 
 async def _certificates(client: Client, namespace: str, configurations: Mapping[str, Read]) -> list[Expiry] | Unread:
-    """Return the ends of the authorities that the webhooks' clients trust, and of the certificate that they serve."""
+    """Return when the CAs in the webhook configurations and the serving certificate expire."""
     pems: dict[bytes, str] = {}
     for name, configuration in configurations.items():
         for hook in (configuration.get("webhooks") or []) if isinstance(configuration, dict) else []:
@@ -186,7 +186,7 @@ async def _gates(client: Client) -> dict[str, bool] | Unread:
 
 
 async def _elsewhere(client: Client, namespace: str) -> list[str]:
-    """Return the other namespaces with a Deployment of the manager; none if Deployments may not be listed."""
+    """Return other namespaces with a Deployment of the manager, or none if the user may not list Deployments."""
     with suppress(APIError):
         managers = await client.list(resources.DEPLOYMENTS, field_selector=f"metadata.name={metadata.MANAGER}")
         return sorted({meta.namespace(obj) for obj in managers.items} - {namespace})
@@ -196,7 +196,7 @@ async def _elsewhere(client: Client, namespace: str) -> list[str]:
 async def _all(
     client: Client, kinds: Iterable[Resource], namespace: str, selector: str = labels.NAME
 ) -> list[JSONObject]:
-    """Return the objects of these kinds (of LeaderWorkerSets); none of a kind that is unserved or unreadable."""
+    """Return the objects of these kinds for LeaderWorkerSets. Kinds that cannot be read have no objects."""
     objects: list[JSONObject] = []
     for kind in kinds:
         with suppress(APIError):
@@ -234,7 +234,7 @@ async def _is_served(client: Client, kind: Resource) -> bool:
 
 
 async def _queues(client: Client, namespace: str, *, has_kueue: bool) -> list[str]:
-    """Return the LeaderWorkerSets of the namespace whose queue does not exist."""
+    """Return the LeaderWorkerSets in the namespace whose queue does not exist."""
     try:
         sets = await client.list(
             LEADERWORKERSETS, namespace=namespace, label_selector=labels.QUEUE_NAME, limit=MOST_SETS
@@ -247,7 +247,7 @@ async def _queues(client: Client, namespace: str, *, has_kueue: bool) -> list[st
 
 
 def observe_machine() -> Machine:
-    """Try what a cluster of this machine needs."""
+    """Try the features that a local cluster requires."""
     directory = places.home()
     error, free = _try_directory(directory)
     return Machine(
@@ -265,7 +265,7 @@ def observe_machine() -> Machine:
 
 
 def _hard_files() -> int:
-    """Return the hard limit of open files; where there is none, a large number."""
+    """Return the hard limit for open files, or a large number if there is no limit."""
     unlimited = 2**20
     try:
         import resource
@@ -276,7 +276,7 @@ def _hard_files() -> int:
 
 
 def _gpus() -> "GpuReport | None":
-    """Return the report about the GPUs of this machine; None if there is none."""
+    """Return a report about this machine's GPUs, or None if there are no GPUs."""
     if find_spec("localkube") is None:
         return None
     from lwsctl.cli.local import hostgpus
@@ -285,7 +285,7 @@ def _gpus() -> "GpuReport | None":
 
 
 def _try_directory(directory: Path) -> tuple[str | None, int]:
-    """Return why the directory, or its nearest existing parent, cannot be written, and the free bytes there."""
+    """Return why the directory or its nearest parent is not writable, and the free space in bytes."""
     there = next(path for path in (directory, *directory.parents) if path.exists())
     if not there.is_dir():
         return f"{there} is not a directory", 0
@@ -303,7 +303,7 @@ def _try_port() -> str | None:
 
 
 def _try_namespaces() -> str | None:
-    """Return why namespaces cannot be made; tried in a process of its own, which then has them."""
+    """Return why namespaces cannot be created. A separate process tries this."""
     if platform.system() != "Linux" or not hasattr(ctypes, "CDLL"):
         return "not Linux"
     words = [sys.executable, "-I", "-c", TRIES_NAMESPACES]

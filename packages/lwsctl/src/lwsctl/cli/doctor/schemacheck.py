@@ -1,4 +1,4 @@
-"""Checks a value by an OpenAPI schema of a CustomResourceDefinition. Pure.
+"""Validates a value against an OpenAPI schema in a CustomResourceDefinition. Pure.
 
 Unknown fields are errors, as for server-side apply; fields with a default may be absent. Combinations (`anyOf`, `oneOf`)
 and CEL rules are not evaluated.
@@ -33,11 +33,11 @@ LIMITS: Final[dict[str, tuple[str, Callable[[JSON, JSON], bool]]]] = {
     "pattern": ("must match {}", lambda value, limit: re.search(limit, value) is not None),
 }
 OF_TEXTS: Final = ("minLength", "maxLength", "pattern")
-"""Keywords that do not apply to the numbers of an integer-or-string."""
+"""Keywords that do not apply to numbers in an integer-or-string field."""
 
 
 def faults(schema: JSONObject, value: JSON, path: str = "") -> Iterator[str]:
-    """Yield the errors of a value, each with the path of its field.
+    """Yield the errors in a value, each with its field path.
 
     >>> shape = {"type": "object", "required": ["a"], "properties": {"a": {"type": "integer", "minimum": 1}}}
     >>> list(faults(shape, {"a": 0, "b": 1}, "spec"))

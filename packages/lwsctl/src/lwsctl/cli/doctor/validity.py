@@ -1,4 +1,4 @@
-"""Checks manifests as an API server with LeaderWorkerSets would: schema, then admission. Pure.
+"""Validates manifests like an API server with LeaderWorkerSets: first by schema, then by admission. Pure.
 
 In: manifests. Out: an error for each field that is refused, and a note about objects of other kinds, which only
 an API server can check. Pod templates are checked by their schema; what only admits pods, such as quotas, is not known here.
@@ -32,11 +32,11 @@ FIX: Final = "correct the field, because the API server rejects the object"
 FIX_WARNED: Final = "correct the field: an API server accepts the object with this warning"
 FIX_UNCHECKED: Final = "use lws apply --dry-run -f FILE to validate it on a cluster"
 ANY: Final = Support(is_enabled=True, provider="kubernetes")
-"""Which gang schedulers a cluster has is not known here: `spec.scheduling` is checked by itself."""
+"""The gang schedulers in the cluster are unknown, so `spec.scheduling` is validated independently."""
 
 
 def validity(documents: Iterable[Document]) -> Iterator[CheckResult]:
-    """Yield an error for each refused field, or that there is none, and a note about unchecked objects."""
+    """Yield an error for each invalid field, or a success result, and a note about unchecked objects."""
     results: list[CheckResult] = []
     others: dict[str, None] = {}
     checked = 0
@@ -66,7 +66,7 @@ def validity(documents: Iterable[Document]) -> Iterator[CheckResult]:
 
 
 def refusals(obj: JSONObject, versions: list[JSONObject]) -> list[str]:
-    """Return why an API server would refuse an object; admission is asked only if the schema accepts it."""
+    """Return why an API server would reject an object. Admission is only checked if the schema is valid."""
     obj = obj | {"metadata": {"namespace": "default"} | meta.metadata(obj)}
     version = str(obj["apiVersion"]).rpartition("/")[2]
     served = {entry["name"]: entry["schema"]["openAPIV3Schema"] for entry in versions}

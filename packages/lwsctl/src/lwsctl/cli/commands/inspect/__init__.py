@@ -1,1 +1,1 @@
-"""Commands that inspect running workloads: trees, descriptions, events, checks, files."""
+"""Commands that inspect running workloads, such as trees, descriptions, events and files."""

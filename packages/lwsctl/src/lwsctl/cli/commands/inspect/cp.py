@@ -1,4 +1,4 @@
-"""`lws cp`: copy files and directories to ranks, or from them, by group and rank."""
+"""`lws cp`: copies files and directories to or from ranks."""
 
 import asyncio
 import re
@@ -33,7 +33,7 @@ class Remote(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Return the last part of the path."""
+        """Return the last component of the path."""
         return PurePosixPath(self.path).name
 
     @property
@@ -43,7 +43,7 @@ class Remote(Struct, frozen=True):
 
 
 def parse(words: str) -> Remote | str:
-    """Read one argument; a path without an address and colon is on this machine.
+    """Parse an argument. A path without a rank and a colon is a local path.
 
     >>> parse("web/0/1:/tmp/a"), parse("./web:a")
     (Remote(selection=Selection(name='web', group=0, rank=1), path='/tmp/a'), './web:a')
@@ -53,21 +53,21 @@ def parse(words: str) -> Remote | str:
 
 
 class Upload(Struct, frozen=True):
-    """Files of this machine, and their destination in ranks."""
+    """Local files, and their destination in ranks."""
 
     sources: tuple[str, ...]
     to: Remote
 
 
 class Download(Struct, frozen=True):
-    """Paths in ranks, and their destination on this machine."""
+    """Paths in ranks, and their local destination."""
 
     sources: tuple[Remote, ...]
     to: str
 
 
 def direction(words: tuple[str, ...]) -> Upload | Download:
-    """Return the direction of the copy; exactly one side is in ranks."""
+    """Return the direction of the copy. Exactly one side must be in ranks."""
     *sources, to = map(parse, words)
     if not sources:
         raise UsageError(
@@ -85,7 +85,7 @@ def direction(words: tuple[str, ...]) -> Upload | Download:
 
 
 AT_ONCE: Final = 8
-"""The number of ranks that are written concurrently."""
+"""The number of ranks to which files are copied concurrently."""
 
 
 @click.command("cp")
@@ -114,13 +114,13 @@ def command(target: Target, words: tuple[str, ...], container: str | None) -> No
 
 
 async def ranks_of(session: Session, remote: Remote, container: str | None) -> list[RankContainer]:
-    """Return the containers of an address."""
+    """Return the selected containers."""
     pods = await targets.pods_of(session, remote.selection)
     return [RankContainer(session, pod, container or default_container(pod)) for pod in pods]
 
 
 async def upload(session: Session, copy: Upload, container: str | None) -> None:
-    """Copy every source to every rank, some concurrently; errors are reported after all attempts."""
+    """Copy every source to every rank, some concurrently. Errors are reported after all attempts."""
     ranks = await ranks_of(session, copy.to, container)
     gate = asyncio.Semaphore(AT_ONCE)
 
@@ -140,7 +140,7 @@ async def upload(session: Session, copy: Upload, container: str | None) -> None:
 
 
 async def upload_to(rank: RankContainer, copy: Upload) -> None:
-    """Copy the sources to one rank: into the path if it is a directory, else under the path's name."""
+    """Copy the sources to one rank, into the path if it is a directory, otherwise under the name of the path."""
     path = copy.to.path
     is_directory = path.endswith("/") or len(copy.sources) > 1 or await transfer.run(rank, ("test", "-d", path)) == 0
     for source in map(Path, copy.sources):
@@ -152,7 +152,7 @@ async def upload_to(rank: RankContainer, copy: Upload) -> None:
 
 
 async def download(session: Session, copy: Download, container: str | None) -> None:
-    """Copy every path from every rank that has it."""
+    """Copy every path from every rank in which it exists."""
     pairs = [(remote, rank) for remote in copy.sources for rank in await ranks_of(session, remote, container)]
     several = {remote: sum(other == remote for other, _ in pairs) > 1 for remote in copy.sources}
     count = 0
@@ -165,7 +165,7 @@ async def download(session: Session, copy: Download, container: str | None) -> N
 
 
 def place(to: str, remote: Remote, pod: str, sources: Sequence[Remote]) -> tuple[Path, str]:
-    """Return the directory and the name of a copied path: like `cp`, and below the pod's name if given."""
+    """Return the directory and name for a copied path, like `cp`, and below the pod name if specified."""
     path = Path(to)
     if pod:
         return path / pod, remote.name

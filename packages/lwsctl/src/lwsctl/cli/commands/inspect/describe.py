@@ -1,4 +1,4 @@
-"""`lws describe`: all facts about a LeaderWorkerSet, a group or a rank, on one page."""
+"""`lws describe`: shows details about a LeaderWorkerSet, group or rank."""
 
 from collections.abc import Awaitable
 from typing import Final
@@ -25,10 +25,10 @@ from lwsctl.views.outcome import failures
 from lwsctl.views.selection import Selection, narrow
 
 MOST_LOGS: Final = 3
-"""The maximum number of failed containers whose logs are quoted: each needs a request to a kubelet."""
+"""The maximum number of failed containers whose logs are quoted. Each log needs a request to a kubelet."""
 
 TAIL: Final = 10
-"""The number of quoted lines per container."""
+"""The number of log lines to quote for each container."""
 
 
 @click.command("describe")
@@ -71,7 +71,7 @@ async def describe(session: Session, selection: Selection) -> list[str]:
 
 
 async def _permitted(reading: Awaitable[list[Happening]]) -> list[Happening] | None:
-    """Return the events, None if the user may not list them."""
+    """Return the events, or None if the user may not list them."""
     try:
         return await reading
     except ForbiddenError:

@@ -1,4 +1,4 @@
-"""`lws doctor`: checks the installation of a cluster, and this machine; prints numbered findings with their fixes."""
+"""`lws doctor`: checks the installation in a cluster, and this machine, and prints numbered findings with fixes."""
 
 import asyncio
 from typing import Any
@@ -55,7 +55,7 @@ def _print(results: list[CheckResult], form: str | None) -> int:
 
 
 async def check_cluster(target: Target) -> list[CheckResult]:
-    """Return the results for a cluster; if it is unreachable, that is one of the results."""
+    """Return the results for a cluster. An unreachable cluster is one of the results."""
     from lwsctl.cli.doctor.observing import observe
 
     try:

@@ -1,4 +1,4 @@
-"""`lws events`: the events of a LeaderWorkerSet, a group or a rank, in order, including those of deleted pods."""
+"""`lws events`: lists the events of a LeaderWorkerSet, group or rank in order, including those of deleted pods."""
 
 import asyncio
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ from lwsctl.views.events.eventhistory import History
 from lwsctl.views.selection import Selection
 
 DOCUMENTS = (None, "json", "yaml")
-"""The formats with stable field names; the other formats print objects of the API."""
+"""The output formats with stable field names. Other formats print API objects."""
 
 
 class EventsRequest(Struct, frozen=True):
@@ -92,13 +92,13 @@ async def show(target: Target, request: EventsRequest) -> None:
 
 
 def documented(event: Happening, form: str) -> str:
-    """Return the document of an event in a format."""
+    """Return the document for an event in a format."""
     document = eventhistory.document(event)
     return output.as_json_line(document) if form == "json" else f"---\n{output.as_yaml(document)}"
 
 
 async def watch(target: Target, request: EventsRequest) -> None:
-    """Print the events up to now, then new events; an event whose count grows is printed again."""
+    """Print the existing events, then new events. If the count of an event increases, print it again."""
     from kuberuntime.cache.informer import Informer
     from lwsctl.cli.watchwarnings import following
 

@@ -1,4 +1,4 @@
-"""`lws schema`: prints the JSON Schema of the kinds of LeaderWorkerSet, for editors."""
+"""`lws schema`: prints the JSON Schema of the LeaderWorkerSet kinds for editors."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -29,14 +29,14 @@ def command(kinds: tuple[str, ...]) -> None:
 
 
 DIALECT: Final = "http://json-schema.org/draft-07/schema#"
-"""The newest draft that editors' YAML servers read."""
+"""The latest JSON Schema draft that YAML language servers support."""
 
 
 def schema(definitions: Iterable[JSONObject]) -> JSONObject:
-    """Return one schema for files of any of these kinds; objects of other kinds are valid.
+    """Return one schema for files with any of these kinds. Objects of other kinds are valid.
 
-    An API server drops fields that are not in a definition. Here they are errors, so that editors mark misspelled
-    fields.
+    An API server drops fields that a CRD does not contain. In this schema they are errors, so that editors mark
+    misspelled fields.
     """
     kinds = [_kind(definition["spec"]) for definition in definitions]
     return {"$schema": DIALECT, "title": "Manifests of LeaderWorkerSets", "type": "object", "allOf": kinds}
@@ -53,7 +53,7 @@ def _kind(spec: JSONObject) -> JSONObject:
 
 
 def strict(shape: JSONObject) -> JSONObject:
-    """Return a schema without the keywords that only an API server uses, in which unknown fields are errors.
+    """Return a schema without keywords that only API servers use, in which unknown fields are errors.
 
     >>> strict({"type": "object", "properties": {"a": {"type": "string", "x-kubernetes-list-type": "set"}}})
     {'type': 'object', 'properties': {'a': {'type': 'string'}}, 'additionalProperties': False}

@@ -1,4 +1,4 @@
-"""`lws must-gather`: write diagnostic data into a directory, to read or to send."""
+"""`lws must-gather`: writes diagnostic data into a directory, to read or to send."""
 
 import base64
 import binascii
@@ -49,7 +49,7 @@ OF_NAMESPACE: Final = (
     Resource(OLM, "v1alpha1", "installplans", "InstallPlan"),
     Resource(OLM, "v1", "operatorgroups", "OperatorGroup"),
 )
-"""The kinds that are read completely in the namespaces of manager and operator."""
+"""The kinds that are collected completely in the namespaces of the manager and operator."""
 
 OF_CLUSTER: Final = (
     OPERATORS,
@@ -61,24 +61,24 @@ OF_CLUSTER: Final = (
     resources.MUTATING_ADMISSION_POLICIES,
     resources.MUTATING_ADMISSION_POLICY_BINDINGS,
 )
-"""The kinds of which only objects with our names are read.
+"""The cluster-scoped kinds of which only objects with the names of an installation are collected.
 
-Except webhook configurations, any of which may be the cause.
+All webhook configurations are collected, because any of them may cause a problem.
 """
 
 OF_GROUPS: Final = (resources.STATEFULSETS, resources.SERVICES, resources.CONTROLLER_REVISIONS, resources.PODS)
 NAMED: Final = ("lws", "leaderworkerset", "disaggregatedset")
 WHOLE: Final = (OPERATORS, resources.MUTATING_WEBHOOK_CONFIGURATIONS, resources.VALIDATING_WEBHOOK_CONFIGURATIONS)
 LOG_BYTES: Final = 10 * 1024 * 1024
-"""The maximum bytes of a log, from its end."""
+"""The maximum number of bytes to collect from the end of a log."""
 
 Write: TypeAlias = Callable[[Resource, JSONObject], None]
 
 
 class Gatherer(msgspec.Struct):
-    """Gathers the data of one cluster.
+    """Collects the data of one cluster.
 
-    `notes` lists the unreadable objects, `unserved` the kinds that are not served.
+    `notes` lists objects that could not be read, and `unserved` lists kinds that are not served.
     """
 
     client: Client
@@ -88,7 +88,7 @@ class Gatherer(msgspec.Struct):
     unserved: set[str] = msgspec.field(default_factory=set)
 
     async def gather(self, namespaces: Sequence[str]) -> None:
-        """Gather the installation in these namespaces, and all workloads."""
+        """Collect the installation in these namespaces, and all workloads."""
         for kind in OF_CLUSTER:
             async for obj in self._list(kind):
                 if kind in WHOLE or any(word in meta.name(obj) for word in NAMED):
@@ -156,7 +156,7 @@ LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def place(kind: Resource, obj: JSONObject) -> PurePosixPath:
-    """Return the path of an object.
+    """Return the path for an object.
 
     >>> str(place(PODS, {"metadata": {"namespace": "lws-system", "name": "web-0"}}))
     'namespaces/lws-system/pods/web-0/web-0.yaml'
@@ -169,15 +169,15 @@ def place(kind: Resource, obj: JSONObject) -> PurePosixPath:
 
 
 def log_place(pod: JSONObject, container: str, *, previous: bool) -> PurePosixPath:
-    """Return the path of a container's log."""
+    """Return the path for a container log."""
     folder = NAMESPACES / meta.namespace(pod) / PODS.plural / meta.name(pod) / container / container / "logs"
     return folder / ("previous.log" if previous else "current.log")
 
 
 def without_secrets(kind: Resource, obj: JSONObject) -> JSONObject:
-    """Return an object without managed fields and possible secrets; of Secrets only names and certificate ends.
+    """Return an object without managed fields and possible secrets. For Secrets, keep only names and expiry times.
 
-    Definitions, roles and webhook configurations have no secrets; their certificates stay.
+    CRDs, roles and webhook configurations do not contain secrets, so their certificates are kept.
     """
     annotations = {name: text for name, text in meta.annotations(obj).items() if name != LAST_APPLIED}
     own = {name: value for name, value in meta.metadata(obj).items() if name not in {"managedFields", "annotations"}}
@@ -197,7 +197,7 @@ def without_secrets(kind: Resource, obj: JSONObject) -> JSONObject:
 
 
 def _keys(data: dict[str, str]) -> dict[str, str]:
-    """Return the text for each key of a Secret: the end of a certificate, otherwise only the name."""
+    """Return a text for each key of a Secret: the expiry time of a certificate, otherwise only the name."""
     return {name: _end(name, text) for name, text in sorted(data.items())}
 
 
@@ -211,7 +211,7 @@ def _end(name: str, text: str) -> str:
 
 
 PLACES: Final = (NAMESPACE, OPERATOR)
-"""The namespaces of manager and operator, unless `-n` names another one."""
+"""The default namespaces of the manager and operator, which `-n` overrides."""
 
 
 @click.command("must-gather")
@@ -275,7 +275,7 @@ def command(target: Target, /, directory: Path) -> None:
 
 
 def _make_private(directory: Path) -> None:
-    """Create a directory and its parents for this user only, whatever the umask."""
+    """Create a directory and its parents for this user only, regardless of the umask."""
     for missing in (*reversed(directory.parents), directory):
         if not missing.is_dir():
             missing.mkdir(mode=stat.S_IRWXU)

@@ -1,4 +1,4 @@
-"""`lws nodes`: shows the nodes with their free resources; for named nodes also labels, state and pods."""
+"""`lws nodes`: shows nodes with their free resources. For named nodes, also shows labels, conditions and pods."""
 
 from collections.abc import Iterator, Sequence
 
@@ -60,7 +60,7 @@ async def nodes_of(session: Session, names: Sequence[str], selector: str) -> lis
 
 
 async def pods_of(session: Session) -> ByNode | None:
-    """Return the pods of all namespaces by node, None if they may not be listed."""
+    """Return the pods in all namespaces by node, or None if the user may not list them."""
     try:
         return by_node((await session.client.list(PODS)).items)
     except ForbiddenError:
@@ -68,7 +68,7 @@ async def pods_of(session: Session) -> ByNode | None:
 
 
 def node_table(nodes: Sequence[JSONObject], pods: ByNode | None, *, show_labels: bool) -> list[str]:
-    """Return a line for each node: state, free resources, taints; without pods only the capacity."""
+    """Return a line for each node with its status, free resources and taints. Without pods, show only the capacity."""
     if not nodes:
         return []
     names = nodeamounts.names(nodes)
@@ -94,7 +94,7 @@ def node_table(nodes: Sequence[JSONObject], pods: ByNode | None, *, show_labels:
 
 
 def description(node: JSONObject, pods: ByNode) -> Iterator[str]:
-    """Yield the labels, the conditions and the resources of a node, and its pods."""
+    """Yield the labels, conditions and resources of a node, and its pods."""
     requests = held(pods.get(meta.name(node), ()))
     parts = {
         "Labels": _labels(node),

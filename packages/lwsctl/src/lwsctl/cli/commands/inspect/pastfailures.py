@@ -1,4 +1,4 @@
-"""`lws history`: shows the recorded failures of groups, with the data that is kept after their pods are deleted."""
+"""`lws history`: shows recorded failures of groups, with data that is kept after their pods are deleted."""
 
 import asyncio
 from typing import Any, Final
@@ -66,7 +66,7 @@ def command(target: Target, name: str | None, *, everywhere: bool, form: str | N
 
 
 def parse(words: str) -> tuple[Selection, int | None]:
-    """Read `LWS[/GROUP[#N]]`; the former notation `LWS/GROUP/N` is the same.
+    """Parse `LWS[/GROUP[#N]]`. The previous notation `LWS/GROUP/N` is also accepted.
 
     >>> parse("web/0#3"), parse("web")
     ((Selection(name='web', group=0, rank=None), 3), (Selection(name='web', group=None, rank=None), None))
@@ -81,6 +81,6 @@ def parse(words: str) -> tuple[Selection, int | None]:
 
 
 def document(episodes: list[Episode]) -> dict[str, Any]:
-    """Return the document of episodes, with stable names of fields."""
+    """Return the episodes as a document with stable field names."""
     items = [msgspec.to_builtins(episode) for episode in episodes]
     return {"apiVersion": VERSION, "kind": "EpisodeList", "items": items}

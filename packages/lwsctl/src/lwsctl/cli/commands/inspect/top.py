@@ -73,7 +73,7 @@ async def measured(session: Session, request: GetRequest, views: Sequence[View])
 
 
 def table(rows: Sequence[RankLoad], now: datetime, *, everywhere: bool = False) -> list[str]:
-    """Return a line for each rank, and the sum of several ranks; GPUs only if they are measured."""
+    """Return a line for each rank, and the sum if there are several ranks. GPUs are included only if measured."""
     if not rows:
         return []
     names = loads.measured(rows) or (loads.CPU, loads.MEMORY)
@@ -86,7 +86,7 @@ def table(rows: Sequence[RankLoad], now: datetime, *, everywhere: bool = False) 
 
 
 def record(row: RankLoad) -> dict[str, object]:
-    """Return the row as an object: `used` has quantities by resource, null if the rank was not measured."""
+    """Return the row as an object. `used` has quantities by resource, or null if the rank was not measured."""
     return {
         "namespace": row.view.namespace,
         "leaderWorkerSet": row.view.name,

@@ -1,4 +1,4 @@
-"""`lws tree`: shows DisaggregatedSets, LeaderWorkerSets, groups and ranks, each below its owner."""
+"""`lws tree`: shows DisaggregatedSets, LeaderWorkerSets, groups and ranks below their owners."""
 
 import asyncio
 import sys
@@ -77,7 +77,7 @@ Cells = tuple[str, ...]
 
 
 class Branch(Struct, frozen=True):
-    """A line of the tree, the reason why its object is not ready, and the branches below it."""
+    """A line in the tree, the reason why its object is not ready, and the branches below it."""
 
     cells: Cells
     why: str = ""
@@ -93,9 +93,9 @@ def branches(
     every_rank: bool = False,
     is_chosen: bool = False,
 ) -> list[Branch]:
-    """Return the roots: first sets with their parts, then the LeaderWorkerSets without an owner.
+    """Return the roots: first DisaggregatedSets with their parts, then LeaderWorkerSets without an owner.
 
-    If there are many unnamed sets, the branches below ready ones are omitted, unless every rank is requested.
+    If there are many sets and none is named, the branches below ready sets are omitted, unless every rank is requested.
     """
     part_ids = {id(part.view.object) for whole in sets for part in whole.parts}
     alone = [view for view in views if id(view.object) not in part_ids]
@@ -108,7 +108,7 @@ def branches(
 
 
 def tree_lines(roots: Sequence[Branch], columns: int | None) -> list[str]:
-    """Return the lines of the tree; if they are longer than `columns`, the reasons are below it."""
+    """Return the lines of the tree. If lines are longer than `columns`, the reasons are below the tree."""
     rows = [row for root in roots for row in _rows(root, "", "")]
     if not rows:
         return []
@@ -130,7 +130,7 @@ def _prefix(subject: View | SetView, with_namespace: bool) -> str:  # noqa: FBT0
 
 
 def _rows(branch: Branch, stem: str, below: str) -> Iterator[tuple[Cells, str]]:
-    """Yield a branch and the branches below it; names follow the lines of the tree."""
+    """Yield a branch and the branches below it, with tree characters in front of names."""
     yield (f"{stem}{branch.cells[0]}", *branch.cells[1:]), branch.why
     for at, twig in enumerate(branch.below, 1):
         is_last = at == len(branch.below)

@@ -1,1 +1,1 @@
-"""The commands that start, stop and list clusters of this machine."""
+"""Commands that start, stop and list local clusters."""

@@ -1,4 +1,4 @@
-"""`lws chaos`: causes faults on clusters of this machine: single faults, a storm from a file, or a random storm."""
+"""`lws chaos`: injects faults into local clusters: single faults, a sequence from a file, or random faults."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""The verbs of `lws chaos`: one for each fault, `run` and `random` for storms, `list` and `undo` for active faults."""
+"""The subcommands of `lws chaos`: one for each fault, `run` and `random` for storms, `list` and `undo`."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -20,11 +20,11 @@ from lwsctl.cli.views import output
 from lwsctl.cli.views.terminal import say
 
 LARGEST_FILE: Final = 1 << 20
-"""The maximum bytes of a file with a storm."""
+"""The maximum size of a storm file in bytes."""
 
 
 def storm_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that every storm has."""
+    """Add the options that all storms share."""
     for option in (
         click.option("-o", "--output", "form", type=click.Choice(["json", "html"]), help="Output format of the report. Defaults to text."),
         click.option("--settle", type=sharedoptions.limit, default="1m", show_default=True, metavar="DURATION",
@@ -36,7 +36,7 @@ def storm_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def one_fault(name: str) -> click.Command:
-    """Return the command of a fault."""
+    """Return the command for a fault."""
     fault = FAULTS[name]
 
     def act(target: Target, /, words: tuple[str, ...] = (), **options: Any) -> int:
@@ -141,7 +141,7 @@ def play(
     settle: float,
     probe: str | None,
 ) -> int:
-    """Play a storm, and print its report."""
+    """Run a storm, and print its report."""
 
     async def act(session: Session) -> int:
         logging.configure_default("error")  # watches are interrupted on purpose

@@ -1,4 +1,4 @@
-"""`lws clusters`: the embedded clusters of this user on this machine, running or not."""
+"""`lws clusters`: lists the local clusters of this user, running or not."""
 
 import asyncio
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from lwsctl.cli.views.terminal import say
 from lwsctl.views import wording
 
 ANSWER: Final = 5.0
-"""The time limit in seconds for a cluster to report its nodes and pods."""
+"""The timeout in seconds for a cluster to report its nodes and pods."""
 
 HEADER: Final = ("NAME", "STATE", "SINCE", "NODES", "PODS", "DIRECTORY")
 
@@ -33,11 +33,11 @@ RUNNING: Final = "running"
 STOPPED: Final = "stopped"
 SILENT: Final = "not answering"
 LEFT: Final = "left over"
-"""The state of a killed `lws run`, whose directory the next `lws run` removes."""
+"""The state of a killed `lws run`, whose directory is removed by the next `lws run`."""
 
 
 class Cluster(Struct, frozen=True, kw_only=True):
-    """One cluster in the list; unknown values are None."""
+    """A cluster in the list. Unknown values are None."""
 
     name: str
     state: str
@@ -48,13 +48,13 @@ class Cluster(Struct, frozen=True, kw_only=True):
     pods: int | None = None
 
     def row(self, now: datetime) -> tuple[str, ...]:
-        """Return the line of the table."""
+        """Return the table row."""
         since = wording.duration(now - self.since) if self.since else "-"
         counts = ("-" if count is None else str(count) for count in (self.nodes, self.pods))
         return (self.name, self.state, since, *counts, str(self.directory))
 
     def document(self) -> JSONObject:
-        """Return the document for programs."""
+        """Return the machine-readable document."""
         return {
             "name": self.name,
             "state": self.state,
@@ -113,7 +113,7 @@ async def _read(place: ClusterDirectory) -> Cluster:
 
 
 async def _counts(place: ClusterDirectory) -> tuple[int, int] | None:
-    """Return the number of nodes and of pods of a cluster; None if it does not answer in time."""
+    """Return the number of nodes and pods in a cluster, or None if it does not respond in time."""
     try:
         async with timeouts.within(ANSWER), Target(local=place.name).session() as session:
             nodes, pods = await session.client.list(NODES), await session.client.list(PODS)

@@ -1,4 +1,4 @@
-"""`lws down`: stop an embedded cluster and every process in it."""
+"""`lws down`: stops a local cluster and all of its processes."""
 
 import os
 import select
@@ -34,13 +34,13 @@ def command(target: Target, name: str | None, every: bool, deletes: bool, timeou
 
 
 def clusters(*, deletes: bool) -> list[ClusterDirectory]:
-    """Return the clusters of --all: running clusters, or with --delete all except those of `lws run`."""
+    """Return the clusters that --all selects: running clusters, or with --delete all except those of `lws run`."""
     own = [place for place in places.all_places() if place.is_cluster and not place.mark.is_file()]
     return [place for place in own if deletes or place.pid() is not None]
 
 
 def end(place: ClusterDirectory, timeout: float, *, deletes: bool) -> None:
-    """Stop one cluster, delete it on request, and print what was done."""
+    """Stop a cluster, delete it if requested, and print the result."""
     name = place.name
     was_running = stop(place, timeout)
     if deletes and place.directory.exists():
@@ -54,9 +54,9 @@ def end(place: ClusterDirectory, timeout: float, *, deletes: bool) -> None:
 
 
 def stop(place: ClusterDirectory, timeout: float) -> bool:
-    """Terminate the process of the cluster; kill it after `timeout` seconds. Return False if none runs.
+    """Terminate the cluster process, and kill it after `timeout` seconds. Return False if it is not running.
 
-    Only a process that has the lock open is terminated: another program may have the same PID.
+    Only a process that has opened the lock is terminated, because the PID may have been reused.
     """
     pid = place.pid()
     if pid is None:
@@ -87,7 +87,7 @@ def stop(place: ClusterDirectory, timeout: float) -> bool:
 
 
 def ended(process: int, timeout: float) -> bool:
-    """Wait for the end of a process by its file descriptor."""
+    """Wait until a process exits, by its file descriptor."""
     poller = select.poll()
     poller.register(process, select.POLLIN)
     return bool(poller.poll(timeout * 1000))

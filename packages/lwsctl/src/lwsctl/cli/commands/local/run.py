@@ -1,4 +1,4 @@
-"""`lws run`: a cluster for one run: start it, apply manifests, show groups and logs, stop everything."""
+"""`lws run`: starts a temporary cluster, applies manifests, shows groups and logs, and stops everything."""
 
 import asyncio
 from collections.abc import Sequence
@@ -52,17 +52,17 @@ if TYPE_CHECKING:
     from lwsctl.cli.local.assuming import Assumed  # it needs localkube, which may not be installed
 
 FOLLOWED: Final = {resource.kind: resource for resource in (LEADERWORKERSETS, DISAGGREGATED_SETS)}
-"""The kinds that a run follows."""
+"""The kinds that a run watches."""
 
 LAST_WORDS: Final = 3.0
-"""Seconds after Ctrl-C in which all sets are deleted and their ranks exit; the cluster then ends in about one more."""
+"""Seconds after Ctrl-C in which all sets are deleted and their ranks exit. The cluster stops about a second later."""
 
 LAST_LINES: Final = 2.0
-"""Seconds that the logs of exited ranks may take to arrive before everything is stopped."""
+"""The maximum time in seconds for the logs of exited ranks to arrive before everything is stopped."""
 
 
 class RunOptions(Struct, frozen=True, kw_only=True):
-    """The end condition of a run."""
+    """The conditions that end a run."""
 
     until: str | None
     timeout: float | None
@@ -125,13 +125,13 @@ def command(target: Target, /, **options: Any) -> int:
 
 
 def with_gpus(cluster: ClusterOptions, source: ParameterSource | None) -> ClusterOptions:
-    """Also derive the GPUs with `--nodes auto`, unless their number was given."""
+    """Also derive the GPUs for `--nodes auto`, unless their number is specified."""
     typed = source is ParameterSource.COMMANDLINE
     return replace(cluster, gpus_per_node=AUTO) if cluster.nodes == AUTO and not typed else cluster
 
 
 def start(plan: "Run", documents: Sequence[Document]) -> int:
-    """Run in a new directory, with the assumed nodes and objects."""
+    """Run in a new directory, with the nodes and objects that are derived from the manifests."""
     lightaiohttp.load()
     from lwsctl.cli.local.assuming import assume
 
@@ -151,7 +151,7 @@ def start(plan: "Run", documents: Sequence[Document]) -> int:
 
 
 class Run(Struct, frozen=True):
-    """The parts of one run."""
+    """The objects that belong to one run."""
 
     cluster: ClusterOptions
     options: RunOptions
@@ -159,7 +159,7 @@ class Run(Struct, frozen=True):
 
 
 async def run(plan: Run, place: ClusterDirectory, assumed: "Assumed") -> int:
-    """Start the cluster, apply, and follow the groups to the end."""
+    """Start the cluster, apply the manifests, and watch the groups until the run ends."""
     from kuberuntime.serving.signals import until_stopped
     from lwsctl.cli.local.localcluster import local_cluster
 
@@ -243,7 +243,7 @@ def _is_at_end(view: Shown, proof: timedelta, *, is_done: bool) -> bool:
 
 
 def lack(view: Shown, proof: timedelta, *, is_done: bool) -> str:
-    """Return why a set has not reached the end condition, or that it has not been ready for long enough."""
+    """Return why a set has not met the end condition, or has not been ready for long enough."""
     if is_done and isinstance(view, View):
         return count_of_ended(view)
     unproven = _unproven(view, proof) if view.is_ready else None
@@ -255,7 +255,7 @@ def _unproven(view: Shown, proof: timedelta) -> str | None:
 
 
 class Ending(Enum):
-    """The result of a run that did not fail."""
+    """The result of a successful run."""
 
     FINISHED = auto()
     STOPPED = auto()
@@ -263,7 +263,7 @@ class Ending(Enum):
 
 
 class Parts(Struct, frozen=True):
-    """The objects that a run follows, and the display."""
+    """The objects that a run watches, and the display."""
 
     client: Client
     keys: Sequence[tuple[Resource, ObjectKey]]
@@ -272,7 +272,7 @@ class Parts(Struct, frozen=True):
 
 
 async def first_end(objects: Following, parts: Parts, options: RunOptions, stopped: asyncio.Event) -> Ending | str:
-    """Follow groups and logs until the end condition, a failure (returned as text), a request to stop, or the timeout."""
+    """Watch groups and logs until the end condition, a failure (returned as text), a stop request, or the timeout."""
     followers = [
         LogFollower(parts.client, Selection(followed.key.name).covers, PodLogOptions(), parts.screen.line)
         for followed in parts.sets
@@ -302,7 +302,7 @@ async def first_end(objects: Following, parts: Parts, options: RunOptions, stopp
 
 
 async def last_words(objects: Following, parts: Parts) -> None:
-    """Delete the sets and follow the logs until their pods are deleted, to show the last output of the ranks."""
+    """Delete the sets and follow the logs until their pods are deleted, to show the last output of ranks."""
     parts.screen.note(
         f"stopping: ranks get {LAST_WORDS:g} s to exit and are then killed; press Ctrl-C again to kill them now"
     )
@@ -323,13 +323,13 @@ async def last_words(objects: Following, parts: Parts) -> None:
 
 
 async def failure(tasks: Sequence[asyncio.Task[None]]) -> None:
-    """Raise the error of the first task that fails, for example because nobody reads the output; never return."""
+    """Raise the error of the first task that fails, for example if stdout is closed. Never returns."""
     await asyncio.gather(*tasks)
     await asyncio.Event().wait()
 
 
 async def watch(objects: Following, parts: Parts, options: RunOptions) -> Ending | str:
-    """Show every change; return when the run is complete, or the reason why it cannot complete."""
+    """Show every change. Return when the run is complete, or the reason why it cannot complete."""
     failures = Failures(options.max_failures)
     lack = missing.lasting("ready", SystemClock().now, timedelta(seconds=options.ready_for))
 
@@ -361,7 +361,7 @@ def conclusion(views: Sequence[Shown], options: RunOptions) -> str:
 
 
 def keys_of(documents: Sequence[Document], namespace: str) -> list[tuple[Resource, ObjectKey]]:
-    """Return the LeaderWorkerSets and DisaggregatedSets of the documents, with their namespaces."""
+    """Return the LeaderWorkerSets and DisaggregatedSets in the documents, with their namespaces."""
     pairs = [
         (FOLLOWED[document.object["kind"]], document.object["metadata"])
         for document in documents
@@ -371,5 +371,5 @@ def keys_of(documents: Sequence[Document], namespace: str) -> list[tuple[Resourc
 
 
 def views_of(sets: Sequence[OneSet]) -> list[Shown]:
-    """Return the views of the existing sets."""
+    """Return the views of sets that exist."""
     return [view for followed in sets if (view := followed.view()) is not None]

@@ -1,4 +1,4 @@
-"""`lws up`: start the embedded cluster, in the foreground or as a detached process."""
+"""`lws up`: starts a local cluster, in the foreground or as a detached process."""
 
 import asyncio
 import os
@@ -24,16 +24,16 @@ from lwsctl.cli.local.clusteroptions import AUTO, ClusterOptions, cluster_option
 from lwsctl.cli.views.progress import ProgressLine
 
 READY_DESCRIPTOR = "LWS_READY_FD"
-"""The variable that names the pipe on which a detached cluster reports its progress; `READY` is its last line."""
+"""The variable that names the pipe on which a detached cluster reports progress. `READY` is the last line."""
 
 READY = "ready"
 FACT = "="
 ERROR = "!"
-"""The prefix of lines that are not progress: facts about the cluster, or why it did not start."""
+"""The prefix of lines that are notes about the cluster or errors, not progress."""
 
 
 class Start(Struct, frozen=True):
-    """One start of a cluster: its options, and notes about them."""
+    """One start of a cluster, with its options and notes about them."""
 
     place: ClusterDirectory
     options: ClusterOptions
@@ -81,13 +81,13 @@ def command(
 
 
 def typed_names(ctx: click.Context) -> set[str]:
-    """Return the cluster options of the command line."""
+    """Return the names of the cluster options on the command line."""
     own = {field.name for field in fields(ClusterOptions)}
     return {name for name in own if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE}
 
 
 async def serve(start: Start) -> None:
-    """Run the cluster until it is asked to stop."""
+    """Run the cluster until a stop is requested."""
     lightaiohttp.load()
     from kuberuntime.serving.signals import until_stopped
     from lwsctl.cli.local import localcluster
@@ -112,7 +112,7 @@ async def serve(start: Start) -> None:
 
 @contextmanager
 def removed_unless_started(place: ClusterDirectory) -> Iterator[None]:
-    """Remove a new cluster that did not start: it would be listed as a stopped one."""
+    """Remove a new cluster that failed to start, which would otherwise be listed as stopped."""
     options = place.directory / places.OPTIONS
     is_new = not (place.database.exists() or options.exists())
     try:
@@ -124,7 +124,7 @@ def removed_unless_started(place: ClusterDirectory) -> Iterator[None]:
 
 
 class Reporter:
-    """Reports the progress of the start: to a terminal, or to the process that detached this one."""
+    """Reports the progress of a start to a terminal, or to the parent process."""
 
     def __init__(self) -> None:
         descriptor = os.environ.pop(READY_DESCRIPTOR, None)
@@ -139,13 +139,13 @@ class Reporter:
             self._progress.show(text)
 
     def failed(self, error: Exception) -> None:
-        """Report why the cluster did not start; the disk with the log may be full."""
+        """Report why the cluster failed to start. The disk that contains the log may be full."""
         if self._pipe:
             lines = "\n".join(map(describe, leaves(error))).split("\n")
             self._pipe.write("".join(f"{ERROR}{line}\n" for line in lines))
 
     def ready(self, lines: list[str]) -> None:
-        """Report that the cluster runs, with notes about it."""
+        """Report that the cluster is running, with notes about it."""
         self._progress.clear()
         if self._pipe:
             self._pipe.write("".join(f"{FACT}{line}\n" for line in lines) + f"{READY}\n")
@@ -156,7 +156,7 @@ class Reporter:
 
 
 def invitation(place: ClusterDirectory) -> list[str]:
-    """Return how to address the cluster."""
+    """Return the options that select the cluster."""
     return [
         f"Cluster {place.name} is up. Use it with `lws … {place.words}`, or point any Kubernetes client to it:",
         f"export KUBECONFIG={shlex.quote(str(place.kubeconfig))}",
@@ -164,7 +164,7 @@ def invitation(place: ClusterDirectory) -> list[str]:
 
 
 def change_running(start: Start, typed: Collection[str]) -> None:
-    """Map further images of a running cluster; refuse every other option that differs from the cluster's."""
+    """Map additional images in a running cluster. Reject any other option that differs from the cluster's options."""
     place = start.place
     pid = f"process {place.pid()}"
     current = keptoptions.load(place) or ClusterOptions()
@@ -183,13 +183,13 @@ def change_running(start: Start, typed: Collection[str]) -> None:
 
 
 def refusals(start: Start, typed: Collection[str], current: ClusterOptions) -> list[str]:
-    """Return the options that cannot be changed on a running cluster."""
+    """Return the options that cannot be changed while the cluster runs."""
     desired = keptoptions.combine(start.typed, typed, current)
     return keptoptions.difference(replace(desired, images=current.images), current)
 
 
 def start_detached(start: Start) -> None:
-    """Start a detached process, show its progress, and return when the cluster runs; report a failed start."""
+    """Start a detached process, show progress, and return when the cluster runs. Report a failed start."""
     place = start.place
     place.make()
     try:
@@ -226,7 +226,7 @@ def start_detached(start: Start) -> None:
 
 
 def follow_start(lines: Iterable[str]) -> tuple[bool, list[str]]:
-    """Show progress until the cluster is ready or has ended; return which of both, and its facts or errors."""
+    """Show progress until the cluster is ready or has stopped. Return which, and its notes or errors."""
     progress = ProgressLine()
     facts: list[str] = []
     errors: list[str] = []
@@ -245,5 +245,5 @@ def follow_start(lines: Iterable[str]) -> tuple[bool, list[str]]:
 
 
 def tail(place: ClusterDirectory, lines: int = 15) -> str:
-    """Return the end of the cluster's log."""
+    """Return the last lines of the cluster log."""
     return "\n".join(place.log.read_text(errors="replace").strip().splitlines()[-lines:])

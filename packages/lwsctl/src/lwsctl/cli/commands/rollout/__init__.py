@@ -1,1 +1,1 @@
-"""Commands that show, steer and predict rollouts."""
+"""Commands that show, control and predict rollouts."""

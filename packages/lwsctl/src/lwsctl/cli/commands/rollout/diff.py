@@ -1,6 +1,6 @@
 """`lws diff`: shows the changes that applying manifests would make, field by field.
 
-The exit code reports whether there are any.
+The exit code reports whether there are differences.
 """
 
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ DIFFERENT: Final = 1
 
 
 class DiffError(CommandError):
-    """The comparison failed; the exit code differs from that for a difference."""
+    """The comparison failed. The exit code differs from the exit code for differences."""
 
     exit_code = 2
 
@@ -57,7 +57,7 @@ def command(target: Target, /, *, force_conflicts: bool, skip_unserved: bool, **
 
 
 def differences(trials: Iterable[Trial]) -> Iterable[str]:
-    """Yield the lines of the differences, without the API server's own fields."""
+    """Yield the lines of the differences, without fields that only the API server sets."""
     for trial in trials:
         title = trial.document.title
         yield from diffs.unified(

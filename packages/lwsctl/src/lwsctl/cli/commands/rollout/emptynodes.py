@@ -1,4 +1,4 @@
-"""`lws drain`: cordons nodes, and waits until the manager has moved their groups elsewhere."""
+"""`lws drain`: cordons nodes, and waits until the manager has moved their groups to other nodes."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,7 +34,7 @@ from lwsctl.views.groups import View
 from lwsctl.views.wording import counted, duration, groups_named
 
 GroupsBySet: TypeAlias = Mapping[ObjectKey, frozenset[GroupName]]
-"""Groups with pods that are ending on the nodes, or could not be placed there now, by their LeaderWorkerSets."""
+"""Groups that have pods on the nodes, or could not be placed on them now, by LeaderWorkerSet."""
 
 
 class Drain(Struct):
@@ -53,7 +53,7 @@ class Drain(Struct):
         return cls(session, [await session.client.get(NODES, key) for key in keys])
 
     async def preview(self) -> str:
-        """Return which groups would move, in which order, and which would stay."""
+        """Return which groups would move, in which order, and which groups would stay."""
         listings = [await self.session.client.list(PODS, field_selector=_on(node)) for node in self.nodes]
         pods = [pod for listing in listings for pod in listing.items]
         by_set = _groups_by_set(pods)
@@ -75,14 +75,14 @@ class Drain(Struct):
         return "\n".join([*lines, changing.DRY])
 
     async def cancel(self) -> str:
-        """Uncordon the nodes; return the consequences as text."""
+        """Uncordon the nodes. Return the consequences as text."""
         opened = [meta.name(node) for node in self.nodes if await nodewrites.close(self.session, node, is_closed=False)]
         if not opened:
             return f"{self._named}: not cordoned, nothing was changed"
         return f"{', '.join(opened)} uncordoned: groups that have not moved stay, and moved groups do not return"
 
     async def run(self, timeout: float) -> str:
-        """Cordon the nodes; return when no group is left there, and fail if the remaining groups will not be moved."""
+        """Cordon the nodes, and return when no group is left. Raise an error if groups will not be moved."""
         async with asyncio.TaskGroup() as tasks:  # at once: a group that came to the second one would move again
             for node in self.nodes:
                 tasks.create_task(self._close(node))
@@ -118,7 +118,7 @@ class Drain(Struct):
             say(f"{meta.name(node)} cordoned")
 
     def _step(self, pods: Sequence[JSONObject], sets: Informer, now: float) -> GroupsBySet | None:
-        """Return the groups that will stay, none if all have left; None while groups move or may start to."""
+        """Return the groups that will stay, or none if all have left. Return None while groups may still move."""
         by_set = _groups_by_set(pods)
         self._seen.update((key, group) for key, groups in by_set.items() for group in groups)
         ending = {_set_of(pod) for pod in pods if meta.is_deleting(pod)}
@@ -130,13 +130,13 @@ class Drain(Struct):
         return None
 
     async def _views(self, by_set: GroupsBySet) -> list[View]:
-        """Return the views of the LeaderWorkerSets with groups on the nodes."""
+        """Return the views of LeaderWorkerSets that have groups on the nodes."""
         read = [await self.session.client.find(LEADERWORKERSETS, key) for key in sorted(by_set)]
         sets = [obj for obj in read if obj is not None]
         return await targets.views_of(self.session, sets) if sets else []
 
     async def _reasons(self, by_set: GroupsBySet) -> list[str]:
-        """Return a line for each LeaderWorkerSet about its remaining groups."""
+        """Return a line about the remaining groups for each LeaderWorkerSet."""
         return [
             f"  {_words_of({view.key: by_set[view.key]})}: {_why(view, by_set)}" for view in await self._views(by_set)
         ]
@@ -182,7 +182,7 @@ def _groups_by_set(pods: Iterable[JSONObject]) -> GroupsBySet:
 
 
 def _is_moving(lws: JSONObject | None) -> bool:
-    """Return whether the manager reports that it moves groups, and has the budget to do so."""
+    """Return whether the manager reports that it moves groups, and the rollout budget permits it."""
     return lws is not None and meta.is_condition_true(lws, MOVE_IN_PROGRESS.type) and not departures.refusal(lws)
 
 
@@ -201,7 +201,7 @@ def _refusal(lws: JSONObject) -> str:
 
 
 def _why(view: View, by_set: GroupsBySet) -> str:
-    """Return why groups of a LeaderWorkerSet stay."""
+    """Return why a LeaderWorkerSet's groups stay."""
     over = [group.name for group in view.groups if group.is_over and group.name in by_set[view.key]]
     if over:
         return f"{groups_named(over)} exhausted or complete: kept until recovered or deleted"

@@ -1,4 +1,4 @@
-"""`lws rollout history`: shows the revisions of a LeaderWorkerSet, their causes, and the groups that run them."""
+"""`lws rollout history`: shows the revisions of a LeaderWorkerSet, their change causes, and their groups."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -51,7 +51,7 @@ def command(target: Target, name: str, number: int | None, form: str | None) -> 
 
 
 def table(entries: Sequence[Entry], now: datetime) -> list[str]:
-    """Return one line for each revision; the current one has a mark."""
+    """Return one line for each revision. The current revision is marked."""
     rows = [
         (
             f"{entry.number}{' *' if entry.is_current else ''}",

@@ -1,6 +1,6 @@
-"""`lws move`: moves one group off its nodes, or off one of them.
+"""`lws move`: moves a group away from its nodes, or from one of them.
 
-Its leader is marked, and its nodes accept no new pods until the group is placed elsewhere.
+Its leader is annotated, and its nodes do not accept new pods until the group is scheduled on other nodes.
 """
 
 import asyncio
@@ -38,23 +38,23 @@ UNKNOWN: Final = "the new nodes are unknown, because you may not list nodes or p
 
 
 class GroupMove(Struct):
-    """The group to move: its leader, and the nodes that it leaves."""
+    """The group to move, with its leader, and the nodes that it must leave."""
 
     session: Session
     selection: Selection
     leader: Rank
     nodes: frozenset[str]
     off: str = ""
-    """The only node to leave, if one was named."""
+    """The only node that the group must leave, if one is named."""
     outlook: Relocation | None = None
-    """Where the group would go, None if that is not known."""
+    """The nodes on which the group would fit, or None if unknown."""
     _progress: ProgressLine = field(default_factory=ProgressLine)
 
     @classmethod
     async def of(cls, session: Session, selection: Selection, node: str, *, is_forced: bool = False) -> "GroupMove":
-        """Find the group and the nodes that it leaves; refuse a group that cannot move or may return.
+        """Find the group and the nodes that it must leave. Reject a group that cannot move, or may return.
 
-        Unless the move is forced, also refuse a group that fits nowhere else.
+        Unless the move is forced, also reject a group that does not fit on other nodes.
         """
         view = await targets.view_of(session, await subjects.read(session, selection.name))
         targets.refuse_missing(view, selection)
@@ -84,7 +84,7 @@ class GroupMove(Struct):
         return f"{self.selection} has no {where}: nothing was moved"
 
     def preview(self) -> str:
-        """Return which nodes the group would leave, and where it would go."""
+        """Return which nodes the group would leave, and on which nodes it would fit."""
         if not self.nodes:
             return self._elsewhere
         where = f"; {self.outlook or UNKNOWN}"
@@ -93,7 +93,7 @@ class GroupMove(Struct):
         )
 
     async def run(self, timeout: float) -> str:
-        """Mark the leader; return when its successor's group is ready."""
+        """Annotate the leader. Return when the recreated group is ready."""
         if not self.nodes:
             return self._elsewhere
         informers = SetInformers(self.session.client, ObjectKey(self.session.namespace, self.selection.name))
@@ -120,7 +120,7 @@ class GroupMove(Struct):
 
     @asynccontextmanager
     async def _marked(self) -> AsyncIterator[None]:
-        """Mark the leader inside the context; on exit, remove the mark if the leader still exists."""
+        """Annotate the leader while the context is active. On exit, remove the annotation if the leader exists."""
         await self._mark("true")
         try:
             yield
@@ -136,9 +136,9 @@ class GroupMove(Struct):
         await self.session.client.patch(PODS, key, patch, kind="merge", manager=subjects.MANAGER)
 
     def _is_placed(self, view: View, latest: float) -> bool | None:
-        """Return that the group has nodes again, or that the manager does not begin.
+        """Return that the group has nodes again, or that the manager does not move it.
 
-        None while the command must wait.
+        Return None while the command must wait.
         """
         old = next((leader for leader in _leaders(view) if leader.uid == self.leader.uid), None)
         if old is not None:
@@ -156,7 +156,7 @@ class GroupMove(Struct):
         return all(group.is_ready for group in self._successors(view)) or None
 
     def _successors(self, view: View) -> Iterator[Group]:
-        """Yield the group with the same index; of groups with random keys all, as the successor is not known."""
+        """Yield the group with the same index. With random keys, yield all groups, as the new key is unknown."""
         for group in view.groups:
             if group.index < view.desired and (group.key or group.name == self.selection.group):
                 yield group

@@ -1,4 +1,4 @@
-"""`lws rollout pause` and `resume`: hold a rollout with its partition, and continue it."""
+"""`lws rollout pause` and `resume`: pauses a rollout with its partition, and resumes it."""
 
 import click
 
@@ -17,7 +17,7 @@ from lwsctl.steering import patches
 from lwsctl.views.wording import counted
 
 MANAGER = "lws-pause"
-"""The field manager of the partition of a pause, which `lws apply` does not take over, unlike those of other verbs."""
+"""The field manager for the partition of a paused rollout, which `lws apply` does not take over."""
 
 
 @click.command("pause")
@@ -44,7 +44,7 @@ def resume(target: Target, name: str, *, is_trial: bool) -> None:
 
 
 async def pause(session: Session, name: str, *, is_trial: bool = False) -> str:
-    """Raise the partition; return a description."""
+    """Raise the partition. Return a description."""
 
     async def attempt() -> str:
         obj = await subjects.writable(session, name)
@@ -64,7 +64,7 @@ async def pause(session: Session, name: str, *, is_trial: bool = False) -> str:
 
 
 async def let_go(session: Session, name: str, *, is_trial: bool = False) -> str:
-    """Restore the partition; return a description."""
+    """Restore the partition. Return a description."""
 
     async def attempt() -> str:
         obj = await subjects.writable(session, name)
@@ -79,6 +79,6 @@ async def let_go(session: Session, name: str, *, is_trial: bool = False) -> str:
 
 
 async def _write(session: Session, obj: JSONObject, patch: JSON, *, is_trial: bool) -> int:
-    """Write the patch, or check it; return the partition after it."""
+    """Write the patch, or validate it. Return the new partition."""
     write = session.client.try_patch if is_trial else session.client.patch
     return patches.partition(await write(LEADERWORKERSETS, meta.key(obj), patch, kind="merge", manager=MANAGER))

@@ -1,7 +1,7 @@
-"""`lws plan`: shows the effects of applying manifests: changed fields, groups that roll, steps, limits, time.
+"""`lws plan`: predicts the effects of applying manifests: changed fields, updated groups, steps, limits and time.
 
-The API server fills in defaults and checks the manifests (dry-run); with a snapshot no server is used. The steps are
-the controller's own decisions (`steering.forecast`).
+The API server sets defaults and validates the manifests (dry run). With a snapshot, no server is used. The steps are
+calculated with the controller's own code (`steering.forecast`).
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from lwsctl.steering.roleoutlook import RolesForeseen
 
 
 class Outlook(Struct, frozen=True):
-    """One LeaderWorkerSet of the manifests: the current object, and the object after the change."""
+    """A LeaderWorkerSet in the manifests, with the current object and the object after the change."""
 
     situation: Situation | None
     foreseen: Foreseen
@@ -73,7 +73,7 @@ def command(target: Target, /, *, snapshot: str | None, save_snapshot: str | Non
 
 
 def show(outlooks: Sequence[Outlook], roles: Sequence[RolesForeseen], others: Sequence[str], form: str | None) -> None:
-    """Print the plans, and a line for each object of another kind."""
+    """Print the plans, and a line for each object of a different kind."""
     if form:
         plans = [foresight.document(outlook.foreseen) for outlook in outlooks] + list(map(roleoutlook.document, roles))
         click.echo(output.as_json({"apiVersion": "lws/v1", "kind": "RolloutPlanList", "items": plans}))
@@ -88,7 +88,7 @@ def show(outlooks: Sequence[Outlook], roles: Sequence[RolesForeseen], others: Se
 async def online(
     target: Target, documents: Sequence[Document], *, force: bool, skip: bool
 ) -> tuple[list[Outlook], list[RolesForeseen], list[str]]:
-    """Plan with the objects of the cluster and a dry run of the documents."""
+    """Plan with objects in the cluster and a dry run of the documents."""
     async with target.session() as session:
         outlooks: list[Outlook] = []
         roles: list[RolesForeseen] = []
@@ -105,7 +105,7 @@ async def online(
 
 
 def offline(documents: Sequence[Document], path: str, namespace: str) -> list[Outlook]:
-    """Plan with a snapshot: objects that are not in it count as absent."""
+    """Plan with a snapshot. Objects that are missing in the snapshot count as absent."""
     objects = [document.object for document in manifests.load([path])]
     mine = [document for document in documents if document.object["kind"] == LEADERWORKERSETS.kind]
 
@@ -129,7 +129,7 @@ def _find(objects: Sequence[JSONObject], obj: JSONObject, namespace: str) -> Sit
 
 
 def foresee(document: Document, before: Situation | None, after: JSONObject) -> Foreseen:
-    """Predict one change; if that is not possible, raise an error that names the document."""
+    """Predict one change. If this is not possible, raise an error that names the document."""
     try:
         foreseen = foresight.foresee(before, after)
     except ValueError as error:

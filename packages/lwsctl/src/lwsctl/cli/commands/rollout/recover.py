@@ -1,4 +1,4 @@
-"""`lws recover`: lets groups that used up their restarts try again, and deletes the pods kept for diagnosis."""
+"""`lws recover`: recreates groups without remaining restarts, and deletes the pods that were kept for diagnosis."""
 
 import click
 
@@ -39,7 +39,7 @@ def command(target: Target, names: tuple[str, ...], *, is_trial: bool) -> None:
 
 
 async def recover(session: Session, selection: Selection, *, is_trial: bool = False) -> str:
-    """Annotate the leaders of the selected groups; return a description."""
+    """Annotate the leaders of the selected groups. Return a description."""
     view = await targets.view_of(session, await subjects.read(session, selection.name))
     exhausted = [group for group in view.groups if group.name == selection.group and group.is_over] or [
         group for group in view.groups if group.is_exhausted and selection.group is None

@@ -1,6 +1,6 @@
-"""`lws restart` and `lws rollout restart`: restart all groups by a rollout, or named groups within the budget.
+"""`lws restart` and `lws rollout restart`: restarts all groups by a rollout, or named groups within the budget.
 
-A named group is recreated as after a failure: its leader is deleted in the foreground, workers first.
+A named group is recreated as after a failure. Its leader is deleted in the foreground, after its workers.
 """
 
 import click
@@ -42,12 +42,12 @@ def command(target: Target, names: tuple[str, ...], *, force: bool, is_trial: bo
 
 
 async def restart_all(session: Session, name: str, *, is_trial: bool = False) -> str:
-    """Create a new revision of the same program, or check that; return a description."""
+    """Create a new revision without other changes, or validate this. Return a description."""
     return await changing.carry_out(session, lambda: change(session, name), is_trial=is_trial)
 
 
 async def change(session: Session, name: str) -> Change:
-    """Return the change that creates a new revision of the same program."""
+    """Return the change that creates a new revision without other changes."""
     obj = await subjects.writable(session, name)
     try:
         patch = patches.restarting(obj, SystemClock().now())

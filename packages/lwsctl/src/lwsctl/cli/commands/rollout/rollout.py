@@ -1,4 +1,4 @@
-"""`lws rollout`: the verbs of `kubectl rollout` and more, each imported only when it is used."""
+"""`lws rollout`: the subcommands of `kubectl rollout` and others, which are imported only when used."""
 
 import click
 

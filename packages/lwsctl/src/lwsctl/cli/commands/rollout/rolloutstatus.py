@@ -1,4 +1,4 @@
-"""`lws rollout status`: follows a rollout until it is done, or reports why it makes no progress."""
+"""`lws rollout status`: watches a rollout until it is complete, or reports why it is stuck."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ from lwsctl.views.groups import View
 from lwsctl.views.wording import counted
 
 REFRESH = 5.0
-"""Seconds after which the estimate is computed again without a change."""
+"""The interval in seconds after which the estimate is updated if nothing changes."""
 
 
 @click.command("status")
@@ -88,7 +88,7 @@ def command(target: Target, /, name: str, *, timeout: float | None, **options: A
 
 @dataclass(slots=True)
 class Deadline:
-    """Reports when a value has not changed for `seconds`."""
+    """Determines whether a value has not changed for `seconds`."""
 
     seconds: float
     clock: Clock
@@ -106,9 +106,9 @@ class Deadline:
 
 
 class End(Struct, frozen=True):
-    """The end of following a rollout.
+    """The end of waiting for a rollout.
 
-    With `is_stuck`, nothing changed for too long, and a diagnosis may find the cause.
+    If `is_stuck` is set, nothing changed for too long, and a diagnosis may find the cause.
     """
 
     text: str
@@ -117,17 +117,17 @@ class End(Struct, frozen=True):
 
 
 class RolloutWait(ABC):
-    """The wait for the end of a rollout; if it fails, its error ends with the cause and its code."""
+    """Waits until a rollout is complete. If it fails, the error ends with the cause and its code."""
 
     line: str
-    """The progress, for the error of a wait that times out."""
+    """The progress, for the error if the wait times out."""
 
     why = ""
-    """The reason on a line of its own, which an error has only without a cause."""
+    """The reason on a separate line, which an error contains only if no cause is found."""
 
     _informers: OneSet
     _leaders: Sequence[Informer] = ()
-    """The StatefulSet and the Deployment of the leaders, if their revision is compared."""
+    """The leader StatefulSet and Deployment, if their revision is compared."""
 
     def __init__(self, session: Session, key: ObjectKey, stuck_after: float, ready_for: timedelta) -> None:
         self._ready_for = ready_for
@@ -139,7 +139,7 @@ class RolloutWait(ABC):
         self._causes = Causes(session, key.name, self._progress.note)
 
     async def follow(self, timeout: float | None) -> str:
-        """Return the text for a completed rollout; raise otherwise."""
+        """Return the text for a completed rollout. Raise an error if the rollout fails."""
         beside = (self._session.lifeline, self._causes)
         try:
             async with timeouts.within(timeout), following(*self.followed, *beside) as objects:
@@ -171,13 +171,13 @@ class RolloutWait(ABC):
         return (*self._informers.all, *self._leaders)
 
     def views(self) -> list[View]:
-        """Return the current views of LeaderWorkerSets."""
+        """Return the current views of the LeaderWorkerSets."""
         view = self._informers.view()
         return leaderworkersets([] if view is None else [view])
 
     @abstractmethod
     def check(self) -> End | None:
-        """Return the end, None while the rollout continues."""
+        """Return the end, or None while the rollout continues."""
 
     @abstractmethod
     def summary(self) -> str:
@@ -185,11 +185,11 @@ class RolloutWait(ABC):
 
     @abstractmethod
     async def document(self) -> JSONObject:
-        """Return the progress of the rollout, for programs."""
+        """Return the progress of the rollout as a machine-readable document."""
 
 
 class RolloutFollower(RolloutWait):
-    """Follows the rollout of a LeaderWorkerSet."""
+    """Watches the rollout of a LeaderWorkerSet."""
 
     _informers: SetInformers
 
@@ -202,7 +202,7 @@ class RolloutFollower(RolloutWait):
         self.line = "the first response of the API server"
 
     async def document(self) -> JSONObject:
-        """Return the progress of the rollout, for programs."""
+        """Return the progress of the rollout as a machine-readable document."""
         async with following(*self.followed):
             return pace.document(self._measure())
 
@@ -217,7 +217,7 @@ class RolloutFollower(RolloutWait):
         return _conclusion(progress) if progress.is_complete else pace.line(progress)
 
     def check(self) -> End | None:
-        """Return the end, None while the rollout continues."""
+        """Return the end, or None while the rollout continues."""
         progress = self._measure()
         progress = replace(progress, left=None) if self._causes.is_stuck else progress
         self.line, self.why = pace.line(progress), f"\n  {progress.why}" if progress.why else ""
@@ -242,7 +242,7 @@ class RolloutFollower(RolloutWait):
 
 
 class SetFollower(RolloutWait):
-    """Follows the rollout of a DisaggregatedSet, which is done when no group of an older revision is left."""
+    """Watches the rollout of a DisaggregatedSet, which is complete when no group of an older revision is left."""
 
     _informers: DisaggregatedInformers
 
@@ -254,7 +254,7 @@ class SetFollower(RolloutWait):
         self.line = f"{key.name}: the first response of the API server"
 
     async def document(self) -> JSONObject:
-        """Raise an error: programs read a DisaggregatedSet from `lws get`."""
+        """Raise an error, because `lws get` prints machine-readable DisaggregatedSets."""
         raise UsageError(
             f"{self._key.name} is a DisaggregatedSet: `{self._session.lws} get {self._key.name} -o view` shows its rollout"
         )
@@ -264,7 +264,7 @@ class SetFollower(RolloutWait):
         return f"{self._key.name}: {missing.for_ready(self._informers.view()) or 'the rollout is done'}"
 
     def check(self) -> End | None:
-        """Return the end, None while the rollout continues."""
+        """Return the end, or None while the rollout continues."""
         view = present(self._informers)
         lacking = missing.for_ready(view) or ""
         self.line = f"{self._key.name}: {lacking}"

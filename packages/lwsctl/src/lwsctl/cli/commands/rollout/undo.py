@@ -1,4 +1,4 @@
-"""`lws rollout undo`: restores the template of an earlier revision of a LeaderWorkerSet."""
+"""`lws rollout undo`: restores the template in an earlier revision of a LeaderWorkerSet."""
 
 import click
 
@@ -37,7 +37,7 @@ def command(target: Target, name: str, number: int | None, *, is_trial: bool) ->
 
 
 async def undo(session: Session, name: str, number: int | None = None, *, is_trial: bool = False) -> str:
-    """Patch the template, or check the patch; return a description."""
+    """Patch the template, or validate the patch. Return a description."""
     return await changing.carry_out(session, lambda: change(session, name, number), is_trial=is_trial)
 
 
