@@ -45,6 +45,7 @@ PAGES: Final = {
     "topology": f"topology?set={NAMES[1]}/{FAILED}",
     "topology-table": "topology?as=table",
     "disaggregated": "disaggregated/default/chat",
+    "disaggregated-rollout": "disaggregated/default/chat/rollout",
     "cause": "causes/LWS-E071",
     "not-found": "sets/default/decoder",
 }
@@ -133,7 +134,7 @@ async def furnish(house: House) -> None:
         await house.client.create(CORE_EVENTS, _event(reason, timestamps.render(moment)))
 
     async def recorded(key: ObjectKey) -> list[Episode]:
-        return list(_records(key, house.model.clock.now()))
+        return list(records(key, house.model.clock.now()))
 
     house.model.read_episodes = recorded
     await roll(house, "decode", groups=24)
@@ -141,7 +142,7 @@ async def furnish(house: House) -> None:
     await house.model.diagnose()
 
 
-def _records(key: ObjectKey, now: datetime) -> Iterator[Episode]:
+def records(key: ObjectKey, now: datetime) -> Iterator[Episode]:
     """Yield three recorded failures of a group, two of them equal."""
     failures = (("3", 2, 31, LOG[-1]), ("3", 1, 34, LOG[-1]), ("2", 1, 1440, "KeyError: 'MASTER_ADDR'"))
     for group, number, minutes, failure in failures:

@@ -2,9 +2,11 @@
 
 import pytest
 from tests.browser.conftest import Visiting, journey
-from tests.dashboardhouse import NAMESPACE
+from tests.dashboardhouse import NAMESPACE, READY
+from tests.integration.clusters import objects
 
 from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import STATEFULSETS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
@@ -35,5 +37,33 @@ def test_page_offers_to_pause_or_resume(visiting: Visiting) -> None:
             assert visit.house.runner is not None
             plain = ["-n", "default", "rollout", "pause", "web"]
             assert visit.house.runner.calls == [[*plain, "--dry-run"], plain]
+
+    journey(scenario)
+
+
+def test_picture_of_a_finished_rollout_equals_its_number(visiting: Visiting) -> None:
+    async def scenario() -> None:
+        async with visiting() as visit:
+            await visit.house.put_set("web", replicas=6, size=1, ready=5)
+            labeled = {labels.NAME: "web", labels.TEMPLATE_REVISION_HASH: "r1"}
+            spec = {"replicas": 6, "serviceName": "web", "selector": {"matchLabels": labeled}}
+            template = {"metadata": {"labels": labeled}, "spec": objects.pod_template()["spec"]}
+            metadata = {"name": "web", "namespace": NAMESPACE, "labels": labeled}
+            leaders = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": metadata}
+            await visit.house.client.create(STATEFULSETS, leaders | {"spec": spec | {"template": template}})
+            await visit.house.shows(web_5="Pending")
+            await visit.go("sets/default/web/rollout")
+            for done, height in ((5, 17), (6, 0)):
+                picture = visit.page.locator(f"svg.course title:has-text('and {done} are ready')")
+                await picture.wait_for(state="attached")
+                assert await visit.page.locator(".marks i.ready").count() == done
+                assert f"{done} done" in await visit.page.locator(".legend").inner_text()
+                outline = await visit.page.locator("svg.course path.done").get_attribute("d")
+                assert outline is not None
+                assert outline.endswith(f"V{height}H60V100Z"), "the picture ends with the number of ready groups"
+                await visit.house.set_pod("web-5", READY)
+                lws = await visit.house.client.get(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"))
+                await visit.house.put_status(lws, 6)
+            await visit.page.locator("#rollout-title p:has-text('Complete: 6/6 groups')").wait_for()
 
     journey(scenario)

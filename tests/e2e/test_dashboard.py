@@ -77,7 +77,7 @@ def test_dashboard_shows_the_explanation_and_the_logs(cluster: Cluster) -> None:
         browser.wait("stream?key=1&of=sets/default/dash", b"LWS-E071")
         assert "LWS-E071" in browser.text()
         for line in (b'"<b>bold</b> words"', b'"out of luck"'):
-            browser.wait("stream?key=1&of=logs/default/dash?rank=0/0", line)
+            browser.wait("stream?key=1&of=logs/sets/default/dash?rank=0/0", line)
         masked = "&lt;b&gt;bold&lt;/b&gt; words"
         until(lambda: masked in browser.text("pane/default/dash/0/0"), "the lines in the page")
         link = 'href="sets/default/dash/history/0/1"'  # the recorder writes after the cause is known

@@ -39,7 +39,7 @@ PATHS = (
     f"stream?key=1&of=sets/default/{MARK}",
     f"sets/default/{MARK}/logs",
     f"pane/default/{MARK}/0/0",
-    f"stream?key=1&of=logs/default/{MARK}?rank=0/0",
+    f"stream?key=1&of=logs/sets/default/{MARK}?rank=0/0",
     "act",
     f"{folder()}/main.js",
     "%2e%2e/",

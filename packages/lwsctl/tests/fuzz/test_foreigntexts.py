@@ -71,7 +71,7 @@ RAW: Final = ("logs", "-o yaml", "-o json", "jsonpath", "dashboard", "-o view")
 PAGES: Final = (
     "", "?as=table", "?as=text", f"sets/{NAMESPACE}/web", f"sets/{NAMESPACE}/web?as=table", f"sets/{NAMESPACE}/web?by=node", f"sets/{NAMESPACE}/web/rollout",
     f"sets/{NAMESPACE}/web/logs", f"sets/{NAMESPACE}/web/history", f"pane/{NAMESPACE}/web/0/0", f"pane/{NAMESPACE}/web/1/1", "topology",
-    f"first-error/{NAMESPACE}/web", "search?q=web",
+    f"first-error/sets/{NAMESPACE}/web", "search?q=web",
 )  # fmt: skip
 KEPT_VISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 

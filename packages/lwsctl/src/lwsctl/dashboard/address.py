@@ -1,8 +1,8 @@
 """The addresses of pages: the kind of page, its object, and its form. Pure.
 
 Below the base of the server, `` is Now, `sets/NAMESPACE/NAME` a LeaderWorkerSet, `sets/NAMESPACE/NAME/rollout` and
-`…/logs` its rollout and logs, `…/history` its recorded failures and `…/history/GROUP/NUMBER` one of them (with `?with=GROUP/NUMBER` next to another one), `disaggregated/NAMESPACE/NAME` a DisaggregatedSet, and
-`topology` the nodes, and `causes/CODE` explains a cause.
+`…/logs` its rollout and logs, `…/history` its recorded failures and `…/history/GROUP/NUMBER` one of them (with `?with=GROUP/NUMBER` next to another one), `disaggregated/NAMESPACE/NAME` a DisaggregatedSet
+with the same `…/rollout`, `…/logs` and `…/history` over its LeaderWorkerSets, `topology` the nodes, and `causes/CODE` explains a cause.
 """
 
 import re
@@ -75,15 +75,22 @@ class Address(Struct, frozen=True, kw_only=True):
 
     `key` names the set of a page that is about one. `episode` is the group and number of a recorded failure, or the code of a cause;
     `other` is a second recorded failure, which is shown next to it, or the set `NAMESPACE/NAME` that the topology is asked about.
+    `home` is the kind of set that the page is about.
     """
 
     kind: PageKind
     key: ObjectKey = NOBODY
+    home: PageKind = PageKind.SET
     episode: str = ""
     other: str = ""
     arrangement: Arrangement = Arrangement.GROUP
     state: StateFilter = StateFilter.ALL
     form: PageForm = PageForm.PAGE
+
+    @property
+    def of_whole(self) -> bool:
+        """Return whether the page is about a DisaggregatedSet."""
+        return PageKind.WHOLE in (self.kind, self.home)
 
     def path(self) -> str:
         """Return the path below the base of the server."""
@@ -96,10 +103,10 @@ class Address(Struct, frozen=True, kw_only=True):
             case PageKind.SET | PageKind.WHOLE:
                 return f"{self.kind.value}/{place}"
             case PageKind.ROLLOUT | PageKind.LOGS:
-                return f"{PageKind.SET.value}/{place}/{self.kind.value}"
+                return f"{self.home.value}/{place}/{self.kind.value}"
             case PageKind.HISTORY:
                 episode = f"/{self.episode}" if self.episode else ""
-                return f"{PageKind.SET.value}/{place}/{self.kind.value}{episode}"
+                return f"{self.home.value}/{place}/{self.kind.value}{episode}"
 
 
 def parse(path: str, query: Mapping[str, str]) -> Address:
@@ -125,7 +132,19 @@ def parse(path: str, query: Mapping[str, str]) -> Address:
     other = query.get("with", "") if kind is PageKind.HISTORY and episode else ""
     if other and _episode(["history", *other.split("/")])[1] != other:
         raise NoSuchPageError(f"{path}: with={other} names no recorded failure: write GROUP/NUMBER")
-    return Address(kind=kind, key=key, episode=episode, other=other, arrangement=arrangement, state=state, form=form)
+    home = PageKind.WHOLE if parts[:1] == ["disaggregated"] and kind is not PageKind.WHOLE else PageKind.SET
+    if home is PageKind.WHOLE and episode:
+        raise NoSuchPageError(f"{path}: a LeaderWorkerSet has the record")
+    return Address(
+        kind=kind,
+        key=key,
+        home=home,
+        episode=episode,
+        other=other,
+        arrangement=arrangement,
+        state=state,
+        form=form,
+    )
 
 
 def _episode(parts: Sequence[str]) -> tuple[Sequence[str], str]:
@@ -149,7 +168,7 @@ def _place(parts: Sequence[str]) -> tuple[PageKind, ObjectKey]:
             return PageKind.TOPOLOGY, NOBODY
         case ["sets", namespace, name]:
             return PageKind.SET, _key(namespace, name)
-        case ["sets", namespace, name, ("rollout" | "logs" | "history") as word]:
+        case ["sets" | "disaggregated", namespace, name, ("rollout" | "logs" | "history") as word]:
             return PageKind(word), _key(namespace, name)
         case ["disaggregated", namespace, name]:
             return PageKind.WHOLE, _key(namespace, name)

@@ -8,7 +8,7 @@ from kuberuntime.objects import foreigntext
 from kuberuntime.texts import edge
 from lwsctl.dashboard import staticfiles
 from lwsctl.dashboard.address import Address, PageKind
-from lwsctl.dashboard.hub import PAGES
+from lwsctl.dashboard.hub import page_of
 from lwsctl.dashboard.markup import Safe
 from lwsctl.dashboard.pages import cells, htmldocument, ranktable
 from lwsctl.dashboard.pages.page import PageFacts
@@ -18,7 +18,7 @@ from lwsctl.dashboard.pieces import Rendering
 
 def exported(picture: Picture, address: Address, facts: PageFacts) -> str:
     """Return the document; for a set, with the plain table of its ranks below the grid."""
-    page = PAGES[address.kind]
+    page = page_of(address)
     where = f" of {address.key}" if address.key.name else ""
     note = f"The state{where} at {picture.now:%Y-%m-%d %H:%M:%S} UTC, saved by `lws dashboard`."
     rendering = edge.attempt(partial(page.render, picture, address, facts), partial(_failed, picture))
@@ -28,7 +28,7 @@ def exported(picture: Picture, address: Address, facts: PageFacts) -> str:
 
 def text(picture: Picture, address: Address, facts: PageFacts) -> str:
     """Return the lines of a page as text, with control characters visible."""
-    page = PAGES[address.kind]
+    page = page_of(address)
     lines = edge.attempt(lambda: [*page.text(picture, address, facts)], lambda error: [f"this page {error}"])
     return "".join(f"{foreigntext.visible_lines(line)}\n" for line in lines)
 

@@ -5,7 +5,7 @@ and records choose such lines with the same function (`errorlines.telling`). Lin
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -20,7 +20,8 @@ from lwsctl.observation import podsecrets
 from lwsctl.observation.logfollowing import comparable
 from lwsctl.observation.podlogs import PodLogOptions, read
 from lwsctl.views import reasons
-from lwsctl.views.groups import Rank, View
+from lwsctl.views.disaggregation import placed
+from lwsctl.views.groups import Group, Rank, View
 
 MOST_RANKS: Final = 64
 """The maximum of ranks whose logs are read; ranks with a problem come first."""
@@ -59,25 +60,34 @@ def first_of(logs: Mapping[str, Lines]) -> FirstError | None:
     return min(errors, key=lambda pair: pair[0])[1] if errors else None
 
 
-async def find(client: Client, ranks: Sequence[Rank]) -> FirstError | None:
-    """Read the logs of ranks concurrently, and return the first error, masked."""
-    urgent_ranks = sorted(ranks, key=lambda rank: not (rank.deaths or reasons.is_problem(rank)))[:MOST_RANKS]
+async def find(client: Client, ranks: Mapping[str, Rank]) -> FirstError | None:
+    """Read the logs of ranks, which are given by place, concurrently, and return the first error, masked."""
+    places = sorted(ranks, key=lambda place: not (ranks[place].deaths or reasons.is_problem(ranks[place])))[:MOST_RANKS]
     async with asyncio.TaskGroup() as tasks:
-        readers = {rank.place: tasks.create_task(_lines(client, rank)) for rank in urgent_ranks}
+        readers = {place: tasks.create_task(_lines(client, ranks[place])) for place in places}
     first = first_of({place: reader.result() for place, reader in readers.items()})
     if first is None:
         return None
-    failed = [rank.object for rank in urgent_ranks if rank.object is not None and rank.place == first.rank]
-    mask = await podsecrets.mask_for(client, failed)
+    failed = ranks[first.rank].object
+    mask = await podsecrets.mask_for(client, [] if failed is None else [failed])
     return FirstError(first.rank, first.time, mask.text(first.text), first.read)
 
 
-def searched(view: View, choice: RankChoice) -> list[Rank]:
-    """Return the ranks to search: the chosen ranks, or all; if groups have a problem, those of these groups."""
-    if choice.choices:
-        return [rank for group in view.groups for rank in group.ranks if choice.covers(rank)]
-    ill = [group for group in view.groups if reasons.telling(group.ranks) or any(rank.deaths for rank in group.ranks)]
-    return [rank for group in ill or view.groups for rank in group.ranks]
+def searched(owners: Iterable[tuple[View, Sequence[str]]], choice: RankChoice) -> dict[str, Rank]:
+    """Return the ranks to search by place: the chosen ranks, or all; if groups have a problem, those of these groups."""
+    groups = [(group, names) for view, names in owners for group in view.groups]
+    if not choice.choices:
+        groups = [pair for pair in groups if _is_ill(pair[0])] or groups
+    return {
+        placed(rank.place, names): rank
+        for group, names in groups
+        for rank in group.ranks
+        if not choice.choices or choice.covers(rank, names)
+    }
+
+
+def _is_ill(group: Group) -> bool:
+    return reasons.telling(group.ranks) is not None or any(rank.deaths for rank in group.ranks)
 
 
 async def _lines(client: Client, rank: Rank) -> list[bytes]:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from kuberuntime import randomness, timeouts
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.errors import KubeError
-from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from kuberuntime.texts import edge
 from leaderworkerset.api.episode import Episode
@@ -33,6 +33,7 @@ from lwsctl.dashboard.pages import (
     setpage,
     topologypage,
     wholepage,
+    wholerollout,
 )
 from lwsctl.dashboard.pages.page import Page, PageFacts
 from lwsctl.observation.lists import Lists, TooManyError
@@ -47,6 +48,12 @@ PAGES: Final[Mapping[PageKind, Page]] = {
     PageKind.TOPOLOGY: topologypage.PAGE,
     PageKind.CAUSE: causepage.PAGE,
 }
+
+
+def page_of(address: Address) -> Page:
+    """Return the page at an address; the roles of a DisaggregatedSet have a rollout of their own."""
+    return wholerollout.PAGE if address.of_whole and address.kind is PageKind.ROLLOUT else PAGES[address.kind]
+
 
 KEPT_PAGES: Final = 64
 """The maximum of kept pages without a stream."""
@@ -76,12 +83,12 @@ class Hub:
 
     async def channel(self, address: Address) -> Channel:
         """Return the channel of a page as it is now."""
-        return (await self._current(address, waits=not PAGES[address.kind].shows_first(address))).channel
+        return (await self._current(address, waits=not page_of(address).shows_first(address))).channel
 
     @asynccontextmanager
     async def looking(self, address: Address) -> AsyncIterator[Channel]:
         """Keep a page current in the body; yield its channel."""
-        opened = await self._current(address, waits=not PAGES[address.kind].shows_first(address))
+        opened = await self._current(address, waits=not page_of(address).shows_first(address))
         opened.lookers += 1
         try:
             async with self._model.looking():
@@ -104,7 +111,7 @@ class Hub:
                     is_due = opened.lookers and self._is_due(address, opened)
                     if is_due:
                         tasks.create_task(self._renew(address, opened))
-                    if opened.lookers and (not is_due or PAGES[address.kind].shows_first(address)):
+                    if opened.lookers and (not is_due or page_of(address).shows_first(address)):
                         self._show(address, opened)
                 if self._model.picture is picture:  # else there was another one meanwhile
                     await self._model.changed()
@@ -129,14 +136,14 @@ class Hub:
 
     def _is_due(self, address: Address, opened: Opened) -> bool:
         """Return whether a page reads lists, and its last reading is too old."""
-        page = PAGES[address.kind]
+        page = page_of(address)
         does_read = page.reads_episodes or bool(page.reads(address))
         return does_read and self._model.clock.monotonic() >= opened.read_at + page.reads_every
 
     async def _renew(self, address: Address, opened: Opened) -> None:
         opened.read_at = self._model.clock.monotonic()
-        page = PAGES[address.kind]
-        episodes = await self._episodes(address.key) if page.reads_episodes else None
+        page = page_of(address)
+        episodes = await self._episodes(address) if page.reads_episodes else None
         opened.facts = PageFacts(await self._read(page.reads(address)), episodes)
         self._show(address, opened)
 
@@ -144,7 +151,7 @@ class Hub:
         picture = self._model.picture
         try:
             facts = replace(opened.facts, before=opened.channel.shown)
-            rendering = PAGES[address.kind].render(picture, address, facts)
+            rendering = page_of(address).render(picture, address, facts)
             opened.made_at = picture.now
         except Exception as error:  # anything may be stored in an object: the other pages continue
             log.warning("a page could not be rendered", page=address.path(), error=repr(error), exc_info=error)
@@ -163,12 +170,15 @@ class Hub:
                     objects.setdefault(query.resource, []).extend(read)
         return objects
 
-    async def _episodes(self, key: ObjectKey) -> Sequence[Episode] | None:
+    async def _episodes(self, address: Address) -> Sequence[Episode] | None:
+        """Return the recorded failures of a set, which outlive it, or of all LeaderWorkerSets of a DisaggregatedSet."""
         if self._model.read_episodes is None:
             return None
+        parts = self._model.picture.owners(address.key, of_whole=True) if address.of_whole else ()
+        keys = [view.key for view, _ in parts] if address.of_whole else [address.key]
         try:
             async with timeouts.within(PATIENCE):
-                return await self._model.read_episodes(key)
+                return [episode for key in keys for episode in await self._model.read_episodes(key)]
         except (KubeError, OSError, TimeoutError) as error:
-            log.warning("recorded failures could not be read", lws=str(key), error=str(error))
+            log.warning("recorded failures could not be read", lws=str(address.key), error=str(error))
             return None

@@ -22,9 +22,11 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.api import labels
 from leaderworkerset.api.groupname import GroupName, place_of
 from lwsctl.dashboard.livemodel import LiveModel
+from lwsctl.dashboard.picture import Picture
 from lwsctl.observation.logfollowing import LogFollower, Streams
 from lwsctl.observation.podlogs import PodLogOptions
 from lwsctl.views import reasons
+from lwsctl.views.disaggregation import Owners, placed
 from lwsctl.views.groups import Rank, rank_of
 
 MOST_STREAMS: Final = 64
@@ -37,7 +39,7 @@ MOST_TAIL: Final = 8000
 FAILED: Final = "failed"
 """The choice of all ranks that have a problem or restarted."""
 
-CHOICE: Final = re.compile(r"(\*|[0-9a-f]{1,40})/(\*|[0-9]{1,9})")
+CHOICE: Final = re.compile(r"(?:(?:\*|[-0-9a-z]*[a-z][-0-9a-z]*)/)?(\*|[0-9a-f]{1,40})/(\*|[0-9]{1,9})")
 
 WAITING: Final = 2000
 BETWEEN_SIGNS: Final = 5.0
@@ -48,11 +50,11 @@ LONGEST_LINE: Final = 16_384
 
 
 class RankChoice(msgspec.Struct, frozen=True):
-    """The chosen ranks: `GROUP/RANK`, `GROUP/*`, `*/RANK` or `failed`; without a choice every leader."""
+    """The chosen ranks: `GROUP/RANK`, `GROUP/*`, `*/RANK` or `failed`, also after `ROLE/`; without a choice every leader."""
 
     choices: frozenset[str] = frozenset()
 
-    def covers(self, rank: Rank) -> bool:
+    def covers(self, rank: Rank, owners: Sequence[str] = ()) -> bool:
         """Return whether a rank is chosen.
 
         >>> ranks = [Rank(group=group, index=index, pod="", state="Running") for group in (0, 1) for index in (0, 1)]
@@ -60,11 +62,13 @@ class RankChoice(msgspec.Struct, frozen=True):
         ['1/0', '1/1']
         """
         has_failed = FAILED in self.choices and bool(rank.restarts or reasons.is_problem(rank))
-        return has_failed or self.names(rank.group, rank.index)
+        return has_failed or self.names(rank.group, rank.index, owners)
 
-    def names(self, group: GroupName, index: int) -> bool:
+    def names(self, group: GroupName, index: int, owners: Sequence[str] = ()) -> bool:
         """Return whether a place is chosen, whatever its state."""
-        return not self.choices.isdisjoint({f"{group}/{index}", f"{group}/*", f"*/{index}", "*/*"})
+        places = {f"{group}/{index}", f"{group}/*", f"*/{index}", "*/*"}
+        owned = {f"{owner}/{place}" for owner in ("*", *owners) for place in places}
+        return not self.choices.isdisjoint(places | owned)
 
 
 LEADERS: Final = RankChoice(frozenset({"*/0"}))
@@ -77,25 +81,32 @@ def parse(texts: Sequence[str]) -> RankChoice | None:
 
 
 class LogRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The ranks of a set, and the number of past lines of each."""
+    """The ranks of a LeaderWorkerSet or of a DisaggregatedSet (`of_whole`), and the number of past lines of each."""
 
     key: ObjectKey
+    of_whole: bool = False
     ranks: RankChoice = LEADERS
     tail: int = TAIL
 
-    def covers(self, pod: JSONObject) -> bool:
+    def owners(self, picture: Picture) -> Owners:
+        """Return the names of the LeaderWorkerSets in places."""
+        if not self.of_whole:
+            return {self.key: ()}
+        return {view.key: names for view, names in picture.owners(self.key, of_whole=True)}
+
+    def covers(self, pod: JSONObject, owners: Owners) -> bool:
         """Return whether a pod is chosen."""
-        place, own = place_of(pod), ObjectKey(meta.namespace(pod), meta.labels(pod).get(labels.NAME, ""))
-        if place is None or own != self.key:
+        place, names = place_of(pod), owners.get(_owner(pod))
+        if place is None or names is None:
             return False
-        return self.ranks.names(*place) or (FAILED in self.ranks.choices and self.ranks.covers(rank_of(pod)))
+        return self.ranks.names(*place, names) or (FAILED in self.ranks.choices and self.ranks.covers(rank_of(pod)))
 
 
 class SharedPods(msgspec.Struct, frozen=True):
     """The pods of the shared model, for following logs; `object` is None after the set was deleted."""
 
     model: LiveModel
-    key: ObjectKey
+    request: LogRequest
 
     @property
     def pods(self) -> Informer:
@@ -105,13 +116,17 @@ class SharedPods(msgspec.Struct, frozen=True):
     @property
     def object(self) -> JSONObject | None:
         """Return the set."""
-        return self.model.everything.sets.store.get(self.key)
+        if not self.request.of_whole:
+            return self.model.everything.sets.store.get(self.request.key)
+        whole = self.model.picture.find_whole(self.request.key)
+        return None if whole is None else whole.object
 
 
 class LineQueue:
     """Collects lines until the browser reads them; lines beyond the maximum are dropped and counted."""
 
-    def __init__(self) -> None:
+    def __init__(self, owners: Callable[[], Owners] = dict) -> None:
+        self._owners = owners
         self._lines: asyncio.Queue[bytes] = asyncio.Queue(WAITING)
         self._dropped = 0
 
@@ -121,7 +136,7 @@ class LineQueue:
         place = place_of(pod) or ("?", "?")
         content = foreigntext.clean(text[:LONGEST_LINE].decode(errors="replace"))
         entry: JSONObject = {
-            "rank": f"{place[0]}/{place[1]}",
+            "rank": placed(f"{place[0]}/{place[1]}", self._owners().get(_owner(pod), ())),
             "time": stamp.decode(errors="replace"),
             "text": content,
         }
@@ -157,9 +172,13 @@ class LineQueue:
             self._dropped += 1
 
 
+def _owner(pod: JSONObject) -> ObjectKey:
+    return ObjectKey(meta.namespace(pod), meta.labels(pod).get(labels.NAME, ""))
+
+
 async def send(model: LiveModel, request: LogRequest, write: Callable[[bytes], Awaitable[None]]) -> None:
     """Write lines until the set is deleted; errors of `write` are raised."""
-    lines = LineQueue()
+    lines = LineQueue(lambda: request.owners(model.picture))
     async with asyncio.TaskGroup() as tasks:
         reading = tasks.create_task(_follow(model, request, lines))
         try:
@@ -176,8 +195,12 @@ async def _follow(model: LiveModel, request: LogRequest, lines: LineQueue) -> No
         lambda: lines.note(f"more than {MOST_STREAMS} ranks: choose some of them"),
         lambda _, error: lines.note(str(error)),
     )
-    follower = LogFollower(model.client, request.covers, options, lines.line, streams)
+
+    def covers(pod: JSONObject) -> bool:
+        return request.covers(pod, request.owners(model.picture))
+
+    follower = LogFollower(model.client, covers, options, lines.line, streams)
     try:
-        await follower.run(model, SharedPods(model, request.key))
+        await follower.run(model, SharedPods(model, request))
     except* KubeError as errors:
         lines.note(str(errors.exceptions[0]))

@@ -147,6 +147,22 @@ class Picture(Struct, frozen=True, kw_only=True):
         """Return a DisaggregatedSet, None if it does not exist."""
         return next((whole for whole in self.sets if whole.key == key), None)
 
+    def told_at(self, key: ObjectKey, *, of_whole: bool) -> ToldSet | ToldWhole | None:
+        """Return the set of a page with its diagnosis, None if it does not exist."""
+        if of_whole:
+            whole = self.find_whole(key)
+            return None if whole is None else self.told_whole(whole)
+        view = self.find(key)
+        return None if view is None else self.told(view)
+
+    def owners(self, key: ObjectKey, *, of_whole: bool) -> Sequence[tuple[View, tuple[str, ...]]]:
+        """Return the LeaderWorkerSets of a page, and their names in places of ranks: none for a set of its own."""
+        if of_whole:
+            whole = self.find_whole(key)
+            return whole.owners if whole is not None else ()
+        view = self.find(key)
+        return [(view, ())] if view is not None else ()
+
     def ordered(self) -> list[ToldSet | ToldWhole]:
         """Return DisaggregatedSets, and the LeaderWorkerSets that none of them owns: the most urgent first."""
         wholes = [self.told_whole(whole) for whole in self.sets]

@@ -81,7 +81,7 @@ async def _first_error(model: LiveModel, view: View, ranks: Sequence[Rank]) -> S
     """Return the first error of the group, with a link to its rank; None if no rank has a problem."""
     if not any(rank.deaths or reasons.is_problem(rank) for rank in ranks):
         return None
-    first = await firsterror.find(model.client, ranks)
+    first = await firsterror.find(model.client, {rank.place: rank for rank in ranks})
     if first is None:
         return None
     href = f"{Address(kind=PageKind.SET, key=view.key).path()}?rank={quote(first.rank)}"

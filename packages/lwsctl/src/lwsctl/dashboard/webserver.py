@@ -1,7 +1,7 @@
 """The HTTP server of the dashboard: every request passes the gate, pages come from the hub, streams are bounded.
 
 Addresses below the base: `open` (the link), pages (`address.py`), `stream` for changes and logs (`browserstreams.py`) and `stream/NUMBER/KEY`
-for its topics, `pane/NAMESPACE/NAME/GROUP/RANK`, `first-error/NAMESPACE/NAME`, `search`, `static/VERSION/FILE`, and `act` for actions.
+for its topics, `pane/NAMESPACE/NAME/GROUP/RANK`, `first-error/sets/NAMESPACE/NAME`, `search`, `static/VERSION/FILE`, and `act` for actions.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ from lwsctl.dashboard.actions import ActionError, Runner
 from lwsctl.dashboard.address import PageForm, PageKind
 from lwsctl.dashboard.browserstreams import KEY, MOST_TOPICS, BrowserStreams, Topic, Write, changes, lines_to
 from lwsctl.dashboard.gatekeeper import COOKIE, Gate, Refusal, Secrets
-from lwsctl.dashboard.hub import PAGES, Hub
+from lwsctl.dashboard.hub import Hub, page_of
 from lwsctl.dashboard.livemodel import LiveModel, live
 from lwsctl.dashboard.logindoor import LOGIN, VISITOR, LoginDoor
 from lwsctl.dashboard.logstream import LogRequest
@@ -157,8 +157,8 @@ class Dashboard(msgspec.Struct):
         match first, rest:
             case "pane", [namespace, name, group, rank]:
                 return await self._pane(ObjectKey(namespace, name), group, rank)
-            case "first-error", [namespace, name]:
-                return await self._first_error(request, ObjectKey(namespace, name))
+            case "first-error", [("sets" | "disaggregated") as kind, namespace, name]:
+                return await self._first_error(request, kind, ObjectKey(namespace, name))
             case "stream", []:
                 return await self._stream(request)
             case "stream", [ident, key]:
@@ -228,7 +228,7 @@ class Dashboard(msgspec.Struct):
             namespace=self.model.namespace,
         )
         response = responses.html(
-            htmldocument.document(PAGES[page_address.kind], page_address, channel.shown, channel.ident, serving)
+            htmldocument.document(page_of(page_address), page_address, channel.shown, channel.ident, serving)
         )
         if not serving.action:
             response.enable_compression()  # the length of a compressed page would tell something of the secret in it
@@ -239,10 +239,9 @@ class Dashboard(msgspec.Struct):
     def _exists(self, page_address: address.Address) -> bool:
         """Return whether what a page is about exists; recorded failures outlive their set."""
         match page_address.kind:
-            case PageKind.SET | PageKind.ROLLOUT | PageKind.LOGS:
-                return self.model.picture.find(page_address.key) is not None
-            case PageKind.WHOLE:
-                return self.model.picture.find_whole(page_address.key) is not None
+            case PageKind.SET | PageKind.WHOLE | PageKind.ROLLOUT | PageKind.LOGS:
+                find = self.model.picture.find_whole if page_address.of_whole else self.model.picture.find
+                return find(page_address.key) is not None
             case PageKind.CAUSE:
                 return page_address.episode in BY_CODE
             case _:
@@ -287,18 +286,19 @@ class Dashboard(msgspec.Struct):
         return web.Response(status=204)
 
     def _topic(self, key: str, query: Mapping[str, str]) -> Topic | None:
-        """Return the topic that a query names: the logs `logs/NAMESPACE/NAME?rank=PLACE`, or a page since a state."""
+        """Return the topic that a query names: the logs `logs/KIND/NAMESPACE/NAME?rank=PLACE`, or a page since a state."""
         if not KEY.fullmatch(key):
             return None
         path, _, text = query["of"].partition("?")
         own = parse_qs(text)
         match path.split("/"):
-            case ["logs", namespace, name]:
+            case ["logs", ("sets" | "disaggregated") as kind, namespace, name]:
                 ranks, tail = logstream.parse(own.get("rank", [])), decimals.natural(own.get("tail", [""])[-1])
                 if ranks is None:
                     return None
                 log_request = LogRequest(
                     key=ObjectKey(namespace, name),
+                    of_whole=kind == "disaggregated",
                     ranks=ranks if ranks.choices else logstream.LEADERS,
                     tail=min(tail or logstream.TAIL, logstream.MOST_TAIL),
                 )
@@ -316,11 +316,12 @@ class Dashboard(msgspec.Struct):
     def _user(self, request: web.Request) -> str:
         return self.about.user if self.door is None else request[VISITOR].user
 
-    async def _first_error(self, request: web.Request, key: ObjectKey) -> web.StreamResponse:
-        view, ranks = self.model.picture.find(key), logstream.parse(request.query.getall("rank", []))
-        if view is None or ranks is None:
+    async def _first_error(self, request: web.Request, kind: str, key: ObjectKey) -> web.StreamResponse:
+        owners = self.model.picture.owners(key, of_whole=kind == "disaggregated")
+        ranks = logstream.parse(request.query.getall("rank", []))
+        if not owners or ranks is None:
             return responses.missing()
-        first = await firsterror.find(self.model.client, firsterror.searched(view, ranks))
+        first = await firsterror.find(self.model.client, firsterror.searched(owners, ranks))
         return web.json_response(None if first is None else msgspec.to_builtins(first))
 
     async def _pane(self, key: ObjectKey, group: str, rank: str) -> web.StreamResponse:

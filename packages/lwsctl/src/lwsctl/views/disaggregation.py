@@ -3,7 +3,8 @@
 In: the object, and views of LeaderWorkerSets. Out: immutable values that commands show together with LeaderWorkerSets.
 """
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -13,6 +14,9 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.api.disaggregatedset import REVISION, ROLE, SLICE, has_scaler
 from lwsctl.views.groups import View
 from lwsctl.views.wording import counted
+
+Owners: TypeAlias = Mapping[ObjectKey, Sequence[str]]
+"""The names of LeaderWorkerSets in the places of their ranks: the own name, and the role; none outside a DisaggregatedSet."""
 
 
 class PartView(Struct, frozen=True):
@@ -75,6 +79,18 @@ class SetView(Struct, frozen=True, kw_only=True):
         return sum(role.desired for role in self.roles)
 
     @property
+    def owners(self) -> list[tuple[View, tuple[str, ...]]]:
+        """Return each part with its names in places of ranks: a unique name, and the role."""
+        counts = Counter(part.role for part in self.parts)
+        return [
+            (
+                part.view,
+                (part.role if counts[part.role] == 1 else f"{part.slice}-{part.revision}-{part.role}", part.role),
+            )
+            for part in self.parts
+        ]
+
+    @property
     def is_updating(self) -> bool:
         """Return whether LeaderWorkerSets of several revisions exist."""
         return len({part.revision for part in self.parts}) > 1
@@ -125,6 +141,15 @@ def _count(obj: JSONObject, role: JSONObject, parts: Iterable[PartView]) -> Role
     else:
         desired = int((role.get("spec") or {}).get("replicas", 1)) * int(meta.spec(obj).get("slices", 1))
     return RoleCount(str(role.get("name")), sum(view.ready for view in own), desired)
+
+
+def placed(place: str, owners: Sequence[str]) -> str:
+    """Return the place of a rank after the name of its LeaderWorkerSet, if it has one.
+
+    >>> placed("0/1", ()), placed("0/1", ("prefill", "prefill"))
+    ('0/1', 'prefill/0/1')
+    """
+    return "/".join([*owners[:1], place])
 
 
 def leaderworkersets(views: Iterable[Shown]) -> list[View]:

@@ -190,7 +190,7 @@ def trouble(picture: Picture) -> list[Piece]:
 
 def absent(picture: Picture, address: Address, *regions: str) -> Rendering:
     """Return the pieces of the page of a set that does not exist."""
-    kind = "DisaggregatedSet" if address.kind is PageKind.WHOLE else "LeaderWorkerSet"
+    kind = "DisaggregatedSet" if address.of_whole else "LeaderWorkerSet"
     words = f"{address.key.name}: no such {kind} in namespace {address.key.namespace}"
     keys = [*(view.key for view in picture.views), *(whole.key for whole in picture.sets)]
     others = sorted(key.name for key in keys if key.namespace == address.key.namespace)
@@ -203,7 +203,7 @@ def absent(picture: Picture, address: Address, *regions: str) -> Rendering:
         tag("h1", words),
         tag("p", f"Is {near[0]} meant? ") if near else None,
         _listed("Objects and their records", map(command, steps)),
-        tag("p", records) if address.kind is not PageKind.WHOLE else None,
+        tag("p", records) if not address.of_whole else None,
         id="title",
         class_="empty",
     )
@@ -232,12 +232,17 @@ def columns(words: Iterable[str], key: str = "column-names") -> Piece:
     return Piece(key, tag("tr", _names(words), id=key))
 
 
-def tabs(key: ObjectKey, current: PageKind | None) -> Safe:
+def tabs(key: ObjectKey, current: PageKind | None, home: PageKind = PageKind.SET) -> Safe:
     """Return the tabs of a set's pages."""
     links = [
-        link(kind, key, word, aria_current="page" if kind is current else None)
+        tag(
+            "a",
+            word,
+            href=Address(kind=kind, key=key, home=home).path(),
+            aria_current="page" if kind is current else None,
+        )
         for kind, word in (
-            (PageKind.SET, "Ranks"),
+            (home, "Roles" if home is PageKind.WHOLE else "Ranks"),
             (PageKind.ROLLOUT, "Rollout"),
             (PageKind.LOGS, "Logs"),
             (PageKind.HISTORY, "History"),

@@ -6,6 +6,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.api.episode import Episode
 from lwsctl.dashboard.address import Address, PageKind
 from lwsctl.dashboard.markup import Safe, joined, tag
@@ -14,6 +15,7 @@ from lwsctl.dashboard.pages.page import Page, PageFacts
 from lwsctl.dashboard.picture import Picture
 from lwsctl.dashboard.pieces import Piece, Rendering, region
 from lwsctl.views import episodewording
+from lwsctl.views.disaggregation import Owners, placed
 from lwsctl.views.wording import counted
 
 FAILURES: Final = ("Failure", "Last", "Outcome", "First rank", "Records", "Compare")
@@ -61,14 +63,15 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
     rendering: dict[str, list[Piece]] = {"trouble": cells.trouble(picture), "head": [_title(address)], "rows": []}
     if not address.episode:
         note = [] if facts.episodes else [_note(_none(facts))]
-        return rendering | {"circumstances": note, "rows": [_row(address, own) for own in _equal(_newest(facts))]}
+        names = {view.key: own for view, own in picture.owners(address.key, of_whole=address.of_whole)}
+        return rendering | {"circumstances": note, "rows": [_row(record, names) for record in _equal(_newest(facts))]}
     if address.other:
         return rendering | {"pair": list(_pair(picture, address, facts))}
     record = _find(address.episode, facts)
     if record is None:
         missing = [_note(_absent(address, facts))]
         return rendering | {"circumstances": missing, "episode-logs": [], "episode-events": []}
-    words = [*_words(picture, record), _choices(address, record, facts)]
+    words = [*_words(picture, record), _choices(record, facts)]
     logs = (
         _log(number, title, lines)
         for number, (title, lines) in enumerate(episodewording.logs(_first_rank_first(record)))
@@ -177,17 +180,20 @@ def _logs(record: Episode) -> Iterator[tuple[object, str, Sequence[str]]]:
         yield key, title, lines
 
 
-def _choices(address: Address, record: Episode, facts: PageFacts) -> Safe | None:
+def _choices(record: Episode, facts: PageFacts) -> Safe | None:
     """Return links to this episode next to each other one."""
     others = [other for other in _newest(facts) if other is not record][:CHOICES]
-    links = [joined(_compare(address, record, other, other.place.partition("/")[2]), " ") for other in others]
+    links = [joined(_compare(record, other, other.place.partition("/")[2]), " ") for other in others]
     return tag("p", "Compare with: ", links) if links else None
 
 
-def _compare(address: Address, record: Episode, other: Episode, words: str) -> Safe:
-    place = f"{record.group}/{record.number}"
-    path = Address(kind=PageKind.HISTORY, key=address.key, episode=place).path()
-    return tag("a", words, href=f"{path}?with={other.group}/{other.number}")
+def _compare(record: Episode, other: Episode, words: str) -> Safe:
+    return tag("a", words, href=f"{_address(record).path()}?with={other.group}/{other.number}")
+
+
+def _address(record: Episode) -> Address:
+    key = ObjectKey(record.namespace, record.lws)
+    return Address(kind=PageKind.HISTORY, key=key, episode=f"{record.group}/{record.number}")
 
 
 def _shown(episode: str) -> str:
@@ -216,18 +222,20 @@ def _title(address: Address) -> Piece:
     return Piece("title", tag("div", tag("h1", address.key.name, " ", tag("small", words)), id="title"))
 
 
-def _row(address: Address, records: Sequence[Episode]) -> Piece:
+def _row(records: Sequence[Episode], owners: Owners) -> Piece:
     """Return the row of equal failures, the newest first."""
     record = records[0]
     times = f"{len(records)} × " if len(records) > 1 else ""  # noqa: RUF001
     ranks = sorted({own.first_rank for own in records if own.first_rank is not None})
-    compare = (
-        _compare(address, record, records[1], f"{_place(record)} with {_place(records[1])}") if records[1:] else ""
-    )
+    before = next((own for own in records[1:] if own.lws == record.lws), None)
+    words = [_place(own, owners) for own in (record, before) if own is not None]
+    compare = "" if before is None else _compare(record, before, " with ".join(words))
     more = f" and {counted(len(records) - LINKED, 'more')}" if len(records) > LINKED else None
-    links = joined(*(joined(_link(address, own), " ") for own in records[:LINKED]), more)
+    links = joined(
+        *(joined(tag("a", _place(own, owners), href=_address(own).path()), " ") for own in records[:LINKED]), more
+    )
     return cells.row(
-        f"e/{record.group}/{record.number}",
+        f"e/{_place(record, owners).replace('#', '/')}",
         tag("strong", times, record.failure or record.outcome.words),
         cells.time(record.time, class_="since"),
         record.outcome.words.capitalize(),
@@ -238,13 +246,8 @@ def _row(address: Address, records: Sequence[Episode]) -> Piece:
     )
 
 
-def _place(record: Episode) -> str:
-    return f"{record.group}#{record.number}"
-
-
-def _link(address: Address, record: Episode) -> Safe:
-    path = Address(kind=PageKind.HISTORY, key=address.key, episode=f"{record.group}/{record.number}").path()
-    return tag("a", _place(record), href=path)
+def _place(record: Episode, owners: Owners) -> str:
+    return placed(f"{record.group}#{record.number}", owners.get(ObjectKey(record.namespace, record.lws), ()))
 
 
 def _ranks(record: Episode) -> Iterator[Piece]:

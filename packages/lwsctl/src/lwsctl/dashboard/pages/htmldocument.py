@@ -122,7 +122,7 @@ def _actions(address: Address, rendering: Rendering) -> Safe | None:
         case PageKind.SET:
             scale = button(Verb.SCALE, "Scale …")
             offered: list[Content] = [groups, scale, button(Verb.RESTART, "Restart all …"), *steering]
-        case PageKind.ROLLOUT:
+        case PageKind.ROLLOUT if not address.of_whole:
             offered = [*steering]
         case PageKind.WHOLE:
             offered = [

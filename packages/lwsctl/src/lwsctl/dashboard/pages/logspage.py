@@ -3,21 +3,25 @@
 from collections.abc import Iterator
 from typing import Final
 
-from lwsctl.dashboard.address import Address
+from lwsctl.dashboard.address import Address, PageKind
 from lwsctl.dashboard.markup import Safe, joined, tag
 from lwsctl.dashboard.pages import cells, sethead
 from lwsctl.dashboard.pages.page import Page, PageFacts
 from lwsctl.dashboard.picture import Picture
 from lwsctl.dashboard.pieces import Rendering
 from lwsctl.views import changes
+from lwsctl.views.disaggregation import placed
 
 EXAMPLE: Final = "17/3, 18/*, */0, failed"
+EXAMPLE_OF_ROLES: Final = "ROLE/17/3, ROLE/*/0, failed"
 
 
 def frame(address: Address, rendering: Rendering) -> Safe:
     """Return the page with its regions; a script reads the lines, and shows them as text."""
-    place = f"{address.key.namespace}/{address.key.name}"
-    field = tag("input", id="choice", type="text", autocomplete="off", placeholder=EXAMPLE, aria_label="Add ranks")
+    kind = PageKind.WHOLE if address.of_whole else PageKind.SET
+    place = f"{kind.value}/{address.key.namespace}/{address.key.name}"
+    example = EXAMPLE_OF_ROLES if address.of_whole else EXAMPLE
+    field = tag("input", id="choice", type="text", autocomplete="off", placeholder=example, aria_label="Add ranks")
     ranks = tag(
         "div",
         tag("label", "Ranks ", field),
@@ -53,18 +57,21 @@ def frame(address: Address, rendering: Rendering) -> Safe:
 
 def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
     """Return the pieces."""
-    view = picture.find(address.key)
-    if view is None:
+    item = picture.told_at(address.key, of_whole=address.of_whole)
+    if item is None:
         return cells.absent(picture, address)
-    head = sethead.piece(picture, picture.told(view), data_failed=cells.failed_rank(view))
+    owners = picture.owners(address.key, of_whole=address.of_whole)
+    failed = next((placed(rank, names) for own, names in owners if (rank := cells.failed_rank(own))), None)
+    roles = " ".join(dict.fromkeys(names[-1] for _, names in owners if names))
+    head = sethead.piece(picture, item, data_failed=failed, data_roles=roles or None)
     return {"trouble": cells.trouble(picture), "head": [head]}
 
 
 def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
     """Yield a line for each rank: the lines of logs are saved by the page."""
-    view = picture.find(address.key)
-    for group in view.groups if view else ():
-        yield from (f"{rank.place} {rank.pod}: {changes.describe(rank)}" for rank in group.ranks)
+    for view, names in picture.owners(address.key, of_whole=address.of_whole):
+        ranks = (rank for group in view.groups for rank in group.ranks)
+        yield from (f"{placed(rank.place, names)} {rank.pod}: {changes.describe(rank)}" for rank in ranks)
 
 
 PAGE: Final = Page(title=lambda address: f"Logs of {address.key.name}", frame=frame, render=render, text=text)

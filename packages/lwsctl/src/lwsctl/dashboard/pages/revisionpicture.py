@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from kuberuntime.objects import meta, timestamps
 from lwsctl.dashboard.markup import Safe, tag
-from lwsctl.views.groups import Group, View
+from lwsctl.views.groups import Group
 from lwsctl.views.wording import counted, duration
 
 WIDTH: Final = 60
@@ -44,12 +44,11 @@ class Course(Struct, frozen=True):
         return max((*self.started, *self.ready))
 
 
-def course(view: View, revision: str) -> Course | None:
-    """Return the course of the groups of a revision; None if there are none."""
-    own = [group for group in view.groups if revision and group.revision == revision]
+def course(own: Sequence[Group], groups: int) -> Course | None:
+    """Return the course of the groups of the newest revision, of so many; None if there are none."""
     started = [moment for group in own if (moment := _created(group)) is not None]
     ready = [moment for group in own if group.is_ready and (moment := _ready(group) or _created(group)) is not None]
-    return Course(sorted(started), sorted(ready), len(view.groups)) if started else None
+    return Course(sorted(started), sorted(ready), groups) if started else None
 
 
 def picture(rollout: Course) -> Safe:

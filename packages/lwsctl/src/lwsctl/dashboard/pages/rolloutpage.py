@@ -1,7 +1,7 @@
 """Rollout: its progress, its course over time, its changes, the next steps, and the groups that delay it. Pure."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
@@ -27,6 +27,7 @@ from lwsctl.dashboard.address import Address
 from lwsctl.dashboard.markup import Safe, joined, tag
 from lwsctl.dashboard.pages import cells, revisionpicture, sethead, totals
 from lwsctl.dashboard.pages.page import Page, PageFacts
+from lwsctl.dashboard.pages.revisionpicture import Course
 from lwsctl.dashboard.picture import Picture
 from lwsctl.dashboard.pieces import Piece, Rendering, region
 from lwsctl.steering import foresight, pace, pasts
@@ -114,7 +115,11 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
         "head": [sethead.piece(picture, item, data_actions=actions)],
         "progress": [
             _title(view, leaders, progress, change),
-            _picture(view, leaders, progress),
+            drawing(
+                "rollout-picture",
+                {str(group.name): _step(group, leaders, progress) for group in view.groups},
+                _course(view, leaders),
+            ),
             _basis(progress, plan),
         ],
         "cause": [] if progress.is_complete else [cells.cause_piece("cause-text", item.told)],
@@ -150,7 +155,7 @@ def _leaders(view: View, facts: PageFacts) -> JSONObject | None:
 
 def _title(view: View, leaders: JSONObject | None, progress: RolloutProgress, change: LastChange | str) -> Piece:
     """Return what changes, and how far it is; for a complete rollout how long it took."""
-    course = revisionpicture.course(view, groupname.revision(leaders or {}))
+    course = _course(view, leaders)
     words = pace.line(progress).partition(": ")[2]
     if progress.is_complete:
         took = f" It took {duration(course.end - course.begin)}." if course is not None else ""
@@ -197,10 +202,14 @@ def _step(group: Group, leaders: JSONObject | None, progress: RolloutProgress) -
     return "held" if group.index < progress.held else "to come"
 
 
-def _picture(view: View, leaders: JSONObject | None, progress: RolloutProgress) -> Piece:
-    """Return the picture of the rollout: a mark for each group in the order of indexes, a legend, and the course."""
-    key = "rollout-picture"
-    steps = {group.name: _step(group, leaders, progress) for group in view.groups}
+def _course(view: View, leaders: JSONObject | None) -> Course | None:
+    newest = groupname.revision(leaders or {})
+    own = [group for group in view.groups if newest and group.revision == newest]
+    return revisionpicture.course(own, len(view.groups))
+
+
+def drawing(key: str, steps: Mapping[str, str], course: Course | None) -> Piece:
+    """Return the picture of a rollout: a mark for each group, which are given by name, a legend, and the course."""
     counts = Counter(steps.values())
     marks = [
         cells.part(f"{key}/groups/{name}", "i", GLYPHS[step][0], class_=GLYPHS[step][1], title=f"Group {name}: {step}")
@@ -216,10 +225,9 @@ def _picture(view: View, leaders: JSONObject | None, progress: RolloutProgress) 
     label = cells.part(f"{key}/words", "span", f"Groups by index: {words or 'none'}", class_="heard")
     more = f" and {len(steps) - len(marks)} more" if len(steps) > len(marks) else ""
     strip = tag("div", label.html, tag("span", [mark.html for mark in marks], more, aria_hidden="true"), class_="marks")
-    course = revisionpicture.course(view, groupname.revision(leaders or {}))
-    drawing = cells.part(f"{key}/course", "div", None if course is None else revisionpicture.picture(course))
-    html = tag("div", legend.html, strip, drawing.html, id=key)
-    return Piece(key, html, parts=(legend, label, *marks, drawing))
+    curve = cells.part(f"{key}/course", "div", None if course is None else revisionpicture.picture(course))
+    html = tag("div", legend.html, strip, curve.html, id=key)
+    return Piece(key, html, parts=(legend, label, *marks, curve))
 
 
 def _last_change(view: View, facts: PageFacts) -> LastChange | str:

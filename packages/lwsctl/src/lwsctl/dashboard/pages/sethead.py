@@ -14,8 +14,9 @@ MOST_REVISIONS = 3
 
 
 def frame(address: Address, rendering: Rendering) -> Safe:
-    """Return the region of the head, and the tabs of a set."""
-    return joined(region("header", "head", rendering), cells.tabs(address.key, address.kind))
+    """Return the region of the head, and the tabs of the pages of a set."""
+    home = PageKind.WHOLE if address.of_whole else PageKind.SET
+    return joined(region("header", "head", rendering), cells.tabs(address.key, address.kind, home))
 
 
 def piece(picture: Picture, item: ToldSet | ToldWhole, **attributes: Attribute) -> Piece:

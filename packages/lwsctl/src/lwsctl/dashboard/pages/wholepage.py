@@ -19,7 +19,7 @@ from lwsctl.views.wording import counted
 def frame(address: Address, rendering: Rendering) -> Safe:
     """Return the page with its regions."""
     return joined(
-        region("header", "head", rendering),
+        sethead.frame(address, rendering),
         region("div", "cause", rendering),
         region("ul", "rows", rendering, class_="roles", aria_label=f"The LeaderWorkerSets of {address.key.name}"),
     )

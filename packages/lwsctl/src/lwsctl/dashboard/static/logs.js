@@ -48,7 +48,9 @@ function choose(places) {
 
 function chips() {
   const own = chosen().map((place) => chip(`${place} ×`, { drop: place }, `Remove ${place}`));
-  const more = Object.entries({ "*/0": "leaders", failed: "failed ranks" }).filter(([one]) => !chosen().includes(one));
+  const roles = document.getElementById("title").dataset.roles?.split(" ") ?? [];
+  const all = [["*/0", "leaders"], ["failed", "failed ranks"], ...roles.map((one) => [one + "/*/*", one])];
+  const more = all.filter(([one]) => !chosen().includes(one));
   const offers = more.map(([one, words]) => chip(`+ ${words}`, { add: one }, `Add ${words}`));
   const none = Object.assign(document.createElement("span"), { className: "hint", textContent: own.length ? "" : "Every leader" });
   document.getElementById("chips").replaceChildren(none, ...own, ...offers);

@@ -35,8 +35,19 @@ def test_lines_without_an_error_have_no_first_error() -> None:
 
 def test_search_covers_groups_with_a_problem_or_named_ranks() -> None:
     view = web(ready=False)
-    assert {rank.place for rank in firsterror.searched(view, RankChoice(frozenset({"1/1"})))} == {"1/1"}
-    assert len(firsterror.searched(web(), RankChoice())) == 4
+    assert set(firsterror.searched([(view, ())], RankChoice(frozenset({"1/1"})))) == {"1/1"}
+    assert len(firsterror.searched([(web(), ())], RankChoice())) == 4
+
+
+def test_search_of_a_disaggregated_set_names_roles() -> None:
+    owners = [(web(), ("new", "prefill")), (web(ready=False), ("decode", "decode"))]
+    assert set(firsterror.searched(owners, RankChoice(frozenset({"prefill/1/1"})))) == {"new/1/1"}
+    assert set(firsterror.searched(owners, RankChoice(frozenset({"*/0"})))) == {
+        "new/0/0",
+        "new/1/0",
+        "decode/0/0",
+        "decode/1/0",
+    }
 
 
 @pytest.mark.slow
@@ -55,7 +66,7 @@ async def test_panel_quotes_the_first_error_of_its_group() -> None:
             assert 'href="sets/default/web?rank=0/2"' in pane
             page = await house.text(session, "sets/default/web")
             assert 'data-failed="0/2"' in page, "the rank that explains the others is selected"
-            first = await house.text(session, "first-error/default/web")
+            first = await house.text(session, "first-error/sets/default/web")
             assert '"rank": "0/2"' in first
-            assert '"rank": "0/0"' in await house.text(session, "first-error/default/web?rank=0/0")
-            await house.text(session, "first-error/default/none", status=404)
+            assert '"rank": "0/0"' in await house.text(session, "first-error/sets/default/web?rank=0/0")
+            await house.text(session, "first-error/sets/default/none", status=404)

@@ -53,8 +53,8 @@ async def test_visitor_without_a_login_sees_the_login_page_only() -> None:
         )
         places = (
             "pane/default/findme/0/0",
-            "stream?key=1&of=logs/default/findme",
-            "first-error/default/findme",
+            "stream?key=1&of=logs/sets/default/findme",
+            "first-error/sets/default/findme",
             "open?token=",
             "topology",
         )
@@ -199,7 +199,7 @@ async def test_log_stream_ends_after_the_logout() -> None:
     async with open_house(tokens=Tokens()) as house, browser(house, "token-of-ann") as session:
         await house.put_set("web", replicas=1, size=1)
         await house.shows(web_0="Running")
-        async with session.get(house.base + "stream?key=1&of=logs/default/web") as stream:
+        async with session.get(house.base + "stream?key=1&of=logs/sets/default/web") as stream:
             assert stream.status == 200
             async with session.post(house.base + "logout", headers=own(house)) as response:
                 assert response.status == 200

@@ -5,6 +5,8 @@ import asyncio
 import msgspec
 import pytest
 from tests import builders
+from tests.unit.lwsctl.dashboard.test_pages import picture
+from tests.unit.lwsctl.views.test_disaggregation import part, seen
 
 from kuberuntime.objects.meta import ObjectKey
 from lwsctl.dashboard.logstream import LineQueue, LogRequest, parse
@@ -41,7 +43,34 @@ def test_ranks_of_logs_are_chosen_by_patterns(texts: list[str], places: list[str
     assert ranks is not None
     request = LogRequest(key=ObjectKey("default", "web"), ranks=ranks)
     pods = {"0/0": leaders[0], "0/1": workers[0], "1/0": leaders[1], "1/1": workers[1]}
-    assert [place for place, pod in pods.items() if request.covers(pod)] == places
+    assert [place for place, pod in pods.items() if request.covers(pod, request.owners(picture()))] == places
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("*/0", ["decode/0/0", "new-prefill/0/0", "old-prefill/0/0"]),
+        ("prefill/0/0", ["new-prefill/0/0", "old-prefill/0/0"]),
+        ("0-old-prefill/*/*", ["old-prefill/0/0"]),
+        ("*/0/*", ["decode/0/0", "new-prefill/0/0", "old-prefill/0/0"]),
+        ("router/0/0", []),
+    ],
+)
+def test_ranks_of_a_disaggregated_set_are_chosen_by_role(text: str, places: list[str]) -> None:
+    whole = seen(part("prefill", 1, revision="old"), part("prefill", 1), part("decode", 1))
+    ranks = parse([text])
+    assert ranks is not None
+    request = LogRequest(key=whole.key, of_whole=True, ranks=ranks)
+    owners = request.owners(picture(*(one.view for one in whole.parts), sets=[whole]))
+    lines = LineQueue(lambda: owners)
+    pods = [rank.object or {} for one in whole.parts for group in one.view.groups for rank in group.ranks]
+    for pod in filter(lambda pod: request.covers(pod, owners), pods):
+        lines.line(pod, b"2026-01-01T00:00:00Z x")
+    if not places:
+        assert asyncio.run(lines.take(0.01)) == b"\n"
+        return
+    sent = asyncio.run(lines.take(1)).splitlines()
+    assert sorted(msgspec.json.decode(line)["rank"].removeprefix("0-") for line in sent) == places
 
 
 @pytest.mark.parametrize("text", ["x", "0", "1/", "/1", "0/1/2", "fail", "1/-1", "..", "*"])

@@ -18,7 +18,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, POD_METRICS, PODS, STATEFULSETS, Resource
 from leaderworkerset.api import labels
 from lwsctl.dashboard.address import Address, Arrangement, NoSuchPageError, PageForm, PageKind, StateFilter, parse
-from lwsctl.dashboard.hub import PAGES
+from lwsctl.dashboard.hub import PAGES, page_of
 from lwsctl.dashboard.pages import cells, ranktable, totals
 from lwsctl.dashboard.pages.page import PageFacts
 from lwsctl.dashboard.picture import CellState, Picture, of_group
@@ -277,6 +277,60 @@ def test_disaggregated_set_is_one_item_with_its_parts() -> None:
     assert disaggregatedset_object()["metadata"]["name"] == "split"
 
 
+def test_rollout_of_a_disaggregated_set_has_a_row_per_role() -> None:
+    parts = [part("prefill", 1, revision="old"), part("prefill", 2, ready=1), part("decode", 1)]
+    for one in parts:
+        one.object["metadata"]["creationTimestamp"] = f"2026-01-0{1 if '-old-' in one.name else 2}T00:00:00Z"
+    whole = seen(*(replace(one, created=one.object["metadata"]["creationTimestamp"]) for one in parts))
+    found = picture(*(one.view for one in whole.parts), sets=[whole])
+    address = parse("disaggregated/default/split/rollout", {})
+    shown = page_of(address).render(found, address, PageFacts())
+    assert [piece.key for piece in shown["rows"]] == ["r/prefill", "r/decode"]
+    prefill = shown["rows"][0].html
+    assert "1 of 2 groups of the newest revision ready" in prefill
+    assert 'title="Group split-0-old-prefill/0: to come"' in prefill
+    assert 'title="Group split-0-new-prefill/0: done"' in prefill
+    assert 'href="sets/default/split-0-old-prefill/rollout"' in prefill
+    frame = page_of(address).frame(address, shown)
+    assert [*re.findall(r'href="(disaggregated/[^"]*)"', frame)] == [
+        f"disaggregated/default/split{page}" for page in ("", "/rollout", "/logs", "/history")
+    ]
+    text = [*page_of(address).text(found, address, PageFacts())]
+    assert "prefill: revision old, slice 0: 1 of 1 group ready" in text
+    gone = parse("disaggregated/default/none/rollout", {})
+    assert "no such DisaggregatedSet" in html(page_of(gone).render(found, gone, PageFacts()), "head")
+
+
+def test_logs_of_a_disaggregated_set_offer_its_roles() -> None:
+    whole = seen(part("prefill", 1), part("decode", 1))
+    found = picture(*(one.view for one in whole.parts), sets=[whole])
+    address = parse("disaggregated/default/split/logs", {})
+    shown = page_of(address).render(found, address, PageFacts())
+    assert 'data-roles="decode prefill"' in html(shown, "head")
+    assert 'data-source="logs/disaggregated/default/split"' in page_of(address).frame(address, shown)
+    lines = [*page_of(address).text(found, address, PageFacts())]
+    assert [line.partition(" ")[0] for line in lines] == ["decode/0/0", "prefill/0/0"]
+    gone = parse("disaggregated/default/none/logs", {})
+    assert "no such DisaggregatedSet" in html(page_of(gone).render(found, gone, PageFacts()), "head")
+
+
+def test_history_of_a_disaggregated_set_joins_roles() -> None:
+    whole = seen(part("prefill", 1), part("decode", 1))
+    found = picture(*(one.view for one in whole.parts), sets=[whole])
+    records = [
+        replace(FULL, namespace="default", lws=f"split-0-new-{role}", number=number)
+        for role, number in (("prefill", 2), ("decode", 2), ("prefill", 1))
+    ]
+    address = parse("disaggregated/default/split/history", {})
+    shown = page_of(address).render(found, address, PageFacts(episodes=records))
+    (row,) = shown["rows"]
+    assert "3 × " in row.html  # noqa: RUF001
+    for role in ("prefill", "decode"):
+        assert f'href="sets/default/split-0-new-{role}/history/0/2">{role}/0#2</a>' in row.html
+    with pytest.raises(NoSuchPageError):
+        parse("disaggregated/default/split/history/0/2", {})
+
+
 def test_a_healthy_disaggregated_set_counts_all_roles() -> None:
     whole = seen(*(replace(part(name, count), up_to_date=count) for name, count in (("prefill", 2), ("decode", 1))))
     found = picture(*(one.view for one in whole.parts), sets=[whole]).told_whole(whole)
@@ -467,7 +521,7 @@ def test_equal_failures_are_one_row() -> None:
     assert [piece.key for piece in shown["rows"]] == ["e/1/1", "e/0/8"]
     row = shown["rows"][1].html
     assert "<strong>8 × CUDA out of memory at step 8</strong>" in row  # noqa: RUF001
-    assert 'href="sets/default/web/history/0/8?with=0/7"' in row
+    assert 'href="sets/prod/web/history/0/8?with=0/7"' in row
 
 
 def test_recorded_failures_are_listed_with_the_newest_first() -> None:
@@ -475,7 +529,7 @@ def test_recorded_failures_are_listed_with_the_newest_first() -> None:
     address = Address(kind=PageKind.HISTORY, key=KEY)
     shown = PAGES[PageKind.HISTORY].render(picture(), address, facts)
     assert [piece.key for piece in shown["rows"]] == ["e/1/1", "e/0/3"]
-    assert 'href="sets/default/web/history/0/3"' in shown["rows"][1].html
+    assert 'href="sets/prod/web/history/0/3"' in shown["rows"][1].html
     one = replace(address, episode="0/3")
     whole = "".join(html(PAGES[PageKind.HISTORY].render(picture(), one, facts), region) for region in REGIONS)
     for words in ("1, failed first", "Error, 143", "run 2 of 2), the last 9 lines", "⚠ Warning", "spec.x: 1 -&gt; 2"):

@@ -14,7 +14,8 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from leaderworkerset.api import labels
 from lwsctl.dashboard.address import PageKind
 from lwsctl.dashboard.pages import revisionpicture
-from lwsctl.views.groups import view
+from lwsctl.dashboard.pages.revisionpicture import Course
+from lwsctl.views.groups import View, view
 
 
 def at(seconds: int) -> str:
@@ -30,6 +31,11 @@ def leader(lws: JSONObject, index: int, *, key: str, created: int, ready: int | 
     return pod
 
 
+def course_of(found: View, revision: str) -> Course | None:
+    own = [group for group in found.groups if group.revision == revision]
+    return revisionpicture.course(own, len(found.groups))
+
+
 def test_course_counts_groups_of_the_newest_revision() -> None:
     lws = builders.leaderworkerset_object(replicas=4, size=1)
     pods = [
@@ -38,7 +44,7 @@ def test_course_counts_groups_of_the_newest_revision() -> None:
         leader(lws, 2, key="new", created=30, ready=50),
         leader(lws, 3, key="new", created=0, ready=20),
     ]
-    course = revisionpicture.course(view(lws, pods), "new")
+    course = course_of(view(lws, pods), "new")
     assert course is not None
     assert [(moment - builders.NOW).seconds for moment in course.started] == [0, 30, 60]
     assert [(moment - builders.NOW).seconds for moment in course.ready] == [20, 50]
@@ -46,13 +52,13 @@ def test_course_counts_groups_of_the_newest_revision() -> None:
     assert 'class="begun" d="M0 100V75H28V50H57V25H60V100Z"' in drawing
     assert 'class="done" d="M0 100H19V75H48V50H60V100Z"' in drawing
     assert "of 4 groups 3 got the newest revision and 2 are ready" in drawing
-    assert revisionpicture.course(view(lws, pods), "none") is None
+    assert course_of(view(lws, pods), "none") is None
 
 
 def test_course_of_a_thousand_groups_stays_small() -> None:
     lws = builders.leaderworkerset_object(replicas=1000, size=1)
     pods = [leader(lws, index, key="new", created=index, ready=index + 5) for index in range(1000)]
-    course = revisionpicture.course(view(lws, pods), "new")
+    course = course_of(view(lws, pods), "new")
     assert course is not None
     assert len(revisionpicture.picture(course)) < 2000
 
@@ -63,7 +69,7 @@ def test_finished_course_ends_with_all_groups(groups: int, apart: int) -> None:
     lws = builders.leaderworkerset_object(replicas=groups, size=1)
     pods = [leader(lws, at, key="new", created=at * apart, ready=at * apart + 3) for at in range(groups)]
     del pods[-1]["status"]["conditions"][0]["lastTransitionTime"]
-    course = revisionpicture.course(view(lws, pods), "new")
+    course = course_of(view(lws, pods), "new")
     assert course is not None
     drawing = revisionpicture.picture(course)
     assert f"{groups} are ready" in drawing

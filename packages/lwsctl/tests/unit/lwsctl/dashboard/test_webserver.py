@@ -290,7 +290,7 @@ async def test_one_stream_follows_many_topics_and_is_limited() -> None:
                 return found
 
             await ask("1-1", 204, of="sets/default/web", **{"from": "old.7"})
-            await ask("2-1", 204, of="logs/default/web?rank=0/0")
+            await ask("2-1", 204, of="logs/sets/default/web?rank=0/0")
             found = await read(b"event: whole", b"step 3", b"}\n\n")
             assert b"data: 1-1\nid: " in found
             assert b"event: lines\ndata: 2-1\n" in found or b"data: 2-1\nevent: lines\n" in found
@@ -298,7 +298,7 @@ async def test_one_stream_follows_many_topics_and_is_limited() -> None:
             await ask("1-1", 204)
             (open_stream,) = house.dashboard.streams._open.values()
             assert not open_stream.topics
-            for path in ("nowhere", "logs/default/web?rank=x", "logs/default", "causes"):
+            for path in ("nowhere", "logs/sets/default/web?rank=x", "logs/default", "causes"):
                 await ask("3", 404, of=path)
             await ask("x", 404, of="topology")
             for number in range(MOST_TOPICS):
