@@ -1,4 +1,4 @@
-"""What a page shows of a large namespace, of a slow API server, and of evidence that may not be read."""
+"""Pages of large namespaces, of slow API servers, and without permission to read evidence."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -74,7 +74,7 @@ def test_patience_with_a_slow_server_grows_until_it_answers(visiting: Visiting) 
     journey(scenario)
 
 
-def test_evidence_that_could_not_be_read_is_said(visiting: Visiting) -> None:
+def test_page_reports_evidence_that_could_not_be_read(visiting: Visiting) -> None:
     async def scenario() -> None:
         async with visiting() as visit:
             house = visit.house
