@@ -12,13 +12,14 @@ import yaml
 from testkit.repository import ROOT
 from tests.controlplane.process import StartError
 from tests.kubernetes.programs.build import HELM
-from tests.node import product
+from tests.node import certmanager, product
 from tests.node.images import PRODUCT
 from tests.node.objects import leaderworkerset, pod
 from tests.node.place import Place, restarts
 from tests.node.product import NAMESPACE
 
 from leaderworkerset.api.metadata import MANAGER
+from leaderworkerset.install.certmanager import METRICS, SERVING, SERVING_SECRET
 
 pytestmark = pytest.mark.long
 
@@ -96,6 +97,20 @@ def test_kustomize_takes_over(stays: Place, tmp_path: Path) -> None:
     before = stays.uids("stays")
     stays.cluster.kubectl(*APPLY, "--kustomize", overlay(tmp_path, "deploy/kustomize"))
     assert_managed(stays, before)
+
+
+def test_cert_manager_issues_the_certificates(stays: Place, tmp_path: Path) -> None:
+    before, run = stays.uids("stays"), stays.cluster.kubectl
+    with certmanager.running(stays.cluster):
+        run(*APPLY, "--kustomize", overlay(tmp_path, "deploy/kustomize/overlays/cert-manager"))
+        names = [f"certificate/{name}" for name in (SERVING, METRICS)]
+        run("wait", *names, IN, "--for=condition=Ready", "--timeout=3m")
+        assert_managed(stays, before)
+        authority = run("get", "secret", SERVING_SECRET, IN, "--output=jsonpath={.data.ca\\.crt}")
+        kinds = "mutatingwebhookconfigurations,validatingwebhookconfigurations"
+        found = json.loads(run("get", kinds, "--selector=app.kubernetes.io/name=lws", "--output=json"))["items"]
+        assert {webhook["clientConfig"]["caBundle"] for one in found for webhook in one["webhooks"]} == {authority}
+        product.restore(stays.cluster)
 
 
 @pytest.mark.skipif(HELM.find() is None, reason=HELM.missing)
