@@ -35,6 +35,7 @@ ELSEWHERE = {
     "docs/how-to/upgrade.md": "needs a cluster: tests/kubernetes/install/test_versions.py does what it says",
     "docs/how-to/change-the-installer.md": "needs a cluster: tests/kubernetes/install/test_change_of_installer.py runs it",
     "docs/how-to/uninstall.md": "needs a cluster: tests/kubernetes/install/test_install.py runs it",
+    "docs/how-to/pod-admission.md": "needs a cluster: tests/kubernetes/admission does what it says",
     "docs/how-to/operator.md": "needs a cluster: each step is tested in tests/kubernetes/lwsoperator",
     "docs/how-to/helm.md": "needs Helm and a cluster: what it renders is tested in tests/kubernetes/programs",
     "docs/how-to/alerts.md": "needs a cluster with Prometheus; each alert is tested in tests/kubernetes/programs",

@@ -25,6 +25,7 @@ from kuberuntime.policyrules import Permission
 from kuberuntime.serving import permissions as kube
 from leaderworkerset.api.metadata import LEASE
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.controllers.permissions import REMOVE_POD_POLICIES
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.webhooks import configurations as webhooks
 
@@ -38,6 +39,7 @@ PERMISSIONS = (
     *webhooks.NAMESPACE,
     *kube.leader_election(LEASE),
     *kube.METRICS,
+    *REMOVE_POD_POLICIES,
 )
 FALLBACK = "list"
 """A verb for API servers without streaming lists, which this one serves."""

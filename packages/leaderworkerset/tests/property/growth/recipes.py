@@ -23,6 +23,7 @@ from leaderworkerset.capabilities import deciding, names
 from leaderworkerset.capabilities.disruption import reconcile as disruption
 from leaderworkerset.capabilities.disruption.disruptionsettings import DisruptionSettings
 from leaderworkerset.capabilities.lostnodes import lost
+from leaderworkerset.core.admission import podpolicy
 from leaderworkerset.core.gang import gate
 from leaderworkerset.core.gang.gangs import AUTO, PROVIDERS, Gangs
 from leaderworkerset.core.leaderworkerset.decision import Known
@@ -183,7 +184,14 @@ def _gangs(world: LargeSet) -> object:
     ]
 
 
+def _policy(_world: LargeSet) -> object:
+    """Restore a policy that is missing: its size does not depend on any set."""
+    configuration = {"metadata": {"name": "webhooks", "uid": "1"}}
+    return podpolicy.reconcile(podpolicy.build(), dict.fromkeys(podpolicy.KINDS), configuration)
+
+
 RECIPES: Final[Mapping[str, Recipe]] = {
+    "core.admission.podpolicy.reconcile": _policy,
     "capabilities.disruption.reconcile.reconcile": _evictions,
     "core.gang.gate.reconcile": _gate,
     "core.leaderworkerset.reconcile.reconcile": _sets,

@@ -40,7 +40,9 @@ async def test_top_shows_the_usage_of_each_rank(space: Space, running: Running) 
         assert "-" not in shown[1].split()
         assert (await usage()).titles == ["CPU", "memory"]
         return
-    with pytest.raises(CommandError, match=r"no metrics of pods \(metrics.k8s.io\): install metrics-server"):
+    with pytest.raises(
+        CommandError, match=r"the cluster does not serve pod metrics \(metrics.k8s.io\): install metrics-server"
+    ):
         await lines()
     assert await usage() == NO_COLUMNS
     async with serving(space.client) as api:

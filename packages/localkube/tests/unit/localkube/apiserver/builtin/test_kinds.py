@@ -25,7 +25,8 @@ CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage":
 
 
 ONLY_ON_CLUSTERS = {
-    resources.NETWORK_POLICIES,
+    resources.MUTATING_ADMISSION_POLICIES,
+    resources.MUTATING_ADMISSION_POLICY_BINDINGS,
     resources.NETWORK_POLICIES,
     resources.ROLES,
     resources.ROLE_BINDINGS,
