@@ -10,8 +10,7 @@ because trust is changed before the served certificate:
 Certificates of the Go manager's first years have the serial number 0, which libraries reject sooner or later. They are
 renewed, and their authority is trusted for one more day, until replicas of the Go manager have ended.
 
-The Go manager can continue with this secret: it has the same keys, and an authority of RSA, since the Go manager reads no
-other. The serving certificate is ECDSA, whose handshakes cost a tenth; one of the Go manager stays until its renewal.
+The secret has the same keys, and RSA, as the Go manager's, which can continue with this secret.
 """
 
 import base64
@@ -100,7 +99,7 @@ def renew(material: Material, step: RotationStep, hosts: Sequence[str], now: dat
             if (certificates.is_authority(certificate) and certificates.expires_at(certificate) > now)
         ]
         authority = Certificate(b"".join((created.certificate, *trusted)), created.key)
-    return Material(authority, certificates.issue(authority, hosts, now))
+    return Material(authority, certificates.issue(authority, hosts, now, algorithm="rsa"))
 
 
 def due_at(material: Material) -> datetime:
