@@ -34,19 +34,25 @@ class Shell:
     base: Path
     environment: Mapping[str, str]
     directory: Path = ROOT
+    module: str = "lwsctl.cli"
 
     @property
     def state(self) -> Path:
         """Return the directory of clusters."""
         return self.base / "state" / "lws"
 
+    @property
+    def program(self) -> list[str]:
+        """Return the command line of `lws`."""
+        return [sys.executable, "-m", self.module]
+
     def lws(self, *words: str, code: int = 0, text: str | None = None) -> "subprocess.CompletedProcess[str]":
         """Run `lws` to its end; it must end with `code`."""
-        return self.run([*LWS, *words], code=code, text=text)
+        return self.run([*self.program, *words], code=code, text=text)
 
     def ended(self, *words: str) -> "subprocess.CompletedProcess[str]":
         """Run `lws` to its end, with any exit code."""
-        return self.run([*LWS, *words], code=None)
+        return self.run([*self.program, *words], code=None)
 
     def run(
         self, words: Sequence[str], *, code: int | None = 0, text: str | None = None, limit: float = SECONDS
@@ -70,7 +76,7 @@ class Shell:
     def start(self, *words: str) -> Running:
         """Start `lws` and return it running."""
         return subprocess.Popen(
-            [*LWS, *words],
+            [*self.program, *words],
             env=self.environment,
             cwd=self.directory,
             stdout=subprocess.PIPE,

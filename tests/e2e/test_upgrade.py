@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests import predecessor
-from tests.e2e.harness import LWS, ROOT, Cluster, Shell
+from tests.e2e.harness import ROOT, Cluster, Shell
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.kinds.managed import MANAGED
@@ -143,8 +143,10 @@ def test_previous_version_continues_after_a_downgrade(shell: Shell, left: Path, 
         cluster.lws("wait", name, "--timeout=60")
     shell.lws("down")
     after = lasting(left)
-    back = Shell(shell.base, {**shell.environment, **predecessor.environment(earlier)}, shell.base)
-    assert back.run([*LWS, "version"]).stdout == "lws 0.1.0\n"
+    back = Shell(
+        shell.base, {**shell.environment, **predecessor.environment(earlier)}, shell.base, "leaderworkerset.cli"
+    )
+    assert back.run([*back.program, "version"]).stdout == "lws 0.1.0\n"
     back.lws("up", "--detach")
     for name in SETTLED:
         back.lws("wait", "--local", name, "--timeout=60")
