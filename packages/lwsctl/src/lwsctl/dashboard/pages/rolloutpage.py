@@ -197,9 +197,15 @@ def _steps(plan: Foreseen | None) -> list[Piece]:
 
 def _step(group: Group, leaders: JSONObject | None, progress: RolloutProgress) -> str:
     newest = groupname.revision(leaders or {})
-    if newest and group.revision == newest:
+    is_held = group.index < progress.held
+    return step_of(group, is_updated=bool(newest) and group.revision == newest, is_held=is_held)
+
+
+def step_of(group: Group, *, is_updated: bool, is_held: bool = False) -> str:
+    """Return the step of a group in a rollout, a key of `GLYPHS`."""
+    if is_updated:
         return "done" if group.is_ready else "starting"
-    return "held" if group.index < progress.held else "to come"
+    return "held" if is_held else "to come"
 
 
 def _course(view: View, leaders: JSONObject | None) -> Course | None:

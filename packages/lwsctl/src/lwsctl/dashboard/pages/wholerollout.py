@@ -10,6 +10,7 @@ from lwsctl.dashboard.pages.page import Page, PageFacts
 from lwsctl.dashboard.picture import Picture
 from lwsctl.dashboard.pieces import Piece, Rendering, region
 from lwsctl.views.disaggregation import PartView, RoleCount, SetView, placed
+from lwsctl.views.groups import Group
 from lwsctl.views.wording import counted
 
 
@@ -24,12 +25,12 @@ def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
     whole = picture.find_whole(address.key)
     if whole is None:
         return cells.absent(picture, address, "cause", "rows")
-    item = picture.told_whole(whole)
+    item, newest = picture.told_whole(whole), _newest(whole)
     return {
         "trouble": cells.trouble(picture),
         "head": [sethead.piece(picture, item)],
         "cause": [cells.cause_piece("cause-text", item.told)],
-        "rows": [_row(role, _parts(whole, role), _newest(whole)) for role in whole.roles],
+        "rows": [_row(role, _parts(whole, role), newest) for role in whole.roles],
     }
 
 
@@ -60,12 +61,13 @@ def _words(part: PartView) -> str:
 
 def _row(role: RoleCount, parts: Sequence[PartView], newest: str) -> Piece:
     """Return the row of a role: its ready groups, its picture, and its LeaderWorkerSets."""
-    key, steps, own = f"r/{role.name}", {}, []
+    key, steps = f"r/{role.name}", {}
+    own: list[Group] = []
     for part in parts:
+        is_updated = part.revision == newest
         for group in part.view.groups:
-            step = "to come" if part.revision != newest else "done" if group.is_ready else "starting"
-            steps[placed(str(group.name), [part.view.name])] = step
-            own += [group] if part.revision == newest else []
+            steps[placed(str(group.name), [part.view.name])] = rolloutpage.step_of(group, is_updated=is_updated)
+        own += part.view.groups if is_updated else []
     done = sum(group.is_ready for group in own)
     words = f"{done} of {counted(role.desired, 'group')} of the newest revision ready"
     bar = cells.part(f"{key}/bar", "p", cells.bar(done, role.desired, words), " ", words)
