@@ -174,8 +174,9 @@ class Hub:
         """Return the recorded failures of a set, which outlive it, or of all LeaderWorkerSets of a DisaggregatedSet."""
         if self._model.read_episodes is None:
             return None
-        parts = self._model.picture.owners(address.key, of_whole=True) if address.of_whole else ()
-        keys = [view.key for view, _ in parts] if address.of_whole else [address.key]
+        keys = [address.key]
+        if address.of_whole:
+            keys = [view.key for view, _ in self._model.picture.owners(address.key, of_whole=True)]
         try:
             async with timeouts.within(PATIENCE):
                 return [episode for key in keys for episode in await self._model.read_episodes(key)]

@@ -102,6 +102,23 @@ class LogRequest(msgspec.Struct, frozen=True, kw_only=True):
         return self.ranks.names(*place, names) or (FAILED in self.ranks.choices and self.ranks.covers(rank_of(pod)))
 
 
+class KnownOwners:
+    """The names of the LeaderWorkerSets in places, read once for each picture: each line of a log needs them."""
+
+    def __init__(self, model: LiveModel, request: LogRequest) -> None:
+        self._model = model
+        self._request = request
+        self._picture = model.picture
+        self._owners = request.owners(model.picture)
+
+    def read(self) -> Owners:
+        """Return the names in the present picture."""
+        if self._model.picture is not self._picture:
+            self._picture = self._model.picture
+            self._owners = self._request.owners(self._picture)
+        return self._owners
+
+
 class SharedPods(msgspec.Struct, frozen=True):
     """The pods of the shared model, for following logs; `object` is None after the set was deleted."""
 
@@ -178,9 +195,10 @@ def _owner(pod: JSONObject) -> ObjectKey:
 
 async def send(model: LiveModel, request: LogRequest, write: Callable[[bytes], Awaitable[None]]) -> None:
     """Write lines until the set is deleted; errors of `write` are raised."""
-    lines = LineQueue(lambda: request.owners(model.picture))
+    owners = KnownOwners(model, request)
+    lines = LineQueue(owners.read)
     async with asyncio.TaskGroup() as tasks:
-        reading = tasks.create_task(_follow(model, request, lines))
+        reading = tasks.create_task(_follow(model, request, owners, lines))
         try:
             while not reading.done() or lines.has_some:
                 await write(await lines.take(BETWEEN_SIGNS))
@@ -188,7 +206,7 @@ async def send(model: LiveModel, request: LogRequest, write: Callable[[bytes], A
             reading.cancel()
 
 
-async def _follow(model: LiveModel, request: LogRequest, lines: LineQueue) -> None:
+async def _follow(model: LiveModel, request: LogRequest, owners: KnownOwners, lines: LineQueue) -> None:
     options = PodLogOptions(tail=request.tail, timestamps=True)
     streams = Streams(
         MOST_STREAMS,
@@ -197,7 +215,7 @@ async def _follow(model: LiveModel, request: LogRequest, lines: LineQueue) -> No
     )
 
     def covers(pod: JSONObject) -> bool:
-        return request.covers(pod, request.owners(model.picture))
+        return request.covers(pod, owners.read())
 
     follower = LogFollower(model.client, covers, options, lines.line, streams)
     try:

@@ -87,13 +87,15 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
     }
     if address.form is PageForm.TABLE:
         return rendering | {"sets": [row for item in items for row in _rows(item)]}
+    names_namespace = not picture.namespace and len({view.namespace for view in picture.views}) > 1
     parts = {
-        tier.name.lower(): [_line(picture, item) for item in own]
+        tier.name.lower(): [_line(picture, item, names_namespace=names_namespace) for item in own]
         for tier, own in tiers.items()
-        if _shows(address, tier)
+        if _shows(address, tier) and tier is not Tier.PROBLEMS
     }
-    if "problems" in parts:
-        parts["problems"] = list(_causes(picture, tiers[Tier.PROBLEMS]))
+    if _shows(address, Tier.PROBLEMS):
+        problems = _causes(picture, tiers[Tier.PROBLEMS], names_namespace=names_namespace)
+        parts[Tier.PROBLEMS.name.lower()] = list(problems)
     return rendering | parts
 
 
@@ -175,19 +177,21 @@ def _empty(picture: Picture) -> Piece:
     return Piece("nothing", html)
 
 
-def _causes(picture: Picture, items: Sequence[Item]) -> Iterator[Piece]:
+def _causes(picture: Picture, items: Sequence[Item], *, names_namespace: bool) -> Iterator[Piece]:
     """Yield the problems by cause, in the order of the first set with each."""
     first = {item.told.code: at for at, item in reversed(list(enumerate(items)))}
     ranked = sorted(enumerate(items), key=lambda pair: (first[pair[1].told.code], pair[0]))
     for code, own in groupby(ranked, lambda pair: pair[1].told.code):
-        yield _cause(picture, code, [item for _, item in own])
+        yield _cause(picture, code, [item for _, item in own], names_namespace=names_namespace)
 
 
-def _cause(picture: Picture, code: str, items: Sequence[Item]) -> Piece:
+def _cause(picture: Picture, code: str, items: Sequence[Item], *, names_namespace: bool) -> Piece:
     key, diagnosis = f"cause/{code}", items[0].told
     shapes = {_without_name(item.told) for item in items}
     common = cells.sentence(shapes.pop()) if len(items) > 1 and len(shapes) == 1 else ""
-    lines = [_line(picture, item, _subject(item.told) if common else None) for item in items]
+    lines = [
+        _line(picture, item, _subject(item.told) if common else None, names_namespace=names_namespace) for item in items
+    ]
     name = cells.sentence(diagnosis.title or diagnosis.sentence, diagnosis.target)
     sign = tag(
         "span", cells.VERDICTS[diagnosis.verdict], class_=f"verdict {diagnosis.verdict.value}", aria_hidden="true"
@@ -226,7 +230,7 @@ def _subject(diagnosis: Diagnosis) -> str:
     return "" if diagnosis.subject is None or diagnosis.subject.name == diagnosis.target else str(diagnosis.subject)
 
 
-def _line(picture: Picture, item: Item, words: str | None = None) -> Piece:
+def _line(picture: Picture, item: Item, words: str | None = None, *, names_namespace: bool) -> Piece:
     """Return the line of a set: state, name, since, groups, accelerators, image, and its cause or other words."""
     view, diagnosis, kind = item.view, item.told, PageKind.SET if isinstance(item, ToldSet) else PageKind.WHOLE
     key = f"{'s' if kind is PageKind.SET else 'w'}/{view.namespace}/{view.name}"
@@ -241,8 +245,7 @@ def _line(picture: Picture, item: Item, words: str | None = None) -> Piece:
     images = sorted(set(filter(None, map(totals.image, views))))
     why = cells.part(f"{key}/why", "span", _why(item) if words is None else words, class_="why")
     name = cells.link(kind, view.key, view.name)
-    is_shared = picture.namespace or len({other.namespace for other in picture.views}) < 2
-    small = None if is_shared else tag("small", view.namespace)
+    small = tag("small", view.namespace) if names_namespace else None
     html = tag(
         "li",
         state.html,

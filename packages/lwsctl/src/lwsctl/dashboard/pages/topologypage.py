@@ -46,32 +46,6 @@ MOST_GROUPS: Final = 10
 UNKNOWN: Final = "Pods of all namespaces may not be listed, or are too many, so what is free is not known."
 
 
-class Nodes(Struct, frozen=True):
-    """The nodes by name, their pods by the name of the node (None: not read), and the label of domains (empty: none)."""
-
-    listed: Sequence[JSONObject]
-    pods: Mapping[str, Sequence[JSONObject]] | None
-    key: str
-
-    def domain(self, node: JSONObject) -> str:
-        """Return the domain of a node, after its zone if it has one."""
-        name = meta.labels(node).get(self.key, "") or (ELSEWHERE if self.key else EVERYWHERE)
-        zone = meta.labels(node).get(ZONE, "") if self.key != ZONE else ""
-        return f"{zone} / {name}" if zone else name
-
-    @property
-    def domains(self) -> Mapping[str, Sequence[JSONObject]]:
-        """Return the nodes of each domain, by its name."""
-        domains: dict[str, list[JSONObject]] = {}
-        for node in self.listed:
-            domains.setdefault(self.domain(node), []).append(node)
-        return dict(sorted(domains.items(), key=lambda item: (item[0] == ELSEWHERE, item[0])))
-
-    def held(self, node: JSONObject) -> Demand:
-        """Return what the pods of a node request."""
-        return nodeamounts.held((self.pods or {}).get(meta.name(node), ()))
-
-
 class Squares(Struct, frozen=True):
     """The accelerators of a node (or CPUs, without any): the number that exists, and how many each owner holds.
 
@@ -95,6 +69,31 @@ class Squares(Struct, frozen=True):
         '2 of 8 GPUs free'
         """
         return f"{self.free:,} of {self.number:,} {'CPUs' if self.are_cpus else 'GPUs'} free"
+
+
+class Nodes(Struct, frozen=True):
+    """The nodes by name, their pods by the name of the node (None: not read), and the label of domains (empty: none).
+
+    The nodes of each domain are by its name, and the squares by the name of the node.
+    """
+
+    listed: Sequence[JSONObject]
+    pods: Mapping[str, Sequence[JSONObject]] | None
+    key: str
+    domains: Mapping[str, Sequence[JSONObject]]
+    squares: Mapping[str, Squares]
+
+    def held(self, node: JSONObject) -> Demand:
+        """Return what the pods of a node request."""
+        return nodeamounts.held((self.pods or {}).get(meta.name(node), ()))
+
+    def free(self, nodes: Iterable[JSONObject]) -> dict[str, str]:
+        """Return the free accelerators of nodes; CPUs, if no node has accelerators."""
+        every = [self.squares[meta.name(node)] for node in nodes]
+        own = [squares for squares in every if not squares.are_cpus] or every
+        name = "GPUs" if own and not own[0].are_cpus else "CPUs"
+        share = totals.share(sum(squares.free for squares in own), sum(squares.number for squares in own))
+        return {f"{name} free": share}
 
 
 class Fit(Struct, frozen=True):
@@ -156,13 +155,26 @@ def text(picture: Picture, _: Address, facts: PageFacts) -> Iterator[str]:
     yield "; ".join(f"{name}: {words}" for name, words in _summary(nodes).items())
     for node in nodes.listed:
         free = ", ".join(f"{name} {_share(nodes, node, name)}" for name in nodeamounts.names([node]))
-        yield f"{meta.name(node)} ({nodes.domain(node)}): {nodeamounts.status(node)}; {free}"
+        yield f"{meta.name(node)} ({_domain(node, nodes.key)}): {nodeamounts.status(node)}; {free}"
 
 
 def _nodes(picture: Picture, facts: PageFacts) -> Nodes:
     nodes = sorted(facts.get(NODES), key=meta.name)
     pods = nodeamounts.by_node(facts.get(PODS)) if facts.knows(PODS) else None
-    return Nodes(nodes, pods, domain_key(picture.views, nodes))
+    key = domain_key(picture.views, nodes)
+    domains: dict[str, list[JSONObject]] = {}
+    for node in nodes:
+        domains.setdefault(_domain(node, key), []).append(node)
+    in_order = dict(sorted(domains.items(), key=lambda item: (item[0] == ELSEWHERE, item[0])))
+    squares = {meta.name(node): _squares(node, (pods or {}).get(meta.name(node), ())) for node in nodes}
+    return Nodes(nodes, pods, key, in_order, squares)
+
+
+def _domain(node: JSONObject, key: str) -> str:
+    """Return the domain of a node, after its zone if it has one."""
+    name = meta.labels(node).get(key, "") or (ELSEWHERE if key else EVERYWHERE)
+    zone = meta.labels(node).get(ZONE, "") if key != ZONE else ""
+    return f"{zone} / {name}" if zone else name
 
 
 def domain_key(views: Sequence[View], nodes: Sequence[JSONObject]) -> str:
@@ -177,15 +189,7 @@ def _summary(nodes: Nodes) -> Mapping[str, str]:
     ready = sum(meta.is_condition_true(node, "Ready") for node in nodes.listed)
     facts = {"Nodes": f"{len(nodes.listed):,}, {ready:,} ready"}
     facts |= {"Domains": f"{len(nodes.domains)} by {nodes.key}"} if nodes.key else {}
-    return facts | _free(_squares(nodes, node) for node in nodes.listed) if nodes.pods is not None else facts
-
-
-def _free(all_squares: Iterable[Squares]) -> dict[str, str]:
-    """Return the free accelerators of nodes; CPUs, if no node has accelerators."""
-    every = list(all_squares)
-    own = [squares for squares in every if not squares.are_cpus] or every
-    name = "GPUs" if own and not own[0].are_cpus else "CPUs"
-    return {f"{name} free": totals.share(sum(squares.free for squares in own), sum(squares.number for squares in own))}
+    return facts | nodes.free(nodes.listed) if nodes.pods is not None else facts
 
 
 def _summary_piece(nodes: Nodes) -> Piece:
@@ -196,12 +200,12 @@ def _summary_piece(nodes: Nodes) -> Piece:
     return Piece("summary-text", tag("div", facts if nodes.listed else None, hint, id="summary-text"))
 
 
-def _squares(nodes: Nodes, node: JSONObject) -> Squares:
+def _squares(node: JSONObject, pods: Iterable[JSONObject]) -> Squares:
     """Return the accelerators of a node and who holds them; CPUs, if it has none."""
     number = totals.count(nodeamounts.allocatable(node))
     are_cpus = not number
     amounts: dict[ObjectKey | None, int] = {}
-    for pod in (nodes.pods or {}).get(meta.name(node), ()):
+    for pod in pods:
         requests = demand_of_pod(meta.spec(pod))
         amount = requests.get(CPU, ZERO).ceil() if are_cpus else totals.count(requests)
         name = meta.labels(pod).get(labels.NAME)
@@ -235,7 +239,7 @@ def _rack(nodes: Nodes, name: str, colors: Mapping[ObjectKey, int], fitting: Fit
     """Return a domain with its nodes, and how many further groups of the chosen set fit there."""
     own, key = nodes.domains[name], f"rack/{name}"
     parts = tuple(_node(nodes, node, colors) for node in own)
-    amounts = _free(_squares(nodes, node) for node in own).items() if nodes.pods is not None else ()
+    amounts = nodes.free(own).items() if nodes.pods is not None else ()
     free = next((f"{words} {kind}" for kind, words in amounts), counted(len(own), "node"))
     badge = (
         None
@@ -254,7 +258,7 @@ def _rack(nodes: Nodes, name: str, colors: Mapping[ObjectKey, int], fitting: Fit
 
 
 def _node(nodes: Nodes, node: JSONObject, colors: Mapping[ObjectKey, int]) -> Piece:
-    name, squares = meta.name(node), _squares(nodes, node)
+    name, squares = meta.name(node), nodes.squares[meta.name(node)]
     status = nodeamounts.status(node)
     owners = sorted(squares.held.items(), key=lambda item: (item[0] is None, item[0] or ("", "")))
     words = [f"{owner or 'other pods'} {amount}" for owner, amount in owners]
@@ -294,7 +298,7 @@ def _drawing(
 def _row(nodes: Nodes, node: JSONObject, names: Sequence[str]) -> Piece:
     name = meta.name(node)
     shares = [_share(nodes, node, resource) for resource in names]
-    return cells.row(f"n/{name}", name, nodes.domain(node), nodeamounts.status(node), *shares, find=name)
+    return cells.row(f"n/{name}", name, _domain(node, nodes.key), nodeamounts.status(node), *shares, find=name)
 
 
 def _share(nodes: Nodes, node: JSONObject, name: str) -> str:

@@ -30,12 +30,12 @@ def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
     whole = picture.find_whole(address.key)
     if whole is None:
         return cells.absent(picture, address, "cause", "rows", "scale-role")
-    item = picture.told_whole(whole)
+    item, has_slices = picture.told_whole(whole), len({part.slice for part in whole.parts}) > 1
     return {
         "trouble": cells.trouble(picture),
         "head": [sethead.piece(picture, item, data_actions=offers.of_whole(whole))],
         "cause": [cells.cause_piece("cause-text", item.told)],
-        "rows": [_row(picture, part, has_slices=len({part.slice for part in whole.parts}) > 1) for part in whole.parts],
+        "rows": [_row(picture, part, has_slices=has_slices) for part in whole.parts],
         "scale-role": [_role(name, groups) for name, groups in offers.roles(whole).items()],
     }
 
