@@ -10,6 +10,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from leaderworkerset.api.recreationrecord import RECORDED
+
 KILLING: Final = "Killing"
 PROBE: Final = re.compile(r"Container (?P<container>\S{1,253}) failed (?P<kind>liveness|startup) probe")
 """The pattern of the message of an event with the reason Killing."""
@@ -55,3 +57,9 @@ def of_run(kills: Iterable[Kill], uid: str, container: str) -> Kill | None:
     """Return the last kill of a container in the pod with this UID, or None if there is none."""
     own = (kill for kill in kills if uid and kill.uid == uid and kill.container in ("", container))
     return max(own, key=lambda kill: kill.last, default=None)
+
+
+def of_failure(kills: Iterable[Kill], uid: str, failure: str) -> Kill | None:
+    """Return the last kill of the container that a recorded failure names, or None if there is none."""
+    ended = RECORDED.fullmatch(failure)
+    return of_run(kills, uid, ended["container"]) if ended else None

@@ -21,12 +21,11 @@ from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.core.admission import podpolicy
 
 NAME: Final = "podpolicies"
-KEY: Final = ObjectKey("", podpolicy.NAME)
 """The only key, and the name of both objects."""
 
 CONFIGURATION: Final = ObjectKey("", MUTATING_WEBHOOKS)
 CONFIGURATION_CACHE: Final = Cache(only(MUTATING_WEBHOOK_CONFIGURATIONS, CONFIGURATION))
-POLICY_CACHES: Final = {kind: Cache(only(kind, KEY), optional=True) for kind in podpolicy.KINDS}
+POLICY_CACHES: Final = {kind: Cache(only(kind, podpolicy.KEY), optional=True) for kind in podpolicy.KINDS}
 
 Objects: TypeAlias = Sequence[tuple[Resource, JSONObject]]
 
@@ -43,12 +42,13 @@ class PodPolicyDriver(Driver):
         """Write missing and edited objects, if the API server serves their kinds."""
         if not all(informer.is_served for informer in self._stored.values()):
             return Plan()
-        stored = {kind: informer.store.get(KEY) for kind, informer in self._stored.items()}
+        stored = {kind: informer.store.get(podpolicy.KEY) for kind, informer in self._stored.items()}
         return podpolicy.reconcile(self._built, stored, self._configurations.store.get(CONFIGURATION))
 
     def watches(self) -> Sequence[Watch]:
         """Return the watches; each change concerns the only key."""
-        return [Watch(informer, lambda _: (KEY,)) for informer in (self._configurations, *self._stored.values())]
+        informers = (self._configurations, *self._stored.values())
+        return [Watch(informer, lambda _: (podpolicy.KEY,)) for informer in informers]
 
 
 def specify(built: Objects) -> ControllerSpec:

@@ -11,6 +11,7 @@ from leaderworkerset.manager.config.configurationfile import check as check_conf
 from leaderworkerset.manager.config.configurationfile import load as load_configuration
 from leaderworkerset.manager.config.configurationfile import opted_in
 from leaderworkerset.manager.config.configurationfile import parse as parse_configuration
+from leaderworkerset.manager.kubernetesversions import is_served as is_kind_served
 from leaderworkerset.manager.kubernetesversions import read as read_kubernetes_version
 from leaderworkerset.operator.desired import read as read_operator_object
 from leaderworkerset.operator.operatorcrd import operator_crd

@@ -11,11 +11,9 @@ import structlog
 from kuberuntime.backoff import Backoff
 from kuberuntime.client.client import Client
 from kuberuntime.errors import ForbiddenError, KubeError
-from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.api import metadata
 from leaderworkerset.core.admission import podpolicy
 
-KEY: Final = ObjectKey("", podpolicy.NAME)
 RETRY: Final = Backoff(base=1.0, limit=60.0)
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -46,7 +44,7 @@ class PolicyRemoval:
     async def _remove(self) -> None:
         """Delete the binding before the policy, without which it has no effect."""
         for kind in reversed(podpolicy.KINDS):
-            obj = await self._client.find(kind, KEY)
+            obj = await self._client.find(kind, podpolicy.KEY)
             if obj is not None and metadata.is_installed(obj):
-                await self._client.delete(kind, KEY)
-                log.info("removed the policy of pods", kind=kind.kind, name=KEY.name)
+                await self._client.delete(kind, podpolicy.KEY)
+                log.info("removed the policy of pods", kind=kind.kind, name=podpolicy.NAME)

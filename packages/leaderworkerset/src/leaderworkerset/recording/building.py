@@ -81,9 +81,8 @@ def build(traces: Traces, mask: Mask) -> Episode:
 
 def _with_kill(text: str, traces: Traces, failed: JSONObject, record: Recreation | None) -> str:
     """Return the description of a failed container, starting with why its kubelet killed it, if it did."""
-    ended = RECORDED.fullmatch(text)
     uid = meta.uid(failed) if failed else record.failure.uid if record else ""
-    kill = kubeletkills.of_run(_kills(traces.events), uid, ended["container"]) if ended else None
+    kill = kubeletkills.of_failure(_kills(traces.events), uid, text)
     return f"{kill}; {text}" if kill else text
 
 

@@ -5,6 +5,7 @@ from itertools import islice
 from typing import Any, Final, TypeAlias
 
 from kuberuntime.objects import meta, podstate
+from kuberuntime.objects.deaths import Death
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.texts.masking import masked
 from lwsctl.diagnosis.finding import Subject
@@ -44,7 +45,12 @@ def is_placed(rank: Rank) -> bool:
 
 def is_placed_or_recorded(rank: Rank) -> bool:
     """Return whether the pod has a node, or the recreation record describes how the previous pod failed."""
-    return is_placed(rank) or any(run.is_recorded for run in rank.deaths)
+    return is_placed(rank) or recorded_run(rank) is not None
+
+
+def recorded_run(rank: Rank) -> Death | None:
+    """Return the failed run of the previous pod that the recreation record describes, or None if there is none."""
+    return next((run for run in rank.deaths if run.is_recorded), None)
 
 
 def members(observed: Observed) -> Iterator[tuple[Group, Rank]]:

@@ -13,7 +13,7 @@ from typing import Final, Literal
 import msgspec
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import (
     MUTATING_ADMISSION_POLICIES,
     MUTATING_ADMISSION_POLICY_BINDINGS,
@@ -30,6 +30,7 @@ from leaderworkerset.core.policies.gang import NO_GANG, Gang
 from leaderworkerset.core.policies.podrule import LABELS, has_label, text
 
 NAME: Final = "lws-mutating-admission-policy"
+KEY: Final = ObjectKey("", NAME)
 """The name of the policy and of its binding."""
 
 MEMBERS: Final[JSONObject] = {"matchExpressions": [{"key": labels.NAME, "operator": "Exists"}]}

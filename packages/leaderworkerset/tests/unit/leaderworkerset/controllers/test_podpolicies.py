@@ -11,7 +11,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import MUTATING_WEBHOOK_CONFIGURATIONS
 from leaderworkerset.api.crd import define
 from leaderworkerset.capabilities import names
-from leaderworkerset.controllers.podpolicies import CONFIGURATION, KEY
+from leaderworkerset.controllers.podpolicies import CONFIGURATION
 from leaderworkerset.core.admission import podpolicy
 from leaderworkerset.kinds.managed import managed
 from localkube.apiserver.custom.customresource import kind_from_crd
@@ -33,7 +33,7 @@ async def running(*, serves: bool = True) -> AsyncIterator[Cluster]:
 
 
 async def stored(cluster: Cluster) -> list[JSONObject | None]:
-    return [await cluster.client.find(kind, KEY) for kind in podpolicy.KINDS]
+    return [await cluster.client.find(kind, podpolicy.KEY) for kind in podpolicy.KINDS]
 
 
 async def test_objects_are_written_with_the_webhooks_and_restored() -> None:
@@ -46,8 +46,8 @@ async def test_objects_are_written_with_the_webhooks_and_restored() -> None:
         assert policy is not None
         assert binding is not None
         assert meta.metadata(policy)["ownerReferences"][0]["uid"] == meta.uid(configuration)
-        await cluster.client.patch(podpolicy.KINDS[0], KEY, {"spec": {"failurePolicy": "Fail"}}, kind="merge")
-        await cluster.client.delete(podpolicy.KINDS[1], KEY)
+        await cluster.client.patch(podpolicy.KINDS[0], podpolicy.KEY, {"spec": {"failurePolicy": "Fail"}}, kind="merge")
+        await cluster.client.delete(podpolicy.KINDS[1], podpolicy.KEY)
         await cluster.settle()
         restored = await stored(cluster)
         assert [obj and obj["spec"] for obj in restored] == [policy["spec"], binding["spec"]]

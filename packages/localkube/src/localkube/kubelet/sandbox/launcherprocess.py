@@ -17,6 +17,7 @@ import localkube
 from localkube.certificate import build_certificate
 from localkube.kubelet.sandbox.channel import Channel
 from localkube.kubelet.sandbox.launcher.link import Link, LinkClosedError, Message
+from localkube.kubelet.spec import backoff
 from localkube.statedirectory import open_private
 
 Isolation: TypeAlias = Literal["namespaces", "plain"]
@@ -132,3 +133,16 @@ async def _wait_until_ready(link: Link) -> int:
 def _last_line(log: Path) -> str:
     lines = log.read_text(errors="replace").splitlines()
     return lines[-1] if lines else "without a word"
+
+
+class Deaths:
+    """Counts the ends of launchers; there is no back-off after the first one, nor after a long time without any."""
+
+    def __init__(self) -> None:
+        self.not_before = datetime.min.replace(tzinfo=UTC)
+        self._backoff = backoff.Backoff()
+
+    def note(self, now: datetime) -> None:
+        """Record the end of a launcher, or a failed start."""
+        self.not_before = now + self._backoff.wait(now)
+        self._backoff = self._backoff.after_restart(now, now)

@@ -15,7 +15,6 @@ import sys
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,9 +41,9 @@ from localkube.kubelet.sandbox.addresses import (
     LoopbackBlock,
 )
 from localkube.kubelet.sandbox.channel import LauncherEndedError
-from localkube.kubelet.sandbox.cpugroups import CpuGroups
 from localkube.kubelet.sandbox.launcher.link import Message
 from localkube.kubelet.sandbox.launcherprocess import (
+    Deaths,
     Isolation,
     Launcher,
     LauncherRefusedError,
@@ -66,19 +65,6 @@ LONGEST_TURN = 2.0
 """Seconds after which the next sandbox or container is started although the previous one is not complete."""
 
 NO_LIMITS = "CPU limits: they are not enforced here, as this user may not create a cgroup"
-
-
-class Deaths:
-    """Counts the ends of launchers; there is no back-off after the first one, nor after a long time without any."""
-
-    def __init__(self) -> None:
-        self.not_before = datetime.min.replace(tzinfo=UTC)
-        self._backoff = backoff.Backoff()
-
-    def note(self, now: datetime) -> None:
-        """Record the end of a launcher, or a failed start."""
-        self.not_before = now + self._backoff.wait(now)
-        self._backoff = self._backoff.after_restart(now, now)
 
 
 class GroundAttempt(NamedTuple):
@@ -119,7 +105,7 @@ class SandboxRunner:
         self._changing = asyncio.Semaphore(AT_ONCE)
         self._deaths = Deaths()
         self._files = 0
-        self._cpu: CpuGroups | None = None
+        self._cpu: cpugroups.CpuGroups | None = None
         self._sandboxes: dict[str, Sandbox] = {}
         self._on_exit: dict[str, Callable[[Exit], None]] = {}
         self._numbers = itertools.count(1)

@@ -38,14 +38,17 @@ def find_container(pod: JSONObject, name: str) -> JSONObject | None:
 
 def memory_limit(pod: JSONObject, name: str) -> int:
     """Return the memory limit of a container in bytes, 0 for none."""
-    limits = ((find_container(pod, name) or {}).get("resources") or {}).get("limits") or {}
-    return quantity.parse(limits.get("memory", 0)).ceil()
+    return _limit(pod, name, "memory").ceil()
 
 
 def cpu_limit(pod: JSONObject, name: str) -> float:
     """Return the limit of a container in cores, 0 for none."""
+    return float(_limit(pod, name, "cpu").fraction())
+
+
+def _limit(pod: JSONObject, name: str, resource: str) -> quantity.Quantity:
     limits = ((find_container(pod, name) or {}).get("resources") or {}).get("limits") or {}
-    return float(quantity.parse(limits.get("cpu", 0)).fraction())
+    return quantity.parse(limits.get(resource, 0))
 
 
 def is_sidecar(container: JSONObject, pod: JSONObject) -> bool:

@@ -14,11 +14,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request
-from kuberuntime.errors import APIError, ForbiddenError, KubeError, NotFoundError, UnauthorizedError
+from kuberuntime.errors import APIError, ForbiddenError, KubeError, UnauthorizedError
 from kuberuntime.objects import meta, resources, selectors
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import Resource
@@ -33,6 +31,7 @@ from leaderworkerset.decisions.installedkinds import (
     ConfigurationError,
     admission_refusal,
     certificate_expiry,
+    is_kind_served,
     parse_configuration,
     podpolicy,
     read_kubernetes_version,
@@ -226,11 +225,9 @@ async def _configuration(client: Client, namespace: str) -> Configuration | Unre
 
 async def _is_served(client: Client, kind: Resource) -> bool:
     try:
-        answer = await client.send(Request("GET", f"/apis/{kind.api_version}"))
-    except (NotFoundError, ForbiddenError, UnauthorizedError):
+        return await is_kind_served(client, kind)
+    except (ForbiddenError, UnauthorizedError):
         return False
-    listing = msgspec.json.decode(answer.body, type=JSONObject)
-    return any(api_resource.get("name") == kind.plural for api_resource in listing.get("resources") or [])
 
 
 async def _queues(client: Client, namespace: str, *, has_kueue: bool) -> list[str]:

@@ -22,7 +22,6 @@ from kuberuntime.texts.masking import masked
 from leaderworkerset.api import kubeletkills, runsettings
 from leaderworkerset.api.kubeletkills import Kill
 from leaderworkerset.api.occurrences import last_seen
-from leaderworkerset.api.recreationrecord import RECORDED
 from lwsctl.views import recreations
 from lwsctl.views.events import pulls, scaleups
 from lwsctl.views.events.eventrecord import WarningEvent
@@ -253,11 +252,10 @@ def _remembered(group: Group, record: JSONObject | None, evictions: Sequence[dat
 def _with_kill(view: View, group: Group, warnings: Warnings) -> Group:
     """Return a group whose recreation explains why a kubelet killed a container in the failed pod, if it did."""
     recreation = group.recreations
-    ended = RECORDED.fullmatch(recreation.failure) if recreation else None
-    if recreation is None or ended is None:
+    if recreation is None:
         return group
     kills = warnings.kills(view.namespace, recreation.failed_pod)
-    kill = kubeletkills.of_run(kills, recreation.failed_uid, ended["container"])
+    kill = kubeletkills.of_failure(kills, recreation.failed_uid, recreation.failure)
     return replace(group, recreations=replace(recreation, killed=str(kill))) if kill else group
 
 

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from localkube.kubelet.sandbox.sandboxrunner import Deaths
+from localkube.kubelet.sandbox.launcherprocess import Deaths
 from localkube.kubelet.spec import backoff
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

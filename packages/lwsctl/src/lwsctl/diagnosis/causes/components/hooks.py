@@ -46,7 +46,7 @@ def start_hook_fails(observed: Observed) -> Finding | None:
 
 def _kill(observed: Observed, group: Group, rank: Rank) -> Kill | None:
     """Return the kill event of a rank's pod, or of the failed pod that caused the recreation of its group."""
-    run = next((run for run in rank.deaths if run.is_recorded), None)
+    run = ranks.recorded_run(rank)
     pod, uid = (run.pod, group.recreations.failed_uid) if run and group.recreations else (rank.pod, rank.uid)
     own = (kill for kill in observed.warnings.kills(observed.view.namespace, pod) if uid and kill.uid == uid)
     return next((kill for kill in (*own, *likely_kills(observed, group, rank)) if not kill.is_by_probe), None)

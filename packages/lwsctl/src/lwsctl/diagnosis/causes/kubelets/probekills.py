@@ -72,7 +72,7 @@ def _kill(observed: Observed, group: Group, rank: Rank) -> Kill | None:
 
 
 def _recorded(observed: Observed, group: Group, rank: Rank) -> Kill | None:
-    run = next((run for run in rank.deaths if run.is_recorded), None)
+    run = ranks.recorded_run(rank)
     if run is None or group.recreations is None:
         return None
     kills = observed.warnings.kills(observed.view.namespace, run.pod)
