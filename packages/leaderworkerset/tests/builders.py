@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from testkit import objects
+
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels, leaderworkerset
@@ -164,6 +166,28 @@ def pod(
             "initContainerStatuses": [{"name": "init", "restartCount": init_restarts}],
         },
     }
+
+
+def rank_pod(
+    group: int | str = 0,
+    rank: int = 0,
+    *,
+    key: str = "r1",
+    size: int = 2,
+    ready: bool | None = True,
+    metadata: Mapping[str, Any] | None = None,
+    **fields: Any,
+) -> JSONObject:
+    """Return the pod of a rank of the set `web`; `fields` are for `testkit.objects.pod`."""
+    own = {
+        labels.NAME: "web",
+        labels.GROUP_INDEX: str(group),
+        labels.WORKER_INDEX: str(rank),
+        labels.TEMPLATE_REVISION_HASH: key,
+    }
+    base = {"labels": own, "annotations": {labels.SIZE: str(size)}, "creationTimestamp": "2026-01-01T00:00:00Z"}
+    name = f"web-{group}-{rank}" if rank else f"web-{group}"
+    return objects.pod(name, ready=ready, metadata=objects.merge(base, metadata or {}), **fields)
 
 
 def worker_statefulset(

@@ -24,18 +24,9 @@ def ended(code: int, second: int | None = 1, reason: str = "Error") -> JSONObjec
 
 def pod(rank: int, *, group: str = "0", key: str = "", **status: Any) -> JSONObject:
     """Return a pod of a group of web."""
-    name = f"web-{group}" + (f"-{rank}" if rank else "")
-    own = {labels.NAME: "web", labels.GROUP_INDEX: group, labels.WORKER_INDEX: str(rank)}
-    return {
-        "metadata": {
-            "name": name,
-            "namespace": "default",
-            "uid": f"uid-{rank}",
-            "labels": own | ({labels.TEMPLATE_REVISION_HASH: key} if key else {}),
-        },
-        "spec": {"nodeName": f"node-{rank}"},
-        "status": {"phase": "Running", "containerStatuses": [{"name": "app", **status}]},
-    }
+    named = {"uid": f"uid-{rank}"}
+    statuses = [{"name": "app", **status}]
+    return builders.rank_pod(group, rank, key=key, node=f"node-{rank}", metadata=named, containerStatuses=statuses)
 
 
 def record(state: str | None = None, **more: str) -> JSONObject:

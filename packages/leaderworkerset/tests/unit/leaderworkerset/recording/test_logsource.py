@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from testkit import virtualtime
+from testkit import objects, virtualtime
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse
@@ -20,14 +20,10 @@ def pod(
     name: str = "web-0", *, now: str = "b", before: str = "a", namespace: str = "default", node: str = ""
 ) -> JSONObject:
     """Return a pod whose container has a current and a previous run."""
-    status: JSONObject = {"name": "app", "containerID": now, "state": {"running": {}}}
-    if before:
-        status["lastState"] = {"terminated": {"containerID": before, "exitCode": 1}}
-    return {
-        "metadata": {"name": name, "namespace": namespace, "uid": f"uid-{name}"},
-        "spec": {"nodeName": node},
-        "status": {"containerStatuses": [status]},
-    }
+    ended = {"terminated": {"containerID": before, "exitCode": 1}} if before else {}
+    status = {"name": "app", "containerID": now, "state": {"running": {}}, "lastState": ended}
+    own = {"namespace": namespace, "uid": f"uid-{name}"}
+    return objects.pod(name, node=node, metadata=own, containerStatuses=[status])
 
 
 @dataclass

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
+from testkit.objects import merge
+
 from kuberuntime.objects.meta import JSONObject
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
@@ -11,15 +13,6 @@ NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 def seconds_ago(seconds: float) -> str:
     """Return the wire form of a moment before `NOW`."""
     return (NOW - timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def merge(base: JSONObject, change: JSONObject) -> JSONObject:
-    """Return `base` with `change` merged into it, object by object."""
-    merged = dict(base)
-    for field, value in change.items():
-        before = merged.get(field)
-        merged[field] = merge(before, value) if isinstance(before, dict) and isinstance(value, dict) else value
-    return merged
 
 
 def build_statefulset(change: JSONObject | None = None, /, **spec: object) -> JSONObject:

@@ -11,6 +11,7 @@ from typing import Any, Self
 import pytest
 from testkit.fakes import ScriptedTransport, answer, failure
 from testkit.virtualtime import run
+from tests.builders import rank_pod
 
 from kuberuntime.client.client import Client as KubernetesClient
 from kuberuntime.client.transport import Response
@@ -127,27 +128,19 @@ def test_every_public_name_exists() -> None:
     assert all(hasattr(client, name) for name in client.__all__)
 
 
-def pod(group: int, rank: int) -> dict[str, Any]:
-    own = {labels.NAME: "web", labels.GROUP_INDEX: str(group), labels.WORKER_INDEX: str(rank)}
-    return {
-        "metadata": {"name": f"web-{group}-{rank}", "namespace": "d", "labels": own},
-        "spec": {"containers": [{"name": "main"}]},
-    }
-
-
 @pytest.mark.virtual_time
 async def test_logs_are_read_rank_by_rank() -> None:
     transport = ScriptedTransport(
         answer(200, {"metadata": {"name": "web"}}),
-        answer(200, {"items": [pod(1, 1), pod(1, 0)]}),
+        answer(200, {"items": [rank_pod(1, 1), rank_pod(1, 0)]}),
         answer(200, b"one\ntwo"),
         answer(200, b"three\n"),
     )
 
     reader = AsyncClient.over(KubernetesClient(transport), "d")
     assert [line async for line in reader.logs("web", LogOptions(group=1, tail=2))] == [
-        LogLine(1, 0, "web-1-0", "one"),
-        LogLine(1, 0, "web-1-0", "two"),
+        LogLine(1, 0, "web-1", "one"),
+        LogLine(1, 0, "web-1", "two"),
         LogLine(1, 1, "web-1-1", "three"),
     ]
     assert ("tailLines", "2") in transport.requests[2].query

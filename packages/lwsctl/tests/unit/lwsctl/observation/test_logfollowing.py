@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from testkit import objects
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse
@@ -105,11 +106,10 @@ class Informers:
 
 def pod(name: str = "web-0", restarts: int = 0, *, running: bool = True) -> JSONObject:
     state: JSONObject = {"running": {}} if running else {"terminated": {}}
-    return {
-        "metadata": {"name": name, "namespace": "d", "uid": f"of-{name}", "labels": {labels.NAME: "web"}},
-        "spec": {"containers": [{"name": "main"}]},
-        "status": {"containerStatuses": [{"name": "main", "restartCount": restarts, "state": state}]},
-    }
+    own = {"namespace": "d", "labels": {labels.NAME: "web"}}
+    return objects.pod(
+        name, metadata=own, containerStatuses=[{"name": "main", "restartCount": restarts, "state": state}]
+    )
 
 
 async def followed(
@@ -261,7 +261,7 @@ async def test_a_removed_log_is_reported_once_when_its_run_ended() -> None:
     kubelet = Kubelet([([], "lost")])
     assert await ended(kubelet, Informers(Store(pod(running=False)))) == (
         0,
-        ["web-0 (Unknown): its node no longer has its log"],
+        ["web-0 (Pending): its node no longer has its log"],
     )
 
 

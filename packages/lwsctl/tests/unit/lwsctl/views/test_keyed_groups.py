@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from tests.builders import leaderworkerset_object
+from tests.builders import leaderworkerset_object, rank_pod
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
@@ -32,26 +32,11 @@ def lws(replicas: int = 2, **status: Any) -> JSONObject:
 
 def pod(key: str, rank: int, *, age: int = 0, ready: bool = True, revision: str = "r1", **fields: Any) -> JSONObject:
     """Return a pod of the group with a key; `age` is the second in which it was created."""
-    own = {
-        labels.NAME: "web",
-        labels.GROUP_INDEX: key.ljust(40, "f"),
-        labels.WORKER_INDEX: str(rank),
-        labels.TEMPLATE_REVISION_HASH: revision,
-    }
-    name = f"web-7d9f8b6c4-{key[:5]}" if rank == 0 else f"web-{key}-{rank}"
-    return {
-        "metadata": {
-            "name": name,
-            "namespace": "default",
-            "uid": f"{key}-{rank}",
-            "labels": own,
-            "annotations": {labels.GROUP_IDENTITY: "Hash", labels.SIZE: "2"},
-            "creationTimestamp": f"2026-01-01T00:00:{age:02}Z",
-        }
-        | fields,
-        "spec": {"hostname": f"web-{key}"} if rank == 0 else {},
-        "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": str(ready)}]},
-    }
+    own = {"labels": {labels.GROUP_INDEX: key.ljust(40, "f")}, "annotations": {labels.GROUP_IDENTITY: "Hash"}}
+    own |= {"name": f"web-7d9f8b6c4-{key[:5]}" if rank == 0 else f"web-{key}-{rank}", "uid": f"{key}-{rank}"}
+    metadata = own | {"creationTimestamp": f"2026-01-01T00:00:{age:02}Z"} | fields
+    spec = {"hostname": f"web-{key}"} if rank == 0 else {}
+    return rank_pod(key, rank, key=revision, ready=ready, metadata=metadata, spec=spec)
 
 
 def two(*more: JSONObject) -> View:

@@ -1,9 +1,9 @@
 """A recreated group shows the count, the reason, and the time of the next recreation (docs/adr/0003)."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
+from tests.builders import rank_pod
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
@@ -18,11 +18,6 @@ LWS: JSONObject = {
     "metadata": {"name": "web", "namespace": "prod"},
     "spec": {"replicas": 2, "leaderWorkerTemplate": {"size": 1}},
 }
-
-
-def leader(uid: str, **metadata: Any) -> JSONObject:
-    own = {labels.GROUP_INDEX: "1", labels.WORKER_INDEX: "0", labels.TEMPLATE_REVISION_HASH: "r1"}
-    return {"metadata": {"name": "web-1", "labels": own, "uid": uid, **metadata}, "status": {"phase": "Running"}}
 
 
 def record(due: datetime, count: int = 3, **changed: str) -> JSONObject:
@@ -46,7 +41,7 @@ def shown(pod: JSONObject, *records: JSONObject) -> tuple[Recreations | None, ..
 
 def test_record_applies_to_its_own_group_only() -> None:
     due = NOW - timedelta(minutes=3)
-    assert shown(leader("new"), record(due)) == (
+    assert shown(rank_pod(1, size=1, ready=False, metadata={"uid": "new"}), record(due)) == (
         None,
         Recreations(count=3, failed_pod="web-1-1", failed_rank=1, due=due),
     )
@@ -54,10 +49,10 @@ def test_record_applies_to_its_own_group_only() -> None:
 
 def test_leader_with_a_pending_recreation_waits() -> None:
     due = NOW + timedelta(seconds=18)
-    assert shown(leader("old"), record(due))[1] == Recreations(
+    assert shown(rank_pod(1, size=1, ready=False, metadata={"uid": "old"}), record(due))[1] == Recreations(
         count=3, failed_pod="web-1-1", failed_rank=1, due=due, is_waiting=True
     )
-    deleted = leader("old", deletionTimestamp="2026-01-01T12:00:00Z")
+    deleted = rank_pod(1, size=1, ready=False, metadata={"uid": "old", "deletionTimestamp": "2026-01-01T12:00:00Z"})
     assert shown(deleted, record(due))[1] == Recreations(count=3, failed_pod="web-1-1", failed_rank=1, due=due)
 
 
@@ -74,7 +69,7 @@ def test_leader_with_a_pending_recreation_waits() -> None:
 def test_unreadable_or_foreign_record_is_ignored(changed: dict[str, str]) -> None:
     unreadable = record(NOW)
     unreadable["metadata"]["annotations"] |= changed
-    assert shown(leader("new"), unreadable) == (None, None)
+    assert shown(rank_pod(1, size=1, ready=False, metadata={"uid": "new"}), unreadable) == (None, None)
 
 
 def test_next_attempt_that_is_due_is_now() -> None:
@@ -84,7 +79,9 @@ def test_next_attempt_that_is_due_is_now() -> None:
 
 def test_summaries_and_documents_have_recreations() -> None:
     (view,) = explained(
-        [groups.view(LWS, [leader("old")])], Evidence(records=[record(NOW + timedelta(seconds=18))]), NOW
+        [groups.view(LWS, [rank_pod(1, size=1, ready=False, metadata={"uid": "old"})])],
+        Evidence(records=[record(NOW + timedelta(seconds=18))]),
+        NOW,
     )
     assert summary(view, view.groups[1], NOW) == (
         "web group 1: 0 of 1 rank ready (1 Running); recreated 2 times; pod web-1-1 failed again, next attempt in 18s"
@@ -104,7 +101,12 @@ def test_exhausted_group_gives_its_reason() -> None:
         labels.FAILURE: "main: exit code 1, Error",
     }
     mark = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true"}
-    kept = leader("old", deletionTimestamp="2026-01-01T12:00:00Z", annotations=mark)
+    kept = rank_pod(
+        1,
+        size=1,
+        ready=False,
+        metadata={"uid": "old", "deletionTimestamp": "2026-01-01T12:00:00Z", "annotations": mark},
+    )
     (view,) = explained([groups.view(LWS, [kept])], Evidence(records=[found]), NOW)
     assert [group.is_exhausted for group in view.groups] == [False, True]
     assert summary(view, view.groups[1], NOW) == (
@@ -117,8 +119,13 @@ def test_exhausted_group_gives_its_reason() -> None:
 def test_recreation_by_others_is_not_reported(state: str) -> None:
     found = record(NOW + timedelta(minutes=5))
     found["metadata"]["annotations"] |= {labels.RECREATION_STATE: state}
-    assert shown(leader("another"), found) == (None, None)
-    assert shown(leader("old", deletionTimestamp="2026-01-01T12:00:00Z"), found) == (None, None)
-    told = shown(leader("old"), found)[1]
+    assert shown(rank_pod(1, size=1, ready=False, metadata={"uid": "another"}), found) == (None, None)
+    assert shown(
+        rank_pod(1, size=1, ready=False, metadata={"uid": "old", "deletionTimestamp": "2026-01-01T12:00:00Z"}), found
+    ) == (
+        None,
+        None,
+    )
+    told = shown(rank_pod(1, size=1, ready=False, metadata={"uid": "old"}), found)[1]
     assert told is not None
     assert (told.is_waiting, told.is_exhausted) == (state == "waiting", state == "exhausted")

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from testkit import objects
 
 from lwsctl.views.podcontainers import DEFAULT, containers, default_container, note_of_choice, summed, unlogged, waiting
 
@@ -10,10 +11,9 @@ NO_ROOM = "0/2 nodes are available: 2 Insufficient cpu."
 NO_SECRET = {"reason": "CreateContainerConfigError", "message": 'secret "a" not found'}
 
 
-def pod(name: str = "web-0", *, node: str = "n", init: bool = False, **status: Any) -> dict[str, Any]:
-    spec: dict[str, Any] = {"containers": [{"name": "main"}, {"name": "side"}], "nodeName": node}
-    inits = {"initContainers": [{"name": "load"}]} if init else {}
-    return {"metadata": {"name": name}, "spec": spec | inits, "status": {"phase": "Pending"} | status}
+def pod(name: str = "web-0", *, init: bool = False, node: str = "node-0", **status: Any) -> dict[str, Any]:
+    spec = {"containers": [{"name": "main"}, {"name": "side"}], "initContainers": [{"name": "load"}] if init else []}
+    return objects.pod(name, node=node, spec=spec, **status)
 
 
 def condition(kind: str, message: str) -> dict[str, str]:

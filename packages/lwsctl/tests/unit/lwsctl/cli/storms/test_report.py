@@ -4,6 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from tests.builders import rank_pod
 
 from kuberuntime.objects.meta import JSONObject
 from lwsctl.cli.commands.local import chaosfaults
@@ -20,17 +21,8 @@ KILLED = {"terminated": {"exitCode": 137, "reason": "Error"}}
 
 def pod(uid: str = "a", rank: int = 1, *, ready: bool = True, restarts: int = 0, **more: JSONObject) -> JSONObject:
     """Return a pod of a rank of group 0."""
-    prefix = "leaderworkerset.sigs.k8s.io"
-    labels = {f"{prefix}/name": "web", f"{prefix}/group-index": "0", f"{prefix}/worker-index": str(rank)}
     container = {"name": "main", "restartCount": restarts, "state": {"running": {}}} | more.pop("container", {})
-    return {
-        "metadata": {"name": f"web-0-{rank}", "namespace": "default", "uid": uid, "labels": labels} | more,
-        "status": {
-            "phase": "Running",
-            "conditions": [{"type": "Ready", "status": "True" if ready else "False"}],
-            "containerStatuses": [container],
-        },
-    }
+    return rank_pod(0, rank, ready=ready, metadata={"uid": uid} | more, containerStatuses=[container])
 
 
 def seen(*changes: tuple[JSONObject | None, JSONObject | None]) -> list[tuple[str, str]]:

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders import leaderworkerset_object
+from testkit.objects import condition
+from tests.builders import leaderworkerset_object, rank_pod
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
@@ -45,27 +46,12 @@ OBJECT = leaderworkerset_object(
 
 def pod(group: int, rank: int, state: JSONObject, **status: Any) -> JSONObject:
     """Return a pod with one container in this state."""
-    name = f"web-{group}-{rank}" if rank else f"web-{group}"
-    own = {
-        labels.NAME: "web",
-        labels.GROUP_INDEX: str(group),
-        labels.WORKER_INDEX: str(rank),
-        labels.TEMPLATE_REVISION_HASH: "5f6d",
-    }
-    ready = "True" if "running" in state else "False"
-    return {
-        "metadata": {"name": name, "uid": f"of-{name}", "labels": own, "creationTimestamp": "2026-01-01T00:08:00Z"},
-        "spec": {
-            "nodeName": "node-1",
-            "containers": [{"name": "main", "image": "app:1", "resources": {"limits": {"cpu": "2"}}}],
-        },
-        "status": {
-            "phase": "Running",
-            "podIP": "10.0.0.7",
-            "conditions": [{"type": "Ready", "status": ready, "lastTransitionTime": "2026-01-01T00:09:00Z"}],
-            "containerStatuses": [{"name": "main", "restartCount": 1, "state": state, **status}],
-        },
-    }
+    made = {"creationTimestamp": "2026-01-01T00:08:00Z"}
+    ready = condition("Ready", is_true="running" in state, lastTransitionTime="2026-01-01T00:09:00Z")
+    containers = [{"name": "main", "image": "app:1", "resources": {"limits": {"cpu": "2"}}}]
+    statuses = [{"name": "main", "restartCount": 1, "state": state, **status}]
+    running = {"podIP": "10.0.0.7", "conditions": [ready], "containerStatuses": statuses}
+    return rank_pod(group, rank, key="5f6d", node="node-1", metadata=made, spec={"containers": containers}, **running)
 
 
 RUNS = {"running": {"startedAt": "2026-01-01T00:09:00Z"}}

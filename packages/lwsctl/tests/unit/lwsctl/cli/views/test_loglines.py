@@ -1,20 +1,9 @@
 """The reason for missing logs is printed once, and again when it changes."""
 
-from typing import Any
-
 import pytest
+from testkit.objects import pod
 
 from lwsctl.cli.views.loglines import WaitingNotes
-
-
-def pod(name: str, reason: str) -> dict[str, Any]:
-    state = {"running": {}} if reason == "Running" else {"waiting": {"reason": reason}}
-    status = {"phase": "Pending", "containerStatuses": [{"name": "main", "state": state}]}
-    return {
-        "metadata": {"name": name},
-        "spec": {"containers": [{"name": "main"}], "nodeName": "n"},
-        "status": status,
-    }
 
 
 def test_reason_for_missing_logs_is_printed_when_it_changes(capsys: pytest.CaptureFixture[str]) -> None:
@@ -30,7 +19,9 @@ def test_reason_for_missing_logs_is_printed_when_it_changes(capsys: pytest.Captu
         ["Running", "Running"],
         ["Running", "ErrImagePull"],
     ):
-        notes.update([pod(f"web-{at}", reason) for at, reason in enumerate(reasons)])
+        states = [{"running": {}} if reason == "Running" else {"waiting": {"reason": reason}} for reason in reasons]
+        statuses = [[{"name": "main", "state": state}] for state in states]
+        notes.update([pod(f"web-{at}", containerStatuses=found) for at, found in enumerate(statuses)])
         said.append(capsys.readouterr().err.removeprefix("note: waiting for logs: ").strip())
     assert said == [
         "no pods of web match now",

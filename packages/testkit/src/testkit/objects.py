@@ -1,0 +1,41 @@
+"""Pods as the API server serves them: tests name the fields that matter to them, and the rest has a default value."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from kuberuntime.objects.meta import JSONObject
+
+
+def merge(base: JSONObject, change: Mapping[str, Any]) -> JSONObject:
+    """Return `base` with `change` merged into it, object by object."""
+    merged = dict(base)
+    for field, value in change.items():
+        before = merged.get(field)
+        merged[field] = merge(before, value) if isinstance(before, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def condition(kind: str, *, is_true: bool = True, **fields: Any) -> JSONObject:
+    """Return a condition."""
+    return {"type": kind, "status": "True" if is_true else "False", **fields}
+
+
+def pod(
+    name: str = "web-0",
+    *,
+    ready: bool | None = None,
+    node: str = "node-0",
+    metadata: Mapping[str, Any] | None = None,
+    spec: Mapping[str, Any] | None = None,
+    **status: Any,
+) -> JSONObject:
+    """Return a pod of one container; `metadata` and `spec` are merged into the defaults, other fields into the status."""
+    base: JSONObject = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default", "uid": f"uid-of-{name}", "labels": {}, "annotations": {}},
+        "spec": {"containers": [{"name": "main", "image": "app:1"}]} | ({"nodeName": node} if node else {}),
+        "status": {"phase": "Pending" if ready is None else "Running"}
+        | ({} if ready is None else {"conditions": [condition("Ready", is_true=ready)]}),
+    }
+    return merge(base, {"metadata": metadata or {}, "spec": spec or {}, "status": status})
