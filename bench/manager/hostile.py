@@ -322,7 +322,7 @@ async def run(directory: Path, attack: argparse.Namespace) -> bool:
     settings = Settings(name="bench", directory=directory, keep=False)
     replica = Replica(directory, "manager", directory / "manager.kubeconfig", {"leaderElection": USUAL_ELECTION})
     async with serving(settings, SystemClock()) as cluster:
-        reached = EmbeddedCluster(settings.kubeconfig, ModelRunner(run_forever))
+        reached = EmbeddedCluster(settings.kubeconfig, runner=ModelRunner(run_forever))
         async with deployed(reached, replica):
             return await measure(cluster, replica, attack)
 

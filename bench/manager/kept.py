@@ -119,7 +119,7 @@ async def measure(
     replica = Replica(directory, "manager", settings.kubeconfig, {"leaderElection": USUAL_ELECTION})
     replica.environment = {"PYTHONPATH": python_path(tree), **environment}
     replica.program = ("-Bu", str(tree / "deploy" / "manager"))  # -I would ignore PYTHONPATH
-    reached = EmbeddedCluster(settings.kubeconfig, ModelRunner(run_forever))
+    reached = EmbeddedCluster(settings.kubeconfig, runner=ModelRunner(run_forever))
     async with serving(settings, SystemClock()) as cluster, deployed(reached, replica) as manager:
         await manager.stop()
         copy(cluster.api.backend.store, seed, pods // SIZE)

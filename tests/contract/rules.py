@@ -147,7 +147,7 @@ def place_of(test: str) -> Place:
     """Return the place where a test runs, from its id."""
     if "kubernetes" in test.partition("[")[2] or test.startswith(ON_KUBERNETES):
         return Place.KUBERNETES
-    if "embedded" in test.partition("[")[2] or test.startswith("tests/e2e/"):
+    if re.search(r"\[.*(embedded|virtual)", test) or test.startswith("tests/e2e/"):
         return Place.EMBEDDED
     return Place.CORE
 

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from testkit.clusters.cluster import transport
 from testkit.clusters.kubernetes import KubernetesCluster
 from testkit.examples import examples
 from tests.controlplane import build
@@ -60,7 +59,7 @@ class Server:
 def serving(version: str, directory: Path, gang: Gang) -> Iterator[Server]:
     """Run an API server of this version with the policy, until it is evaluated."""
     with api_server(build.assets(print, version), directory) as plane, asyncio.Runner() as runner:
-        client = Client(transport(KubernetesCluster(plane.kubeconfig), MANAGER))
+        client = Client(KubernetesCluster(plane.kubeconfig).transport(MANAGER))
         runner.run(set_up(client, gang))
         yield Server(runner, client, gang)
         runner.run(client.close())

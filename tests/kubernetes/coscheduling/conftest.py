@@ -9,12 +9,11 @@ from typing import Any, Final
 
 import pytest
 import yaml
-from testkit.clusters.cluster import transport
 from testkit.clusters.kubernetes import KubernetesCluster
 from tests.controlplane import build
 from tests.controlplane.process import LOOPBACK, Plane, control_plane, free_ports, start
+from tests.integration.clusters.fixtures import Running, pytest_pyfunc_call, runner, space
 from tests.integration.clusters.managed import set_up
-from tests.integration.lws.conftest import Running, pytest_pyfunc_call, runner, space
 from tests.kubernetes.gang.conftest import kept, serving
 from tests.kubernetes.programs.build import MANIFESTS, SCHEDULER_PLUGINS
 
@@ -54,7 +53,7 @@ def running(
 
 async def define(cluster: KubernetesCluster, definition: JSONObject) -> None:
     """Define PodGroups with the definition of the scheduler's own release."""
-    client = Client(transport(cluster, "setup"))
+    client = Client(cluster.transport("setup"))
     await client.apply(CUSTOM_RESOURCE_DEFINITIONS, definition, manager="tests")
     await client.close()
 

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from testkit.clusters.cluster import Cluster, transport
+from testkit.clusters.cluster import Cluster
 from testkit.clusters.embedded import embedded_cluster
 from testkit.clusters.keeper import Keeper
 from testkit.clusters.kubernetes import KubernetesCluster
 from tests.controlplane import build
 from tests.controlplane.process import Plane, control_plane
 from tests.gangdefinitions import COSCHEDULING_DEFINITION, VOLCANO_DEFINITION
+from tests.integration.clusters.fixtures import Running, pytest_pyfunc_call, runner, space
 from tests.integration.clusters.managed import set_up
-from tests.integration.lws.conftest import Running, pytest_pyfunc_call, runner, space
 from tests.kubernetes.manager.deployed import deployed
 from tests.kubernetes.manager.replicas import Replica
 
@@ -85,7 +85,7 @@ async def started(directory: Path) -> AsyncIterator[Running]:
 @asynccontextmanager
 async def serving(cluster: Cluster, directory: Path, provider: str = AUTO) -> AsyncIterator[Running]:
     """Run the manager on a cluster; by default it asks that cluster for the served gang schedulers."""
-    client = Client(transport(cluster, "tests"))
+    client = Client(cluster.transport("tests"))
     replica = Replica(
         directory,
         "manager",
@@ -117,7 +117,7 @@ def plane(runner: asyncio.Runner, directory: Path, version: str) -> Iterator[Pla
 
 async def define(cluster: Cluster) -> None:
     """Define the kinds of schedulers that do not run here, and wait until a starting manager finds them."""
-    client = Client(transport(cluster, "setup"))
+    client = Client(cluster.transport("setup"))
     for definition in (VOLCANO_DEFINITION, COSCHEDULING_DEFINITION):
         await client.apply(CUSTOM_RESOURCE_DEFINITIONS, definition, manager="tests")
     async with asyncio.timeout(DEFINED_WITHIN):

@@ -11,7 +11,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from testkit.clusters.cluster import transport
 from testkit.clusters.kubernetes import KubernetesCluster
 from testkit.examples import IS_THOROUGH
 from tests.controlplane import build
@@ -43,7 +42,7 @@ async def test_component_without_the_gate_is_named(without_gates: Plane, tmp_pat
     cluster = KubernetesCluster(without_gates.kubeconfig)
     settings = {"gangSchedulingManagement": {"schedulerProvider": "native"}}
     replica = Replica(tmp_path, "manager", tmp_path / "manager.kubeconfig", settings)
-    client = Client(transport(cluster, "tests"))
+    client = Client(cluster.transport("tests"))
     async with deployed(cluster, replica) as manager, space_of(cluster, manager, client) as space:
         await add_to_pool(space, range(1))
         lose_gate(without_gates, "kube-controller-manager")

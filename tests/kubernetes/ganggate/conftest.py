@@ -1,7 +1,7 @@
 """Both clusters, and the shipped manager, whose configuration selects the built-in gate."""
 
 import pytest
-from tests.integration.lws.conftest import Manage, pytest_pyfunc_call, runner, running, space
+from tests.integration.clusters.fixtures import Manage, pytest_pyfunc_call, runner, running, space
 from tests.kubernetes.manager.deployed import deployed
 from tests.kubernetes.manager.replicas import Replica
 

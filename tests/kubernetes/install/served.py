@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from testkit.clusters.cluster import transport
 from testkit.clusters.kubernetes import KubernetesCluster
 from tests.integration.clusters import objects
 from tests.kubernetes.install.conftest import Administrator
@@ -77,7 +76,7 @@ def served(administrator: Administrator, name: str) -> Iterator[Writes]:
     writes = Writes()
 
     async def serve() -> None:
-        client = Client(transport(KubernetesCluster(administrator.plane.kubeconfig), "writer"))
+        client = Client(KubernetesCluster(administrator.plane.kubeconfig).transport("writer"))
         async with Balancer(address, PORT) as balancer:
             balancer.backends = [replica.webhooks]
             await writes.go_on(client)

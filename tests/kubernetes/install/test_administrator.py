@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from testkit.clusters.cluster import transport
 from testkit.clusters.kubernetes import KubernetesCluster
 from tests.kubernetes.install.conftest import Administrator
 from tests.kubernetes.manager import installation
@@ -141,7 +140,7 @@ def test_installation_with_two_managers_has_no_duplicates(fresh: Administrator) 
     """Two managers run 3 groups, then 12 by the autoscaler (R-ARC-1, R-MGR-3, contract 12.5)."""
 
     async def scenario() -> None:
-        client = Client(transport(KubernetesCluster(fresh.plane.kubeconfig), "tests"))
+        client = Client(KubernetesCluster(fresh.plane.kubeconfig).transport("tests"))
         kubeconfig = fresh.directory / "manager.kubeconfig"
         await installation.write_kubeconfig(client, fresh.plane.kubeconfig, kubeconfig)
         managers = [Replica(fresh.directory, name, kubeconfig) for name in ("one", "two")]

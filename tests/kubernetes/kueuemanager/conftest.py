@@ -8,8 +8,8 @@ from typing import Final
 import pytest
 from testkit.clusters.cluster import ZONE
 from testkit.clusters.keeper import Keeper
+from tests.integration.clusters.fixtures import Running, manage, pytest_pyfunc_call, runner, running, space
 from tests.integration.clusters.space import Space
-from tests.integration.lws.conftest import Running, manage, pytest_pyfunc_call, runner, running, space
 from tests.kubernetes.programs import build
 from tests.kueue.program import GROUP, kueue_manager, named, typed
 

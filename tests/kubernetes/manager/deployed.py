@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from testkit.clusters.cluster import Cluster, transport
+from testkit.clusters.cluster import Cluster
 from testkit.clusters.embedded import EmbeddedCluster
 from tests.kubernetes.manager import installation
 from tests.kubernetes.manager.replicas import Replica
@@ -55,7 +55,7 @@ class DeployedManager:
 @asynccontextmanager
 async def deployed(cluster: Cluster, replica: Replica) -> AsyncIterator[DeployedManager]:
     """Install the objects for a manager with this replica's configuration, run it, and finally remove its webhooks."""
-    client = Client(transport(cluster, "setup"))
+    client = Client(cluster.transport("setup"))
     prepare = _prepare_embedded if isinstance(cluster, EmbeddedCluster) else _install
     await prepare(client, cluster, replica)
     manager = DeployedManager(replica)

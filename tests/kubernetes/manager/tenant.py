@@ -8,7 +8,6 @@ from typing import Final
 
 import msgspec
 from deploy.packages import userroles
-from testkit.clusters.cluster import transport
 from testkit.clusters.kubernetes import KubernetesCluster
 from tests import attacker
 from tests.attacker import Attacker
@@ -66,7 +65,7 @@ async def admit(world: World, namespace: str, seed: int) -> Attacker:
     config = json.loads(Path(world.plane.kubeconfig).read_text())
     config["users"] = [{"name": "admin", "user": {"token": await _token(world.client, namespace)}}]
     kubeconfig.write_text(json.dumps(config))
-    return Attacker(Client(transport(KubernetesCluster(kubeconfig), "tenant")), namespace, Random(seed))
+    return Attacker(Client(KubernetesCluster(kubeconfig).transport("tenant")), namespace, Random(seed))
 
 
 async def _token(client: Client, namespace: str) -> str:

@@ -12,7 +12,6 @@ from typing import Final
 import aiohttp
 import pytest
 from deploy.packages import dashboarddeployment, userroles
-from testkit.clusters.cluster import transport
 from testkit.clusters.kubernetes import KubernetesCluster
 from tests.kubernetes.manager.groups import Space
 from tests.kubernetes.manager.installation import token_of
@@ -145,7 +144,7 @@ async def test_the_account_of_the_dashboard_can_only_read(world: World) -> None:
     """The API server lists the account's permissions, also in the namespace of the manager: none is another verb."""
     for resource, obj in dashboarddeployment.build_dashboard(NAMESPACE, "image:1"):
         await world.client.apply(resource, obj, manager="tests")
-    client = Client(transport(KubernetesCluster(await write_kubeconfig(world)), "dashboard"))
+    client = Client(KubernetesCluster(await write_kubeconfig(world)).transport("dashboard"))
     for namespace in ("default", NAMESPACE):
         head = {"apiVersion": RULES.api_version, "kind": RULES.kind, "spec": {"namespace": namespace}}
         rules = meta.status(await client.create(RULES, head))["resourceRules"]

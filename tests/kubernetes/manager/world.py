@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from testkit.clusters.cluster import transport
 from testkit.clusters.kubernetes import KubernetesCluster
 from tests.controlplane.audit import Audit
 from tests.controlplane.process import Plane
@@ -111,7 +110,7 @@ class World:
 @asynccontextmanager
 async def opened(plane: Plane, directory: Path) -> AsyncIterator[World]:
     """Install, and remove everything at the end."""
-    client = Client(transport(KubernetesCluster(plane.kubeconfig), "tests"))
+    client = Client(KubernetesCluster(plane.kubeconfig).transport("tests"))
     async with Balancer() as balancer:
         await installation.install(client, balancer.port)
         scraper = await installation.token_of(client, installation.SCRAPER)

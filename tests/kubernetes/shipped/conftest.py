@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from testkit.clusters.kubernetes import KubernetesCluster
 from tests.controlplane import build
-from tests.integration.lws.conftest import pytest_pyfunc_call, runner
+from tests.integration.clusters.fixtures import pytest_pyfunc_call, runner
 from tests.kubernetes.gang.conftest import plane
 
 __all__ = ["pytest_pyfunc_call", "runner"]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from testkit.clusters.cluster import Cluster, transport
+from testkit.clusters.cluster import Cluster
 from testkit.clusters.embedded import embedded_cluster
 from testkit.clusters.kubernetes import KubernetesCluster
 from tests.integration.clusters.objects import lws
@@ -76,7 +76,7 @@ async def refusal(space: Space, pod: str) -> str:
 async def live(cluster: Cluster, directory: Path) -> None:
     """Evict a closed group, an open one and a second one, drain a node, kill the manager, and end the protection."""
     replica = Replica(directory, "manager", directory / "manager.kubeconfig", dict(CONFIGURATION))
-    client = Client(transport(cluster, "tests"))
+    client = Client(cluster.transport("tests"))
     async with deployed(cluster, replica) as manager, space_of(cluster, manager, client) as space:
         before = await space.bring_up(lws(replicas=4, size=2, annotations={labels.DO_NOT_DISRUPT: STARTING}))
         await space.until(are_unmarked)

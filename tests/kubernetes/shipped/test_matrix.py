@@ -13,7 +13,6 @@ from typing import Final
 
 import aiohttp
 import pytest
-from testkit.clusters.cluster import transport
 from testkit.clusters.kubernetes import KubernetesCluster
 from testkit.examples import IS_THOROUGH
 from tests.integration.clusters.objects import lws, pod_template
@@ -59,7 +58,7 @@ async def test_manager_with_these_settings_runs_a_set(row: Row, cluster: Kuberne
     replica = Replica(tmp_path, "manager", tmp_path / "manager.kubeconfig")
     places = {"directory": tmp_path, "metrics": replica.metrics, "probes": replica.probes}
     replica.configuration, replica.flags = factors.document(row, **places), factors.flags(row, **places)
-    client = Client(transport(cluster, "tests"))
+    client = Client(cluster.transport("tests"))
     async with deployed(cluster, replica) as manager, space_of(cluster, manager, client) as space:
         chosen = replica.chosen()
         await live(space, chosen.gang_provider, factors.annotations(row))

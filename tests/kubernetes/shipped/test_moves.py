@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from testkit.clusters.cluster import Cluster, transport
+from testkit.clusters.cluster import Cluster
 from testkit.clusters.embedded import embedded_cluster
 from testkit.clusters.kubernetes import KubernetesCluster
 from tests.integration.clusters.objects import lws, pod_template
@@ -62,7 +62,7 @@ async def leaders_created(space: Space) -> dict[str, int]:
 async def live(cluster: Cluster, directory: Path, code: str) -> None:
     """Cordon a node, request moves, and kill the manager: each of its groups moves once; then uncordon the node."""
     replica = Replica(directory, "manager", directory / "manager.kubeconfig", dict(CONFIGURATION))
-    client = Client(transport(cluster, "tests"))
+    client = Client(cluster.transport("tests"))
     async with deployed(cluster, replica) as manager, space_of(cluster, manager, client) as space:
         await space.bring_up(lws(replicas=GROUPS, size=2))
         node = (await nodes_of(space))["web-1-1"]
@@ -223,7 +223,7 @@ async def is_open(space: Space, *nodes: str) -> bool:
 async def drain(cluster: Cluster, directory: Path) -> None:
     """Run `lws drain` for three of eight nodes at once, `lws move` for one group, and a drain that is cancelled."""
     replica = Replica(directory, "manager", directory / "manager.kubeconfig", dict(CONFIGURATION))
-    client = Client(transport(cluster, "tests"))
+    client = Client(cluster.transport("tests"))
     async with deployed(cluster, replica) as manager, space_of(cluster, manager, client) as space:
         session = session_of(space)
         rollout = {"maxUnavailable": AWAY, "maxSurge": 0}

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from testkit.clusters.cluster import Cluster, transport
+from testkit.clusters.cluster import Cluster
 from testkit.clusters.embedded import OUTPUT, embedded_cluster
 from testkit.clusters.kubernetes import KubernetesCluster
 from tests.integration.clusters.kubeletlogs import logs_on
@@ -73,7 +73,7 @@ async def fail(space: Space, name: str) -> None:
 async def live(cluster: Cluster, directory: Path) -> tuple[list[Episode], list[JSONObject]]:
     """Let a group fail twice, kill the manager in between, and delete the set; return the records."""
     replica = Replica(directory, "manager", directory / "manager.kubeconfig", dict(CONFIGURATION))
-    client = Client(transport(cluster, "tests"))
+    client = Client(cluster.transport("tests"))
     async with deployed(cluster, replica) as manager, space_of(cluster, manager, client) as space:
         asks = {labels.FOLLOW_PROGRESS: "true"}
         first = await space.bring_up(lws(replicas=1, size=2, template={"workerTemplate": talking()}, annotations=asks))

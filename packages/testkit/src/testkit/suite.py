@@ -22,6 +22,7 @@ from testkit import coroutines, examples, virtualtime
 
 PARTS: Final = re.compile(r"(?:packages/\w+/)?tests/(?P<part>\w+)/[^\[]*(\[(?P<parameters>.*)\])?")
 CLUSTERS: Final = {
+    "virtual": "in virtual time",
     "embedded": "on the embedded cluster",
     "kubernetes": "on Kubernetes",
     "other_version": "on the other Kubernetes",
@@ -128,7 +129,7 @@ def tiers_of(node: str) -> tuple[Tier, ...]:
         return ("fast", "kubernetes")
     if node.startswith(COMMANDS):
         return ("fast",) if node.startswith(SHOWN) else ("kubernetes",)
-    is_live = node.startswith(LIVE) or not {*clusters_of(node)} <= {CLUSTERS["embedded"]}
+    is_live = node.startswith(LIVE) or not {*clusters_of(node)} <= {CLUSTERS["virtual"], CLUSTERS["embedded"]}
     return ("kubernetes",) if is_live else ("fast",)
 
 

@@ -6,17 +6,18 @@ With `POD_ADMISSION=Policy` in the environment, kube-apiserver admits pods by a 
 import asyncio
 import os
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 
-from testkit.clusters.cluster import Cluster, transport
+from testkit.clusters.cluster import Cluster
 from testkit.clusters.keeper import Keeper
 from testkit.clusters.kubernetes import KubernetesCluster, create_nodes
 from testkit.clusters.recording import RecordingTransport
+from tests.integration.clusters.virtual import VirtualCluster
 
 from kuberuntime.cache.informer import Informer
 from kuberuntime.client.client import Client
-from kuberuntime.clock import SystemClock
+from kuberuntime.clock import Clock
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
 from leaderworkerset.api.crd import leaderworkerset_crd
 from leaderworkerset.api.resources import LEADERWORKERSETS
@@ -32,7 +33,7 @@ BY_POLICY = os.environ.get("POD_ADMISSION") == PodAdmission.POLICY
 
 async def set_up(cluster: KubernetesCluster) -> None:
     """Define LeaderWorkerSets and create the nodes that kwok simulates."""
-    client = Client(transport(cluster, "setup"))
+    client = Client(cluster.transport("setup"))
     await client.apply(CUSTOM_RESOURCE_DEFINITIONS, leaderworkerset_crd(), manager=lwsmanager.INSTALLER)
     await create_nodes(client)
     served = Informer(client, LEADERWORKERSETS)
@@ -49,6 +50,7 @@ class LocalManager:
 
     recording: RecordingTransport
     kinds: Registry
+    clock: Clock
     _controllers: Keeper[None]
 
     async def stop(self) -> None:
@@ -61,7 +63,7 @@ class LocalManager:
 
     async def start(self) -> None:
         """Start the controllers and wait until they know the cluster."""
-        self._controllers = Keeper(lwsmanager.controllers(Client(self.recording), SystemClock(), kinds=self.kinds))
+        self._controllers = Keeper(lwsmanager.controllers(Client(self.recording), self.clock, kinds=self.kinds))
         await self._controllers.value()
 
     def check(self) -> None:
@@ -72,14 +74,15 @@ class LocalManager:
 @asynccontextmanager
 async def managed(cluster: Cluster) -> AsyncIterator[LocalManager]:
     """Run webhooks and controllers of LeaderWorkerSets on a cluster."""
-    recording = RecordingTransport(transport(cluster, "lws"))
+    recording = RecordingTransport(cluster.transport("lws"))
     client = Client(recording)
     by_policy = BY_POLICY and isinstance(cluster, KubernetesCluster)
     kinds = managed_kinds(configured={names.POD_ADMISSION: True}) if by_policy else MANAGED
-    async with lwsmanager.webhooks(client, SystemClock(), kinds=kinds, evaluates_cel=by_policy):
-        controllers = Keeper(lwsmanager.controllers(client, SystemClock(), kinds=kinds))
+    webhooks = lwsmanager.webhooks(client, cluster.clock, kinds=kinds, evaluates_cel=by_policy)
+    async with nullcontext() if isinstance(cluster, VirtualCluster) else webhooks:
+        controllers = Keeper(lwsmanager.controllers(client, cluster.clock, kinds=kinds))
         await controllers.value()
-        manager = LocalManager(recording, kinds, controllers)
+        manager = LocalManager(recording, kinds, cluster.clock, controllers)
         try:
             yield manager
         finally:

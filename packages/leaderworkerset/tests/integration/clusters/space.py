@@ -6,13 +6,12 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, TypeVar
 
-from testkit.clusters.cluster import Cluster, Manager, transport
+from testkit.clusters.cluster import Cluster, Manager
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import PatchKind, Selection
 from kuberuntime.client.transport import Request
-from kuberuntime.clock import SystemClock
 from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -304,8 +303,8 @@ class Space:
     @asynccontextmanager
     async def second_manager(self) -> AsyncIterator[None]:
         """Run another set of controllers next to those of the cluster."""
-        client = Client(transport(self.cluster, "lws"))
-        async with lwsmanager.controllers(client, SystemClock()):
+        client = Client(self.cluster.transport("lws"))
+        async with lwsmanager.controllers(client, self.cluster.clock):
             yield
         await client.close()
 

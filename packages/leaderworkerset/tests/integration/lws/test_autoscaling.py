@@ -9,10 +9,10 @@ import pytest
 import yaml
 from testkit.clusters.keeper import Keeper
 from testkit.repository import ROOT
+from tests.integration.clusters.fixtures import Running
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, assert_settled, conditions, is_ready
-from tests.integration.lws.conftest import Running
 from tests.integration.lws.metricsapi import MetricsAPI, serving
 from tests.integration.lws.test_hash import HASH, settled
 from tests.integration.lws.test_hash import assert_settled as assert_settled_by_key

@@ -7,7 +7,6 @@ from tests.integration.clusters.objects import lws, pod_template, slow_template
 from tests.integration.clusters.space import Space
 from tests.integration.lws.recreation import replaced
 
-from kuberuntime.clock import SystemClock
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, NODES
@@ -93,7 +92,7 @@ async def test_worker_evicted_soon_without_a_manager_is_noticed(space: Space) ->
 
     async def written_before() -> float:
         last = unseen.last_status(await space.get(LEADERWORKERSETS, "web")).written
-        return (SystemClock().now() - timestamps.parse(last)).total_seconds()
+        return (space.cluster.clock.now() - timestamps.parse(last)).total_seconds()
 
     await space.eventually(written_before, lambda seconds: seconds > unseen.DRIFT.total_seconds() + 1)
     await space.manager.kill()

@@ -60,7 +60,7 @@ def names_of(groups: set[int], size: int) -> set[str]:
     return {pod for pod in pod_names("web", max(groups, default=-1) + 1, size) if int(pod.split("-")[1]) in groups}
 
 
-@pytest.mark.parametrize("running", ["embedded", *build.CLUSTERS], indirect=True)
+@pytest.mark.parametrize("running", ["virtual", *build.CLUSTERS], indirect=True)
 @pytest.mark.parametrize(
     ("rollout", "replicas", "available"),
     [
@@ -90,7 +90,7 @@ async def test_rollout_keeps_the_minimum_of_available_groups(
     assert set(images(after).values()) == {"app:2"}
 
 
-@pytest.mark.parametrize("running", ["embedded", *build.CLUSTERS], indirect=True)
+@pytest.mark.parametrize("running", ["virtual", *build.CLUSTERS], indirect=True)
 @pytest.mark.parametrize("broken", ["web-0-1", "web-0"], ids=["its worker", "its leader"])
 async def test_broken_old_group_does_not_block_a_rollout(space: Space, broken: str) -> None:
     """The Go controller keeps partition 3 forever; here the broken group is replaced first (docs/adr/0030)."""
@@ -105,7 +105,7 @@ async def test_broken_old_group_does_not_block_a_rollout(space: Space, broken: s
     assert set(images(after).values()) == {"app:2"}
 
 
-@pytest.mark.parametrize("running", ["embedded", *build.CLUSTERS], indirect=True)
+@pytest.mark.parametrize("running", ["virtual", *build.CLUSTERS], indirect=True)
 async def test_rollout_keeps_the_last_ready_group(space: Space) -> None:
     """The new template never gets ready; the broken group has it, and the ready one stays (docs/adr/0030)."""
     await space.create(lws(replicas=2, size=2, gated=True))

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import pytest
 import structlog
-from testkit.clusters.cluster import Cluster, transport
+from testkit.clusters.cluster import Cluster
 from testkit.clusters.embedded import embedded_cluster
 from testkit.clusters.keeper import Keeper
 from testkit.clusters.kubernetes import KubernetesCluster, create_nodes
@@ -82,7 +82,7 @@ def same(clusters: Clusters, recordings: Recordings, request: pytest.FixtureRequ
 
 
 async def _create_nodes(cluster: KubernetesCluster) -> None:
-    client = Client(transport(cluster, "setup"))
+    client = Client(cluster.transport("setup"))
     await create_nodes(client)
     await client.close()
 

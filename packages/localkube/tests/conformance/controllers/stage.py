@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
-from testkit.clusters.cluster import Cluster, transport
+from testkit.clusters.cluster import Cluster
 from tests.conformance.transcript import Entry, normalized
 
 from kuberuntime.cache.informer import Change, Informer
@@ -158,7 +158,7 @@ Scenario: TypeAlias = Callable[[Stage], Awaitable[None]]
 
 async def play(cluster: Cluster, scenario: Scenario) -> JSON:
     """Play a scenario in a namespace of its own; return the recorded states."""
-    client = Client(transport(cluster, "conformance"))
+    client = Client(cluster.transport("conformance"))
     made = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": "conformance-"}}
     namespace = meta.name(await client.create(NAMESPACES, made))
     await cluster.await_namespace(client, namespace)

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from testkit.objects import merge
 from tests.integration.controllers.world import NAMESPACE, ControlledServer, cluster
-from tests.unit.localkube.controllers.objects import build_statefulset, build_template, merge
+from tests.unit.localkube.controllers.objects import build_statefulset, build_template
 
 from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
 from kuberuntime.objects import meta

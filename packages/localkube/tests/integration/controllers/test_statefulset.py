@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testkit.objects import merge
 from tests.integration.controllers.world import NAMESPACE, ControlledServer, cluster
-from tests.unit.localkube.controllers.objects import build_statefulset, build_template, merge
+from tests.unit.localkube.controllers.objects import build_statefulset, build_template
 
 from kuberuntime.cache.informer import Change
 from kuberuntime.errors import NotFoundError

@@ -1,6 +1,5 @@
 """Errors in manifests have the line of their field at `lws apply`, with the messages of both API servers."""
 
-from testkit.clusters.cluster import transport
 from tests.integration.clusters.space import Space
 from tests.integration.lwsctl.test_commands import session_of
 from tests.manifesterrors import NAMED, REFUSED, WARNED, changed, line_of, text_of
@@ -45,7 +44,7 @@ async def test_warnings_at_apply_have_the_line_of_the_field(space: Space) -> Non
     for path, value, text in WARNED:
         obj = changed(path, value)
         messages: list[str] = []
-        client = Client(WarningTransport(transport(space.cluster, "lws"), messages.append), field_validation="Strict")
+        client = Client(WarningTransport(space.cluster.transport("lws"), messages.append), field_validation="Strict")
         try:
             session = session_of(space, client)
             await Applier(session).check(manifests.parse(text_of(obj), "web.yaml"))

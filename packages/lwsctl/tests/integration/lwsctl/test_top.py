@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 from testkit.clusters.kubernetes import KubernetesCluster
+from tests.integration.clusters.fixtures import Running
 from tests.integration.clusters.objects import lws
 from tests.integration.clusters.space import Space
-from tests.integration.lws.conftest import Running
 from tests.integration.lws.metricsapi import serving
 from tests.integration.lwsctl.test_commands import session_of
 

@@ -1,17 +1,20 @@
-"""The seam between the tests and their clusters: an embedded one, or one of real Kubernetes components.
+"""The seam between scenarios and their clusters: a simulated one, an embedded one, or real Kubernetes components.
 
-The same client reaches both over HTTP. They have the same nodes, and run the same webhooks and controllers.
+They have the same nodes, and run the same webhooks and controllers.
 """
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
 
 from kuberuntime.access import kubeconfig
 from kuberuntime.client.client import Client
 from kuberuntime.client.http import HTTPTransport
+from kuberuntime.client.transport import Transport
+from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES as NODE_RESOURCE
@@ -38,7 +41,20 @@ class Cluster(Protocol):
     """A running cluster, with actions on pods that need its internals."""
 
     name: str
-    kubeconfig: Path
+
+    @property
+    def clock(self) -> Clock:
+        """Return the clock of its components."""
+        ...
+
+    @property
+    def kubeconfig(self) -> Path:
+        """Return the kubeconfig of the administrator."""
+        ...
+
+    def transport(self, user_agent: str) -> Transport:
+        """Open connections of one user."""
+        ...
 
     async def await_namespace(self, client: Client, name: str) -> None:
         """Wait until pods may be created in a new namespace."""
@@ -71,6 +87,18 @@ class Cluster(Protocol):
     async def provide_volumes(self, client: Client, prefix: str, storage_class: str, count: int) -> None:
         """Provide so many volumes for claims of this class."""
         ...
+
+
+@dataclass
+class ServedCluster:
+    """A cluster that clients reach over HTTP."""
+
+    kubeconfig: Path
+    clock: Clock = field(default_factory=SystemClock, init=False)
+
+    def transport(self, user_agent: str) -> HTTPTransport:
+        """Open connections of one user."""
+        return HTTPTransport(kubeconfig.load({}, kubeconfig=str(self.kubeconfig)), user_agent=user_agent)
 
 
 @asynccontextmanager
@@ -109,11 +137,6 @@ def is_at_rest(node: JSONObject) -> bool:
 async def pods_on(client: Client, node: str) -> list[JSONObject]:
     """Return the pods of a node."""
     return (await client.list(PODS, field_selector=f"spec.nodeName={node}")).items
-
-
-def transport(cluster: Cluster, user_agent: str) -> HTTPTransport:
-    """Open connections of one user to a cluster."""
-    return HTTPTransport(kubeconfig.load({}, kubeconfig=str(cluster.kubeconfig)), user_agent=user_agent)
 
 
 class Manager(Protocol):

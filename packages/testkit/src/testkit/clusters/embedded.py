@@ -27,6 +27,7 @@ from .cluster import (
     RESTART_ALL,
     START_DELAY,
     ZONE,
+    ServedCluster,
     pods_on,
     report_ready,
 )
@@ -43,13 +44,10 @@ LABELS = (
 )
 
 
-@dataclass
-class EmbeddedCluster:
-    """Implements `Cluster`."""
+class ModeledPods:
+    """The actions of `Cluster` on pods whose processes are modelled."""
 
-    kubeconfig: Path
     runner: ModelRunner
-    name: str = field(default="embedded", init=False)
 
     async def await_namespace(self, client: Client, name: str) -> None:
         """Return immediately."""
@@ -95,6 +93,14 @@ class EmbeddedCluster:
         self.runner.end(container_id.removeprefix("process://"), Exit(code))
 
 
+@dataclass
+class EmbeddedCluster(ServedCluster, ModeledPods):
+    """Implements `Cluster`."""
+
+    runner: ModelRunner = field(kw_only=True)
+    name: str = field(default="embedded", init=False)
+
+
 def program_of(spec: ContainerSpec) -> Program:
     """Run forever after a slow pull of the image; `true`, which init containers run, and `false` exit at once."""
     exits = (0.0, Exit(CODES[spec.argv[0]])) if len(spec.argv) == 1 and spec.argv[0] in CODES else None
@@ -102,14 +108,18 @@ def program_of(spec: ContainerSpec) -> Program:
     return Program(start_delay=delay, exits=exits, output=spec.env.get(OUTPUT, ""))
 
 
+def nodes() -> Nodes:
+    """Return the settings of the nodes."""
+    capacity = tuple(f"{resource}={amount}" for resource, amount in CAPACITY.items())
+    return Nodes(count=NODES, labels=LABELS, capacity=capacity)
+
+
 @asynccontextmanager
 async def embedded_cluster(directory: Path) -> AsyncIterator[EmbeddedCluster]:
     """Run an embedded cluster with modelled processes."""
-    capacity = tuple(f"{resource}={amount}" for resource, amount in CAPACITY.items())
-    nodes = Nodes(count=NODES, labels=LABELS, capacity=capacity)
     (directory / "mapped" / "bin").mkdir(parents=True)
     images = {"mapped": directory / "mapped"}
-    settings = Settings(name="test", directory=directory, keep=False, nodes=nodes, images=images)
+    settings = Settings(name="test", directory=directory, keep=False, nodes=nodes(), images=images)
     runner = ModelRunner(program_of)
     async with embedded.serving(settings, SystemClock()) as cluster, workloads.working(cluster, runner):
-        yield EmbeddedCluster(settings.kubeconfig, runner)
+        yield EmbeddedCluster(settings.kubeconfig, runner=runner)

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from kuberuntime.cache.informer import Informer
 from kuberuntime.client.client import Client
@@ -16,7 +15,7 @@ from kuberuntime.objects.podstate import ALL_RESTARTED
 from kuberuntime.objects.resources import NODES as NODE_RESOURCE
 from kuberuntime.objects.resources import PERSISTENT_VOLUMES, PODS, SERVICE_ACCOUNTS
 
-from .cluster import CAPACITY, NODES, NODES_PER_RACK, RACK, RACKS_PER_ZONE, ZONE, pods_on, report_ready
+from .cluster import CAPACITY, NODES, NODES_PER_RACK, RACK, RACKS_PER_ZONE, ZONE, ServedCluster, pods_on, report_ready
 
 HUNG = "tests.example.com/hung"
 """The annotation of nodes and pods that kwok no longer handles."""
@@ -39,10 +38,9 @@ KILLED = 137
 
 
 @dataclass
-class KubernetesCluster:
+class KubernetesCluster(ServedCluster):
     """Implements `Cluster`."""
 
-    kubeconfig: Path
     name: str = field(default="kubernetes", init=False)
 
     async def await_namespace(self, client: Client, name: str) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from testkit import work
 from testkit.fakes import SmallServer
+from testkit.objects import merge
 from testkit.virtualtime import VirtualClock, run
-from tests.unit.localkube.controllers.objects import build_pod, merge, ready_status
+from tests.unit.localkube.controllers.objects import build_pod, ready_status
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client

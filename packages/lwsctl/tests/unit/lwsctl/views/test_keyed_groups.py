@@ -32,7 +32,10 @@ def lws(replicas: int = 2, **status: Any) -> JSONObject:
 
 def pod(key: str, rank: int, *, age: int = 0, ready: bool = True, revision: str = "r1", **fields: Any) -> JSONObject:
     """Return a pod of the group with a key; `age` is the second in which it was created."""
-    own = {"labels": {labels.GROUP_INDEX: key.ljust(40, "f")}, "annotations": {labels.GROUP_IDENTITY: "Hash"}}
+    own: JSONObject = {
+        "labels": {labels.GROUP_INDEX: key.ljust(40, "f")},
+        "annotations": {labels.GROUP_IDENTITY: "Hash"},
+    }
     own |= {"name": f"web-7d9f8b6c4-{key[:5]}" if rank == 0 else f"web-{key}-{rank}", "uid": f"{key}-{rank}"}
     metadata = own | {"creationTimestamp": f"2026-01-01T00:00:{age:02}Z"} | fields
     spec = {"hostname": f"web-{key}"} if rank == 0 else {}

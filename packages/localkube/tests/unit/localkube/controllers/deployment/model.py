@@ -4,7 +4,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from tests.unit.localkube.controllers.objects import NOW, build_template, merge
+from testkit.objects import merge
+from tests.unit.localkube.controllers.objects import NOW, build_template
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject

@@ -3,8 +3,9 @@
 from typing import Any
 
 import pytest
+from testkit.objects import merge
 from tests.unit.localkube.controllers.deployment.model import Model, build_deployment, image_of, later, rolling, size_of
-from tests.unit.localkube.controllers.objects import build_pod, build_template, merge, seconds_ago
+from tests.unit.localkube.controllers.objects import build_pod, build_template, seconds_ago
 
 from kuberuntime.objects import meta
 from kuberuntime.plan import Create, Finally, Patch, Plan

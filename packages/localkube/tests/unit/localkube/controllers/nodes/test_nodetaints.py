@@ -1,7 +1,8 @@
 """Taints of unhealthy or cordoned nodes."""
 
 import pytest
-from tests.unit.localkube.controllers.objects import NOW, build_node, merge
+from testkit.objects import merge
+from tests.unit.localkube.controllers.objects import NOW, build_node
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.controllers.nodes.nodetaints import PREFIX, corrected

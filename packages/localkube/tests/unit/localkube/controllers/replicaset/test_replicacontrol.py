@@ -3,7 +3,8 @@
 from itertools import count
 from typing import Any
 
-from tests.unit.localkube.controllers.objects import NOW, build_pod, build_template, merge, seconds_ago
+from testkit.objects import merge
+from tests.unit.localkube.controllers.objects import NOW, build_pod, build_template, seconds_ago
 
 from kuberuntime.objects import meta
 from kuberuntime.plan import Create, Delete, Finally, Plan, PutStatus, Together

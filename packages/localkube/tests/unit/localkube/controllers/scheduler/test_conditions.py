@@ -1,6 +1,7 @@
 """The condition of an unscheduled pod."""
 
-from tests.unit.localkube.controllers.objects import NOW, build_pod, merge
+from testkit.objects import merge
+from tests.unit.localkube.controllers.objects import NOW, build_pod
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.controllers.scheduler import conditions

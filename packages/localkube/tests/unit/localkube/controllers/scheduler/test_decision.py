@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from tests.unit.localkube.controllers.objects import build_node, build_pod, merge
+from testkit.objects import merge
+from tests.unit.localkube.controllers.objects import build_node, build_pod
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.controllers.scheduler.capacity import ClusterState

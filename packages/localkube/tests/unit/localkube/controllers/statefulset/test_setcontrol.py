@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.unit.localkube.controllers.objects import NOW, build_statefulset, build_template, merge, ready_status
+from testkit.objects import merge
+from tests.unit.localkube.controllers.objects import NOW, build_statefulset, build_template, ready_status
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from testkit.examples import examples
-from tests.unit.localkube.controllers.objects import NOW, build_statefulset, build_template, merge, ready_status
+from testkit.objects import merge
+from tests.unit.localkube.controllers.objects import NOW, build_statefulset, build_template, ready_status
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject

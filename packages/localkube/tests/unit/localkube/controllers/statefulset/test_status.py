@@ -3,12 +3,12 @@
 from typing import Any
 
 import pytest
+from testkit.objects import merge
 from tests.unit.localkube.controllers.objects import (
     NOW,
     build_pod,
     build_statefulset,
     build_template,
-    merge,
     ready_status,
 )
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.localkube.controllers.objects import merge
+from testkit.objects import merge
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject

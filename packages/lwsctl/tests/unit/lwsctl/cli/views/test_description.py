@@ -50,7 +50,7 @@ def pod(group: int, rank: int, state: JSONObject, **status: Any) -> JSONObject:
     ready = condition("Ready", is_true="running" in state, lastTransitionTime="2026-01-01T00:09:00Z")
     containers = [{"name": "main", "image": "app:1", "resources": {"limits": {"cpu": "2"}}}]
     statuses = [{"name": "main", "restartCount": 1, "state": state, **status}]
-    running = {"podIP": "10.0.0.7", "conditions": [ready], "containerStatuses": statuses}
+    running: JSONObject = {"podIP": "10.0.0.7", "conditions": [ready], "containerStatuses": statuses}
     return rank_pod(group, rank, key="5f6d", node="node-1", metadata=made, spec={"containers": containers}, **running)
 
 

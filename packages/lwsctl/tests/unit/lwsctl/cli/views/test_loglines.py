@@ -3,6 +3,7 @@
 import pytest
 from testkit.objects import pod
 
+from kuberuntime.objects.meta import JSONObject
 from lwsctl.cli.views.loglines import WaitingNotes
 
 
@@ -19,7 +20,9 @@ def test_reason_for_missing_logs_is_printed_when_it_changes(capsys: pytest.Captu
         ["Running", "Running"],
         ["Running", "ErrImagePull"],
     ):
-        states = [{"running": {}} if reason == "Running" else {"waiting": {"reason": reason}} for reason in reasons]
+        states: list[JSONObject] = [
+            {"running": {}} if reason == "Running" else {"waiting": {"reason": reason}} for reason in reasons
+        ]
         statuses = [[{"name": "main", "state": state}] for state in states]
         notes.update([pod(f"web-{at}", containerStatuses=found) for at, found in enumerate(statuses)])
         said.append(capsys.readouterr().err.removeprefix("note: waiting for logs: ").strip())

@@ -1,0 +1,143 @@
+"""Clusters for the session, a namespace for each test, and tests that are coroutines."""
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias, TypeVar
+
+import pytest
+import structlog
+from testkit.clusters.cluster import Cluster, Manager
+from testkit.clusters.embedded import embedded_cluster
+from testkit.clusters.keeper import Keeper
+from testkit.clusters.kubernetes import KubernetesCluster
+from testkit.virtualtime import SingleThreadLoop
+from tests.controlplane import build
+from tests.controlplane.process import Plane, control_plane
+from tests.integration.clusters.managed import managed, set_up
+from tests.integration.clusters.space import Space, space_of
+from tests.integration.clusters.virtual import virtual_cluster
+
+from kuberuntime.client.client import Client
+
+T = TypeVar("T")
+
+Manage: TypeAlias = Callable[[Cluster, Path], AbstractAsyncContextManager[Manager]]
+"""Runs a manager on a cluster; it may write into the directory."""
+
+LIMIT = 240.0
+"""Seconds for one test, besides the limits of its waits."""
+
+
+@dataclass
+class Running:
+    """A cluster with LeaderWorkerSets, and a client of its administrator."""
+
+    cluster: Cluster
+    manager: Manager
+    client: Client
+    runner: asyncio.Runner | None = None
+    """The event loop of a cluster with its own time."""
+
+
+@pytest.fixture(scope="package")
+def runner() -> Iterator[asyncio.Runner]:
+    """Run everything of the session in one event loop; a failed test shows errors only."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    with asyncio.Runner() as runner:
+        yield runner
+
+
+@pytest.fixture(scope="package")
+def manage() -> Manage:
+    """Return a function that runs a manager: the manager of `lws up`.
+
+    A package with another manager has another fixture of this name.
+    """
+    return lambda cluster, _directory: managed(cluster)
+
+
+def run(
+    request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory, manage: Manage
+) -> Iterator[Running]:
+    """Run one cluster after the other."""
+    directory = tmp_path_factory.mktemp(request.param)
+    start = {"virtual": _virtual, "embedded": _embedded}.get(request.param, _kubernetes)
+    with (
+        asyncio.Runner(loop_factory=SingleThreadLoop) if start is _virtual else nullcontext(runner) as own,
+        start(own, directory, request) as cluster,
+        _kept(own, manage(cluster, directory)) as manager,
+    ):
+        client = Client(cluster.transport("tests"))
+        yield Running(cluster, manager, client, own)
+        own.run(client.close())
+
+
+running = pytest.fixture(scope="package", params=["embedded", "kubernetes"])(run)
+
+
+@pytest.fixture
+def space(runner: asyncio.Runner, running: Running) -> Iterator[Space]:
+    """Return a new namespace."""
+    with _kept(running.runner or runner, space_of(running.cluster, running.manager, running.client)) as one:
+        yield one
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that is a coroutine in the session's event loop."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    wanted = inspect.signature(pyfuncitem.obj).parameters
+    arguments = {name: value for name, value in pyfuncitem.funcargs.items() if name in wanted}
+    running = pyfuncitem.funcargs.get("running")
+    runner = (isinstance(running, Running) and running.runner) or pyfuncitem.funcargs["runner"]
+    assert isinstance(runner, asyncio.Runner)
+    runner.run(_within_limit(pyfuncitem.obj(**arguments)))
+    return True
+
+
+async def _within_limit(test: Coroutine[None, None, None]) -> None:
+    async with asyncio.timeout(LIMIT):
+        await test
+
+
+@contextmanager
+def _virtual(runner: asyncio.Runner, directory: Path, _: pytest.FixtureRequest) -> Iterator[Cluster]:
+    with _kept(runner, virtual_cluster(directory)) as cluster:
+        yield cluster
+
+
+@contextmanager
+def _embedded(runner: asyncio.Runner, directory: Path, _: pytest.FixtureRequest) -> Iterator[Cluster]:
+    with _kept(runner, embedded_cluster(directory)) as cluster:
+        yield cluster
+
+
+@contextmanager
+def _kubernetes(runner: asyncio.Runner, directory: Path, request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    terminal = request.config.get_terminal_writer()
+    try:
+        assets = build.assets(lambda text: terminal.line(f"control plane: {text}"), build.CLUSTERS[request.param])
+    except build.BuildError as error:
+        pytest.fail(f"the control plane for tests cannot be built: {error}", pytrace=False)
+
+    def prepare(plane: Plane) -> None:
+        runner.run(set_up(KubernetesCluster(plane.kubeconfig)))
+
+    with control_plane(assets, directory, prepare) as plane:
+        yield KubernetesCluster(plane.kubeconfig)
+
+
+@contextmanager
+def _kept(runner: asyncio.Runner, context: AbstractAsyncContextManager[T]) -> Iterator[T]:
+    """Enter an async context and leave it at the end; the loop also runs the tests in between."""
+    keeper = runner.run(Keeper.enter(context))
+    try:
+        yield runner.run(keeper.value())
+    finally:
+        runner.run(keeper.leave())

@@ -1,0 +1,50 @@
+"""The simulated cluster as a back end of scenarios: virtual time, no network and no faults."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from testkit.clusters.embedded import ModeledPods, nodes, program_of
+from testkit.virtualtime import VirtualClock
+from tests.simulation.cluster import Settings, World
+from tests.simulation.cluster import running as simulated
+from tests.simulation.trace import Trace
+
+from localkube.apiserver.inprocess import InProcessTransport
+from localkube.kubelet.processes.model import ModelRunner
+
+
+@dataclass
+class VirtualCluster(ModeledPods):
+    """Implements `Cluster`."""
+
+    world: World
+    name: str = field(default="virtual", init=False)
+
+    @property
+    def clock(self) -> VirtualClock:
+        """Return the clock of all its parts."""
+        return self.world.clock
+
+    @property
+    def kubeconfig(self) -> Path:
+        """Raise an error: only tests in this process reach the cluster."""
+        raise NotImplementedError("a simulated cluster accepts no connections; name the clusters of this test")
+
+    @property
+    def runner(self) -> ModelRunner:  # type: ignore[override]
+        """Return the runner of its processes."""
+        return self.world.runner
+
+    def transport(self, user_agent: str) -> InProcessTransport:
+        """Call the API server directly."""
+        return InProcessTransport(self.world.server, user_agent)
+
+
+@asynccontextmanager
+async def virtual_cluster(directory: Path) -> AsyncIterator[VirtualCluster]:
+    """Run a simulated cluster without managers, whose webhooks are those of LeaderWorkerSets."""
+    settings = Settings(managers=(), script=program_of, nodes=nodes().parsed())
+    async with simulated(settings, Trace(), directory) as world:
+        yield VirtualCluster(world)
