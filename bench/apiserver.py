@@ -33,7 +33,7 @@ from tests.controlplane import process
 
 from kuberuntime.clock import SystemClock
 from localkube.apiserver.builtin import kinds
-from localkube.apiserver.front.http import HttpServer
+from localkube.apiserver.frontend.http import HttpServer
 from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import MEMORY, Store
 from localkube.certificate import build_certificate, server_context

@@ -59,7 +59,7 @@ from leaderworkerset.install import rbac, rendering
 from leaderworkerset.install.installsettings import MOUNTED_CERTIFICATES, NAMESPACE, InstallSettings
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.operatornames import OPERATOR
-from leaderworkerset.kinds.managed import MANAGED, managed
+from leaderworkerset.kinds.managedkinds import MANAGED, managed
 from leaderworkerset.operator.operand import OperatorPlace
 from leaderworkerset.operator.operatorcrd import operator_crd
 from leaderworkerset.operator.operatorprocess import registry

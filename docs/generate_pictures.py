@@ -16,8 +16,8 @@ from docs import generatedpage
 
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.outdatedleaders import Current
-from lwsctl.steering import forecast
-from lwsctl.steering.forecast import World
+from lwsctl.rollout import forecast
+from lwsctl.rollout.forecast import World
 
 FOLDER: Final = Path(__file__).parent / "concepts" / "pictures"
 WIDTH: Final = 760

@@ -29,7 +29,7 @@ from leaderworkerset.core.disaggregatedset import setstatus
 from leaderworkerset.manager.config.configuration import API_VERSION, KIND, Configuration
 from leaderworkerset.operator.operatorcrd import operator_crd
 from leaderworkerset.operator.operatorstatus import OperatorCondition
-from leaderworkerset.rendezvous.obstacles import Obstacle
+from leaderworkerset.rendezvous.connectionerrors import Obstacle
 from lwsctl.cli import errors
 from lwsctl.cli.commands.explain import EXIT_CODES
 

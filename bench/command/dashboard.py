@@ -22,8 +22,8 @@ from tests.browser.conftest import chromium, playwright  # noqa: E402
 from tests.dashboardhouse import READY, House, OddTransport, api_server, serving  # noqa: E402
 
 from kuberuntime.client.client import Client  # noqa: E402
-from lwsctl.dashboard.hub import Hub  # noqa: E402
 from lwsctl.dashboard.livemodel import LiveModel  # noqa: E402
+from lwsctl.dashboard.subscriptions import Hub  # noqa: E402
 from lwsctl.dashboard.webserver import Dashboard  # noqa: E402
 from lwsctl.diagnosis.observed import Commands  # noqa: E402
 

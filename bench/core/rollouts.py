@@ -15,7 +15,7 @@ from bench.record import machine, report
 from tests.property.test_rollout import ModeledRollout, started
 
 from leaderworkerset.core.leaderworkerset.budget import Budget
-from leaderworkerset.core.leaderworkerset.fold import States
+from leaderworkerset.core.leaderworkerset.groupindex import States
 from leaderworkerset.core.leaderworkerset.outdatedleaders import Current
 from leaderworkerset.core.leaderworkerset.rollingupdate import next_step
 

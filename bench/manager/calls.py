@@ -31,7 +31,7 @@ from kuberuntime.access.credentials import Credentials
 from kuberuntime.client.client import Client
 from kuberuntime.client.fence import FencedTransport
 from kuberuntime.client.http import HTTPTransport
-from kuberuntime.client.limit import LimitedTransport, TokenBucket
+from kuberuntime.client.ratelimit import LimitedTransport, TokenBucket
 from kuberuntime.clock import SystemClock
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
@@ -39,7 +39,7 @@ from kuberuntime.serving.bindaddresses import Address
 from kuberuntime.serving.metrics import Metrics, ObservedTransport
 from leaderworkerset.api import labels
 from leaderworkerset.controllers import indexes
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.webhooks.handlers import MUTATE_POD, VALIDATE_POD
 from leaderworkerset.webhooks.server import WebhookOptions, WebhookServer
 

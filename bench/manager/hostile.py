@@ -64,7 +64,7 @@ from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, 
 from localkube.apiserver.storage.store import Store, StoreKey
 from localkube.assembly import Cluster, serving
 from localkube.clustersettings import Settings
-from localkube.kubelet.processes.model import ModelRunner, run_forever
+from localkube.kubelet.processes.simulatedrunner import ModelRunner, run_forever
 
 USUAL_ELECTION: Final = {"leaseDuration": "15s", "renewDeadline": "10s", "retryPeriod": "2s"}
 ALONE: Final = 60.0

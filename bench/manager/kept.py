@@ -41,7 +41,7 @@ from localkube import workloads
 from localkube.apiserver.storage.store import Store, StoreKey
 from localkube.assembly import Cluster, serving
 from localkube.clustersettings import Settings
-from localkube.kubelet.processes.model import ModelRunner, run_forever
+from localkube.kubelet.processes.simulatedrunner import ModelRunner, run_forever
 
 KINDS: Final = (LEADERWORKERSETS, STATEFULSETS, PODS, SERVICES, CONTROLLER_REVISIONS)
 NAME: Final = "webseed"

@@ -14,7 +14,7 @@ from testkit.waiting import until
 from tests.e2e.harness import ROOT, SELDOM, SLEEP, Cluster, facts, lines_with, lws, python, shell_script
 
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.rendezvous.obstacles import Obstacle
+from leaderworkerset.rendezvous.connectionerrors import Obstacle
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 

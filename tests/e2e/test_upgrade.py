@@ -16,7 +16,7 @@ from tests import predecessor
 from tests.e2e.harness import ROOT, Cluster, Shell
 
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 

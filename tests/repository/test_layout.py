@@ -7,7 +7,7 @@ import pytest
 from testkit import repository
 from tests import layout
 
-from leaderworkerset.webhooks import certificatework
+from leaderworkerset.webhooks import certificatesubprocess
 
 ROLES_OF_FOLDERS: Final = {
     "kuberuntime": {},
@@ -64,7 +64,7 @@ def test_mutual_imports_are_detected(tmp_path: Path) -> None:
 @pytest.mark.parametrize("package", ["leaderworkerset", "lwsctl"])
 def test_product_has_no_unused_module(package: str) -> None:
     """Commands and programs are loaded by their names; what builds releases, or serves tests, is not in the wheel."""
-    named = ("lwsctl.cli.commands.", certificatework.PROGRAM)
+    named = ("lwsctl.cli.commands.", certificatesubprocess.PROGRAM)
     unread = [name for name in layout.unread(package) if not name.startswith(named)]
     assert unread == []
 

@@ -16,7 +16,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.capabilities.backoff import backoffsettings as settings
 from leaderworkerset.capabilities.backoff.backoffsettings import MOST_RESTARTS
 from leaderworkerset.capabilities.disruption import disruptionsettings as disruption
-from leaderworkerset.capabilities.lostnodes.lost import GRACES
+from leaderworkerset.capabilities.lostnodes.forcedeletion import GRACES
 from leaderworkerset.capabilities.restartinplace.allcontainers import DEADLINES
 from leaderworkerset.core.policies.gang import NONE
 from leaderworkerset.manager.config import configuration, configurationrules
@@ -24,7 +24,7 @@ from leaderworkerset.manager.config.ciphersuites import OPENSSL, TLS13
 from leaderworkerset.manager.config.configuration import LOCK, Configuration, Sections
 from leaderworkerset.manager.config.configurationrules import GANG_PROVIDERS
 from leaderworkerset.manager.managerlog import LEVELS, TIMES
-from leaderworkerset.operator.desired import OPERAND_VERBOSITY
+from leaderworkerset.operator.operatorspec import OPERAND_VERBOSITY
 
 Value: TypeAlias = str | int | bool | tuple[str, ...] | None
 Row: TypeAlias = Mapping[str, Value]

@@ -16,7 +16,7 @@ ASSEMBLY: Final = frozenset(
         "kuberuntime.serving.leaderelection.LeaderElection",
         "leaderworkerset.manager.controllers.Controllers",
         "leaderworkerset.manager.gangdetection.GangDetection",
-        "leaderworkerset.manager.leading.Leading",
+        "leaderworkerset.manager.leadership.Leading",
         "leaderworkerset.manager.lwsmanager.controllers",
         "leaderworkerset.manager.lwsmanager.webhooks",
         "leaderworkerset.manager.managerprocess.ManagerProcess",
@@ -94,10 +94,10 @@ HANDED_OVER: Final = "kubernetes/manager/test_handover.py"
 
 REPLACED: Final = (
     Replaced(PATCHED, SILENCE, ("integration/apiserver/test_silence.py",)),
-    Replaced(TRANSPORT, SILENCE, ("unit/leaderworkerset/manager/test_leading.py",)),
+    Replaced(TRANSPORT, SILENCE, ("unit/leaderworkerset/manager/test_leadership.py",)),
     *(
-        Replaced(f"leaderworkerset.manager.{part}", SILENCE, ("unit/leaderworkerset/manager/test_leading.py",))
-        for part in ("controllers.Controllers", "leading.Leading")
+        Replaced(f"leaderworkerset.manager.{part}", SILENCE, ("unit/leaderworkerset/manager/test_leadership.py",))
+        for part in ("controllers.Controllers", "leadership.Leading")
     ),
     Replaced(
         "leaderworkerset.manager.controllers.Controllers",
@@ -185,7 +185,7 @@ REPLACED: Final = (
             "unit/leaderworkerset/controllers/cluster.py",
             "unit/leaderworkerset/controllers/test_fairness.py",
             "unit/leaderworkerset/controllers/test_ignored.py",
-            "unit/leaderworkerset/controllers/test_leaders.py",
+            "unit/leaderworkerset/controllers/test_leaderreads.py",
             "unit/leaderworkerset/controllers/test_parentworkloads.py",
             "unit/leaderworkerset/controllers/test_renewal.py",
             "unit/leaderworkerset/controllers/test_stopping.py",
@@ -198,7 +198,7 @@ REPLACED: Final = (
         HANDED_OVER,
         ("unit/kuberuntime/client/test_fence.py", "unit/kuberuntime/serving/test_leaderelection.py"),
     ),
-    Replaced(TRANSPORT, "e2e/test_dashboard.py", ("unit/lwsctl/cli/cluster/test_lastingtransport.py",)),
+    Replaced(TRANSPORT, "e2e/test_dashboard.py", ("unit/lwsctl/cli/cluster/test_reconnectingtransport.py",)),
     Replaced(
         TRANSPORT,
         "e2e/test_verbs.py",
@@ -206,9 +206,9 @@ REPLACED: Final = (
             "unit/lwsctl/cli/cluster/test_serverwarnings.py",
             "unit/lwsctl/cli/commands/local/test_run.py",
             "unit/lwsctl/cli/commands/test_apply.py",
-            "unit/lwsctl/observation/test_diagnosing.py",
-            "unit/lwsctl/observation/test_logfollowing.py",
-            "unit/lwsctl/observation/test_surveying.py",
+            "unit/lwsctl/observation/test_diagnosisinput.py",
+            "unit/lwsctl/observation/test_logfollower.py",
+            "unit/lwsctl/observation/test_setdiagnoses.py",
             "unit/localkube/apiserver/test_server.py",
             "unit/localkube/kubelet/harness.py",
         ),
@@ -219,7 +219,7 @@ REPLACED: Final = (
         (
             "unit/leaderworkerset/operator/clusters.py",
             "unit/leaderworkerset/operator/test_abandoned.py",
-            "unit/leaderworkerset/operator/test_restoration.py",
+            "unit/leaderworkerset/operator/test_driftcorrection.py",
         ),
     ),
     Replaced(
@@ -233,12 +233,12 @@ REPLACED: Final = (
     Replaced(
         PATCHED,
         CREATED,
-        ("unit/kuberuntime/manifests/test_yamltext.py", "unit/leaderworkerset/controllers/test_kept.py"),
+        ("unit/kuberuntime/manifests/test_yamltext.py", "unit/leaderworkerset/controllers/test_cachedfields.py"),
     ),
     Replaced(
         PATCHED,
         "kubernetes/manager/test_certificates.py",
-        ("unit/leaderworkerset/webhooks/test_certificatework.py",),
+        ("unit/leaderworkerset/webhooks/test_certificatesubprocess.py",),
     ),
     Replaced(
         PATCHED,

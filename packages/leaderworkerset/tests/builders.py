@@ -10,8 +10,8 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.core.leaderworkerset import outdatedleaders, revisions
-from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply, Source
-from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
+from leaderworkerset.core.leaderworkerset.cachedapply import Identity, LastApply, Source
+from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
 from leaderworkerset.core.policies.policy import GroupObjects, HeadlessService, LiveGroup
 
 SETTLED = HeadlessService(is_settled=True)

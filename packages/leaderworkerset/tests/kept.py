@@ -1,4 +1,4 @@
-"""Decisions repeated with the fields that the caches keep of foreign objects (`leaderworkerset.controllers.kept`).
+"""Decisions repeated with the fields that the caches keep of foreign objects (`leaderworkerset.controllers.cachedfields`).
 
 `checked(decision)` decides three times, with the same result: with the original objects, with objects that record the
 paths that are read, and with the declared paths alone. Each path that is read must be declared.
@@ -14,19 +14,19 @@ from msgspec.structs import fields, replace
 
 from kuberuntime.cache.projection import ITEMS, Keep, Path, Projection
 from kuberuntime.objects.meta import JSON, JSONObject
-from leaderworkerset.controllers import kept
+from leaderworkerset.controllers import cachedfields
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 KEEP: Final[dict[str, Keep]] = {
-    "ControllerRevision": kept.always(kept.REVISION),
-    "Deployment": kept.always(kept.DEPLOYMENT),
-    "Pod": kept.always(kept.POD),
-    "PodGroup": kept.always(kept.GANG_OBJECT),
-    "Service": kept.always(kept.SERVICE),
-    "StatefulSet": kept.statefulset,
-    "Workload": kept.always(kept.GANG_OBJECT),
+    "ControllerRevision": cachedfields.always(cachedfields.REVISION),
+    "Deployment": cachedfields.always(cachedfields.DEPLOYMENT),
+    "Pod": cachedfields.always(cachedfields.POD),
+    "PodGroup": cachedfields.always(cachedfields.GANG_OBJECT),
+    "Service": cachedfields.always(cachedfields.SERVICE),
+    "StatefulSet": cachedfields.statefulset,
+    "Workload": cachedfields.always(cachedfields.GANG_OBJECT),
 }
 
 DECIDING: Final = ContextVar("deciding", default=False)
@@ -163,7 +163,9 @@ def assert_declared(reads: Iterable[Reads]) -> None:
     """Raise an error if a path was read that the caches do not keep."""
     undeclared = sorted({line for one in reads for line in one.undeclared()})
     if undeclared:
-        raise UndeclaredReadError(f"not declared in leaderworkerset/controllers/kept.py: {', '.join(undeclared)}")
+        raise UndeclaredReadError(
+            f"not declared in leaderworkerset/controllers/cachedfields.py: {', '.join(undeclared)}"
+        )
 
 
 def reduced(obj: JSONObject, keep: Keep) -> JSONObject:

@@ -22,15 +22,15 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.core.disaggregatedset.rolehash import revision_of
 from leaderworkerset.core.disaggregatedset.roleset import RolePlace
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 from localkube.apiserver import builtin
 from localkube.apiserver.custom.customresource import kind_from_crd
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import Store
 from lwsctl.dashboard.livemodel import LiveModel
+from lwsctl.dashboard.loginsessions import NotAdmittedError
 from lwsctl.dashboard.pages.header import ClusterIdentity
-from lwsctl.dashboard.visitors import NotAdmittedError
 from lwsctl.dashboard.webserver import Dashboard, opened, shared
 from lwsctl.diagnosis.observed import Commands
 

@@ -5,7 +5,7 @@ import shlex
 import click
 
 from lwsctl.cli import app
-from lwsctl.cli.shell.hoisting import hoist
+from lwsctl.cli.shell.argumentorder import hoist
 
 
 def read(line: str) -> click.Context:

@@ -10,8 +10,8 @@ from typing import Final
 import pytest
 from testkit.clusters.cluster import Cluster
 from testkit.clusters.embedded import embedded_cluster
-from testkit.clusters.keeper import Keeper
 from testkit.clusters.kubernetes import KubernetesCluster
+from testkit.clusters.opencontexts import Keeper
 from tests.controlplane import build
 from tests.controlplane.process import Plane, control_plane
 from tests.gangdefinitions import COSCHEDULING_DEFINITION, VOLCANO_DEFINITION

@@ -26,7 +26,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.install.installsettings import NAMESPACE, InstallSettings
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.operatornames import OPERATORS
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 
 SECONDS = 180
 NOT_FOUND = 404

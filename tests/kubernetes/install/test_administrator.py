@@ -25,7 +25,7 @@ from kuberuntime.serving import permissions as kube
 from leaderworkerset.api.metadata import LEASE
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers.permissions import REMOVE_POD_POLICIES
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.webhooks import configurations as webhooks
 
 pytestmark = pytest.mark.slow

@@ -19,7 +19,7 @@ from tests.kubernetes.programs.build import HELM
 from leaderworkerset.api.metadata import MANAGER
 from leaderworkerset.install.installsettings import NAMESPACE
 from leaderworkerset.install.operatornames import OPERATOR
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.webhooks.configurations import MUTATING_NAME, SECRET_NAME, SERVICE_NAME, VALIDATING_NAME
 
 pytestmark = [

@@ -15,7 +15,7 @@ from tests.kubernetes.programs.build import HELM
 from kuberuntime.objects import meta
 from leaderworkerset.install import workload
 from leaderworkerset.install.installsettings import InstallSettings
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(HELM.find() is None, reason=HELM.missing)]
 

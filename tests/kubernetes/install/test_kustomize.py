@@ -19,7 +19,7 @@ from leaderworkerset.install import installsettings
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.operatornames import IMAGE_VARIABLE, OPERATOR
-from leaderworkerset.kinds.managed import MANAGED, managed
+from leaderworkerset.kinds.managedkinds import MANAGED, managed
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager.config import configurationfile
 from leaderworkerset.manager.config.configuration import GroupRestarts

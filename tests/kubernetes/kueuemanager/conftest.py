@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 from testkit.clusters.cluster import ZONE
-from testkit.clusters.keeper import Keeper
+from testkit.clusters.opencontexts import Keeper
 from tests.integration.clusters.fixtures import Running, manage, pytest_pyfunc_call, runner, running, space
 from tests.integration.clusters.space import Space
 from tests.kubernetes.programs import build

@@ -23,7 +23,7 @@ from tests.kubernetes.lwsoperator.waiting import until
 
 from kuberuntime.objects import meta
 from leaderworkerset.install.operatornames import OPERATOR, OPERATORS
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.operator.operand import ISSUED, OperatorPlace
 from leaderworkerset.operator.operatorprocess import registry
 from leaderworkerset.operator.verbosity import Verbosity

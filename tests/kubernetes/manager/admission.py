@@ -13,7 +13,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 from leaderworkerset.core.policies import identity
-from leaderworkerset.kinds.managed import managed
+from leaderworkerset.kinds.managedkinds import managed
 from leaderworkerset.manager.config import configuration
 from leaderworkerset.manager.config.configurationfile import opted_in
 

@@ -20,7 +20,7 @@ from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACE
 from leaderworkerset.api.metadata import LEASE
 from leaderworkerset.install.installsettings import NAMESPACE
 from leaderworkerset.install.objects import build_namespace
-from leaderworkerset.kinds.managed import managed
+from leaderworkerset.kinds.managedkinds import managed
 from leaderworkerset.manager.config.configurationfile import opted_in
 from leaderworkerset.webhooks import certificates, configurations
 from leaderworkerset.webhooks.configurations import SECRET_NAME, SERVICE_NAME

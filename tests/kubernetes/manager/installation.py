@@ -35,7 +35,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.install.installsettings import CERTIFICATES, ISSUERS, NAMESPACE, Certificates, InstallSettings
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.rbac import METRICS_READER, service_account
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.webhooks import certificates
 from leaderworkerset.webhooks.certificates import Certificate

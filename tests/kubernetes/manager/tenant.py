@@ -31,7 +31,7 @@ from kuberuntime.objects.resources import (
 from leaderworkerset.api import metadata
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.gang.native import ALPHA_POD_GROUPS
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 
 ACCOUNT: Final = "default"
 GRANTED: Final = (

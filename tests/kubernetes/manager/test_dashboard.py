@@ -26,8 +26,8 @@ from kuberuntime.objects.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, 
 from leaderworkerset.api import metadata
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.install.installsettings import NAMESPACE
-from leaderworkerset.kinds.managed import MANAGED
-from lwsctl.dashboard.gatekeeper import ACTION_HEADER
+from leaderworkerset.kinds.managedkinds import MANAGED
+from lwsctl.dashboard.requestchecks import ACTION_HEADER
 
 pytestmark = pytest.mark.slow
 

@@ -27,7 +27,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.resources import NAMESPACES, ROLE_BINDINGS
 from leaderworkerset.core.gang import native
 from leaderworkerset.core.gang.gate import BUILT_IN
-from leaderworkerset.kinds.managed import managed
+from leaderworkerset.kinds.managedkinds import managed
 from lwsctl.diagnosis.observed import RESOURCE_QUOTAS
 
 PAGE: Final = (ROOT / "docs/how-to/share-a-cluster.md").read_text()

@@ -10,7 +10,7 @@ from tests.kubernetes.manager.groups import Space
 from tests.kubernetes.manager.replicas import until
 from tests.kubernetes.manager.world import World
 
-from kuberuntime.cache.watching import SILENCE
+from kuberuntime.cache.reflector import SILENCE
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import STATEFULSETS
 from leaderworkerset.api.resources import LEADERWORKERSETS

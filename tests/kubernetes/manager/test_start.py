@@ -14,7 +14,7 @@ from tests.kubernetes.manager.world import World
 
 from kuberuntime.objects.resources import SECRETS
 from leaderworkerset.core.gang.gangs import AUTO
-from leaderworkerset.kinds.managed import managed
+from leaderworkerset.kinds.managedkinds import managed
 from leaderworkerset.webhooks import certificates
 
 pytestmark = pytest.mark.slow

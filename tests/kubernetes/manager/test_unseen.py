@@ -17,7 +17,7 @@ from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.restarts import unseen
+from leaderworkerset.core.restarts import missingworkers
 
 pytestmark = pytest.mark.slow
 
@@ -92,8 +92,8 @@ async def until_times_differ(space: Space) -> None:
 
     async def are_later() -> bool:
         listing = await space.client.list(LEADERWORKERSETS, namespace=space.namespace)
-        times = [datetime.fromisoformat(unseen.whole_since(lws)) for lws in listing.items]
-        return datetime.now(UTC) - max(times) > unseen.DRIFT + timedelta(seconds=1)
+        times = [datetime.fromisoformat(missingworkers.whole_since(lws)) for lws in listing.items]
+        return datetime.now(UTC) - max(times) > missingworkers.DRIFT + timedelta(seconds=1)
 
     await until(are_later)
 

@@ -22,7 +22,7 @@ from leaderworkerset.api import labels, metadata
 from leaderworkerset.core.policies.recreation import RestartSettings
 from leaderworkerset.install.installsettings import MOUNTED_CERTIFICATES, InstallSettings
 from leaderworkerset.install.objects import build_all
-from leaderworkerset.kinds.managed import MANAGED, managed
+from leaderworkerset.kinds.managedkinds import MANAGED, managed
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager import goflags, managerflags
 from leaderworkerset.manager.config import configurationfile

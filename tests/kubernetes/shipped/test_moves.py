@@ -23,8 +23,8 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.conditions import MOVE_IN_PROGRESS
-from lwsctl.cli.commands.rollout.emptynodes import Drain
-from lwsctl.cli.commands.rollout.movegroup import GroupMove
+from lwsctl.cli.commands.rollout.drain import Drain
+from lwsctl.cli.commands.rollout.move import GroupMove
 from lwsctl.cli.errors import CommandError
 from lwsctl.views.selection import Selection
 

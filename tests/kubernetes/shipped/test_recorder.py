@@ -23,7 +23,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONFIG_MAPS, PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.episode import Episode, Outcome
-from leaderworkerset.api.progressnotes import of_annotation
+from leaderworkerset.api.progressannotations import of_annotation
 from lwsctl.cli.cluster import recordings
 
 pytestmark = pytest.mark.slow

@@ -10,7 +10,7 @@ from testkit.repository import ROOT
 
 from kuberuntime.serving.metrics import Metrics
 from leaderworkerset.api.metadata import METRICS_SERVICE
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 
 DOCUMENTED = (ROOT / "docs/reference/manager.md").read_text()
 OF_PROMETHEUS = {"up"}

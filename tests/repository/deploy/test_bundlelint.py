@@ -10,7 +10,7 @@ from deploy.packages.bundle import Package, Publication
 from deploy.packages.bundlelint import Bundle, errors
 from deploy.packages.operatordeployment import OperatorSettings
 
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.operator.operand import OperatorPlace
 from leaderworkerset.operator.operatorprocess import registry
 from leaderworkerset.operator.verbosity import Verbosity

@@ -32,9 +32,9 @@ from leaderworkerset.core.disaggregatedset.setstatus import ConditionPair
 from leaderworkerset.core.leaderworkerset import status
 from leaderworkerset.core.leaderworkerset.status import Sums
 from leaderworkerset.install.operatornames import OPERATORS
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.operator import operatorstatus
-from leaderworkerset.operator.desired import Desired
+from leaderworkerset.operator.operatorspec import Desired
 from leaderworkerset.operator.operatorstatus import SyncOutcome
 from lwsctl.cli import app
 

@@ -9,7 +9,7 @@ from deploy.packages import chartvalues
 from testkit.repository import ROOT
 
 from kuberuntime.objects import duration, meta
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.manager.config.configuration import GangSchedulingManagement, GroupRestarts
 from leaderworkerset.manager.config.configurationrules import GANG_PROVIDERS
 

@@ -8,7 +8,7 @@ from deploy.packages.operatordeployment import OperatorSettings, build_operator
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.operator import operatorcontroller
 from leaderworkerset.operator.operand import OperatorPlace
 from leaderworkerset.operator.operatorprocess import registry

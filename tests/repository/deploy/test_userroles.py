@@ -2,7 +2,7 @@
 
 from deploy.packages import userroles
 
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 
 ROLES = {obj["metadata"]["name"]: obj for _, obj in userroles.build(MANAGED)}
 

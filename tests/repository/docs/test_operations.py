@@ -17,7 +17,7 @@ from tests import builders
 from tests.repository.docs.test_statements import ROOT, rows, text_of
 
 import leaderworkerset
-from kuberuntime.cache import watching
+from kuberuntime.cache import reflector
 from kuberuntime.client import client, http
 from kuberuntime.objects import meta
 from kuberuntime.objects.duration import Duration
@@ -29,12 +29,12 @@ from leaderworkerset.api.metadata import CONFIGURATION, LEASE
 from leaderworkerset.core.leaderworkerset import services
 from leaderworkerset.install import objects, workload
 from leaderworkerset.install.installsettings import InstallSettings
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.manager.config import configuration, configurationrules
 from leaderworkerset.operator import openshift
 from leaderworkerset.rendezvous.__main__ import find_obstacle
 from leaderworkerset.webhooks.configurations import SECRET_NAME
-from localkube.kubelet.sandbox import addresses
+from localkube.kubelet.sandbox import ipam
 from lwsctl.cli.rollouts import nodewrites
 
 PORTS: Final = "docs/how-to/ports.md"
@@ -125,14 +125,14 @@ def test_other_times_equal_those_of_the_client() -> None:
         "response of a webhook": "10 s",  # the default of Kubernetes: see below
         "connection attempt of the manager": f"{http.CONNECT_SECONDS:g} s",
         "request of the manager": f"{http.REQUEST_SECONDS:g} s",
-        "duration of a watch": f"{watching.TIMEOUT} s",
-        "watch without changes or bookmarks": f"{watching.SILENCE:g} s",
+        "duration of a watch": f"{reflector.TIMEOUT} s",
+        "watch without changes or bookmarks": f"{reflector.SILENCE:g} s",
         "`lws drain` and `lws move` wait for the manager to report groups": (f"{nodewrites.PATIENCE:g} s"),
         "delay that a server requests with status 429, at most": (
             f"{client.LONGEST_WAIT:g} s, up to {client.RETRIES} times"
         ),
     }
-    assert f"silence after {watching.SILENCE:g} s" in text_of(TIMES)
+    assert f"silence after {reflector.SILENCE:g} s" in text_of(TIMES)
     hooks = [hook for _, obj in INSTALLED for hook in obj.get("webhooks", ())]
     assert hooks
     assert all("timeoutSeconds" not in hook for hook in hooks)
@@ -152,7 +152,7 @@ def test_group_services_leave_the_ip_family_to_the_cluster() -> None:
 
 
 def test_embedded_cluster_has_only_ipv4_addresses() -> None:
-    assert addresses.POD_NETWORK.version == 4
+    assert ipam.POD_NETWORK.version == 4
     assert ("the embedded cluster (`lws run`, `lws up`)", "IPv4 only") in map(
         tuple, rows(PORTS, "## IPv6 and dual stack")
     )

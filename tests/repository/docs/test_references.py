@@ -133,6 +133,6 @@ def test_every_item_of_a_numbered_list_begins_a_line() -> None:
 
 
 def test_missing_target_is_detected() -> None:
-    text = "See [that](../gone.md), [this](#not-there) and `tests/virtualtime.py`; `kinds/managed.py` is there."
+    text = "See [that](../gone.md), [this](#not-there) and `tests/virtualtime.py`; `kinds/managedkinds.py` is there."
     assert broken_links("docs/adr/0001-shape.md", text) == ["../gone.md", "#not-there"]
     assert missing_files(text) == ["tests/virtualtime.py"]

@@ -15,10 +15,10 @@ from testkit import repository
 from leaderworkerset.api.conditions import CONDITIONS
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
-from leaderworkerset.kinds.managed import MANAGED, managed
+from leaderworkerset.kinds.managedkinds import MANAGED, managed
 from leaderworkerset.manager.config.configurationrules import GANG_PROVIDERS
 from localkube.apiserver.builtin import registry
-from localkube.apiserver.front.http import BODY_LIMIT, BODY_SECONDS
+from localkube.apiserver.frontend.http import BODY_LIMIT, BODY_SECONDS
 from localkube.apiserver.storage.store import LARGEST
 from lwsctl import client
 
@@ -180,7 +180,7 @@ def test_commands_and_options_of_scripts_are_in_the_reference() -> None:
 
 
 def test_product_controllers_write_only_by_plans() -> None:
-    names = ("leaderworkerset/controllers", "leaderworkerset/core", "lwsctl/diagnosis", "lwsctl/steering")
+    names = ("leaderworkerset/controllers", "leaderworkerset/core", "lwsctl/diagnosis", "lwsctl/rollout")
     folders = [ROOT / "packages" / name.partition("/")[0] / "src" / name for name in names]
     texts = {path: path.read_text() for folder in folders for path in folder.rglob("*.py")}
     assert [path for path, text in texts.items() if WRITES.search(text)] == []

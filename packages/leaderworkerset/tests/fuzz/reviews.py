@@ -10,7 +10,7 @@ from tests.fuzz import junk, specimens
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.api.fieldtypes import TYPES
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 from localkube.apiserver.model.kind import Schema
 from localkube.apiserver.types import schemas
 

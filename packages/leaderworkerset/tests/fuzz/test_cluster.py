@@ -24,7 +24,7 @@ from localkube.apiserver.types import schemas
 from localkube.apiserver.types.typed import SERVED
 from localkube.assembly import Cluster
 from localkube.cluster import Settings
-from localkube.kubelet.processes.model import ModelRunner
+from localkube.kubelet.processes.simulatedrunner import ModelRunner
 
 LENGTH = 25
 """Writes of one seed."""

@@ -19,7 +19,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Apply, Patch, Put, PutStatus
 from leaderworkerset.install import operatornames
 from leaderworkerset.install.installsettings import CERTIFICATES, ISSUERS, SERVICE_MONITORS
-from leaderworkerset.operator.restoration import Live
+from leaderworkerset.operator.driftcorrection import Live
 from leaderworkerset.operator.sync import ObservedOperand
 
 LENGTH: Final = 60

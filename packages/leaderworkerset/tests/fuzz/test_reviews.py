@@ -8,7 +8,7 @@ import pytest
 from tests.fuzz import reviews
 from tests.fuzz.seeds import seeds
 
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.webhooks import review
 
 LENGTH = 100

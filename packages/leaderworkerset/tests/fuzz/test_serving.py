@@ -23,10 +23,10 @@ from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse
 from kuberuntime.clock import SystemClock
 from kuberuntime.errors import ConnectionFailedError
-from kuberuntime.serving import reviews, serving
+from kuberuntime.serving import delegatedauth, serving
 from kuberuntime.serving.bindaddresses import Address
+from kuberuntime.serving.delegatedauth import Authorizer
 from kuberuntime.serving.metrics import CONTENT_TYPE
-from kuberuntime.serving.reviews import Authorizer
 from kuberuntime.serving.serving import Listener, server_context
 from leaderworkerset.webhooks import certificates
 
@@ -128,7 +128,7 @@ async def listening(*, tls: bool) -> AsyncIterator[tuple[Port, Port]]:
     chain = certificates.issue(authority, [LOOPBACK], datetime.now(UTC)).chain
     trusting = ssl.create_default_context(cadata=authority.certificate.decode()) if tls else None
     authorizer = Authorizer(Client(Reviewer()), SystemClock())
-    metrics = reviews.application("/metrics", lambda: b"up 1\n" * 1000, CONTENT_TYPE, authorizer)
+    metrics = delegatedauth.application("/metrics", lambda: b"up 1\n" * 1000, CONTENT_TYPE, authorizer)
     probes = serving.application(liveness="healthz", readiness="readyz", checks={"caches": lambda: True})
     here = Address(LOOPBACK, 0)
     async with (

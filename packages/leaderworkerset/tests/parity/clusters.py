@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from testkit.apiserver import controlled, serving
-from testkit.promptkubelet import PromptKubelet
+from testkit.instantkubelet import PromptKubelet
 from tests.controlplane import build
 from tests.controlplane.process import Plane, control_plane
 
@@ -31,14 +31,14 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, EVENTS, NODES, SERVICE_ACCOUNTS
 from leaderworkerset.api import crd
 from leaderworkerset.capabilities import names
-from leaderworkerset.kinds.managed import MANAGED, managed
+from leaderworkerset.kinds.managedkinds import MANAGED, managed
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager import lwsmanager
 from leaderworkerset.manager.policyremoval import PolicyRemoval
 from localkube.apiserver.inprocess import InProcessTransport
-from localkube.controllers.composition import ControllerSettings
+from localkube.controllers.controllermanager import ControllerSettings
+from localkube.controllers.nodes.nodeoptions import LabelTemplate
 from localkube.controllers.nodes.nodes import NodeSettings
-from localkube.controllers.nodes.nodewords import LabelTemplate
 
 NAMESPACE: Final = "default"
 NODE_COUNT: Final = 64

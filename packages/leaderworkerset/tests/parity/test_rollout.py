@@ -15,7 +15,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, STATEFULSETS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.leaderworkerset import groupfacts
+from leaderworkerset.core.leaderworkerset import groupstate
 
 GROUPS = 20
 SIZE = 4
@@ -58,7 +58,7 @@ def _is_ready(leader: JSONObject, objects: dict[tuple[str, str], JSONObject]) ->
     workers = objects.get((STATEFULSETS.kind, meta.name(leader)))
     is_own = _owner(workers) == meta.uid(leader)
     return (
-        not meta.is_deleting(leader) and is_own and builders.is_group_ready(groupfacts.describe(leader, workers), SIZE)
+        not meta.is_deleting(leader) and is_own and builders.is_group_ready(groupstate.describe(leader, workers), SIZE)
     )
 
 

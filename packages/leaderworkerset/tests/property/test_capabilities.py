@@ -21,14 +21,14 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Plan
 from leaderworkerset.api import labels
 from leaderworkerset.api.conditions import MOVE_IN_PROGRESS
-from leaderworkerset.api.progressnotes import Hang, SilentRank, render_hang
+from leaderworkerset.api.progressannotations import Hang, SilentRank, render_hang
 from leaderworkerset.capabilities import deciding, names
 from leaderworkerset.capabilities.capability import Capability
 from leaderworkerset.capabilities.enabled import ENABLED, EXTENSIONS
 from leaderworkerset.capabilities.relevance import STEPS, concerning_group, concerning_set
 from leaderworkerset.core.extensions import UPSTREAM, together
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
-from leaderworkerset.core.leaderworkerset.fold import Folded, fold
+from leaderworkerset.core.leaderworkerset.groupindex import Folded, fold
 from leaderworkerset.core.leaderworkerset.reconcile import decide
 from leaderworkerset.core.pod.reconcile import reconcile, wants_node
 from leaderworkerset.core.policies.policy import LiveGroup

@@ -8,8 +8,16 @@ from tests import builders
 
 from leaderworkerset.api import leaderworkerset
 from leaderworkerset.core.leaderworkerset import status
-from leaderworkerset.core.leaderworkerset.fold import FEWEST, MOST_REVISIONS, Folded, Groups, GroupState, States, fold
-from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers
+from leaderworkerset.core.leaderworkerset.groupindex import (
+    FEWEST,
+    MOST_REVISIONS,
+    Folded,
+    Groups,
+    GroupState,
+    States,
+    fold,
+)
+from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts, Workers
 
 REVISIONS = st.sampled_from(["new", "old", ""])
 INDEXES = st.sampled_from(["0", "1", "2", "3", "4", "007", str(FEWEST), str(2**31)])

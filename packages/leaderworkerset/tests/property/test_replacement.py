@@ -9,8 +9,8 @@ from tests import builders
 from kuberuntime.objects.meta import UID, JSONObject
 from leaderworkerset.core.leaderworkerset import outdatedleaders
 from leaderworkerset.core.leaderworkerset.budget import Budget
-from leaderworkerset.core.leaderworkerset.fold import fold
-from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers
+from leaderworkerset.core.leaderworkerset.groupindex import fold
+from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts, Workers
 
 
 def statefulset(replicas: int, partition: int) -> JSONObject:

@@ -17,7 +17,7 @@ from testkit.examples import examples
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.core.leaderworkerset import outdatedleaders, rollingupdate
 from leaderworkerset.core.leaderworkerset.budget import Budget
-from leaderworkerset.core.leaderworkerset.fold import Folded, GroupState, States
+from leaderworkerset.core.leaderworkerset.groupindex import Folded, GroupState, States
 from leaderworkerset.core.leaderworkerset.outdatedleaders import Current, RolloutLeaders
 
 OLD, NEW = False, True

@@ -10,7 +10,7 @@ from tests import builders
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
-from leaderworkerset.core.restarts import unseen
+from leaderworkerset.core.restarts import missingworkers
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LARGEST = 4
@@ -48,7 +48,7 @@ def stamp(seconds: float) -> str:
     return timestamps.render(NOON + timedelta(seconds=seconds))
 
 
-def built(index: int, start: Start, behind: float) -> unseen.SeenGroup:
+def built(index: int, start: Start, behind: float) -> missingworkers.SeenGroup:
     """Return a ready group; the clock of the API server that the manager uses is so many seconds behind."""
     size = 1 + len(start.workers)
     obj = builders.leaderworkerset_object(size=size)
@@ -61,25 +61,25 @@ def built(index: int, start: Start, behind: float) -> unseen.SeenGroup:
         pod["metadata"]["creationTimestamp"] = stamp(created)
         pod["status"] = {"conditions": [{"type": "Ready", "status": "True"}]}
     statefulset["metadata"]["creationTimestamp"] = stamp(born - behind)
-    return unseen.SeenGroup(leader, statefulset, pods)
+    return missingworkers.SeenGroup(leader, statefulset, pods)
 
 
-def found(groups: list[unseen.SeenGroup], last: unseen.LastStatus) -> list[str]:
+def found(groups: list[missingworkers.SeenGroup], last: missingworkers.LastStatus) -> list[str]:
     """Return the names of the workers that were lost unseen."""
-    moments = unseen.moments(last, groups)
+    moments = missingworkers.moments(last, groups)
     return [
         meta.name(worker)
         for group in groups
         if group.statefulset is not None
         for moment in moments
-        for worker in unseen.lost(moment, group.statefulset, group.pods)
+        for worker in missingworkers.lost(moment, group.statefulset, group.pods)
     ]
 
 
-def last_write(starting: list[Start], ready: int, behind: float) -> unseen.LastStatus:
+def last_write(starting: list[Start], ready: int, behind: float) -> missingworkers.LastStatus:
     """Return the status that was written when the last group became ready."""
     at = max(start.last_worker + start.ready for start in starting)
-    return unseen.LastStatus(ready=ready, whole_since="", written=stamp(at - behind))
+    return missingworkers.LastStatus(ready=ready, whole_since="", written=stamp(at - behind))
 
 
 @given(st.lists(starts, min_size=1, max_size=4), st.floats(-3600, 3600))
@@ -100,7 +100,7 @@ def test_replaced_worker_is_found_among_ready_groups(starting: list[Start], whic
     group = groups[which % len(groups)]
     lost = group.pods[-1]
     if is_missing:
-        groups[which % len(groups)] = unseen.SeenGroup(group.leader, group.statefulset, group.pods[:-1])
+        groups[which % len(groups)] = missingworkers.SeenGroup(group.leader, group.statefulset, group.pods[:-1])
     else:
         lost["metadata"]["creationTimestamp"] = stamp(LATER)
     assert found(groups, last_write(long, len(groups), behind=0.0)) == [meta.name(lost)]

@@ -19,9 +19,9 @@ from kuberuntime.plan import Apply, Create, Delete, Patch, Plan, PutStatus, flat
 from leaderworkerset.api import labels, recreationrecord
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.capabilities import deciding
-from leaderworkerset.core.leaderworkerset import groupfacts
+from leaderworkerset.core.leaderworkerset import groupstate
+from leaderworkerset.core.leaderworkerset.cachedapply import Identity, LastApply
 from leaderworkerset.core.leaderworkerset.decision import Decision, Known, ObservedLeaderWorkerSet
-from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply
 from leaderworkerset.core.policies.policy import HeadlessService
 from localkube.apiserver.patch import merge
 
@@ -67,7 +67,7 @@ class ModeledCluster:
             revisions=self.all(CONTROLLER_REVISIONS, name=name),
             service=HeadlessService(is_settled=self.get(SERVICES, name) is not None),
             groups=builders.by_leader(
-                kept.checked(groupfacts.describe)(leader, self.get(STATEFULSETS, meta.name(leader)))
+                kept.checked(groupstate.describe)(leader, self.get(STATEFULSETS, meta.name(leader)))
                 for leader in leaders
             ),
         )
@@ -173,7 +173,7 @@ class ModeledCluster:
         """Make every StatefulSet count its pods."""
         for statefulset in self.all(STATEFULSETS):
             pods = self._pods_of(statefulset)
-            ready = sum(groupfacts.is_pod_ready(pod) for pod in pods.values())
+            ready = sum(groupstate.is_pod_ready(pod) for pod in pods.values())
             template = statefulset["spec"]["template"]
             older = self._older_template(statefulset)
             status = {
@@ -224,7 +224,7 @@ class ModeledCluster:
     def available(self, size: int) -> int:
         """Count the groups that are ready as a whole."""
         leaders = self.all(PODS, worker_index="0")
-        found = [groupfacts.describe(leader, self.get(STATEFULSETS, meta.name(leader))) for leader in leaders]
+        found = [groupstate.describe(leader, self.get(STATEFULSETS, meta.name(leader))) for leader in leaders]
         return sum(builders.is_group_ready(group, size) for group in found)
 
     def _merged(self, resource: Resource, applied: JSONObject) -> JSONObject:
@@ -277,7 +277,7 @@ class ModeledCluster:
         templates = history["templates"] if template in history["templates"] else [*history["templates"], template]
         templates = [one for one in templates if one != template] + [template]
         pods = self._pods_of(statefulset).values()
-        updated = [pod for pod in pods if _revision(pod) == _revision(template) and groupfacts.is_pod_ready(pod)]
+        updated = [pod for pod in pods if _revision(pod) == _revision(template) and groupstate.is_pod_ready(pod)]
         if len(updated) == len(pods) == statefulset["spec"]["replicas"]:
             templates = [template]
         self.objects[key] = history | {"templates": templates}
@@ -303,7 +303,7 @@ class ModeledCluster:
             if _revision(pod) != _revision(statefulset["spec"]["template"]):
                 self.remove(pod)
                 return
-            if not groupfacts.is_pod_ready(pod):
+            if not groupstate.is_pod_ready(pod):
                 return
 
 

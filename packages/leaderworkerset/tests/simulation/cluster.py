@@ -34,19 +34,19 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, PODS, Resource
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.kinds.registry import Registry
 from localkube.apiserver import builtin
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.server import ApiServer, ServerOptions
 from localkube.apiserver.storage.store import Change, Store
-from localkube.controllers.composition import ControllerSettings
-from localkube.controllers.composition import run_controllers as run_localkube
+from localkube.controllers.controllermanager import ControllerSettings
+from localkube.controllers.controllermanager import run_controllers as run_localkube
 from localkube.controllers.nodes.nodes import NodeSettings, node_names
 from localkube.kubelet.kubelet import Kubelet
 from localkube.kubelet.node import podevents
 from localkube.kubelet.processes.kubeletsettings import KubeletSettings
-from localkube.kubelet.processes.model import ModelRunner, Script, run_forever
+from localkube.kubelet.processes.simulatedrunner import ModelRunner, Script, run_forever
 
 NAMESPACE: Final = "default"
 

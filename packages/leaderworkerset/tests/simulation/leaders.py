@@ -18,9 +18,9 @@ from leaderworkerset.api import labels
 from leaderworkerset.capabilities import names
 from leaderworkerset.capabilities.backoff.backoffsettings import DEFAULTS
 from leaderworkerset.core.policies.recreation import RestartSettings
-from leaderworkerset.kinds.managed import managed
+from leaderworkerset.kinds.managedkinds import managed
 from localkube.apiserver.storage.store import Change
-from localkube.kubelet.processes.model import Script, run_forever
+from localkube.kubelet.processes.simulatedrunner import Script, run_forever
 
 SEEDS: Final = seeds(1)
 

@@ -15,7 +15,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
 from kuberuntime.serving.leaderelection import ElectionSettings, LeaderElection
 from leaderworkerset.controllers.instruments import NO_INSTRUMENTS, Instruments
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager.controllers import Controllers
 from leaderworkerset.manager.lwsmanager import INSTALLER

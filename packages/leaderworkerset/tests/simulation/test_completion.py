@@ -14,7 +14,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.capabilities.completion import finishing
+from leaderworkerset.capabilities.completion import runtocompletion
 from leaderworkerset.core.restarts import retention
 from localkube.apiserver.storage.store import Change
 from localkube.kubelet.processes.runner import Exit
@@ -116,12 +116,12 @@ def test_completed_group_is_never_recreated(seed: int) -> None:
 
 def deletes_without_a_mark() -> Any:
     """Delete the leader of a complete group like the leader of a failed group."""
-    return patch.object(finishing, "mark", lambda leader, end: retention.mark(leader, {}))
+    return patch.object(runtocompletion, "mark", lambda leader, end: retention.mark(leader, {}))
 
 
 def forgets_its_mark() -> Any:
     """Mistake a complete group for a running one after its leader is marked."""
-    return patch.object(finishing, "mark", lambda leader, end: retention.let_go(leader))
+    return patch.object(runtocompletion, "mark", lambda leader, end: retention.let_go(leader))
 
 
 @pytest.mark.parametrize("bug", [deletes_without_a_mark, forgets_its_mark])

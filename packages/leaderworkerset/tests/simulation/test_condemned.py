@@ -13,8 +13,8 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from localkube.kubelet.processes.model import Program
 from localkube.kubelet.processes.runner import ContainerSpec, Exit
+from localkube.kubelet.processes.simulatedrunner import Program
 
 DELAY = 1.0
 """The longest time between the record of a failure and the status that counts it, with slow requests."""

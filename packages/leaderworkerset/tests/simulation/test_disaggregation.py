@@ -19,7 +19,7 @@ from kuberuntime.objects.resources import PODS, SERVICES
 from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import REVISION, ROLE
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.kinds.registry import Registry
 from localkube.apiserver.storage.store import Change
 

@@ -23,7 +23,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.capabilities import names
 from leaderworkerset.capabilities.disruption.disruptionsettings import STARTING, DisruptionSettings
 from leaderworkerset.capabilities.moves.maintenancesettings import MaintenanceSettings
-from leaderworkerset.kinds.managed import managed
+from leaderworkerset.kinds.managedkinds import managed
 from localkube.controllers.nodes.nodes import NodeSettings
 from localkube.kubelet.processes.runner import Exit
 

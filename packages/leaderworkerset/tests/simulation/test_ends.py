@@ -13,7 +13,7 @@ from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from localkube.apiserver.storage.store import Change
-from localkube.kubelet.processes.model import Program
+from localkube.kubelet.processes.simulatedrunner import Program
 
 GRACE: Final = 30.0
 

@@ -18,7 +18,7 @@ from kuberuntime.objects.resources import NODES, PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.gang.gate import BUILT_IN, is_gated
-from leaderworkerset.kinds.managed import managed
+from leaderworkerset.kinds.managedkinds import managed
 from localkube.apiserver.storage.store import Change
 from localkube.controllers.nodes.nodes import NodeSettings
 

@@ -21,10 +21,10 @@ from leaderworkerset.core.gang.coscheduling import POD_GROUP
 from leaderworkerset.core.gang.gangs import PROVIDERS
 from leaderworkerset.core.gang.provider import Provider
 from leaderworkerset.core.gang.volcano import GROUP_NAME
-from leaderworkerset.kinds.managed import managed
+from leaderworkerset.kinds.managedkinds import managed
 from localkube.apiserver.storage.store import Change
-from localkube.kubelet.processes.model import Program, run_forever
 from localkube.kubelet.processes.runner import ContainerSpec
+from localkube.kubelet.processes.simulatedrunner import Program, run_forever
 
 DEFINITIONS = {"volcano": VOLCANO_DEFINITION, "coscheduling": COSCHEDULING_DEFINITION}
 SCHEDULERS = [PROVIDERS[name] for name in DEFINITIONS]

@@ -22,7 +22,7 @@ from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from localkube.apiserver.storage.store import Change
 from localkube.controllers.nodes.nodes import NodeSettings
-from localkube.kubelet.processes.model import Program
+from localkube.kubelet.processes.simulatedrunner import Program
 
 GROUPS: Final = 4
 SIZE: Final = 4

@@ -28,7 +28,7 @@ from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.capabilities import names
 from leaderworkerset.capabilities.moves.maintenancesettings import MaintenanceSettings
-from leaderworkerset.kinds.managed import managed
+from leaderworkerset.kinds.managedkinds import managed
 
 REPLICAS = 4
 SIZE = 2

@@ -13,8 +13,8 @@ from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import PODS, SERVICES
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from localkube.kubelet.processes.model import Program
 from localkube.kubelet.processes.runner import ContainerSpec
+from localkube.kubelet.processes.simulatedrunner import Program
 
 OWN_SERVICES = {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}
 SURGING = {

@@ -23,8 +23,8 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.capabilities.backoff.backoffsettings import DEFAULTS
 from leaderworkerset.core.policies.recreation import RestartSettings
-from localkube.kubelet.processes.model import Program
 from localkube.kubelet.processes.runner import ContainerSpec, Exit
+from localkube.kubelet.processes.simulatedrunner import Program
 
 LAGGING: Final = Schedule(latency=(0.5, 1.5))
 """A manager that sees and writes everything late."""

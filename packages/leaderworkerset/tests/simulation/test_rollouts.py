@@ -12,7 +12,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from localkube.kubelet.processes.model import Program
+from localkube.kubelet.processes.simulatedrunner import Program
 
 
 @pytest.mark.parametrize("seed", SEEDS)

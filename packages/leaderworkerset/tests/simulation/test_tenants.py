@@ -9,7 +9,7 @@ from tests.simulation.cluster import NAMESPACE, Settings, World, simulated
 from tests.simulation.workloads import SLOW, groups, template
 
 from kuberuntime.client.client import Client
-from kuberuntime.client.limit import LimitedTransport, TokenBucket
+from kuberuntime.client.ratelimit import LimitedTransport, TokenBucket
 from kuberuntime.controller.workqueue import Observer, Result
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey

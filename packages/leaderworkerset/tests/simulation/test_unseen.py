@@ -16,12 +16,12 @@ from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.restarts import unseen
-from localkube.kubelet.processes.model import Program
+from leaderworkerset.core.restarts import missingworkers
+from localkube.kubelet.processes.simulatedrunner import Program
 
 SIZE = 3
 MANAGER = "manager-0"
-SOON = unseen.DRIFT.total_seconds() + 1.0
+SOON = missingworkers.DRIFT.total_seconds() + 1.0
 """Seconds after the last status from which a loss is noticed; times have whole seconds."""
 
 NO_EDIT: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -34,7 +34,7 @@ def play(
     policy: str = "RecreateGroupOnPodRestart",
     seed: int,
     edit: Mapping[str, Any] = NO_EDIT,
-    age: float = unseen.SKEW.total_seconds(),
+    age: float = missingworkers.SKEW.total_seconds(),
     backoff: str = "on",
 ) -> set[str]:
     """Make groups ready, edit them if requested, and run `absence` while no manager runs; return the replaced pods.
@@ -183,7 +183,7 @@ async def nothing(world: World) -> None:
     await world.at_rest()
 
 
-@pytest.mark.parametrize("age", [0, unseen.SKEW.total_seconds()])
+@pytest.mark.parametrize("age", [0, missingworkers.SKEW.total_seconds()])
 @pytest.mark.parametrize(
     "edit",
     [

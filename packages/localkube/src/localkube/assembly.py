@@ -14,15 +14,15 @@ from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
 from localkube import certificate, clusteridentity
 from localkube.apiserver import builtin
-from localkube.apiserver.front.http import LOOPBACK, HttpServer, ListenError
-from localkube.apiserver.front.kubeconfig import Access, write_kubeconfig
+from localkube.apiserver.frontend.http import LOOPBACK, HttpServer, ListenError
+from localkube.apiserver.frontend.kubeconfig import Access, write_kubeconfig
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.server import ApiServer, ServerOptions
 from localkube.apiserver.storage.store import MEMORY, Store
 from localkube.clusteridentity import Identity
 from localkube.clustersettings import Settings
+from localkube.faults.componentfaults import Part
 from localkube.faults.fault import FaultKind
-from localkube.faults.parts import Part
 from localkube.statedirectory import DATABASE, make_private
 
 if TYPE_CHECKING:

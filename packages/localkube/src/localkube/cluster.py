@@ -86,9 +86,9 @@ class RunningCluster:
         This method reads files for a tenth of a second and may be called in any thread.
         """
         from kuberuntime.objects.meta import UID
-        from localkube.kubelet.processes import waiting
+        from localkube.kubelet.processes import waitreasons
 
-        wait = waiting.look([pid for kubelet in self._cluster.kubelets for pid in kubelet.pids(UID(uid))])
+        wait = waitreasons.look([pid for kubelet in self._cluster.kubelets for pid in kubelet.pids(UID(uid))])
         return ("", "") if wait is None else (wait.what, wait.peer)
 
     @asynccontextmanager
@@ -109,8 +109,8 @@ class RunningCluster:
 
         Each call of `manager` returns a new run, for example after a fault.
         """
+        from localkube.faults.componentfaults import RemovablePart
         from localkube.faults.fault import FaultKind
-        from localkube.faults.parts import RemovablePart
 
         part = self._cluster.parts[FaultKind.MANAGER] = RemovablePart(manager)
         async with part.running():
@@ -123,7 +123,7 @@ def host_gpus(words: str, nodes: int, visible: str | None) -> Devices:
     `visible` is CUDA_VISIBLE_DEVICES of this process. Raise a `SettingsError` or a `LocalkubeError` that explains the
     fix.
     """
-    from localkube.kubelet.accelerators.offering import offer
+    from localkube.kubelet.accelerators.devicediscovery import offer
 
     try:
         return offer(words, nodes, visible)
@@ -133,7 +133,7 @@ def host_gpus(words: str, nodes: int, visible: str | None) -> Devices:
 
 def report_gpus(visible: str | None) -> GpuReport | None:
     """Return the state of the GPUs of this machine, or None if none are detected."""
-    from localkube.kubelet.accelerators.offering import report
+    from localkube.kubelet.accelerators.devicediscovery import report
 
     return report(visible)
 

@@ -43,8 +43,8 @@ class Nodes:
         """Return the settings as parsed values."""
         from msgspec.structs import replace
 
+        from localkube.controllers.nodes.nodeoptions import parse_capacity, parse_label, parse_taint
         from localkube.controllers.nodes.nodes import NodeSettings
-        from localkube.controllers.nodes.nodewords import parse_capacity, parse_label, parse_taint
         from localkube.wellknown import GPU
 
         nodes = NodeSettings(count=self.count, also=tuple(group.parsed() for group in self.also))

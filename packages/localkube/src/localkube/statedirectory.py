@@ -9,8 +9,8 @@ import stat
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from kuberuntime.access import ownership
-from kuberuntime.access.ownership import OwnershipError
+from kuberuntime.access import filepermissions
+from kuberuntime.access.filepermissions import OwnershipError
 from localkube.errors import LocalkubeError
 
 DATABASE: Final = "state.db"
@@ -35,9 +35,9 @@ def make_private(directory: Path) -> None:
     """
     try:
         _make(directory)
-        ownership.require_own(directory)
+        filepermissions.require_own(directory)
         directory.chmod(PRIVATE)
-        ownership.require_private(directory)
+        filepermissions.require_private(directory)
         for path in sorted(directory.iterdir()):
             _restrict(path)
     except OwnershipError as error:

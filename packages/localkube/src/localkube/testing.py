@@ -34,7 +34,7 @@ async def temporary(work: Work = "none", *, nodes: Nodes = ONE_NODE) -> AsyncIte
             if work == "none":
                 yield server
                 return
-            from localkube.kubelet.processes.model import ModelRunner
+            from localkube.kubelet.processes.simulatedrunner import ModelRunner
 
             processes = ModelRunner() if is_modelled else None
             async with server.work(kubelet=work != "controllers", processes=processes):

@@ -91,7 +91,7 @@ async def _started(runner: ProcessRunner) -> Capabilities:
     starting = asyncio.create_task(runner.start())
     try:
         await asyncio.sleep(0)  # afterwards the launcher has been started, and becomes ready in its own process
-        import localkube.controllers.composition
+        import localkube.controllers.controllermanager
         import localkube.kubelet.kubelet  # noqa: F401 - only loaded
 
         return await starting
@@ -101,7 +101,7 @@ async def _started(runner: ProcessRunner) -> Capabilities:
 
 
 async def _run_controllers(cluster: Cluster, ready: asyncio.Event) -> None:
-    from localkube.controllers.composition import ControllerSettings, run_controllers
+    from localkube.controllers.controllermanager import ControllerSettings, run_controllers
 
     client = cluster.client(CONTROLLERS)
     settings = ControllerSettings(volumes=cluster.settings.directory / "claims", nodes=cluster.nodes)
@@ -112,7 +112,7 @@ async def _run_kubelet(
     cluster: Cluster, runner: ProcessRunner, capabilities: Capabilities, caught_up: asyncio.Event
 ) -> None:
     from kuberuntime.controller.eventrecorder import EventRecorder
-    from localkube.faults import allfaults, leavingnodes
+    from localkube.faults import faultregistry, nodefaults
     from localkube.faults.effects import PodsHere
     from localkube.kubelet.kubelet import Kubelet
     from localkube.kubelet.node import podevents
@@ -124,10 +124,10 @@ async def _run_kubelet(
     cluster.api.attach_node(kubelet)
     cluster.kubelets.append(kubelet)
     faults = cluster.client(FAULTS)
-    await leavingnodes.restore(faults)
+    await nodefaults.restore(faults)
     async with TaskGroup() as tasks:
         pods = PodsHere(faults, runner, kubelet.running)
-        keeper = allfaults.keeper(pods, cluster.clock, cluster.parts, tasks)
+        keeper = faultregistry.keeper(pods, cluster.clock, cluster.parts, tasks)
         cluster.api.attach_faults(keeper.answer)
         tasks.create_task(keeper.run())
         tasks.create_task(events.run())

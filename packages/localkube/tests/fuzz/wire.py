@@ -13,13 +13,13 @@ from typing import Final
 from urllib.parse import quote, urlencode
 
 from tests.fuzz import junk, requests, running
-from tests.unit.localkube.apiserver.front.spdyframes import data_frame, ping, rst_stream, syn_stream
-from tests.unit.localkube.apiserver.front.test_podstreams import EchoSession, FakeNode
+from tests.unit.localkube.apiserver.frontend.spdyframes import data_frame, ping, rst_stream, syn_stream
+from tests.unit.localkube.apiserver.frontend.test_podstreams import EchoSession, FakeNode
 
 from kuberuntime.client.transport import Request
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.front.http import HttpServer
-from localkube.apiserver.front.spdy import FrameWriter
+from localkube.apiserver.frontend.http import HttpServer
+from localkube.apiserver.frontend.spdy import FrameWriter
 from localkube.podaccess import ExecSession
 
 TOKEN: Final = "the-token"

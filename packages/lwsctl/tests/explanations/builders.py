@@ -10,8 +10,8 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import REVISION, ROLE, SET_NAME, SLICE
 from leaderworkerset.api.recreationrecord import RecreationState
 from lwsctl.diagnosis.observed import Observed
-from lwsctl.observation.surveying import bare
-from lwsctl.views.disaggregation import set_view
+from lwsctl.observation.setdiagnoses import bare
+from lwsctl.views.disaggregatedset import set_view
 from lwsctl.views.events.warningevents import Evidence, explained
 from lwsctl.views.groups import view
 

@@ -76,7 +76,7 @@ from kuberuntime.objects.resources import (
     STORAGE_CLASSES,
 )
 from leaderworkerset.api import labels
-from leaderworkerset.api.progressnotes import render_hang
+from leaderworkerset.api.progressannotations import render_hang
 from leaderworkerset.api.recreationrecord import RecreationState
 from leaderworkerset.api.resources import ROLE_SCALERS
 from leaderworkerset.core.gang.volcano import VOLCANO

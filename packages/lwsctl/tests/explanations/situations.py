@@ -30,7 +30,7 @@ from kuberuntime.objects.resources import (
     STATEFULSETS,
 )
 from leaderworkerset.api import labels
-from leaderworkerset.api.progressnotes import Hang, SilentRank
+from leaderworkerset.api.progressannotations import Hang, SilentRank
 from leaderworkerset.core.gang.native import POD_GROUPS
 from lwsctl.diagnosis.observed import QUEUED_WORKLOADS, Observed
 

@@ -11,7 +11,7 @@ from multidict import CIMultiDict
 from tests.dashboardhouse import House, open_house, until
 from tests.fuzz.seeds import seeds
 
-from lwsctl.dashboard.gatekeeper import ACTION_HEADER, COOKIE
+from lwsctl.dashboard.requestchecks import ACTION_HEADER, COOKIE
 from lwsctl.dashboard.staticfiles import folder
 
 MARK = "findme"

@@ -34,12 +34,12 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CORE_EVENTS, NOD
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.api.usersettings import SETTINGS
-from leaderworkerset.recording import recorder, store
-from leaderworkerset.recording.store import Store
+from leaderworkerset.recording import filestore, recorder
+from leaderworkerset.recording.filestore import Store
 from lwsctl.cli import app, errors
 from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.views import episodetable
-from lwsctl.dashboard.gatekeeper import COOKIE
+from lwsctl.dashboard.requestchecks import COOKIE
 
 T = TypeVar("T")
 
@@ -380,9 +380,9 @@ def test_every_failure_with_hostile_texts_is_recorded(tmp_path: Path) -> None:
                 }
                 await house.set_pod("web-0", status | {"phase": "Running", "containerStatuses": [container]})
                 # Another pod may have failed by its generated status.
-                await until(lambda: any(place.group == "0" for place in store.places(directory)), "the episode")
-            place = next(place for place in store.places(directory) if place.group == "0")
-            episode = store.read(place)
+                await until(lambda: any(place.group == "0" for place in filestore.places(directory)), "the episode")
+            place = next(place for place in filestore.places(directory) if place.group == "0")
+            episode = filestore.read(place)
             assert episode is not None
             shown = "\n".join(episodetable.lines(episode, SystemClock().now()))
             assert "cannot be shown" not in shown

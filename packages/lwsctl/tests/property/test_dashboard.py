@@ -10,11 +10,11 @@ from tests import builders
 
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from lwsctl.dashboard.address import Address, PageKind
+from lwsctl.dashboard.fragments import Rendering, difference
 from lwsctl.dashboard.pages import nowpage, setpage
 from lwsctl.dashboard.pages.page import PageFacts
 from lwsctl.dashboard.picture import Picture
-from lwsctl.dashboard.pieces import Rendering, difference
-from lwsctl.observation.following import KnownRanks
+from lwsctl.observation.conditionwatch import KnownRanks
 from lwsctl.views.groups import Rank, View, rank_of, view
 
 SIZE = 8

@@ -20,15 +20,15 @@ import kuberuntime.objects
 import kuberuntime.texts
 import leaderworkerset
 import lwsctl
-from kuberuntime.objects import errorchains, errorlines, foreigntext, podstate
+from kuberuntime.objects import errorchains, errorlines, podstate, untrustedtext
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.texts import masking
 from kuberuntime.texts.masking import Mask, masked
-from leaderworkerset.api import progressnotes
-from leaderworkerset.api.occurrences import happening
+from leaderworkerset.api import progressannotations
+from leaderworkerset.api.eventvalue import happening
 from leaderworkerset.api.recreationrecord import RECORDED
 from leaderworkerset.core.restarts import failure
-from lwsctl.cli.reading import fieldplaces, unrendered
+from lwsctl.cli.reading import fieldlocations, templateplaceholders
 from lwsctl.diagnosis import ranks
 from lwsctl.diagnosis.patterns import Told
 from lwsctl.views import jsonpath
@@ -83,7 +83,7 @@ def deep(text: str) -> str:
 
 
 READERS: dict[str, Callable[[str], object]] = {
-    "clean": foreigntext.clean,
+    "clean": untrustedtext.clean,
     "mask": lambda text: Mask().text(text),
     "mask with known values": lambda text: Mask(["jwtid=jwtid", "secret"]).text(text),
     "masked message": masked.__wrapped__,
@@ -93,13 +93,13 @@ READERS: dict[str, Callable[[str], object]] = {
     "death": lambda text: podstate.death({"exitCode": 1, "message": text}),
     "failure": lambda text: failure.describe(pod(text)),
     "event": lambda text: happening({"message": text, "reason": text, "involvedObject": {"kind": text, "name": text}}),
-    "progress line": lambda text: progressnotes.of_line(f"{progressnotes.MARK}{text}"),
-    "progress annotation": progressnotes.of_annotation,
-    "hang": progressnotes.hang_of,
+    "progress line": lambda text: progressannotations.of_line(f"{progressannotations.MARK}{text}"),
+    "progress annotation": progressannotations.of_annotation,
+    "hang": progressannotations.hang_of,
     "lines of a log": lambda text: errorlines.excerpt([text[at : at + 200] for at in range(0, len(text), 200)], 5),
-    "hang with further fields": lambda text: progressnotes.hang_of(f'{{"x":{text[: progressnotes.LONGEST_HANG - 10]}'),
-    "fields of a message": lambda text: fieldplaces.located(f"spec[0].{text}", {"spec": [{}]}, lambda _: 1),
-    "template actions of an object": lambda text: unrendered.in_object({"a": text, "b": f"{{{{{text}"}),
+    "hang with further fields": lambda text: progressannotations.hang_of(f'{{"x":{text[: progressannotations.LONGEST_HANG - 10]}'),
+    "fields of a message": lambda text: fieldlocations.located(f"spec[0].{text}", {"spec": [{}]}, lambda _: 1),
+    "template actions of an object": lambda text: templateplaceholders.in_object({"a": text, "b": f"{{{{{text}"}),
     "record": RECORDED.fullmatch,
     "JSONPath": jsonpath.parse,
     "JSONPath on a deep value": deep,
@@ -156,7 +156,7 @@ def test_every_pattern_reads_hostile_text_in_time() -> None:
     for name, pattern in patterns():
         words = re.findall(r"[A-Za-z_]{3,}|://|--?", pattern.pattern)[:12]
         own = [f"{word}{end}" for word in words for end in ("", " ", "=")]
-        length = next((most for begin, most in SHORTER.items() if name.startswith(begin)), foreigntext.LONGEST)
+        length = next((most for begin, most in SHORTER.items() if name.startswith(begin)), untrustedtext.LONGEST)
         for piece in dict.fromkeys([*own, "a", " ", "a ", "1", ".", "-", '"', "'", "\\"]):
             text = piece * (length // len(piece)) + "!"
             if not work.ends_within(LIMIT / 2, partial(list, pattern.finditer(text))):

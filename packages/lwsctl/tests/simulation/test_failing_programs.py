@@ -21,11 +21,11 @@ from leaderworkerset.api import labels
 from leaderworkerset.recording.configmapstore import MEBIBYTE, ConfigMapStore
 from leaderworkerset.recording.logsource import ApiLogs
 from leaderworkerset.recording.recorder import Recorder
-from localkube.kubelet.processes.model import Program, Script
 from localkube.kubelet.processes.runner import ContainerSpec, Exit
+from localkube.kubelet.processes.simulatedrunner import Program, Script
 from lwsctl.dashboard.livemodel import LiveModel, live
 from lwsctl.diagnosis.finding import Diagnosis
-from lwsctl.diagnosis.judging import NO_LINES
+from lwsctl.diagnosis.logerrors import NO_LINES
 from lwsctl.diagnosis.observed import Commands
 from lwsctl.observation.evidence import judged
 from lwsctl.views.health.verdict import CALM, NEEDS_USER, Verdict

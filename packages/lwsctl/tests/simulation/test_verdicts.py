@@ -17,12 +17,12 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from localkube.kubelet.processes.model import Program, Script
 from localkube.kubelet.processes.runner import ContainerSpec, Exit
+from localkube.kubelet.processes.simulatedrunner import Program, Script
 from lwsctl.dashboard.livemodel import LiveModel, live
 from lwsctl.diagnosis.finding import Diagnosis
 from lwsctl.diagnosis.observed import Commands
-from lwsctl.observation import diagnosing
+from lwsctl.observation import diagnosisinput
 from lwsctl.observation.lists import Lists
 from lwsctl.views.groups import view
 from lwsctl.views.health.verdict import Verdict
@@ -35,7 +35,7 @@ async def explain(world: World) -> Diagnosis:
     """Diagnose the set as a separate process does."""
     lws = await world.get(LEADERWORKERSETS, "web")
     shown = view(lws, (await world.client.list(PODS, namespace=NAMESPACE)).items)
-    return await diagnosing.diagnose_one(Lists(world.client), shown, Selection("web"), Commands(), world.clock)
+    return await diagnosisinput.diagnose_one(Lists(world.client), shown, Selection("web"), Commands(), world.clock)
 
 
 async def polls(world: World, seconds: float) -> list[Diagnosis]:

@@ -14,7 +14,7 @@ from localkube.apiserver import builtin
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.server import ApiServer, ServerOptions
 from localkube.apiserver.storage.store import Store
-from localkube.controllers.composition import ControllerSettings, run_controllers
+from localkube.controllers.controllermanager import ControllerSettings, run_controllers
 
 START: Final = 60.0
 """Seconds until controllers must be ready."""

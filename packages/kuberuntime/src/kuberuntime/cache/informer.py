@@ -1,7 +1,7 @@
 """The informer: keeps a shared, current copy of the selected objects, and notifies subscribers of changes.
 
-It connects the watch (`watching.py`) to the cache (`cache.py`): outputs of the watch are stored first, then passed to
-the subscribers, then to the observers of its version (`barrier.py`). If an object cannot be decoded or projected, or if
+It connects the watch (`reflector.py`) to the cache (`cache.py`): outputs of the watch are stored first, then passed to
+the subscribers, then to the observers of its version (`expectations.py`). If an object cannot be decoded or projected, or if
 an index or a subscriber fails on it, the object is ignored. It is logged and counted, and treated as absent.
 """
 
@@ -16,7 +16,7 @@ from kuberuntime.cache import projection, watch
 from kuberuntime.cache.cache import Change, Indexer, Store, Writer
 from kuberuntime.cache.decoding import Decoder
 from kuberuntime.cache.projection import SHARED, Keep
-from kuberuntime.cache.watching import Watcher
+from kuberuntime.cache.reflector import Watcher
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection
 from kuberuntime.objects import meta

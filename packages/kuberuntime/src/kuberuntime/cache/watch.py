@@ -1,6 +1,6 @@
 """List and watch as a state machine that selects the next request and interprets the response.
 
-`step` makes all decisions about the watch of one kind. This module performs no I/O. The driver (`watching.py`) reads
+`step` makes all decisions about the watch of one kind. This module performs no I/O. The driver (`reflector.py`) reads
 the state, sends the request of the phase, and passes the response to `step`:
 
 ```

@@ -2,7 +2,7 @@
 
 Changes in the watched informers become keys (`Watch.keys`). Several workers take keys from a queue, but never the same
 key (`workqueue.py`). For each key, `plan` observes and decides, and the executor performs the plan (`executor.py`). The
-key is planned again only after the caches contain the writes of its last plan (`barrier.py`).
+key is planned again only after the caches contain the writes of its last plan (`expectations.py`).
 """
 
 import asyncio
@@ -17,9 +17,9 @@ from msgspec.structs import replace
 
 from kuberuntime.backoff import Backoff
 from kuberuntime.cache.informer import Change, Informer
-from kuberuntime.controller.barrier import Barrier
 from kuberuntime.controller.executionerrors import ExecutionError, PostponedError
 from kuberuntime.controller.executor import Executor
+from kuberuntime.controller.expectations import Barrier
 from kuberuntime.controller.workqueue import BACKOFF, SILENCE, Observer, WorkQueue, run_workers
 from kuberuntime.controller.writes import Write, summary
 from kuberuntime.errors import ConnectionFailedError

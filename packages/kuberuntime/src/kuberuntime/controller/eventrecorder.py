@@ -1,7 +1,7 @@
 """The event recorder: writes events without blocking or failing the code that records them (contract 8.3).
 
 In: `plan.Event`s, recorded without waiting. Out: events.k8s.io/v1 objects, written one at a time by `run`, which serves
-namespaces in turns (`turns.py`). If too many events wait, the last event of the namespace with most events is dropped.
+namespaces in turns (`fairqueue.py`). If too many events wait, the last event of the namespace with most events is dropped.
 Repetitions of the same event about the same object become one object with a `series`, which is patched at most every
 `FOLD` seconds. Simultaneous events about many numbered objects (`Event.of_many`) also become one event. Unlike
 upstream, events with different notes are different events, so that no text is lost. The resourceVersion of the
@@ -32,11 +32,11 @@ from kuberuntime.errors import (
     ServiceUnavailableError,
     TooManyRequestsError,
 )
+from kuberuntime.fairqueue import Turns
 from kuberuntime.objects import meta, ordinals
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import EVENTS
 from kuberuntime.plan import Event
-from kuberuntime.turns import Turns
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)

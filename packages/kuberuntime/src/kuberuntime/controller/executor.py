@@ -1,6 +1,6 @@
 """The executor: performs the actions of a `Plan`. Controllers write only through the executor.
 
-In: a plan. Out: the writes, so that the next plan can wait until the caches contain them (`barrier.py`). The executor
+In: a plan. Out: the writes, so that the next plan can wait until the caches contain them (`expectations.py`). The executor
 stops at the first failure and raises:
 
 ```

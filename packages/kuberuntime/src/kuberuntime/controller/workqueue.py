@@ -1,7 +1,7 @@
 """The work queue: selects the next key, which only one worker processes at a time, and runs the workers.
 
 A key that is added while it waits is queued once. A key that is added while it is processed is queued again afterwards.
-The keys of one tenant are processed in the order of their arrival, and tenants take turns (`turns.py`). Delays and the
+The keys of one tenant are processed in the order of their arrival, and tenants take turns (`fairqueue.py`). Delays and the
 exponential back-off of failing keys run on the event loop's clock. Mirrors client-go's `util/workqueue`.
 """
 
@@ -17,7 +17,7 @@ import structlog
 from kuberuntime.backoff import Backoff
 from kuberuntime.controller.executionerrors import RequeueError
 from kuberuntime.errors import ConflictError, ConnectionFailedError, KubeError
-from kuberuntime.turns import Turns
+from kuberuntime.fairqueue import Turns
 
 
 class Result(StrEnum):

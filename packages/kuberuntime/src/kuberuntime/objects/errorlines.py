@@ -19,7 +19,7 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from kuberuntime.objects import errorchains
-from kuberuntime.objects.foreigntext import clean
+from kuberuntime.objects.untrustedtext import clean
 
 JUDGED: Final = 200
 """The number of last lines in which an error is searched."""

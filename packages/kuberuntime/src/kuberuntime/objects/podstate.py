@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from kuberuntime.objects import errorlines, foreigntext, meta, timestamps
+from kuberuntime.objects import errorlines, meta, timestamps, untrustedtext
 from kuberuntime.objects.meta import JSONObject
 
 NODE_LOST = "NodeLost"
@@ -213,7 +213,7 @@ def _reasons(pod: JSONObject) -> Iterator[str]:
 
 def last_lines(ended: JSONObject) -> list[str]:
     """Return the non-empty lines of a container's termination message, without colors and other control characters."""
-    text = foreigntext.clean(foreigntext.bounded(str(ended.get("message") or "")))
+    text = untrustedtext.clean(untrustedtext.bounded(str(ended.get("message") or "")))
     return [line.rstrip() for line in text.splitlines() if line.strip()]
 
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from kuberuntime.errors import ConfigError
 from kuberuntime.serving.bindaddresses import Address
-from kuberuntime.serving.listening import Acceptor, Bounds, bounds
+from kuberuntime.serving.limitlistener import Acceptor, Bounds, bounds
 from kuberuntime.serving.protocollogs import protocol_logger
 
 SHUTDOWN_SECONDS: Final = 3.0

@@ -1,10 +1,10 @@
 """The one place that text of tenants and programs passes before it is shown or stored: cleaned, without secrets. Pure.
 
-`masked` is for one message: bounded, cleaned (`foreigntext.py`) and masked. `Mask` is for several texts with known values,
+`masked` is for one message: bounded, cleaned (`untrustedtext.py`) and masked. `Mask` is for several texts with known values,
 of any length. Both are linear in the length of the text, and neither recurses into it.
 
 Known values, from Secrets and from variables with a secret name, are replaced wherever they occur. Others are
-recognized by their form or by the name before them (`secretforms.py`), which cannot find everything. Pass a text of
+recognized by their form or by the name before them (`secretpatterns.py`), which cannot find everything. Pass a text of
 several lines as a whole: keys span lines.
 """
 
@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-from kuberuntime.objects import foreigntext, meta
+from kuberuntime.objects import meta, untrustedtext
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.texts.secretforms import (
+from kuberuntime.texts.secretpatterns import (
     FORMS,
     HARMLESS,
     HARMLESS_EXCEPT,
@@ -60,7 +60,7 @@ class Mask:
 
     def text(self, text: str) -> str:
         """Clean the text, and mask values that look like secrets."""
-        text = foreigntext.clean(text)
+        text = untrustedtext.clean(text)
         for value in self._values:
             if occurrences := text.count(value):
                 self.count += occurrences
@@ -158,7 +158,7 @@ def masked(text: str) -> str:
     >>> masked("connecting with token=a1b2c3d4")
     'connecting with token=[masked]'
     """
-    return Mask().text(foreigntext.bounded(text))
+    return Mask().text(untrustedtext.bounded(text))
 
 
 def known(secrets: Iterable[JSONObject], pods: Sequence[JSONObject]) -> Iterator[str]:

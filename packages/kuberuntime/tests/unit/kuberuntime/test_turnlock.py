@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from kuberuntime.turns import TurnLock
+from kuberuntime.fairqueue import TurnLock
 
 pytestmark = pytest.mark.virtual_time
 

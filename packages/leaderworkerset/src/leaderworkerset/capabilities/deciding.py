@@ -9,13 +9,13 @@ from kuberuntime.plan import Plan
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.capabilities.enabled import EXTENSIONS
 from leaderworkerset.capabilities.relevance import concerning_group, concerning_set
-from leaderworkerset.core.admission import annotationvalues, namebudgets, templatewarnings
+from leaderworkerset.core.admission import annotationvalues, namelengths, templatewarnings
 from leaderworkerset.core.admission import leaderworkerset as admission
 from leaderworkerset.core.admission import pod as of_pod
-from leaderworkerset.core.leaderworkerset import groupfacts
+from leaderworkerset.core.leaderworkerset import groupstate
 from leaderworkerset.core.leaderworkerset import reconcile as of_set
 from leaderworkerset.core.leaderworkerset.decision import Decision, ObservedLeaderWorkerSet
-from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
+from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
 from leaderworkerset.core.pod import reconcile as of_group
 from leaderworkerset.core.policies import condemned
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
@@ -51,7 +51,7 @@ def validate_leaderworkerset(
 
 def warnings(lws: LeaderWorkerSet) -> list[str]:
     """Return admission warnings, each with its field."""
-    own = (*templatewarnings.warnings(lws), *namebudgets.warnings(lws), *admission.queue_warnings(lws))
+    own = (*templatewarnings.warnings(lws), *namelengths.warnings(lws), *admission.queue_warnings(lws))
     own += (*annotationvalues.warnings(lws),)
     return [*own, *(text for warn in EXTENSIONS.warnings for text in warn(lws.annotations))]
 
@@ -68,7 +68,7 @@ def admit_pod(pod: JSONObject, gang: Gang = NO_GANG, request: str = "") -> JSONO
 
 def describe(leader: JSONObject, workers: JSONObject | None, *, is_condemned: bool = False) -> GroupFacts:
     """Describe a group from its leader pod and the StatefulSet with the same name."""
-    return groupfacts.describe(leader, workers, EXTENSIONS.extend, is_condemned=is_condemned)
+    return groupstate.describe(leader, workers, EXTENSIONS.extend, is_condemned=is_condemned)
 
 
 def is_condemned(

@@ -13,7 +13,7 @@ from leaderworkerset.capabilities.history.capability import CAPABILITY as HISTOR
 from leaderworkerset.capabilities.inplace.capability import CAPABILITY as IN_PLACE
 from leaderworkerset.capabilities.lostnodes.capability import CAPABILITY as LOST_NODES
 from leaderworkerset.capabilities.moves.capability import CAPABILITY as MOVES
-from leaderworkerset.capabilities.places.capability import CAPABILITY as PLACES
+from leaderworkerset.capabilities.preferrednodes.capability import CAPABILITY as PLACES
 from leaderworkerset.capabilities.restartinplace.capability import CAPABILITY as RESTART_IN_PLACE
 from leaderworkerset.capabilities.termination.capability import CAPABILITY as TERMINATION
 from leaderworkerset.core.extensions import together

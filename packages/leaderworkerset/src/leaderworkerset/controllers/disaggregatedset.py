@@ -19,13 +19,13 @@ from kuberuntime.objects.resources import SERVICES
 from kuberuntime.plan import Actions, Plan
 from leaderworkerset.api.disaggregatedset import SET_NAME, has_scaler
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
-from leaderworkerset.controllers import kept, permissions
+from leaderworkerset.controllers import cachedfields, permissions
 from leaderworkerset.controllers.caches import Cache, Caches
+from leaderworkerset.controllers.decisioncost import is_large
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
-from leaderworkerset.controllers.weight import is_large
 from leaderworkerset.core import reconcilefailure
+from leaderworkerset.core.disaggregatedset.reconcile import ObservedDisaggregatedSet, reconcile
 from leaderworkerset.core.disaggregatedset.rolescalers import scaler_name
-from leaderworkerset.core.disaggregatedset.wholeset import ObservedDisaggregatedSet, reconcile
 
 NAME: Final = "disaggregatedset"
 BY_SET: Final = "disaggregatedset"
@@ -53,10 +53,14 @@ def scaler_values(obj: JSONObject) -> Iterable[str]:
 
 
 SET_CACHE: Final = Cache(Selection(DISAGGREGATED_SETS), {BY_SCALER: scaler_values}, optional=True)
-LEADERWORKERSET_CACHE: Final = Cache(Selection(LEADERWORKERSETS), {BY_SET: set_values}, keep=kept.leaderworkerset)
+LEADERWORKERSET_CACHE: Final = Cache(
+    Selection(LEADERWORKERSETS), {BY_SET: set_values}, keep=cachedfields.leaderworkerset
+)
 SCALER_CACHE: Final = Cache(Selection(ROLE_SCALERS), {BY_SET: set_values}, optional=True)
 SERVICE_CACHE: Final = Cache(
-    Selection(SERVICES, label_selector=SET_NAME), {BY_SET: set_values}, keep=kept.always(kept.ROLE_SERVICE)
+    Selection(SERVICES, label_selector=SET_NAME),
+    {BY_SET: set_values},
+    keep=cachedfields.always(cachedfields.ROLE_SERVICE),
 )
 
 

@@ -32,11 +32,11 @@ from leaderworkerset.capabilities.disruption.reconcile import (
     reconcile,
     wants_to_lose,
 )
-from leaderworkerset.controllers import indexes, kept, permissions
+from leaderworkerset.controllers import cachedfields, indexes, permissions
 from leaderworkerset.controllers.caches import Cache, Caches
+from leaderworkerset.controllers.decisioncost import is_large
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
-from leaderworkerset.controllers.weight import is_large
-from leaderworkerset.core.leaderworkerset.groupfacts import own_size
+from leaderworkerset.core.leaderworkerset.groupstate import own_size
 
 NAME: Final = "disruption"
 PACE: Final = 0.001
@@ -58,7 +58,9 @@ def marked_values(pod: JSONObject) -> Iterable[str]:
 
 
 BUDGET_CACHE: Final = Cache(
-    indexes.ours(POD_DISRUPTION_BUDGETS), {indexes.BY_LWS: indexes.lws_values}, keep=kept.always(kept.DISRUPTION_BUDGET)
+    indexes.ours(POD_DISRUPTION_BUDGETS),
+    {indexes.BY_LWS: indexes.lws_values},
+    keep=cachedfields.always(cachedfields.DISRUPTION_BUDGET),
 )
 POD_CACHE: Final = Cache(
     indexes.POD_CACHE.what,
@@ -68,7 +70,7 @@ POD_CACHE: Final = Cache(
         BY_LWS: indexes.lws_values,
         MARKED: marked_values,
     },
-    keep=kept.always(kept.EVICTABLE_POD),
+    keep=cachedfields.always(cachedfields.EVICTABLE_POD),
 )
 
 

@@ -20,10 +20,10 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS
 from kuberuntime.plan import Plan
-from leaderworkerset.controllers import kept, permissions
+from leaderworkerset.controllers import cachedfields, permissions
 from leaderworkerset.controllers.caches import Cache, Caches
+from leaderworkerset.controllers.decisioncost import is_large
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
-from leaderworkerset.controllers.weight import is_large
 from leaderworkerset.core.gang import fit
 from leaderworkerset.core.gang.gate import ObservedCluster, group_name, is_gated, reconcile
 
@@ -51,11 +51,11 @@ def gang_values(pod: JSONObject) -> Iterable[str]:
     return (f"{meta.namespace(pod)}/{name}",) if name else ()
 
 
-NODE_CACHE: Final = Cache(Selection(NODES), keep=kept.always(kept.NODE))
+NODE_CACHE: Final = Cache(Selection(NODES), keep=cachedfields.always(cachedfields.NODE))
 POD_CACHE: Final = Cache(
     Selection(PODS, field_selector="status.phase!=Succeeded,status.phase!=Failed"),
     {BY_STATE: states, BY_GANG: gang_values},
-    keep=kept.always(kept.PLACED_POD),
+    keep=cachedfields.always(cachedfields.PLACED_POD),
 )
 
 

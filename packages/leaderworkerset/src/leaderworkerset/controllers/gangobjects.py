@@ -24,7 +24,7 @@ from kuberuntime.objects.resources import Resource
 from kuberuntime.policyrules import Permission
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.controllers import indexes, kept
+from leaderworkerset.controllers import cachedfields, indexes
 from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.core.gang.gangs import SCHEDULING
 from leaderworkerset.core.gang.native import WORKLOADS
@@ -52,7 +52,7 @@ def gang_caches(gang: Gang) -> tuple[Cache, ...]:
         Cache(
             indexes.ours(resource),
             {OWNER: owner_values, POD_GROUPS: pod_group_values},
-            keep=kept.always(kept.GANG_OBJECT),
+            keep=cachedfields.always(cachedfields.GANG_OBJECT),
             optional=True,
         )
         for resource in gang.resources

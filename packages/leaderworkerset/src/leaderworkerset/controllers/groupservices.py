@@ -13,7 +13,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import SERVICES
 from leaderworkerset.api import groupname
-from leaderworkerset.core.leaderworkerset import groupfacts, services
+from leaderworkerset.core.leaderworkerset import groupstate, services
 
 NONE: Final[frozenset[str]] = frozenset()
 
@@ -25,7 +25,7 @@ async def unreachable(client: Client, obj: JSONObject, leaders: Iterable[JSONObj
     """
     if not services.has_one_per_group(obj):
         return NONE
-    ready = (leader for leader in leaders if groupfacts.own_size(leader) == 1 and groupfacts.is_pod_ready(leader))
+    ready = (leader for leader in leaders if groupstate.own_size(leader) == 1 and groupstate.is_pod_ready(leader))
     unsettled = [leader for leader in ready if not _has_own(leader, cached)]
     if not unsettled:
         return NONE

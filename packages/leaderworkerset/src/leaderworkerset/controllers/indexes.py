@@ -19,7 +19,7 @@ from kuberuntime.objects.resources import Resource
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.groupname import is_leader
 from leaderworkerset.api.resources import LEADERWORKERSETS, OF_STATEFULSETS
-from leaderworkerset.controllers import kept
+from leaderworkerset.controllers import cachedfields
 from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.core.policies.workloadnames import linked
 from leaderworkerset.core.restarts.retention import is_kept
@@ -122,9 +122,9 @@ def keys_of_nothing(_change: Change) -> Iterable[ObjectKey]:
     return ()
 
 
-LEADERWORKERSET_CACHE: Final = Cache(Selection(LEADERWORKERSETS), keep=kept.leaderworkerset)
-STATEFULSET_CACHE: Final = Cache(ours(resources.STATEFULSETS), {BY_GROUP: group_values}, keep=kept.statefulset)
-CLOSABLE_NODE_CACHE: Final = Cache(Selection(resources.NODES), keep=kept.always(kept.CLOSABLE_NODE))
+LEADERWORKERSET_CACHE: Final = Cache(Selection(LEADERWORKERSETS), keep=cachedfields.leaderworkerset)
+STATEFULSET_CACHE: Final = Cache(ours(resources.STATEFULSETS), {BY_GROUP: group_values}, keep=cachedfields.statefulset)
+CLOSABLE_NODE_CACHE: Final = Cache(Selection(resources.NODES), keep=cachedfields.always(cachedfields.CLOSABLE_NODE))
 POD_CACHE: Final = Cache(
     ours(resources.PODS),
     {
@@ -133,15 +133,15 @@ POD_CACHE: Final = Cache(
         KEPT: kept_values,
         POD_GROUP: pod_group_values,
     },
-    keep=kept.always(kept.POD),
+    keep=cachedfields.always(cachedfields.POD),
 )
-SERVICE_CACHE: Final = Cache(ours(resources.SERVICES), keep=kept.always(kept.SERVICE))
+SERVICE_CACHE: Final = Cache(ours(resources.SERVICES), keep=cachedfields.always(cachedfields.SERVICE))
 REVISION_CACHE: Final = Cache(
     ours(resources.CONTROLLER_REVISIONS, f",!{OF_STATEFULSETS}"),
     {BY_LWS: revision_values, RECORDS: record_values},
-    keep=kept.always(kept.REVISION),
+    keep=cachedfields.always(cachedfields.REVISION),
 )
-DEPLOYMENT_CACHE: Final = Cache(ours(resources.DEPLOYMENTS), keep=kept.always(kept.DEPLOYMENT))
+DEPLOYMENT_CACHE: Final = Cache(ours(resources.DEPLOYMENTS), keep=cachedfields.always(cachedfields.DEPLOYMENT))
 
 CACHES: Final = (LEADERWORKERSET_CACHE, STATEFULSET_CACHE, POD_CACHE, SERVICE_CACHE, REVISION_CACHE)
 """The caches for the LeaderWorkerSet and pod controllers. Each controller reads all of them."""

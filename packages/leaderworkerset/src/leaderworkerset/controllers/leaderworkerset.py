@@ -28,15 +28,16 @@ from leaderworkerset.api.groupname import is_leader
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.capabilities.deciding import decide, describe
 from leaderworkerset.capabilities.history import revisionhistory
-from leaderworkerset.controllers import gangobjects, groupservices, indexes, leaders, permissions, setobservers
+from leaderworkerset.controllers import gangobjects, groupservices, indexes, leaderreads, permissions, setobservers
 from leaderworkerset.controllers.caches import Caches
-from leaderworkerset.controllers.endings import Endings
+from leaderworkerset.controllers.decisioncost import is_large
 from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
-from leaderworkerset.controllers.groupsofsets import GroupsOfSets
+from leaderworkerset.controllers.groupcache import GroupsOfSets
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
-from leaderworkerset.controllers.weight import is_large
+from leaderworkerset.controllers.terminatinggroups import Endings
 from leaderworkerset.core import reconcilefailure
-from leaderworkerset.core.leaderworkerset import groupfacts, services
+from leaderworkerset.core.leaderworkerset import groupstate, services
+from leaderworkerset.core.leaderworkerset.cachedapply import Identity, LastApply, Source
 from leaderworkerset.core.leaderworkerset.decision import (
     NOTHING_KNOWN,
     Decision,
@@ -44,9 +45,8 @@ from leaderworkerset.core.leaderworkerset.decision import (
     ObservedLeaderWorkerSet,
     OnDemand,
 )
-from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply, Source
 from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
-from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers, describe_workers
+from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts, Workers, describe_workers
 from leaderworkerset.core.policies import delegation, workloadnames
 from leaderworkerset.core.policies.gang import Gang
 from leaderworkerset.core.policies.policy import Parent
@@ -143,11 +143,11 @@ class LeaderWorkerSetDriver(Driver):
         known = self._memories.get(key, Memory()).known
         decision = await self._decide(key, known)
         if OnDemand.KEEPER in decision.needs:
-            known = replace(known, whole=await leaders.read_whole(self._client, self._keepers(key).resource, key))
+            known = replace(known, whole=await leaderreads.read_whole(self._client, self._keepers(key).resource, key))
             decision = await self._decide(key, known)
         if await self._is_behind(key, decision.needs):
             return Plan(requeue_after=BEHIND)
-        if OnDemand.NAMESPACE in decision.needs and await leaders.is_namespace_ending(self._client, key.namespace):
+        if OnDemand.NAMESPACE in decision.needs and await leaderreads.is_namespace_ending(self._client, key.namespace):
             return Plan(retention.release(self._kept(key)))
         if OnDemand.HISTORY in decision.needs:
             listing = await self._client.list(
@@ -180,11 +180,11 @@ class LeaderWorkerSetDriver(Driver):
     async def _is_behind(self, key: ObjectKey, needs: Collection[OnDemand]) -> bool:
         """Return whether the caches are older than the objects that a plan is based on."""
         if OnDemand.LEADERS in needs:
-            return not await leaders.are_as_known(self._client, key, self._groups.of(key))
+            return not await leaderreads.are_as_known(self._client, key, self._groups.of(key))
         if OnDemand.HISTORY in needs:
             informer = self._keepers(key)
             cached_keeper = informer.store.get(key)
-            return not await leaders.is_of_revision_known(self._client, informer.resource, key, cached_keeper)
+            return not await leaderreads.is_of_revision_known(self._client, informer.resource, key, cached_keeper)
         return False
 
     async def _decide(self, key: ObjectKey, known: Known) -> Decision:
@@ -288,7 +288,7 @@ def without_unreachable(observed: ObservedLeaderWorkerSet, leaders: frozenset[st
     """Return the observed state in which the groups of these leaders are not ready."""
     if not leaders:
         return observed
-    groups = groupfacts.without_readiness(observed.groups, leaders)
+    groups = groupstate.without_readiness(observed.groups, leaders)
     return replace(observed, groups=groups, folded=None, unreachable=leaders & groups.keys())
 
 

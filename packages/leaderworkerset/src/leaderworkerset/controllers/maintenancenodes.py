@@ -12,9 +12,9 @@ from kuberuntime.controller.controller import Watch
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.capabilities.moves.closing import closing, must_leave
+from leaderworkerset.capabilities.moves.closednodes import closing, must_leave
 from leaderworkerset.capabilities.moves.maintenancesettings import MaintenanceSettings
-from leaderworkerset.controllers import indexes, kept
+from leaderworkerset.controllers import cachedfields, indexes
 from leaderworkerset.controllers.caches import Cache, Caches
 
 MARKED: Final = "marked to move"
@@ -29,7 +29,7 @@ def marked_values(pod: JSONObject) -> Iterable[str]:
 POD_CACHE: Final = Cache(
     indexes.POD_CACHE.what,
     {indexes.BY_NODE: indexes.node_values, MARKED: marked_values},
-    keep=kept.always(kept.MOVABLE_POD),
+    keep=cachedfields.always(cachedfields.MOVABLE_POD),
 )
 
 CACHES: Final = (indexes.CLOSABLE_NODE_CACHE, POD_CACHE)

@@ -22,17 +22,17 @@ from kuberuntime.plan import Apply, Create, Delete, Plan
 from leaderworkerset.api import groupname, labels, recreationrecord
 from leaderworkerset.capabilities.deciding import nodes_of, reconcile_group
 from leaderworkerset.capabilities.enabled import WAKING_FIELDS, WAKING_GROUPS
-from leaderworkerset.controllers import gangobjects, indexes, leaders, permissions
+from leaderworkerset.controllers import gangobjects, indexes, leaderreads, permissions
 from leaderworkerset.controllers.caches import Caches
+from leaderworkerset.controllers.decisioncost import is_large
 from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
-from leaderworkerset.controllers.weight import is_large
 from leaderworkerset.core import reconcilefailure
 from leaderworkerset.core.leaderworkerset import services
 from leaderworkerset.core.policies import delegation
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 from leaderworkerset.core.policies.policy import GroupObjects, LiveGroup
-from leaderworkerset.core.restarts import unseen
+from leaderworkerset.core.restarts import missingworkers
 
 NAME: Final = "pod"
 
@@ -56,8 +56,8 @@ class PodDriver(Driver):
         self._unobserved: set[ObjectKey] = set()
         self._bereft: dict[ObjectKey, UID] = {}
         """Leaders whose worker StatefulSet was deleted before the leader, according to the caches."""
-        self._last_statuses: dict[ObjectKey, unseen.LastStatus] = {}
-        self._moments: dict[ObjectKey, Sequence[unseen.WholeTime]] = {}
+        self._last_statuses: dict[ObjectKey, missingworkers.LastStatus] = {}
+        self._moments: dict[ObjectKey, Sequence[missingworkers.WholeTime]] = {}
         self._turn = asyncio.Lock()
         informers.leaderworkersets.subscribe(self._note_status)
         informers.pods.subscribe(self._remember)
@@ -72,7 +72,7 @@ class PodDriver(Driver):
         if key in self._bereft and any(
             isinstance(action, Create) and action.resource == STATEFULSETS for action in plan.actions
         ):
-            if not await leaders.is_living(self._client, key, self._bereft[key]):
+            if not await leaderreads.is_living(self._client, key, self._bereft[key]):
                 return Plan()  # the cache will say so soon
             self._bereft.pop(key, None)
         return plan
@@ -184,7 +184,7 @@ class PodDriver(Driver):
             self._moments.pop(key, None)
             self._last_statuses.pop(key, None)
         if change.old is None and change.new is not None:
-            self._last_statuses[key] = unseen.last_status(reconcilefailure.before_failure(change.new))
+            self._last_statuses[key] = missingworkers.last_status(reconcilefailure.before_failure(change.new))
 
     def _add_unseen(self, key: ObjectKey) -> None:
         """Add workers that were deleted while no manager was running, when a group is first observed."""
@@ -194,24 +194,24 @@ class PodDriver(Driver):
         if leader is None or statefulset is None:
             return
         group = self._observe_cached(key, leader)
-        if unseen.may_be_new(group.obj, leader):
+        if missingworkers.may_be_new(group.obj, leader):
             return
         for moment in self._complete_at(indexes.lws_key(leader)):
-            for worker in unseen.lost(moment, statefulset, group.objects.pods):
+            for worker in missingworkers.lost(moment, statefulset, group.objects.pods):
                 self._gone.setdefault(key, {}).setdefault(meta.name(worker), worker)
 
-    def _complete_at(self, lws: ObjectKey) -> Sequence[unseen.WholeTime]:
+    def _complete_at(self, lws: ObjectKey) -> Sequence[missingworkers.WholeTime]:
         """Return when the groups that existed before this manager were complete, based on the first observed objects."""
         if lws not in self._moments and lws in self._last_statuses:
             leaders = self._informers.pods.store.by_index(indexes.LEADERS, str(lws))
             groups = [self._group(leader) for leader in leaders if not self._is_condemned(leader)]
-            self._moments[lws] = unseen.moments(self._last_statuses.pop(lws), groups)
+            self._moments[lws] = missingworkers.moments(self._last_statuses.pop(lws), groups)
         return self._moments.get(lws, ())
 
-    def _group(self, leader: JSONObject) -> unseen.SeenGroup:
+    def _group(self, leader: JSONObject) -> missingworkers.SeenGroup:
         group = indexes.group_value(indexes.lws_key(leader), groupname.label(leader))
         pods = self._informers.pods.store.by_index(indexes.BY_GROUP, group)
-        return unseen.SeenGroup(leader, self._find_workers(leader), tuple(pods))
+        return missingworkers.SeenGroup(leader, self._find_workers(leader), tuple(pods))
 
     def _find_workers(self, leader: JSONObject) -> JSONObject | None:
         return indexes.find_workers(leader, self._informers.statefulsets.store)

@@ -18,8 +18,8 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Action
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts
-from leaderworkerset.core.leaderworkerset.fold import Folded, RolloutRoute
-from leaderworkerset.core.leaderworkerset.groupfacts import Extend
+from leaderworkerset.core.leaderworkerset.groupindex import Folded, RolloutRoute
+from leaderworkerset.core.leaderworkerset.groupstate import Extend
 from leaderworkerset.core.policies.failures import Excuse, FindFault
 from leaderworkerset.core.policies.placement import NO_PLACEMENT, NodePlacement
 from leaderworkerset.core.policies.policy import LiveGroup, Policy, PolicyDecision

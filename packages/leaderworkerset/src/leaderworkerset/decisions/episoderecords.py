@@ -3,7 +3,7 @@
 from leaderworkerset.recording.configmapstore import place_of as episode_place
 from leaderworkerset.recording.configmapstore import stored as stored_episodes
 from leaderworkerset.recording.configmapstore import unpacked as unpacked_episode
-from leaderworkerset.recording.shelf import Place as EpisodePlace
-from leaderworkerset.recording.store import Store as EpisodeStore
-from leaderworkerset.recording.store import places as episode_places
-from leaderworkerset.recording.store import read as read_episode
+from leaderworkerset.recording.episoderetention import Place as EpisodePlace
+from leaderworkerset.recording.filestore import Store as EpisodeStore
+from leaderworkerset.recording.filestore import places as episode_places
+from leaderworkerset.recording.filestore import read as read_episode

@@ -4,7 +4,7 @@ from leaderworkerset.core.admission import podpolicy
 from leaderworkerset.core.restarts.retention import is_kept as is_pod_kept
 from leaderworkerset.core.restarts.retention import let_go as release_pod
 from leaderworkerset.core.restarts.retention import set_of as leaderworkerset_of_pod
-from leaderworkerset.kinds.managed import MANAGED, full_definitions, managed
+from leaderworkerset.kinds.managedkinds import MANAGED, full_definitions, managed
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager.config.configuration import Configuration, ConfigurationError, PodAdmission
 from leaderworkerset.manager.config.configurationfile import check as check_configuration
@@ -13,8 +13,8 @@ from leaderworkerset.manager.config.configurationfile import opted_in
 from leaderworkerset.manager.config.configurationfile import parse as parse_configuration
 from leaderworkerset.manager.kubernetesversions import is_served as is_kind_served
 from leaderworkerset.manager.kubernetesversions import read as read_kubernetes_version
-from leaderworkerset.operator.desired import read as read_operator_object
 from leaderworkerset.operator.operatorcrd import operator_crd
+from leaderworkerset.operator.operatorspec import read as read_operator_object
 from leaderworkerset.webhooks.admissionprobe import NOT_CALLED as WEBHOOK_NOT_CALLED
 from leaderworkerset.webhooks.admissionprobe import refusal as admission_refusal
 from leaderworkerset.webhooks.admissionprobe import until_reached as until_webhooks_reached

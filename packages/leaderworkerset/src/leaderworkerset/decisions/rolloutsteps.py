@@ -4,14 +4,14 @@ from leaderworkerset.capabilities.inplace.inplace import InPlace
 from leaderworkerset.capabilities.inplace.inplace import obstacle as in_place_obstacle
 from leaderworkerset.capabilities.inplace.inplace import obstacle_between as in_place_obstacle_between
 from leaderworkerset.capabilities.inplace.inplace import read as read_in_place
+from leaderworkerset.capabilities.inplace.inplacegroups import is_refused as is_resize_refused
 from leaderworkerset.capabilities.inplace.inplaceresources import PENDING as RESIZE_PENDING
 from leaderworkerset.capabilities.inplace.inplaceresources import is_settled as is_resize_settled
-from leaderworkerset.capabilities.inplace.updating import is_refused as is_resize_refused
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.budget import read as read_rollout_budget
-from leaderworkerset.core.leaderworkerset.fold import Folded, States
-from leaderworkerset.core.leaderworkerset.fold import below as indexes_below
-from leaderworkerset.core.leaderworkerset.fold import highest as highest_indexes
+from leaderworkerset.core.leaderworkerset.groupindex import Folded, States
+from leaderworkerset.core.leaderworkerset.groupindex import below as indexes_below
+from leaderworkerset.core.leaderworkerset.groupindex import highest as highest_indexes
 from leaderworkerset.core.leaderworkerset.outdatedleaders import Current, RolloutLeaders
 from leaderworkerset.core.leaderworkerset.outdatedleaders import choose as choose_outdated_leaders
 from leaderworkerset.core.leaderworkerset.outdatedleaders import position as rollout_position

@@ -29,7 +29,7 @@ from leaderworkerset.controllers.instruments import NO_INSTRUMENTS, Instruments
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.core import decisionevents
 from leaderworkerset.kinds.registry import Registry
-from leaderworkerset.manager.parts import background
+from leaderworkerset.manager.components import background
 
 FINISH_SECONDS: Final = 2.0
 """The time limit in seconds for reconciles in progress at a stop, and again for the last events."""
@@ -38,7 +38,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Controllers:
-    """Runs controllers once, as a component of a process (`parts.py`).
+    """Runs controllers once, as a component of a process (`components.py`).
 
     Events have the kinds' `reporter` as `reportingController`, and `instance` as `reportingInstance`. Failed keys are
     retried after `backoff`.

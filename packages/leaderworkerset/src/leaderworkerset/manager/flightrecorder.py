@@ -15,7 +15,7 @@ from kuberuntime.clock import Clock
 from kuberuntime.errors import KubeError
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.indexes import LEADERWORKERSET_CACHE, REVISION_CACHE
-from leaderworkerset.kinds.besidecontrollers import POD_CACHE
+from leaderworkerset.kinds.recordercaches import POD_CACHE
 from leaderworkerset.manager.config import configuration
 from leaderworkerset.recording.configmapstore import MEBIBYTE, ConfigMapStore
 from leaderworkerset.recording.logsource import ApiLogs

@@ -16,8 +16,8 @@ from kuberuntime.client.client import Client
 from kuberuntime.errors import KubeError
 from leaderworkerset.core.gang.gangs import AUTO, DETECTABLE, SCHEDULING, served_name
 from leaderworkerset.core.gang.native import KUBERNETES, NATIVE
+from leaderworkerset.manager.components import background
 from leaderworkerset.manager.kubernetesversions import is_served
-from leaderworkerset.manager.parts import background
 
 DETECTING: Final = (AUTO, KUBERNETES, NATIVE.name)
 """The configured names for which admission depends on the served kinds."""
@@ -32,7 +32,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class GangDetection:
-    """Polls which providers are served, as a component of a process (`parts.py`). The webhook thread also reads it."""
+    """Polls which providers are served, as a component of a process (`components.py`). The webhook thread also reads it."""
 
     def __init__(self, client: Client) -> None:
         self._client = client

@@ -10,7 +10,7 @@ from kuberuntime.clock import Clock
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
 from kuberuntime.serving.bindaddresses import Address
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager.controllers import Controllers
 from leaderworkerset.manager.webhookserving import Webhooks

@@ -2,7 +2,7 @@
 
 ```
 every replica                                      only the leader, under the lease
-  probes          :8081  manager/probes.py           controllers   manager/leading.py, manager/controllers.py
+  probes          :8081  manager/probes.py           controllers   manager/leadership.py, manager/controllers.py
   metrics         :8443  manager/metricsserver.py      their client: limited (qps, burst), fenced (the lease)
   webhooks        :9443  manager/webhookserving.py
   certificates           webhooks/rotationloop.py, or kuberuntime/serving/certfiles.py
@@ -36,21 +36,22 @@ from kuberuntime.access.access import Access
 from kuberuntime.client.client import Client
 from kuberuntime.client.fence import Fence, FencedTransport
 from kuberuntime.client.http import HTTPTransport
-from kuberuntime.client.limit import LimitedTransport, TokenBucket
 from kuberuntime.client.outage import Outage
+from kuberuntime.client.ratelimit import LimitedTransport, TokenBucket
 from kuberuntime.client.transport import Transport
 from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.serving.bindaddresses import Address
 from kuberuntime.serving.certfiles import CertificateFiles
+from kuberuntime.serving.delegatedauth import Authorizer
 from kuberuntime.serving.leaderelection import ElectionSettings, LeaderElection
 from kuberuntime.serving.metrics import Metrics, ObservedTransport
-from kuberuntime.serving.reviews import Authorizer
 from kuberuntime.serving.serving import TLSSettings
 from kuberuntime.serving.signals import until_stopped
-from leaderworkerset.kinds.managed import managed, nothing
+from leaderworkerset.kinds.managedkinds import managed, nothing
 from leaderworkerset.kinds.registry import Registry
-from leaderworkerset.manager import buildinfo, kubernetesversions, parts
+from leaderworkerset.manager import buildinfo, components, kubernetesversions
+from leaderworkerset.manager.components import ProcessPart
 from leaderworkerset.manager.config import ciphersuites
 from leaderworkerset.manager.config import configuration as config
 from leaderworkerset.manager.config.configuration import Configuration
@@ -58,15 +59,14 @@ from leaderworkerset.manager.config.configurationfile import opted_in
 from leaderworkerset.manager.controllers import Controllers
 from leaderworkerset.manager.diagnostics import answering_signals
 from leaderworkerset.manager.gangdetection import DETECTING, GangDetection
-from leaderworkerset.manager.leading import Leading
+from leaderworkerset.manager.leadership import Leading
 from leaderworkerset.manager.metricsserver import CertificateEnds, MetricsServer
-from leaderworkerset.manager.parts import ProcessPart
 from leaderworkerset.manager.policyremoval import PolicyRemoval
 from leaderworkerset.manager.probes import Probes
 from leaderworkerset.manager.webhookowner import WebhookOwner
 from leaderworkerset.manager.webhookserving import Use, Webhooks
 from leaderworkerset.webhooks import rotationloop
-from leaderworkerset.webhooks.certificatework import CertificateWork
+from leaderworkerset.webhooks.certificatesubprocess import CertificateWork
 from leaderworkerset.webhooks.rotationloop import Rotation
 from leaderworkerset.webhooks.server import WebhookOptions, WebhookServer
 
@@ -139,7 +139,7 @@ class ManagerProcess:
     async def run(self, stopped: asyncio.Event) -> None:
         """Run until `stopped` is set."""
         try:
-            await parts.run(self._parts(), stopped)
+            await components.run(self._parts(), stopped)
         finally:
             await self._own.close()
             await self._shared.close()

@@ -12,14 +12,14 @@ from typing import Final
 import structlog
 from prometheus_client import CollectorRegistry, Gauge
 
-from kuberuntime.serving import reviews, serving
+from kuberuntime.serving import delegatedauth, serving
 from kuberuntime.serving.bindaddresses import DISABLED, parse_address
 from kuberuntime.serving.certfiles import INTERVAL, CertificateFiles
+from kuberuntime.serving.delegatedauth import Authorizer
 from kuberuntime.serving.metrics import CONTENT_TYPE, Metrics
-from kuberuntime.serving.reviews import Authorizer
 from kuberuntime.serving.serving import Listener, TLSSettings
-from leaderworkerset.manager.parts import AlwaysReady, background
-from leaderworkerset.webhooks.certificatework import CertificateWork
+from leaderworkerset.manager.components import AlwaysReady, background
+from leaderworkerset.webhooks.certificatesubprocess import CertificateWork
 
 PATH: Final = "/metrics"
 CERTIFICATES: Final = Path("/tmp/k8s-metrics-server/serving-certs")  # noqa: S108 - the directory manifests mount
@@ -46,7 +46,7 @@ class MetricsServer(AlwaysReady):
             yield
             return
         files = CertificateFiles(CERTIFICATES, self._metrics)
-        application = reviews.application(PATH, self._metrics.render, CONTENT_TYPE, self._authorizer)
+        application = delegatedauth.application(PATH, self._metrics.render, CONTENT_TYPE, self._authorizer)
         address = parse_address(self._address)
         async with (
             certified(files, self._work, self._tls) as context,

@@ -8,8 +8,8 @@ import structlog
 from kuberuntime.serving import serving
 from kuberuntime.serving.bindaddresses import DISABLED, parse_address
 from kuberuntime.serving.serving import Listener
+from leaderworkerset.manager.components import AlwaysReady
 from leaderworkerset.manager.config.configuration import Health
-from leaderworkerset.manager.parts import AlwaysReady
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 

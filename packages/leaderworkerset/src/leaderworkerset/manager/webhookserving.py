@@ -10,7 +10,7 @@ import structlog
 from kuberuntime import timeouts
 from kuberuntime.errors import ConfigError
 from kuberuntime.serving.bindaddresses import Address
-from leaderworkerset.manager.parts import background
+from leaderworkerset.manager.components import background
 from leaderworkerset.webhooks.server import WebhookServer
 
 CERTIFICATE_SECONDS: Final = 1023.0

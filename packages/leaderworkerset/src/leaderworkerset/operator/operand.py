@@ -18,8 +18,8 @@ from leaderworkerset.install import certmanager
 from leaderworkerset.install.installsettings import CERTIFICATES, ISSUERS, SERVICE_MONITORS, InstallSettings
 from leaderworkerset.install.objects import Declared, build_all
 from leaderworkerset.install.operatornames import OWNED_BY, OWNED_LABEL
-from leaderworkerset.operator import operandconfig, restoration
-from leaderworkerset.operator.desired import Desired
+from leaderworkerset.operator import driftcorrection, operandconfig
+from leaderworkerset.operator.operatorspec import Desired
 
 PROMETHEUS: Final = "openshift-monitoring"
 """The namespace of the Prometheus that may scrape the operand (R-OP-15)."""
@@ -101,7 +101,7 @@ def build(
         prometheus=PROMETHEUS,
     )
     contents = {f"secrets/{name}": value for name, value in around.hashes.items()}
-    contents[f"configmaps/{metadata.CONFIGURATION}"] = restoration.digest(settings.configuration)
+    contents[f"configmaps/{metadata.CONFIGURATION}"] = driftcorrection.digest(settings.configuration)
     objects = [(kind, obj) for kind, obj in build_all(declared, settings) if kind != resources.NAMESPACES]
     rolling = [(kind, _rolled_by(obj, contents) if kind == resources.DEPLOYMENTS else obj) for kind, obj in objects]
     owned = [(kind, _owned(kind, obj, cluster, around.ending)) for kind, obj in rolling]
@@ -129,7 +129,7 @@ def certificate_hash(secret: JSONObject) -> str:
     """
     data: Mapping[str, str] = secret.get("data") or {}
     certificate, key = data.get("tls.crt"), data.get("tls.key")
-    return restoration.digest([certificate, key]) if certificate and key else ""
+    return driftcorrection.digest([certificate, key]) if certificate and key else ""
 
 
 def _owned(kind: Resource, obj: JSONObject, cluster: JSONObject, ending: frozenset[str]) -> JSONObject:
@@ -137,7 +137,7 @@ def _owned(kind: Resource, obj: JSONObject, cluster: JSONObject, ending: frozens
     # Definitions have no owner: if they were deleted with it, all LeaderWorkerSets would be, too.
     if kind != resources.CUSTOM_RESOURCE_DEFINITIONS or meta.name(obj) in ending:
         own["ownerReferences"] = [_owner(cluster)]
-    return restoration.stamped(obj | {"metadata": own})
+    return driftcorrection.stamped(obj | {"metadata": own})
 
 
 def _owner(cluster: JSONObject) -> JSONObject:

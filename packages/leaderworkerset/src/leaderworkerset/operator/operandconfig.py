@@ -17,7 +17,7 @@ from leaderworkerset.install.installsettings import CONFIGURATION, MOUNTED_CERTI
 from leaderworkerset.install.operatornames import GROUP_RESTARTS, POD_ADMISSION
 from leaderworkerset.manager.config import configuration, configurationrules
 from leaderworkerset.manager.config.configuration import ConfigurationError
-from leaderworkerset.operator.desired import Desired
+from leaderworkerset.operator.operatorspec import Desired
 
 FIELD: Final = "spec.unsupportedConfigOverrides"
 ANNOTATION: Final = f"metadata.annotations[{GROUP_RESTARTS}]"

@@ -32,10 +32,10 @@ from leaderworkerset.core.restarts import retention
 from leaderworkerset.install.objects import Declared
 from leaderworkerset.install.operatornames import OPERATOR, OPERATORS, SINGLETON, SPEC_HASH
 from leaderworkerset.operator import operand, operatorstatus, sync
-from leaderworkerset.operator.desired import operator_verbosity
+from leaderworkerset.operator.driftcorrection import Difference, Live, content, is_frozen, merged
 from leaderworkerset.operator.openshift import API_SERVERS, CLUSTER, INFRASTRUCTURES
 from leaderworkerset.operator.operand import Objects, OperatorPlace
-from leaderworkerset.operator.restoration import Difference, Live, content, is_frozen, merged
+from leaderworkerset.operator.operatorspec import operator_verbosity
 from leaderworkerset.operator.sync import ObservedOperand
 from leaderworkerset.operator.verbosity import Verbosity
 from leaderworkerset.webhooks import admissionprobe

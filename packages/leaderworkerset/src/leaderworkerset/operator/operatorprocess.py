@@ -2,7 +2,7 @@
 
 ```
 every replica                                     only the leader, under the lease
-  probes and metrics  :8443                         controllers  operatorcontroller.py, through manager/leading.py
+  probes and metrics  :8443                         controllers  operatorcontroller.py, through manager/leadership.py
   leader election            kuberuntime/serving/leaderelection.py
   files that end it          `--terminate-on-files`
 ```
@@ -36,31 +36,31 @@ from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.controller.workqueue import BACKOFF
 from kuberuntime.errors import KubeError
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.serving import reviews
+from kuberuntime.serving import delegatedauth
 from kuberuntime.serving.bindaddresses import parse_address
 from kuberuntime.serving.certfiles import CertificateFiles
+from kuberuntime.serving.delegatedauth import Authorizer
 from kuberuntime.serving.leaderelection import ElectionSettings, LeaderElection
 from kuberuntime.serving.metrics import CONTENT_TYPE, Metrics, ObservedTransport
-from kuberuntime.serving.reviews import Authorizer
 from kuberuntime.serving.serving import Listener
 from kuberuntime.serving.signals import until_stopped
 from leaderworkerset.controllers.instruments import NO_INSTRUMENTS, KindMetrics, Meter
 from leaderworkerset.install.objects import Declared
 from leaderworkerset.install.operatornames import LEASE, OPERATORS, REPORTER
 from leaderworkerset.kinds.kind import Definition, Kind
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.kinds.registry import Registry
-from leaderworkerset.manager import buildinfo, metricsserver, parts
+from leaderworkerset.manager import buildinfo, components, metricsserver
+from leaderworkerset.manager.components import AlwaysReady, ProcessPart, background
 from leaderworkerset.manager.controllers import Controllers
-from leaderworkerset.manager.leading import Leading
-from leaderworkerset.manager.parts import AlwaysReady, ProcessPart, background
+from leaderworkerset.manager.leadership import Leading
 from leaderworkerset.operator import operatorcontroller
 from leaderworkerset.operator.openshift import INFRASTRUCTURES, election_times
 from leaderworkerset.operator.operand import OperatorPlace
 from leaderworkerset.operator.operatorcrd import operator_crd
 from leaderworkerset.operator.sync import RESYNC
 from leaderworkerset.operator.verbosity import Verbosity
-from leaderworkerset.webhooks.certificatework import CertificateWork
+from leaderworkerset.webhooks.certificatesubprocess import CertificateWork
 
 
 def registry(declared: Declared, place: OperatorPlace, verbosity: Verbosity) -> Registry:
@@ -125,7 +125,9 @@ class OperatorServer(AlwaysReady):
             yield
 
     def _application(self) -> web.Application:
-        application = reviews.application(metricsserver.PATH, self._metrics.render, CONTENT_TYPE, self._authorizer)
+        application = delegatedauth.application(
+            metricsserver.PATH, self._metrics.render, CONTENT_TYPE, self._authorizer
+        )
         application.add_routes(
             [web.get("/healthz", _alive), web.get("/livez", _alive), web.get("/readyz", self._ready)]
         )
@@ -196,7 +198,7 @@ class OperatorProcess:
             authorizer = Authorizer(self._client, self._clock)
             server = OperatorServer(self._settings.listen, self._metrics, authorizer, leading, self._clock)
             async with ending_with(self._settings.terminate_on, stopped):
-                await parts.run([server, leading], stopped)
+                await components.run([server, leading], stopped)
         finally:
             await self._own.close()
             if shared is not None:

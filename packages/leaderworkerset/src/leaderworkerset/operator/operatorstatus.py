@@ -15,8 +15,8 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import DEPLOYMENTS
 from leaderworkerset.api.conditions import ObjectHealth
 from leaderworkerset.install.operatornames import DELETE_CRDS
-from leaderworkerset.operator.desired import Desired
 from leaderworkerset.operator.operand import OperatorPlace
+from leaderworkerset.operator.operatorspec import Desired
 
 
 class OperatorCondition(StrEnum):

@@ -40,12 +40,12 @@ from leaderworkerset.core import decisionevents
 from leaderworkerset.install.installsettings import CERTIFICATES, ISSUERS, SERVICE_MONITORS
 from leaderworkerset.install.objects import Declared
 from leaderworkerset.install.operatornames import DELETE_CRDS, FIELD_MANAGER, OPERATOR, OPERATORS, OWNED_BY, OWNED_LABEL
-from leaderworkerset.operator import desired, openshift, operand, operatorstatus
-from leaderworkerset.operator.desired import Desired
+from leaderworkerset.operator import openshift, operand, operatorspec, operatorstatus
+from leaderworkerset.operator.driftcorrection import Difference, Live
 from leaderworkerset.operator.operand import Objects, OperatorPlace, Surroundings
 from leaderworkerset.operator.operandconfig import OverrideError
+from leaderworkerset.operator.operatorspec import Desired
 from leaderworkerset.operator.operatorstatus import SyncOutcome
-from leaderworkerset.operator.restoration import Difference, Live
 
 RESYNC: Final = 300.0
 """The seconds until everything is compared again without a change (R-OP-13)."""
@@ -115,7 +115,7 @@ def decide(observed: ObservedOperand, declared: Declared, place: OperatorPlace) 
     cluster = observed.cluster
     if cluster is None or meta.is_deleting(cluster):
         return None
-    settings = desired.read(cluster)
+    settings = operatorspec.read(cluster)
     ending, unconfirmed = _ending(observed, settings)
     outcome = SyncOutcome(complete=False, ending=ending, unconfirmed=unconfirmed, unreached=observed.unreached)
     if not settings.is_managed:

@@ -2,7 +2,7 @@
 
 Only the leader of the managers writes. An episode is one object and one write, so the process can crash at any time.
 The ConfigMaps have no owner, because an episode outlives its set. They are deleted when they are too old, or when the
-size limit is reached (`shelf.py`).
+size limit is reached (`episoderetention.py`).
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONFIG_MAPS
 from leaderworkerset.api import labels
 from leaderworkerset.api.episode import LINES, Episode, RankEnd
-from leaderworkerset.recording.shelf import FILE, NAME, Place, Shelf
+from leaderworkerset.recording.episoderetention import FILE, NAME, Place, Shelf
 
 PREFIX: Final = "lws-episode-"
 KEY: Final = "episode.json.gz"

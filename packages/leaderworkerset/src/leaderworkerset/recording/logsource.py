@@ -1,7 +1,7 @@
 """The sources of logs for the recorder: files of the kubelet on this machine, or the API.
 
 Through the API, a log is read as soon as the failure of its pod is observed, and kept in memory until its episode is
-written. Each request waits for its turn (`requestturns.py`), and then has a deadline. A later log of the same run
+written. Each request waits for its turn (`logrequestlimits.py`), and then has a deadline. A later log of the same run
 replaces an earlier one unless it is shorter.
 """
 
@@ -18,10 +18,10 @@ from kuberuntime.errors import KubeError
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
-from kuberuntime.texts import lostlogs
+from kuberuntime.texts import removedlogs
 from leaderworkerset.api import episode
-from leaderworkerset.recording.building import Logs
-from leaderworkerset.recording.requestturns import RequestTurns
+from leaderworkerset.recording.episodebuilder import Logs
+from leaderworkerset.recording.logrequestlimits import RequestTurns
 
 LOG_BYTES: Final = 32 * 1024
 EPISODE_BYTES: Final = 1024 * 1024
@@ -169,7 +169,7 @@ class ApiLogs:
             ):
                 async for chunk in answer.chunks:
                     text = (text + chunk)[-size:]
-            if lostlogs.is_lost(text):
+            if removedlogs.is_lost(text):
                 text = self._fault(meta.uid(pod), text.decode(errors="replace"))
         except KubeError as error:
             self._fault(meta.uid(pod), str(error))

@@ -28,10 +28,10 @@ from kuberuntime.errors import KubeError
 from kuberuntime.objects import decimals, meta, timestamps
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
-from leaderworkerset.api import groupname, labels, progressnotes, runsettings
-from leaderworkerset.api.progressnotes import Hang, Progress, SilentRank
+from leaderworkerset.api import groupname, labels, progressannotations, runsettings
+from leaderworkerset.api.progressannotations import Hang, Progress, SilentRank
 from leaderworkerset.api.runsettings import RunSettings
-from leaderworkerset.recording.requestturns import RequestTurns
+from leaderworkerset.recording.logrequestlimits import RequestTurns
 
 WINDOW: Final = 32
 """The number of latest steps for the rate, so that a slow start does not affect it permanently."""
@@ -49,7 +49,7 @@ class Steps:
 
     def add(self, line: str, at: datetime) -> None:
         """Add a log line. Lines older than the latest one are ignored, for example when a log is read again."""
-        progress, newest = progressnotes.of_line(line), self.newest
+        progress, newest = progressannotations.of_line(line), self.newest
         if progress is None or (newest is not None and newest.at is not None and at < newest.at):
             return
         if newest is not None and progress.step == newest.step:
@@ -93,7 +93,7 @@ LONGEST_PAUSE: Final = 30.0
 SETTLING: Final = 0.1
 """The seconds to wait for more changes, because pods change together."""
 
-SAID: Final = progressnotes.MARK.encode()
+SAID: Final = progressannotations.MARK.encode()
 
 DEADLINE: Final = 2.0
 """The time limit in seconds for reading the last line of a rank."""
@@ -232,7 +232,7 @@ class ProgressFollower:
     async def _write_news(self, leader: _Leader) -> None:
         newest, settings = leader.steps.newest, self._sets.get(_set_of(leader.pod), runsettings.OFF)
         if newest is not None and newest != leader.written:
-            await self._write(leader.pod, {labels.PROGRESS: progressnotes.render(newest), labels.HANG: None})
+            await self._write(leader.pod, {labels.PROGRESS: progressannotations.render(newest), labels.HANG: None})
             leader.written, leader.hang_start = newest, None
         if settings.timeout is None:
             return
@@ -242,7 +242,7 @@ class ProgressFollower:
         if since is None or since == leader.hang_start or self._clock.now() - since < settings.timeout:
             return
         hang = await self._examine(group, since)
-        await self._write(leader.pod, {labels.HANG: progressnotes.render_hang(hang)})
+        await self._write(leader.pod, {labels.HANG: progressannotations.render_hang(hang)})
         leader.hang_start = since
         log.info("a group makes no progress", pod=str(meta.key(leader.pod)), silent=hang.blamed.pod)
 

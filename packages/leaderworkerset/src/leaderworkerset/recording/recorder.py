@@ -24,18 +24,18 @@ from kuberuntime.client.client import PAGE, Client
 from kuberuntime.client.requests import Selection
 from kuberuntime.clock import Clock
 from kuberuntime.errors import KubeError
-from kuberuntime.objects import deaths, meta, timestamps
+from kuberuntime.fairqueue import TurnLock, Turns
+from kuberuntime.objects import meta, terminations, timestamps
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CORE_EVENTS, PODS, SECRETS
 from kuberuntime.texts import masking
 from kuberuntime.texts.masking import Mask
-from kuberuntime.turns import TurnLock, Turns
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.episode import Episode
 from leaderworkerset.api.policytypes import NOT_RECREATING
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.recording import building
-from leaderworkerset.recording.building import Traces
+from leaderworkerset.recording import episodebuilder
+from leaderworkerset.recording.episodebuilder import Traces
 from leaderworkerset.recording.logsource import FileLogs, LogSource, ReadFiles
 from leaderworkerset.recording.progressfollower import ProgressFollower
 
@@ -195,9 +195,9 @@ class Recorder:
         """Record an eviction or a failed run, unless it is known or the pod is being deleted."""
         failed = frozenset(
             (death.container, death.restarts, str(death.end.get("finishedAt")))
-            for death in deaths.of_pod(pod, self._clock.now())
+            for death in terminations.of_pod(pod, self._clock.now())
             if not self._is_past(death.end)
-        ) | {("", 0, reason) for reason in building.evictions(pod)}
+        ) | {("", 0, reason) for reason in episodebuilder.evictions(pod)}
         is_new = bool(failed - self._seen.get(meta.uid(pod), frozenset()))
         self._seen[meta.uid(pod)] = failed
         leaders = (
@@ -274,7 +274,7 @@ class Recorder:
         traces, mask = await self._traces(pods, lws, record)
         _remember(self._own, identity, self._own.get(identity, traces.now))
         async with self._keeping.turn(namespace):
-            episode = await asyncio.to_thread(building.build, replace(traces, now=self._own[identity]), mask)
+            episode = await asyncio.to_thread(episodebuilder.build, replace(traces, now=self._own[identity]), mask)
             kept = await self._store.keep(episode, identity)
         log.info("recorded a failure", episode=kept.place, namespace=namespace, outcome=kept.outcome)
 

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NoReturn
 
-from leaderworkerset.rendezvous.obstacles import Obstacle
+from leaderworkerset.rendezvous.connectionerrors import Obstacle
 
 TERMINATION_LOG: Final = Path("/dev/termination-log")
 """The file from which the kubelet reads why a container terminated. `lws explain` quotes it."""

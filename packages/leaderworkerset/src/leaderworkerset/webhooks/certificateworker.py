@@ -1,4 +1,4 @@
-"""The process that `certificatework.py` starts. It responds to each line of its input."""
+"""The process that `certificatesubprocess.py` starts. It responds to each line of its input."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ import msgspec
 
 from leaderworkerset.webhooks import certificates, rotation
 from leaderworkerset.webhooks.certificates import CertificateError
-from leaderworkerset.webhooks.certificatework import FindEnd, Question, Rotate, Rotated, RotationStep, SelfSign
+from leaderworkerset.webhooks.certificatesubprocess import FindEnd, Question, Rotate, Rotated, RotationStep, SelfSign
 
 _decode: Final = msgspec.json.Decoder(Question).decode
 

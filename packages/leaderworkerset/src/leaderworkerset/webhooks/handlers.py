@@ -17,7 +17,7 @@ from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.capabilities import deciding
 from leaderworkerset.core.admission import disaggregatedset, leaderworkerset
 from leaderworkerset.core.admission.podpolicy import MEMBERS, NOT_A_MEMBER
-from leaderworkerset.core.admission.ratchet import new_errors
+from leaderworkerset.core.admission.ratcheting import new_errors
 from leaderworkerset.core.policies.gang import Gang
 from leaderworkerset.core.policies.policy import DeniedError
 from leaderworkerset.webhooks.review import TYPE_ERRORS, Admitted, Review

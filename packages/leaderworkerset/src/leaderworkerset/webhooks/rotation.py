@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from leaderworkerset.webhooks import certificates
 from leaderworkerset.webhooks.certificates import Certificate, CertificateError
-from leaderworkerset.webhooks.certificatework import AUTHORITY_CERTIFICATE, RotationStep
+from leaderworkerset.webhooks.certificatesubprocess import AUTHORITY_CERTIFICATE, RotationStep
 
 LOOKAHEAD: Final = timedelta(days=90)
 """How long before its expiry a certificate is renewed."""

@@ -34,7 +34,7 @@ from kuberuntime.objects.resources import (
 )
 from kuberuntime.plan import Actions, Create, Plan, Put
 from leaderworkerset.webhooks import configurations
-from leaderworkerset.webhooks.certificatework import AUTHORITY_CERTIFICATE, CertificateWork, Rotated, RotationStep
+from leaderworkerset.webhooks.certificatesubprocess import AUTHORITY_CERTIFICATE, CertificateWork, Rotated, RotationStep
 
 INTERVAL: Final = 12 * 3600.0
 """The seconds between two plans without a change."""

@@ -22,7 +22,7 @@ from msgspec import Struct, field
 
 from kuberuntime import timeouts
 from kuberuntime.serving.bindaddresses import Address
-from kuberuntime.serving.listening import LINGER_SECONDS, Acceptor, abort, bounds
+from kuberuntime.serving.limitlistener import LINGER_SECONDS, Acceptor, abort, bounds
 from kuberuntime.serving.protocollogs import protocol_logger
 from kuberuntime.serving.serving import TLSSettings, load_chain, server_context
 from leaderworkerset.webhooks import review

@@ -13,8 +13,8 @@ import pytest
 import structlog
 from testkit.clusters.cluster import Cluster, Manager
 from testkit.clusters.embedded import embedded_cluster
-from testkit.clusters.keeper import Keeper
 from testkit.clusters.kubernetes import KubernetesCluster
+from testkit.clusters.opencontexts import Keeper
 from testkit.virtualtime import SingleThreadLoop
 from tests.controlplane import build
 from tests.controlplane.process import Plane, control_plane

@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 
 from testkit.clusters.cluster import Cluster
-from testkit.clusters.keeper import Keeper
 from testkit.clusters.kubernetes import KubernetesCluster, create_nodes
+from testkit.clusters.opencontexts import Keeper
 from testkit.clusters.recording import RecordingTransport
 from tests.integration.clusters.virtual import VirtualCluster
 
@@ -22,8 +22,8 @@ from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
 from leaderworkerset.api.crd import leaderworkerset_crd
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.capabilities import names
-from leaderworkerset.kinds.managed import MANAGED
-from leaderworkerset.kinds.managed import managed as managed_kinds
+from leaderworkerset.kinds.managedkinds import MANAGED
+from leaderworkerset.kinds.managedkinds import managed as managed_kinds
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager import lwsmanager
 from leaderworkerset.manager.config.configuration import PodAdmission

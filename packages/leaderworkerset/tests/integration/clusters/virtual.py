@@ -12,7 +12,7 @@ from tests.simulation.cluster import running as simulated
 from tests.simulation.trace import Trace
 
 from localkube.apiserver.inprocess import InProcessTransport
-from localkube.kubelet.processes.model import ModelRunner
+from localkube.kubelet.processes.simulatedrunner import ModelRunner
 
 
 @dataclass

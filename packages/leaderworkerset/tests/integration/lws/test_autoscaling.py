@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 import yaml
-from testkit.clusters.keeper import Keeper
+from testkit.clusters.opencontexts import Keeper
 from testkit.repository import ROOT
 from tests.integration.clusters.fixtures import Running
 from tests.integration.clusters.objects import lws, pod_template

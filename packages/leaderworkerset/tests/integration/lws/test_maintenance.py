@@ -12,7 +12,7 @@ from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, NODES
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.restarts import unseen
+from leaderworkerset.core.restarts import missingworkers
 
 TAINTS = [{"key": "maintenance", "effect": "NoExecute"}]
 WORKERS = ("web-0-1", "web-1-2", "web-2-1")
@@ -91,10 +91,10 @@ async def test_worker_evicted_soon_without_a_manager_is_noticed(space: Space) ->
     before = await space.bring_up(lws(replicas=2, size=3, template={"workerTemplate": slow_template(2)}))
 
     async def written_before() -> float:
-        last = unseen.last_status(await space.get(LEADERWORKERSETS, "web")).written
+        last = missingworkers.last_status(await space.get(LEADERWORKERSETS, "web")).written
         return (space.cluster.clock.now() - timestamps.parse(last)).total_seconds()
 
-    await space.eventually(written_before, lambda seconds: seconds > unseen.DRIFT.total_seconds() + 1)
+    await space.eventually(written_before, lambda seconds: seconds > missingworkers.DRIFT.total_seconds() + 1)
     await space.manager.kill()
     await space.evict("web-1-2")
     old = before.uids("web")["web-1-2"]

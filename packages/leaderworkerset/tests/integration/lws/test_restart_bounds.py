@@ -18,7 +18,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS
 from kuberuntime.objects.resources import NODES as NODE_RESOURCE
 from leaderworkerset.api import labels
-from leaderworkerset.capabilities.lostnodes.lost import OUT_OF_SERVICE
+from leaderworkerset.capabilities.lostnodes.forcedeletion import OUT_OF_SERVICE
 
 SHORT: Final = {labels.RESTART_FIRST_DELAY: "1s", labels.RESTART_LONGEST_DELAY: "2s"}
 GROUP: Final = ("web-0", "web-0-1")

@@ -10,8 +10,8 @@ from tests.integration.lws.recreation import replaced
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
-from leaderworkerset.api import kubernetesfeatures, labels, restartnotes
-from leaderworkerset.api.restartnotes import RestartNote
+from leaderworkerset.api import kubernetesfeatures, labels, restartannotation
+from leaderworkerset.api.restartannotation import RestartNote
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,7 @@ def has_restarted(state: State, pod: str, times: int) -> None:
     counts = {one["name"]: one["restartCount"] for one in meta.status(found)["containerStatuses"]}
     assert counts == {"main": times, "watcher": times}
     assert is_ready(found)
-    assert restartnotes.read(found) == RestartNote(times)
+    assert restartannotation.read(found) == RestartNote(times)
 
 
 async def test_group_continues_when_pods_restart_in_place(space: Space) -> None:
@@ -73,7 +73,7 @@ async def test_pod_that_exceeds_its_restart_time_has_failed(space: Space) -> Non
     await space.restart_all("web-1-1")
 
     def is_noted(state: State) -> None:
-        assert restartnotes.read(state.pods["web-1-1"]).since is not None
+        assert restartannotation.read(state.pods["web-1-1"]).since is not None
 
     await space.until(is_noted)
     await space.manager.stop()

@@ -22,7 +22,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import EVENTS, NAMESPACES, PODS
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.manager.controllers import Controllers
 from localkube import workloads
 from localkube.apiserver.server import ApiServer
@@ -31,9 +31,9 @@ from localkube.assembly import Cluster
 from localkube.cluster import Settings
 from localkube.controllers.garbage import graph
 from localkube.controllers.nodes.nodes import NodeSettings
-from localkube.kubelet.node import trash
-from localkube.kubelet.processes import model
-from localkube.kubelet.processes.model import ModelRunner
+from localkube.kubelet.node import directoryremoval
+from localkube.kubelet.processes import simulatedrunner
+from localkube.kubelet.processes.simulatedrunner import ModelRunner
 
 pytestmark = pytest.mark.slow
 
@@ -48,8 +48,8 @@ TOLERATED: Final = CYCLES // 2
 
 BOUNDS: Final = {
     "localkube.controllers.garbage.graph.Graph._gone": graph.MOST_GONE,
-    "localkube.kubelet.node.trash.FormerLogs._kept": trash.MOST_LOGS,
-    "localkube.kubelet.processes.model.ModelRunner.signals": model.SIGNALS,
+    "localkube.kubelet.node.directoryremoval.FormerLogs._kept": directoryremoval.MOST_LOGS,
+    "localkube.kubelet.processes.simulatedrunner.ModelRunner.signals": simulatedrunner.SIGNALS,
     "kuberuntime.cache.projection.Generations.young": projection.MOST_STRINGS + projection.MOST_PARTS,
     "kuberuntime.cache.projection.Generations._old": projection.MOST_STRINGS + projection.MOST_PARTS,
 }

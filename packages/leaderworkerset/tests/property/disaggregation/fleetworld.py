@@ -20,10 +20,10 @@ from kuberuntime.plan import Action, Create, Delete, Patch, PutStatus, flat
 from leaderworkerset.api import disaggregatedset
 from leaderworkerset.api.disaggregatedset import REVISION
 from leaderworkerset.api.resources import LEADERWORKERSETS, ROLE_SCALERS
-from leaderworkerset.core.disaggregatedset import fleet, rolehash, rolling
-from leaderworkerset.core.disaggregatedset.fleet import RolePart
+from leaderworkerset.core.disaggregatedset import childsets, rolehash, slicerollout
+from leaderworkerset.core.disaggregatedset.childsets import RolePart
 from leaderworkerset.core.disaggregatedset.planner import RoleState
-from leaderworkerset.core.disaggregatedset.wholeset import ObservedDisaggregatedSet, reconcile
+from leaderworkerset.core.disaggregatedset.reconcile import ObservedDisaggregatedSet, reconcile
 
 NAMES = ("prefill", "decode", "encode", "draft")
 
@@ -82,7 +82,7 @@ class FleetWorld:
         """Return the LeaderWorkerSets as facts."""
         for key, one in self.leaderworkersets.items():
             if self.known.get(key, (None,))[0] is not one:
-                self.known[key] = (one, fleet.part_of(one))
+                self.known[key] = (one, childsets.part_of(one))
         return [self.known[key][1] for key in sorted(self.leaderworkersets)]
 
     def set_image(self, image: int) -> None:
@@ -147,7 +147,7 @@ class FleetWorld:
         whole = disaggregatedset.decode(self.obj)
         new = {part.role: part for part in self.parts if part.revision == self.revision}
         live = [part for part in old if any(one.replicas for one in old if one.revision == part.revision)]
-        names, state = rolling.describe(whole.roles, live, new, self.wanted())
+        names, state = slicerollout.describe(whole.roles, live, new, self.wanted())
         return dict(zip(names, state, strict=True))
 
     def wanted(self) -> dict[str, int]:
@@ -158,7 +158,7 @@ class FleetWorld:
         external = [name for name, one in self.roles.items() if one.get("scaling")]
         found = {name: self.scalers.get(ObjectKey("default", f"split-{name}")) for name in external}
         there = {part.role for part in self.parts}
-        seeds = {name: fleet.total(self.parts, name) if name in there else 1 for name in external}
+        seeds = {name: childsets.total(self.parts, name) if name in there else 1 for name in external}
         return {
             name: seeds[name] if scaler is None else meta.spec(scaler)["replicas"] for name, scaler in found.items()
         }
@@ -218,7 +218,7 @@ class FleetWorld:
 
     def check_orphans(self, before: dict[ObjectKey, int]) -> None:
         """Assert that a revision that lost the last group of one role has no groups at all."""
-        for found in fleet.newest_first(part for part in self.parts if part.revision != self.revision):
+        for found in childsets.newest_first(part for part in self.parts if part.revision != self.revision):
             emptied = [part for part in found if part.replicas == 0 and before.get(part.key, 0) > 0]
             assert not emptied or not any(part.replicas for part in found), f"orphans: {before} to {found}"
 

@@ -22,16 +22,16 @@ from leaderworkerset.api import labels
 from leaderworkerset.capabilities import deciding, names
 from leaderworkerset.capabilities.disruption import reconcile as disruption
 from leaderworkerset.capabilities.disruption.disruptionsettings import DisruptionSettings
-from leaderworkerset.capabilities.lostnodes import lost
+from leaderworkerset.capabilities.lostnodes import forcedeletion
 from leaderworkerset.core.admission import podpolicy
 from leaderworkerset.core.gang import gate
 from leaderworkerset.core.gang.gangs import AUTO, PROVIDERS, Gangs
 from leaderworkerset.core.leaderworkerset.decision import Known
-from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, describe
-from leaderworkerset.core.policies.edits import with_annotations
+from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts, describe
+from leaderworkerset.core.policies.podedits import with_annotations
 from leaderworkerset.core.policies.policy import DeniedError
-from leaderworkerset.core.restarts import unseen
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.core.restarts import missingworkers
+from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.webhooks import handlers, review
 
 Recipe: TypeAlias = Callable[[LargeSet], object]
@@ -115,9 +115,11 @@ def _groups(world: LargeSet) -> object:
         deciding.reconcile_group(replace(failed, obj=_recreating(world.posted))),
         deciding.reconcile_group(new),
         deciding.reconcile_group(replace(new, leader=NATIVE.mark(world.leader, "r")), NATIVE),
-        deciding.reconcile_group(replace(stuck, nodes=dict.fromkeys(lost.wants_nodes(stuck)))),
-        unseen.lost(
-            unseen.WholeTime("2099-01-01T00:00:00Z", "2099-01-01T00:00:00Z"), world.worker_sets[-1], world.workers
+        deciding.reconcile_group(replace(stuck, nodes=dict.fromkeys(forcedeletion.wants_nodes(stuck)))),
+        missingworkers.lost(
+            missingworkers.WholeTime("2099-01-01T00:00:00Z", "2099-01-01T00:00:00Z"),
+            world.worker_sets[-1],
+            world.workers,
         ),
     ]
 

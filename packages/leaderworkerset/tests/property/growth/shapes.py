@@ -15,10 +15,10 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
-from leaderworkerset.core.leaderworkerset import budget, fold, groupfacts, revisions, statefulsets
+from leaderworkerset.core.leaderworkerset import budget, groupindex, groupstate, revisions, statefulsets
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
-from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
+from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
 from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
 from leaderworkerset.core.policies.policy import LiveGroup
 from leaderworkerset.webhooks.review import Review
@@ -231,16 +231,16 @@ class LargeSet:
         found = []
         for i in self.many("groups"):
             leader = builders.leader_pod(self.posted, i, key=self.key if i % 2 else "old")
-            found.append(groupfacts.describe(leader, builders.worker_statefulset(leader) if i % 3 else None))
+            found.append(groupstate.describe(leader, builders.worker_statefulset(leader) if i % 3 else None))
         return found
 
     @cached_property
-    def states(self) -> fold.States:
+    def states(self) -> groupindex.States:
         return self.folded.states(self.lws.size, self.key)
 
     @cached_property
-    def folded(self) -> fold.Folded:
-        return fold.fold(self.groups, "web")
+    def folded(self) -> groupindex.Folded:
+        return groupindex.fold(self.groups, "web")
 
     @cached_property
     def node(self) -> JSONObject:

@@ -18,7 +18,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSetSpec
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.leaderworkerset import budget, rollingupdate
-from leaderworkerset.core.leaderworkerset.fold import GroupState, States
+from leaderworkerset.core.leaderworkerset.groupindex import GroupState, States
 from leaderworkerset.core.leaderworkerset.outdatedleaders import Current
 from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
 from leaderworkerset.core.policies import accelerators

@@ -9,8 +9,8 @@ from tests import builders
 from tests.property.growth.shapes import LargeSet
 
 from leaderworkerset.capabilities.deciding import decide
+from leaderworkerset.core.leaderworkerset.cachedapply import Identity, LastApply
 from leaderworkerset.core.leaderworkerset.decision import Known, ObservedLeaderWorkerSet
-from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply
 
 SHAPES = ("claims", "labels", "ports", "quantities", "variables", "volumes")
 

@@ -11,8 +11,8 @@ from tests.disaggregated import disaggregatedset_object, role, with_image
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.core.admission import disaggregatedset as admission
 from leaderworkerset.core.disaggregatedset import rolehash
+from leaderworkerset.core.disaggregatedset.reconcile import ObservedDisaggregatedSet, reconcile
 from leaderworkerset.core.disaggregatedset.roleset import RolePlace, owner_reference
-from leaderworkerset.core.disaggregatedset.wholeset import ObservedDisaggregatedSet, reconcile
 
 MOST = 2.2
 SLACK = 200

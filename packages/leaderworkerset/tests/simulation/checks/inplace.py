@@ -19,7 +19,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, STATEFULSETS
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.capabilities.inplace import updating
+from leaderworkerset.capabilities.inplace import inplacegroups
 from leaderworkerset.core.leaderworkerset.revisions import COVERED
 from localkube.apiserver.storage.store import Change, Store
 
@@ -56,7 +56,7 @@ class InPlaceInvariants(Invariants):
         group = self.facts.group_of(leader)
         if group is None or self._is_tolerant or group.is_hurt or group.has_failed or group.index in self._excused:
             return
-        if updating.is_refused(leader):
+        if inplacegroups.is_refused(leader):
             return
         wanted = self._replicas()
         if group.index in self._settled() and isinstance(group.index, int) and group.index < wanted:

@@ -54,10 +54,10 @@ from kuberuntime.objects.resources import (
     SERVICES,
     STATEFULSETS,
 )
-from leaderworkerset.api import groupname, labels, restartnotes
+from leaderworkerset.api import groupname, labels, restartannotation
 from leaderworkerset.api.recreationrecord import SUFFIX
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.capabilities.inplace import updating
+from leaderworkerset.capabilities.inplace import inplacegroups
 from localkube.apiserver.storage.store import Change, Store
 
 STORM: Final = 4
@@ -159,7 +159,7 @@ class Invariants:
         if not policies <= RECREATING:
             return []
         found = [
-            (name, pod, restartnotes.read(pod))
+            (name, pod, restartannotation.read(pod))
             for name, pod in sorted(pods.items())
             if FOREIGN not in meta.annotations(pod) and not meta.is_deleting(pod)
         ]
@@ -342,7 +342,7 @@ class Invariants:
         if group is None:
             self._violate(f"{actor} deletes {target}, which leads no group")
             return
-        if self.facts.is_outdated(leader) or updating.is_refused(leader):
+        if self.facts.is_outdated(leader) or inplacegroups.is_refused(leader):
             return
         if not group.has_failed:
             self._violate(f"{actor} recreates group {group.index}, none of whose pods failed: {target}")

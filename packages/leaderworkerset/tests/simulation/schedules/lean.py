@@ -29,13 +29,13 @@ from kuberuntime.errors import leaves
 from kuberuntime.objects.resources import NODES as NODE_KIND
 from leaderworkerset.core.gang.gangs import SCHEDULING, served_name
 from leaderworkerset.core.gang.native import KUBERNETES
-from leaderworkerset.kinds.managed import managed
+from leaderworkerset.kinds.managedkinds import managed
 from leaderworkerset.webhooks import review
 from localkube.apiserver.inprocess import InProcessTransport
-from localkube.controllers.composition import MANY, Informers, build_controller, build_informers
+from localkube.controllers.controllermanager import MANY, Informers, build_controller, build_informers
 from localkube.controllers.deployment.controller import Deployments
 from localkube.controllers.garbage.controller import GarbageCollector
-from localkube.controllers.replicaset.replicasets import ReplicaSets
+from localkube.controllers.replicaset.controller import ReplicaSets
 from localkube.controllers.statefulset.controller import StatefulSets
 
 

@@ -32,7 +32,7 @@ from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.capabilities import names
 from leaderworkerset.capabilities.moves.maintenancesettings import ON, MaintenanceSettings
-from leaderworkerset.kinds.managed import managed
+from leaderworkerset.kinds.managedkinds import managed
 
 CLOSABLE: Final = NODES[1:]
 """The nodes that are closed; the first one always takes pods, but where it is lost."""

@@ -39,16 +39,16 @@ from leaderworkerset.controllers import leaderworkerset as of_lws
 from leaderworkerset.controllers import pod as of_pod
 from leaderworkerset.core.leaderworkerset import (
     budget,
-    edition,
-    ordinalleaders,
+    cachedapply,
     outdatedleaders,
     revisions,
     rollingupdate,
+    statefulsetleaders,
 )
 from leaderworkerset.core.pod import reconcile as of_groups
 from leaderworkerset.core.policies import failures, restartpolicy
 from leaderworkerset.core.policies.recreation import RestartSettings
-from leaderworkerset.core.restarts import unseen
+from leaderworkerset.core.restarts import missingworkers
 
 Plant: TypeAlias = Any
 """A context manager in whose body the bug is there."""
@@ -101,7 +101,7 @@ def _ignores_restarts() -> Plant:
 
 def _misses_what_went_unseen() -> Plant:
     """Ignore workers that were deleted while no manager ran, so that groups stay torn."""
-    return patch.object(unseen, "lost", lambda *_: ())
+    return patch.object(missingworkers, "lost", lambda *_: ())
 
 
 def _never_backs_off() -> Plant:
@@ -209,13 +209,13 @@ def _writes_status_over_others() -> Plant:
 
 def _never_repairs() -> Plant:
     """Mistake an existing StatefulSet for the desired one."""
-    real = edition.follow
+    real = cachedapply.follow
 
     def follow(obj: Any, key: str, replicas: int, partition: int, living: Any, last: Any) -> Any:
         source, _ = real(obj, key, replicas, partition, living, last)
         return source, living is None
 
-    return patch.object(ordinalleaders, "follow", follow)
+    return patch.object(statefulsetleaders, "follow", follow)
 
 
 def _forgets_what_is_due_later() -> Plant:

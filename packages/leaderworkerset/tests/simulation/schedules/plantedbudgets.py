@@ -3,7 +3,7 @@
 from typing import Any
 from unittest.mock import patch
 
-from leaderworkerset.core.leaderworkerset import leftovers
+from leaderworkerset.core.leaderworkerset import failedgroups
 from leaderworkerset.core.policies import restartpolicy
 from leaderworkerset.core.restarts import retention
 
@@ -25,4 +25,4 @@ def never_releases() -> Any:
 
 def never_claims() -> Any:
     """Let the leader that replaces another one with a random key begin without used restarts (N-RB-13)."""
-    return patch.object(leftovers, "_claim", lambda counts, admitted, owners: dict(counts))
+    return patch.object(failedgroups, "_claim", lambda counts, admitted, owners: dict(counts))

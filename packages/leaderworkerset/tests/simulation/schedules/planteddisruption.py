@@ -6,9 +6,9 @@ from typing import Any
 from unittest.mock import patch
 
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.capabilities.disruption import groupbudget, reconcile, window
+from leaderworkerset.capabilities.disruption import evictablegroups, groupbudget, reconcile
+from leaderworkerset.capabilities.disruption.evictablegroups import Allowance
 from leaderworkerset.capabilities.disruption.groupbudget import ProtectedGroup
-from leaderworkerset.capabilities.disruption.window import Allowance
 
 
 @contextmanager
@@ -19,23 +19,25 @@ def opens_before_the_closed_one_is_proved() -> Iterator[None]:
         is_whole=property(lambda self: self.budget is not None and self.is_present),
         is_quiet=property(lambda self: self.budget is not None and not self.is_open),
     )
-    with unproved, patch.object(window, "LINGERING", 0.0):
+    with unproved, patch.object(evictablegroups, "LINGERING", 0.0):
         yield
 
 
 def forgets_who_is_missing() -> Any:
     """Count the existing groups, so that a group whose leader does not exist yet is ignored."""
-    return patch.object(window, "Allowance", lambda limit, missing: Allowance(limit=limit, missing=missing * 0))
+    return patch.object(
+        evictablegroups, "Allowance", lambda limit, missing: Allowance(limit=limit, missing=missing * 0)
+    )
 
 
 def never_opens() -> Any:
     """Keep all groups closed, so that every drain waits for ever."""
-    return patch.object(window, "_openable", lambda groups, candidates, budget: [])
+    return patch.object(evictablegroups, "_openable", lambda groups, candidates, budget: [])
 
 
 def never_takes_turns() -> Any:
     """Keep the first group open that a drain may need, although others wait."""
-    return patch.object(window, "_choose", lambda whole, places, settings, now: (whole[:places], None))
+    return patch.object(evictablegroups, "_choose", lambda whole, places, settings, now: (whole[:places], None))
 
 
 def leaves_budgets() -> Any:

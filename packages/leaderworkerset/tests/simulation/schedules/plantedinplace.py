@@ -6,7 +6,7 @@ from unittest.mock import patch
 from leaderworkerset.capabilities.inplace import inplace as of_sets
 from leaderworkerset.capabilities.inplace import inplacepods, inplaceresources
 from leaderworkerset.capabilities.inplace import inplacesteps as of_groups
-from leaderworkerset.core.leaderworkerset.fold import below
+from leaderworkerset.core.leaderworkerset.groupindex import below
 
 
 def lets_the_partition_fall() -> Any:

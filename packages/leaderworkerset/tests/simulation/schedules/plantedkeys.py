@@ -11,20 +11,20 @@ from msgspec.structs import replace
 from kuberuntime.objects import meta
 from leaderworkerset.api import labels
 from leaderworkerset.api.policytypes import GroupReplacementPolicy
-from leaderworkerset.core.leaderworkerset import gatedleaders, groupfacts, hashleaders, revisions
+from leaderworkerset.core.leaderworkerset import deploymentleaders, gatedleaders, groupstate, revisions
 from leaderworkerset.core.policies import accelerators, identity
 
 
 def trusts_old_counts() -> Any:
     """Mistake the counts of a Deployment for those of its newest spec: the set is available before its update (N-AT-1)."""
-    real = hashleaders.assess
+    real = deploymentleaders.assess
 
     def assess(lws: Any, leaders: Any, now: Any) -> Any:
         groups = [replace(group, revision=leaders.key, is_deleting=False) for group in leaders.groups]
-        with patch.object(hashleaders, "is_current", lambda leaders: True):
+        with patch.object(deploymentleaders, "is_current", lambda leaders: True):
             return real(lws, replace(leaders, groups=groups), now)
 
-    return patch.object(hashleaders, "assess", assess)
+    return patch.object(deploymentleaders, "assess", assess)
 
 
 def names_tpu_hosts_after_pods() -> Any:
@@ -66,12 +66,12 @@ def reports_a_wait_again() -> Any:
 
 def never_ends_an_update() -> Any:
     """Report an update while any group is unready (N-AT-7)."""
-    real = hashleaders.assess
+    real = deploymentleaders.assess
 
     def assess(lws: Any, leaders: Any, now: Any) -> Any:
         return real(lws, replace(leaders, key="none", has_older=True), now)
 
-    return patch.object(hashleaders, "assess", assess)
+    return patch.object(deploymentleaders, "assess", assess)
 
 
 @contextmanager
@@ -83,10 +83,10 @@ def builds_by_the_live_size() -> Iterator[None]:
     def find(known: Any, key: str) -> Any:
         return max(known, key=lambda one: one["revision"], default=real(known, key))
 
-    with patch.object(groupfacts, "own_size", lambda leader: 0), patch.object(revisions, "find", find):
+    with patch.object(groupstate, "own_size", lambda leader: 0), patch.object(revisions, "find", find):
         yield
 
 
 def shrinks_between_two_steps() -> Any:
     """Scale the Deployment down during its rollout, which may then get stuck (docs/adr/0017)."""
-    return patch.object(hashleaders, "replicas", lambda lws, *_: lws.spec.replicas)
+    return patch.object(deploymentleaders, "replicas", lambda lws, *_: lws.spec.replicas)

@@ -20,7 +20,7 @@ from localkube.apiserver.admission.admission import Configurations
 from localkube.apiserver.admission.webhook_transport import WebhookTransport
 from localkube.apiserver.admission.webhooks import Admission
 from localkube.apiserver.definitions import Definitions
-from localkube.apiserver.model import refusal
+from localkube.apiserver.model import apierrors
 from localkube.apiserver.model.catalog import Registry
 from localkube.apiserver.model.identities import Identities
 from localkube.apiserver.model.kind import Kind
@@ -28,8 +28,8 @@ from localkube.apiserver.requests import call as calls
 from localkube.apiserver.requests import representation
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests.watch import WatchHub
-from localkube.apiserver.routing import information, loadmetrics, routes
-from localkube.apiserver.storage.expiry import Expiry
+from localkube.apiserver.routing import nonresourceurls, resourcemetrics, routes
+from localkube.apiserver.storage.eventttl import Expiry
 from localkube.apiserver.storage.store import Store, StoreKey
 from localkube.apiserver.storage.storeerrors import StoreError, TooLargeError
 from localkube.apiserver.verbs.backend import Backend
@@ -119,20 +119,20 @@ class ApiServer:
         """Return the response to a request."""
         try:
             return await self._answer(request, user)
-        except refusal.RefusalError as refused:
+        except apierrors.RefusalError as refused:
             return representation.respond_refusal(refused)
         except StoreError as error:
             return representation.respond_store_error(error)
         except TooLargeError as error:
-            return representation.respond_refusal(refusal.not_stored(str(error)))
+            return representation.respond_refusal(apierrors.not_stored(str(error)))
         except Exception as error:  # a failing request must not end the server
             log.exception("request failed", method=request.method, path=request.path)
-            return representation.respond_refusal(refusal.internal_error(f"{type(error).__name__}: {error}"))
+            return representation.respond_refusal(apierrors.internal_error(f"{type(error).__name__}: {error}"))
 
     def call(self, request: Request, user: str) -> Call:
         """Parse a request. Raise an error if the path is outside the API."""
         if not request.path.startswith(("/api/v1/", "/apis/")):
-            raise refusal.unknown_path(request.path)
+            raise apierrors.unknown_path(request.path)
         return calls.parse(self.backend.registry, request, user)
 
     def end_watches(self) -> None:
@@ -150,7 +150,7 @@ class ApiServer:
     async def _answer(self, request: Request, user: str) -> Response | StreamResponse:
         if self._faults is not None and request.path.startswith(FAULTS_PATH):
             return await self._faults(request, request.path.removeprefix(FAULTS_PATH))
-        if request.path.startswith(loadmetrics.ROOT):
-            return await loadmetrics.answer(self.backend, request, user)
-        answer = information.answer(self.backend.registry, request, user)
+        if request.path.startswith(resourcemetrics.ROOT):
+            return await resourcemetrics.answer(self.backend, request, user)
+        answer = nonresourceurls.answer(self.backend.registry, request, user)
         return answer or await routes.route(self.backend, self.call(request, user))

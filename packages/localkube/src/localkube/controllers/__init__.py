@@ -1,6 +1,6 @@
 """The controllers of the embedded Kubernetes, which are clients of its API server like any other.
 
-`composition.py` runs all controllers. Most have pure modules that decide, and a thin driver that observes: `garbage/`,
-`scheduler/`, `statefulset/`, `volumes/`. The small controllers in `nodes/`, `namespaces.py` and `endpoints.py` combine
+`controllermanager.py` runs all controllers. Most have pure modules that decide, and a thin driver that observes: `garbage/`,
+`scheduler/`, `statefulset/`, `volumes/`. The small controllers in `nodes/`, `namespaces.py` and `endpointslices.py` combine
 both. All writes are actions in plans (`kuberuntime/plan.py`), which the executor performs.
 """

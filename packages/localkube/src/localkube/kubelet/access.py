@@ -8,7 +8,7 @@ from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.container import exec as commands
 from localkube.kubelet.container.containerrun import ContainerRun
-from localkube.kubelet.container.podcell import PodCell
+from localkube.kubelet.container.podruntime import PodCell
 from localkube.kubelet.logfiles import logreader
 from localkube.kubelet.logfiles.logwriter import segments
 from localkube.kubelet.node.node import NodeContext

@@ -36,14 +36,14 @@ from kuberuntime.objects.meta import UID, JSONObject
 from kuberuntime.objects.resources import PODS, SERVICES
 from localkube.kubelet import access
 from localkube.kubelet.accelerators.accelerator import uuid_of
-from localkube.kubelet.accelerators.ledger import Ledger
-from localkube.kubelet.container.podcell import PodCell
+from localkube.kubelet.accelerators.deviceallocations import Ledger
+from localkube.kubelet.container.podruntime import PodCell
+from localkube.kubelet.node.containerstats import Meter
+from localkube.kubelet.node.directoryremoval import FormerLogs, Trash
 from localkube.kubelet.node.hosts import Hosts
-from localkube.kubelet.node.memorywatch import MemoryWatch
-from localkube.kubelet.node.metering import Meter
 from localkube.kubelet.node.node import NodeContext
 from localkube.kubelet.node.objects import Objects, references
-from localkube.kubelet.node.trash import FormerLogs, Trash
+from localkube.kubelet.node.oomwatcher import MemoryWatch
 from localkube.kubelet.pod import recovery
 from localkube.kubelet.pod.state import initial
 from localkube.kubelet.podworker import PodWorker, SandboxLostError
@@ -133,9 +133,9 @@ class Kubelet:
         measured = await self._meter.measure(self._running)
         if not (records := self._node.devices.records):
             return measured
-        from localkube.kubelet.node import devicemetering  # loads NVML: only where devices are real
+        from localkube.kubelet.node import devicestats  # loads NVML: only where devices are real
 
-        return replace(measured, devices=await devicemetering.measure(records, self._running()))
+        return replace(measured, devices=await devicestats.measure(records, self._running()))
 
     @property
     def devices(self) -> Ledger:

@@ -20,11 +20,11 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.podstate import ALL_RESTARTED
 from kuberuntime.objects.resources import PODS
 from localkube import wellknown
-from localkube.kubelet.accelerators import ledger
+from localkube.kubelet.accelerators import deviceallocations
 from localkube.kubelet.accelerators.allocation import ShortageError
 from localkube.kubelet.container import launch
 from localkube.kubelet.container.containers import Containers
-from localkube.kubelet.container.podcell import RETRY, PodCell
+from localkube.kubelet.container.podruntime import RETRY, PodCell
 from localkube.kubelet.pod import lifecycle, podstatus, state
 from localkube.kubelet.pod.lifecycle import Step
 from localkube.kubelet.pod.state import Waiting
@@ -227,7 +227,7 @@ class PodWorker:
         except ShortageError as error:
             self._put_off("FailedAllocateDevices", f"devices: {error}")
             return False
-        text = ledger.annotation(record)
+        text = deviceallocations.annotation(record)
         if record and meta.annotations(cell.pod).get(wellknown.DEVICES) != text:
             patch = {"metadata": {"uid": cell.uid, "annotations": {wellknown.DEVICES: text}}}
             cell.take(await self._node.client.patch(PODS, meta.key(cell.pod), patch, kind="merge"))

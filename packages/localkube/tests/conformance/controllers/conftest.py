@@ -12,8 +12,8 @@ import pytest
 import structlog
 from testkit.clusters.cluster import Cluster
 from testkit.clusters.embedded import embedded_cluster
-from testkit.clusters.keeper import Keeper
 from testkit.clusters.kubernetes import KubernetesCluster, create_nodes
+from testkit.clusters.opencontexts import Keeper
 from tests.conformance.conftest import is_live
 from tests.conformance.controllers.stage import Scenario, play
 from tests.conformance.difference import Difference, parts

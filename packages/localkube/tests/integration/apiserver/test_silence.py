@@ -10,15 +10,15 @@ from testkit.stallingproxy import stalling_proxy
 from kuberuntime import timeouts
 from kuberuntime.access.access import Access
 from kuberuntime.access.credentials import Material, StoredCredentials
-from kuberuntime.cache import watching
+from kuberuntime.cache import reflector
 from kuberuntime.cache.informer import Informer
 from kuberuntime.client.client import Client
 from kuberuntime.client.http import HTTPTransport
 from kuberuntime.clock import SystemClock
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import CONFIG_MAPS
-from localkube.apiserver.front.guard import Guard
-from localkube.apiserver.front.http import HttpServer
+from localkube.apiserver.frontend.authentication import Guard
+from localkube.apiserver.frontend.http import HttpServer
 from localkube.apiserver.inprocess import InProcessTransport
 
 TOKEN = "the-token"
@@ -43,7 +43,7 @@ async def has(informer: Informer, name: str) -> None:
 
 
 async def test_watch_behind_a_half_dead_proxy_continues(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "SILENCE", 0.5)
+    monkeypatch.setattr(reflector, "SILENCE", 0.5)
     async with serving(SystemClock()) as api:
         server = HttpServer(api, token=TOKEN)
         async with stalling_proxy(await server.start()) as proxy:

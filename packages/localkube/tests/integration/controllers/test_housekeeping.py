@@ -23,8 +23,8 @@ from kuberuntime.objects.resources import (
     SERVICES,
 )
 from localkube import wellknown
+from localkube.controllers.nodes.nodeoptions import parse_label, parse_taint
 from localkube.controllers.nodes.nodes import NodeSettings, ensure_nodes
-from localkube.controllers.nodes.nodewords import parse_label, parse_taint
 
 pytestmark = pytest.mark.slow
 

@@ -9,8 +9,8 @@ from tests.integration.controllers.world import NAMESPACE, ControlledServer, clu
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import EVENTS, NODES, PODS
+from localkube.controllers.nodes.nodeoptions import parse_label
 from localkube.controllers.nodes.nodes import NodeSettings
-from localkube.controllers.nodes.nodewords import parse_label
 
 pytestmark = pytest.mark.slow
 

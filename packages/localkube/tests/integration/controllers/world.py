@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from testkit.apiserver import controlled, serving, unchanged
-from testkit.promptkubelet import PromptKubelet
+from testkit.instantkubelet import PromptKubelet
 
 from kuberuntime.cache.informer import Informer
 from kuberuntime.client.client import Client
@@ -17,7 +17,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import Resource
 from localkube.apiserver.inprocess import InProcessTransport
-from localkube.controllers.composition import ControllerSettings
+from localkube.controllers.controllermanager import ControllerSettings
 from localkube.controllers.nodes.nodes import NodeSettings
 
 LIMIT = 60.0

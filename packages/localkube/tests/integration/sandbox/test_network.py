@@ -12,7 +12,7 @@ import pytest
 from tests.integration.sandbox.harness import DEADLINE, Machine, machine
 
 from localkube.kubelet.processes.runner import Exit, Network
-from localkube.kubelet.sandbox.way_out import NO_WAY_OUT
+from localkube.kubelet.sandbox.egress import NO_WAY_OUT
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 

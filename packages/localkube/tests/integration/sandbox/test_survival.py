@@ -18,8 +18,8 @@ from tests.integration.sandbox.harness import eventually, is_alive, machine
 
 from localkube.kubelet.processes import processtree
 from localkube.kubelet.processes.runner import ContainerSpec, Exit, Network, StartError
-from localkube.kubelet.sandbox.channel import LauncherEndedError
-from localkube.kubelet.sandbox.launcher import supervise
+from localkube.kubelet.sandbox.launcher import containerinit
+from localkube.kubelet.sandbox.launcherclient import LauncherEndedError
 from localkube.kubelet.sandbox.launcherprocess import Isolation
 
 pytestmark = pytest.mark.slow
@@ -176,7 +176,7 @@ async def test_exit_is_reported_once_after_the_start(tmp_path: Path) -> None:
 STARTING = """
 import os, signal, socket
 from localkube.kubelet.sandbox.launcher import supervise
-from localkube.kubelet.sandbox.launcher.link import Link
+from localkube.kubelet.sandbox.launcher.launcherconnection import Link
 
 ours, theirs = socket.socketpair()
 report = supervise.Report(Link(theirs), None)
@@ -190,7 +190,7 @@ supervise.watch(pid, report.link)
 
 def test_program_ends_if_its_launcher_dies_during_the_start() -> None:
     first = subprocess.run([sys.executable, "-c", STARTING], capture_output=True, text=True, timeout=30, check=False)
-    assert (first.returncode, first.stderr) == (supervise.FAILED, "")
+    assert (first.returncode, first.stderr) == (containerinit.FAILED, "")
     assert not is_alive(int(first.stdout))
 
 

@@ -9,7 +9,7 @@ import pytest
 from testkit.repository import PATHS
 from tests.integration.sandbox.harness import Machine, machine
 
-from localkube.kubelet.sandbox.way_out import NO_WAY_OUT
+from localkube.kubelet.sandbox.egress import NO_WAY_OUT
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 

@@ -106,7 +106,7 @@ def test_public_module_imports_no_server() -> None:
 def test_api_server_does_not_import_pod_modules() -> None:
     script = "import sys; from localkube import assembly; print(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
-    lazily = ("localkube.controllers", "localkube.kubelet", "localkube.apiserver.front.spdy", "localkube.workloads")
+    lazily = ("localkube.controllers", "localkube.kubelet", "localkube.apiserver.frontend.spdy", "localkube.workloads")
     assert not [name for name in modules if name.startswith(lazily)]
 
 

@@ -9,16 +9,16 @@ import pytest
 from kuberuntime.clock import SystemClock
 from localkube import assembly, workloads
 from localkube.clustersettings import Settings
-from localkube.kubelet.processes.model import ModelRunner
 from localkube.kubelet.processes.runner import Capabilities, StartError
+from localkube.kubelet.processes.simulatedrunner import ModelRunner
 
 IMPORTED_AT_THE_START = """
 import asyncio, sys
 from pathlib import Path
 from localkube import cluster
-from localkube.kubelet.processes.model import ModelRunner
+from localkube.kubelet.processes.simulatedrunner import ModelRunner
 
-LATE = ("localkube.kubelet.kubelet", "localkube.controllers.composition")
+LATE = ("localkube.kubelet.kubelet", "localkube.controllers.controllermanager")
 
 class Runner(ModelRunner):
     async def start(self):

@@ -16,9 +16,9 @@ import lwsctl
 from kuberuntime import standardstreams
 from kuberuntime.errors import leaves
 from kuberuntime.standardstreams import PIPE_CLOSED
-from lwsctl.cli import errors, nearmisses
+from lwsctl.cli import errors, suggestions
 from lwsctl.cli.commandtable import COMMANDS, SECTIONS, Needs
-from lwsctl.cli.shell.hoisting import LOCAL, hoist
+from lwsctl.cli.shell.argumentorder import LOCAL, hoist
 from lwsctl.cli.shell.lazygroup import LazyGroup
 
 
@@ -89,13 +89,13 @@ def run(words: list[str]) -> int:
 
 def misplaced_name(words: list[str]) -> str:
     """Return a note if `--local` is followed by the name of a cluster, which belongs elsewhere."""
-    from lwsctl.cli.cluster import places
+    from lwsctl.cli.cluster import clusterdirectories
 
     following = dict(pairwise(words)).get(LOCAL, "")
-    if not places.NAME.fullmatch(following) or not places.place(following).is_cluster:
+    if not clusterdirectories.NAME.fullmatch(following) or not clusterdirectories.place(following).is_cluster:
         return ""
     return (
-        f"note: `{LOCAL} {following}` addresses the cluster {places.DEFAULT}; the cluster {following} is addressed by "
+        f"note: `{LOCAL} {following}` addresses the cluster {clusterdirectories.DEFAULT}; the cluster {following} is addressed by "
         f"`{LOCAL}={following}`"
     )
 
@@ -132,7 +132,7 @@ def similar_options(error: click.NoSuchOption) -> list[str]:
     """Return the most similar option, including options that select a cluster."""
     commands = [lws, *([error.ctx.command] if error.ctx else [])]
     options = (param for command in commands for param in command.params if isinstance(param, click.Option))
-    return nearmisses.nearest(error.option_name, (name for option in options for name in option.opts))[:1]
+    return suggestions.nearest(error.option_name, (name for option in options for name in option.opts))[:1]
 
 
 def program() -> str:

@@ -168,7 +168,7 @@ COMMANDS: Final = by_name(
             "history",
             "List recorded failures of groups, including deleted pods.",
             ("lws history --local", "lws history web", "lws history web/0#3", "lws history web/0 -o json"),
-            at="inspect.pastfailures",
+            at="inspect.history",
         ),
         Command(
             "doctor",
@@ -242,13 +242,13 @@ COMMANDS: Final = by_name(
                     "history",
                     "List the revisions and the groups that run them.",
                     ("lws rollout history web", "lws rollout history web --revision 3"),
-                    at="rollout.history",
+                    at="rollout.rollouthistory",
                 ),
                 Command(
                     "diff",
                     "Show the differences between two revisions.",
                     ("lws rollout diff web", "lws rollout diff web 3", "lws rollout diff web 3 5"),
-                    at="rollout.difference",
+                    at="rollout.rolloutdiff",
                 ),
                 Command(
                     "undo",
@@ -256,8 +256,8 @@ COMMANDS: Final = by_name(
                     ("lws rollout undo web", "lws rollout undo web --to-revision 3", "lws rollout undo web --dry-run"),
                     at="rollout.undo",
                 ),
-                Command("pause", "Pause a rollout.", ("lws rollout pause web",), at="rollout.pausing"),
-                Command("resume", "Resume a paused rollout.", ("lws rollout resume web",), at="rollout.pausing:resume"),
+                Command("pause", "Pause a rollout.", ("lws rollout pause web",), at="rollout.pause"),
+                Command("resume", "Resume a paused rollout.", ("lws rollout resume web",), at="rollout.pause:resume"),
                 Command(
                     "restart",
                     "Restart groups.",
@@ -277,14 +277,14 @@ COMMANDS: Final = by_name(
             "drain",
             "Cordon nodes and wait until their groups have moved.",
             ("lws drain node-7", "lws drain node-7 node-8 --dry-run", "lws drain node-7 --cancel"),
-            at="rollout.emptynodes",
+            at="rollout.drain",
             needs=Needs.CLUSTER | Needs.LOGS,
         ),
         Command(
             "move",
             "Move a group to other nodes.",
             ("lws move web/3", "lws move web/3 --off node-7"),
-            at="rollout.movegroup",
+            at="rollout.move",
             needs=Needs.CLUSTER | Needs.LOGS,
         ),
         Command(

@@ -16,7 +16,7 @@ from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.groupname import place_of
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
-from lwsctl.cli import nearmisses
+from lwsctl.cli import suggestions
 from lwsctl.cli.cluster.target import Session
 from lwsctl.cli.errors import CommandError, UsageError
 from lwsctl.observation import selectedpods
@@ -129,7 +129,7 @@ async def _not_found(session: Session, name: str) -> str:
         return f"{text}; pod {name} is called {place} here"
     if name in OTHERS:
         return f"{text}; {OTHERS[name].format(lws=session.lws)}"
-    return text + nearmisses.hint(name, names)
+    return text + suggestions.hint(name, names)
 
 
 async def _place_of_pod(session: Session, name: str) -> str:

@@ -5,11 +5,11 @@ from contextlib import asynccontextmanager
 from typing import overload
 
 from lwsctl.cli import logging
-from lwsctl.cli.cluster.lifeline import Lifeline
+from lwsctl.cli.cluster.keepalive import Lifeline
 from lwsctl.cli.errors import CommandError
-from lwsctl.observation import following as observed
-from lwsctl.observation.following import DisaggregatedInformers, Followed, Following, OneSet, SetInformers
-from lwsctl.views.disaggregation import SetView, Shown
+from lwsctl.observation import conditionwatch as observed
+from lwsctl.observation.conditionwatch import DisaggregatedInformers, Followed, Following, OneSet, SetInformers
+from lwsctl.views.disaggregatedset import SetView, Shown
 from lwsctl.views.groups import View
 
 

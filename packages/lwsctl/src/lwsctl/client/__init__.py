@@ -28,7 +28,7 @@ from lwsctl.client.inspection import CommandResult, Event
 from lwsctl.client.manifest import Container, Manifest
 from lwsctl.client.syncclient import Client
 from lwsctl.diagnosis.finding import Diagnosis
-from lwsctl.observation.following import WaitTimeoutError
+from lwsctl.observation.conditionwatch import WaitTimeoutError
 from lwsctl.observation.podlogs import LogError
 from lwsctl.views.groups import Group, Rank, View
 from lwsctl.views.health.verdict import Verdict

@@ -27,8 +27,8 @@ from lwsctl.client.manifest import Manifest
 from lwsctl.diagnosis.finding import Diagnosis
 from lwsctl.observation import selectedpods
 from lwsctl.observation.podlogs import LogError, PodLogOptions, read
-from lwsctl.steering import ownfields
-from lwsctl.views import missing
+from lwsctl.rollout import ownfields
+from lwsctl.views import unmetconditions
 from lwsctl.views.groups import View, view
 from lwsctl.views.outcome import is_over
 from lwsctl.views.selection import Filter, Selection
@@ -194,9 +194,9 @@ class AsyncClient:
         Raises `WaitTimeoutError`, whose message describes what was missing, and `NotFoundError` if the object does not
         exist.
         """
-        from lwsctl.observation.following import SetInformers, wait_for
+        from lwsctl.observation.conditionwatch import SetInformers, wait_for
 
-        check = missing.lasting(condition, SystemClock().now)
+        check = unmetconditions.lasting(condition, SystemClock().now)
         if condition != "delete":
             await self._open.get(LEADERWORKERSETS, self._key(name))
         informers = SetInformers(self._open, self._key(name))
@@ -211,7 +211,7 @@ class AsyncClient:
         return passed(lambda put: self._watch(name, put), newest_only=True)
 
     async def _watch(self, name: str, put: Callable[[View], None]) -> None:
-        from lwsctl.observation.following import SetInformers, following
+        from lwsctl.observation.conditionwatch import SetInformers, following
 
         informers = SetInformers(self._open, self._key(name))
         last: View | None = None
@@ -257,8 +257,8 @@ class AsyncClient:
     async def _follow(
         self, name: str, pod_filter: Filter, options: PodLogOptions, put: Callable[[LogLine], None]
     ) -> None:
-        from lwsctl.observation.following import SetInformers, following
-        from lwsctl.observation.logfollowing import LogFollower, Streams
+        from lwsctl.observation.conditionwatch import SetInformers, following
+        from lwsctl.observation.logfollower import LogFollower, Streams
 
         await self._open.get(LEADERWORKERSETS, self._key(name))
         informers = SetInformers(self._open, self._key(name))

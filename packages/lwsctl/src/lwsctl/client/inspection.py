@@ -63,7 +63,7 @@ def selected(place: str) -> Selection:
 
 async def explain(client: Client, namespace: str, place: str) -> Diagnosis:
     """Return the root cause for a place, based on the same evidence as `lws explain`."""
-    from lwsctl.observation import diagnosing, evidence
+    from lwsctl.observation import diagnosisinput, evidence
     from lwsctl.observation.lists import Lists
 
     selection = selected(place)
@@ -71,7 +71,7 @@ async def explain(client: Client, namespace: str, place: str) -> Diagnosis:
     whole = view(lws, await selectedpods.read(client, namespace, Filter(Selection(selection.name))))
     if selection.group is not None and not any(map(selection.covers, whole.pods)):
         raise _without_pod(selection)
-    diagnosis = await diagnosing.diagnose_one(Lists(client), whole, selection, Commands())
+    diagnosis = await diagnosisinput.diagnose_one(Lists(client), whole, selection, Commands())
     return await evidence.judged(client, diagnosis)
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from kuberuntime.objects import decimals
 from kuberuntime.objects.meta import JSONObject
-from lwsctl.dashboard.pieces import Rendering, difference, whole
+from lwsctl.dashboard.fragments import Rendering, difference, whole
 
 KEPT_FRAMES: Final = 256
 KEPT_BYTES: Final = 2**20

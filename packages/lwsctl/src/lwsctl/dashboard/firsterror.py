@@ -14,13 +14,13 @@ from kuberuntime import timeouts
 from kuberuntime.client.client import Client
 from kuberuntime.errors import KubeError
 from kuberuntime.objects import errorchains, errorlines
-from kuberuntime.objects.foreigntext import clean
+from kuberuntime.objects.untrustedtext import clean
 from lwsctl.dashboard.logstream import LONGEST_LINE, RankChoice
 from lwsctl.observation import podsecrets
-from lwsctl.observation.logfollowing import comparable
+from lwsctl.observation.logfollower import comparable
 from lwsctl.observation.podlogs import PodLogOptions, read
 from lwsctl.views import reasons
-from lwsctl.views.disaggregation import placed
+from lwsctl.views.disaggregatedset import placed
 from lwsctl.views.groups import Group, Rank, View
 
 MOST_RANKS: Final = 64

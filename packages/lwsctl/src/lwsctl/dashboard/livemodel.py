@@ -19,19 +19,19 @@ from kuberuntime.client.requests import Selection as Query
 from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.errors import ForbiddenError, KubeError
 from kuberuntime.objects.meta import ObjectKey
-from kuberuntime.texts import edge
+from kuberuntime.texts import errorboundary
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
-from lwsctl.dashboard.cardorder import CardOrder, arrange
 from lwsctl.dashboard.picture import Picture, place_of
+from lwsctl.dashboard.setorder import CardOrder, arrange
 from lwsctl.diagnosis.document import BLOCKS, ordered
 from lwsctl.diagnosis.facts import is_as_desired
 from lwsctl.diagnosis.finding import Diagnosis
 from lwsctl.diagnosis.observed import Commands
-from lwsctl.observation import evidence, surveying
+from lwsctl.observation import evidence, setdiagnoses
+from lwsctl.observation.conditionwatch import AllSets, Followed, Relistable, following
 from lwsctl.observation.evidence import ReadEpisodes, RunLines
-from lwsctl.observation.following import AllSets, Followed, Relistable, following
 from lwsctl.observation.lists import Lists
-from lwsctl.views.disaggregation import SetView, set_view
+from lwsctl.views.disaggregatedset import SetView, set_view
 from lwsctl.views.groups import View
 from lwsctl.views.selection import Selection
 
@@ -155,7 +155,7 @@ class LiveModel:
             self.picture = self._painted()
         except Exception as error:  # anything may be stored in an object
             log.warning("the state could not be shown", error=repr(error), exc_info=error)
-            trouble = f"the state cannot be shown, so this is out of date: {edge.describe(error)}"
+            trouble = f"the state cannot be shown, so this is out of date: {errorboundary.describe(error)}"
             self.picture = replace(self.picture, trouble=trouble, answered=self.picture.now)
         self.announce()
 
@@ -230,8 +230,8 @@ class LiveModel:
         ill = [view for view in views if not is_as_desired(view, Selection(view.name), now)]
         try:
             async with timeouts.within(self._patience):
-                diagnoses = await surveying.survey(lists, ill, self.namespace, self.commands, self.clock)
-                of_sets = await surveying.diagnose_sets(lists, sets, self.namespace, self.commands, self.clock)
+                diagnoses = await setdiagnoses.survey(lists, ill, self.namespace, self.commands, self.clock)
+                of_sets = await setdiagnoses.diagnose_sets(lists, sets, self.namespace, self.commands, self.clock)
                 await self.client.list_page(Query(LEADERWORKERSETS, self.namespace), limit=1)
         except Exception as error:  # likewise: the last diagnoses stay
             first = _first(error)

@@ -16,17 +16,17 @@ import msgspec
 from kuberuntime import timeouts
 from kuberuntime.cache.informer import Informer
 from kuberuntime.errors import KubeError
-from kuberuntime.objects import errorlines, foreigntext, meta
+from kuberuntime.objects import errorlines, meta, untrustedtext
 from kuberuntime.objects.errorlines import Strength
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.api import labels
 from leaderworkerset.api.groupname import GroupName, place_of
 from lwsctl.dashboard.livemodel import LiveModel
 from lwsctl.dashboard.picture import Picture
-from lwsctl.observation.logfollowing import LogFollower, Streams
+from lwsctl.observation.logfollower import LogFollower, Streams
 from lwsctl.observation.podlogs import PodLogOptions
 from lwsctl.views import reasons
-from lwsctl.views.disaggregation import Owners, placed
+from lwsctl.views.disaggregatedset import Owners, placed
 from lwsctl.views.groups import Rank, rank_of
 
 MOST_STREAMS: Final = 64
@@ -151,7 +151,7 @@ class LineQueue:
         """Add one line with its time."""
         stamp, _, text = line.partition(b" ")
         place = place_of(pod) or ("?", "?")
-        content = foreigntext.clean(text[:LONGEST_LINE].decode(errors="replace"))
+        content = untrustedtext.clean(text[:LONGEST_LINE].decode(errors="replace"))
         entry: JSONObject = {
             "rank": placed(f"{place[0]}/{place[1]}", self._owners().get(_owner(pod), ())),
             "time": stamp.decode(errors="replace"),

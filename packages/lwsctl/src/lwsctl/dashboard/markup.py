@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Final, TypeAlias
 
-from kuberuntime.objects import foreigntext
+from kuberuntime.objects import untrustedtext
 
 VOID: Final = frozenset({"base", "br", "input", "link", "meta"})
 """Elements without content or end tag."""
@@ -51,7 +51,7 @@ def _text(content: Content) -> str:
         case Safe():
             return content
         case str():
-            return escape(foreigntext.visible_lines(content))
+            return escape(untrustedtext.visible_lines(content))
         case int():
             return str(content)
         case _:
@@ -61,4 +61,4 @@ def _text(content: Content) -> str:
 def _attribute(name: str, value: Attribute) -> str:
     if value is None or value is False:
         return ""
-    return f" {name}" if value is True else f' {name}="{escape(foreigntext.visible_lines(str(value)))}"'
+    return f" {name}" if value is True else f' {name}="{escape(untrustedtext.visible_lines(str(value)))}"'

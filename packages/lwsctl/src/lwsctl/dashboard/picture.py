@@ -13,16 +13,16 @@ from msgspec import Struct, field
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import ObjectKey
-from kuberuntime.texts import edge
-from lwsctl.dashboard.cardorder import CardOrder, Place
-from lwsctl.diagnosis import departures
+from kuberuntime.texts import errorboundary
+from lwsctl.dashboard.setorder import CardOrder, Place
+from lwsctl.diagnosis import groupmoves
 from lwsctl.diagnosis.catalogue import NO_CAUSE
 from lwsctl.diagnosis.diagnose import diagnose, of_whole, worst
 from lwsctl.diagnosis.facts import verdict_of
 from lwsctl.diagnosis.finding import Diagnosis
 from lwsctl.diagnosis.observed import Commands, Observed
 from lwsctl.views import reasons
-from lwsctl.views.disaggregation import SetView
+from lwsctl.views.disaggregatedset import SetView
 from lwsctl.views.groups import MISSING, Group, Rank, View
 from lwsctl.views.health.crashes import is_failing
 from lwsctl.views.health.verdict import AS_DESIRED, NEEDS_USER, Verdict
@@ -108,13 +108,13 @@ class Picture(Struct, frozen=True, kw_only=True):
 
     def told(self, view: View) -> ToldSet:
         """Return a LeaderWorkerSet with its diagnosis; without a diagnosis it is in progress, and in error its error."""
-        return edge.attempt(partial(self._told, view), lambda error: ToldSet(view, _unjudged(view, error)))
+        return errorboundary.attempt(partial(self._told, view), lambda error: ToldSet(view, _unjudged(view, error)))
 
     def _told(self, view: View) -> ToldSet:
         selection = Selection(view.name)
         observed = Observed(view=view, now=self.now, commands=self.commands)
         verdict = verdict_of(view, selection, self.now)
-        if verdict in AS_DESIRED and not departures.is_moving(view):
+        if verdict in AS_DESIRED and not groupmoves.is_moving(view):
             return ToldSet(view, diagnose(observed, selection))
         diagnosis = self.diagnoses.get(view.key)
         if is_failing(view, self.now):
@@ -126,7 +126,7 @@ class Picture(Struct, frozen=True, kw_only=True):
 
     def told_whole(self, whole: SetView) -> ToldWhole:
         """Return a DisaggregatedSet with its diagnosis and those of its LeaderWorkerSets."""
-        return edge.attempt(
+        return errorboundary.attempt(
             partial(self._told_whole, whole), lambda error: ToldWhole(whole, _unjudged(whole, error), parts=())
         )
 

@@ -3,8 +3,8 @@
 from aiohttp import web
 
 from lwsctl.dashboard import staticfiles
-from lwsctl.dashboard.gatekeeper import ACTION_HEADER, HEADERS, Asked, Refusal
 from lwsctl.dashboard.markup import tag
+from lwsctl.dashboard.requestchecks import ACTION_HEADER, HEADERS, Asked, Refusal
 
 
 async def protect(_: web.Request, response: web.StreamResponse) -> None:

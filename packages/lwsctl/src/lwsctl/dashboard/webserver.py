@@ -22,36 +22,36 @@ from kuberuntime import timeouts
 from kuberuntime.objects import decimals
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.serving.bindaddresses import Address as BindAddress
-from kuberuntime.serving.listening import bounds
+from kuberuntime.serving.limitlistener import bounds
 from kuberuntime.serving.serving import Listener
 from leaderworkerset.api.groupname import name_of
 from lwsctl.dashboard import (
     actions,
     address,
-    exporting,
+    availableactions,
     firsterror,
     logstream,
-    offers,
+    pageexport,
+    pagesearch,
+    rankdetails,
     responses,
-    searching,
-    sidepane,
     staticfiles,
 )
 from lwsctl.dashboard.actions import ActionError, Runner
 from lwsctl.dashboard.address import PageForm, PageKind
 from lwsctl.dashboard.browserstreams import KEY, MOST_TOPICS, BrowserStreams, Topic, Write, changes, lines_to
-from lwsctl.dashboard.gatekeeper import COOKIE, Gate, Refusal, Secrets
-from lwsctl.dashboard.hub import Hub, page_of
 from lwsctl.dashboard.livemodel import LiveModel, live
-from lwsctl.dashboard.logindoor import LOGIN, VISITOR, LoginDoor
+from lwsctl.dashboard.loginpage import LOGIN, VISITOR, LoginDoor
+from lwsctl.dashboard.loginsessions import LONGEST_TOKEN, Host, Visitors
 from lwsctl.dashboard.logstream import LogRequest
 from lwsctl.dashboard.markup import tag
 from lwsctl.dashboard.pages import htmldocument
 from lwsctl.dashboard.pages.header import ClusterIdentity
 from lwsctl.dashboard.pages.htmldocument import Serving
-from lwsctl.dashboard.visitors import LONGEST_TOKEN, Host, Visitors
+from lwsctl.dashboard.requestchecks import COOKIE, Gate, Refusal, Secrets
+from lwsctl.dashboard.subscriptions import Hub, page_of
 from lwsctl.diagnosis.catalogue import BY_CODE
-from lwsctl.observation.following import Followed
+from lwsctl.observation.conditionwatch import Followed
 from lwsctl.views.selection import Selection
 
 LOOPBACK: Final = "127.0.0.1"
@@ -181,7 +181,7 @@ class Dashboard(msgspec.Struct):
             case "static", [version, name]:
                 return responses.static(version, name)
             case "search", []:
-                return responses.html(searching.fragment(self.model.picture, request.query.get("q", "")))
+                return responses.html(pagesearch.fragment(self.model.picture, request.query.get("q", "")))
             case _:
                 return None
 
@@ -207,11 +207,11 @@ class Dashboard(msgspec.Struct):
         match page_address.form:
             case PageForm.TEXT:
                 return web.Response(
-                    text=exporting.text(self.model.picture, page_address, await self.hub.facts(page_address))
+                    text=pageexport.text(self.model.picture, page_address, await self.hub.facts(page_address))
                 )
             case PageForm.FILE:
                 saved = responses.html(
-                    exporting.exported(self.model.picture, page_address, await self.hub.facts(page_address))
+                    pageexport.exported(self.model.picture, page_address, await self.hub.facts(page_address))
                 )
                 saved.headers["Content-Disposition"] = "attachment"
                 return saved
@@ -328,7 +328,7 @@ class Dashboard(msgspec.Struct):
         view, number = self.model.picture.find(key), decimals.natural(rank)
         if view is None or number is None:
             return responses.missing()
-        panel = await sidepane.pane(self.model, view, Selection(view.name, name_of(group), number))
+        panel = await rankdetails.pane(self.model, view, Selection(view.name, name_of(group), number))
         return responses.missing() if panel is None else responses.html(panel)
 
     async def _act(self, request: web.Request) -> web.StreamResponse:
@@ -352,7 +352,12 @@ class Dashboard(msgspec.Struct):
             is_done, text = False, f"not done after {limit:g} s"
         log.info("action", user=rights.user, command=" ".join(words), trial=is_trial, done=is_done)
         command = " ".join([self.model.commands.lws if self.door is None else "lws", *words])
-        answer = {"command": command, "done": is_done, "text": text, "ends": offers.ends(action, self.model.picture)}
+        answer = {
+            "command": command,
+            "done": is_done,
+            "text": text,
+            "ends": availableactions.ends(action, self.model.picture),
+        }
         return web.json_response(answer)
 
 

@@ -14,24 +14,24 @@ from lwsctl.diagnosis.causes import (
     containers,
     contention,
     deviceclaims,
-    editedchildren,
     featuregates,
-    foreignobjects,
     hangs,
     images,
-    laterprobes,
     lostnodes,
     managers,
     missingpods,
+    nameconflicts,
     pendingmoves,
+    pendingprobes,
     refusals,
     resizes,
     rollouts,
+    scaledworkers,
     scheduling,
     schedulinggates,
     sets,
     starts,
-    unattended,
+    unreconciled,
     volumes,
 )
 from lwsctl.diagnosis.causes.components import (
@@ -48,9 +48,9 @@ from lwsctl.views.health.verdict import Verdict
 
 CATALOGUE: Final[tuple[Cause, ...]] = (
     # Nothing acts on the object.
-    unattended.held_by_finalizer,
+    unreconciled.held_by_finalizer,
     refusals.NAMESPACE_ENDS,
-    unattended.field_is_unreadable,
+    unreconciled.field_is_unreadable,
     managers.manager_is_down,
     managers.nobody_leads,
     managers.manager_is_silent,
@@ -58,8 +58,8 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     sets.scaler_is_taken,
     sets.part_is_refused,
     # Objects beside pods are refused.
-    foreignobjects.name_is_taken,
-    foreignobjects.object_is_refused,
+    nameconflicts.name_is_taken,
+    nameconflicts.object_is_refused,
     contention.field_is_contested,
     # Groups cannot be scheduled as such: their objects cannot be made, or a component of Kubernetes does not know them.
     featuregates.lacks_prerequisite,
@@ -81,9 +81,9 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     refusals.name_is_too_long,
     refusals.INVALID_TEMPLATE,
     refusals.REFUSED,
-    unattended.statefulset_without_controller,
+    unreconciled.statefulset_without_controller,
     missingpods.has_not_made_pods,
-    unattended.revision_is_missing,
+    unreconciled.revision_is_missing,
     # They were given up.
     starts.budget_is_spent,
     hangs.is_late,
@@ -151,16 +151,16 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     hangs.hangs,
     resizes.not_resized,
     # The group does not form.
-    editedchildren.workers_were_scaled,
+    scaledworkers.workers_were_scaled,
     starts.names_do_not_resolve,
     imagepulls.is_pulled,
-    laterprobes.not_due,
+    pendingprobes.not_due,
     containers.gate_is_closed,
     missingpods.awaits_old_workers,
     starts.awaits_leader,
     starts.rendezvous,
     containers.unready,
-    unattended.outdated_definition,
+    unreconciled.outdated_definition,
     rollouts.makes_no_progress,
     rollouts.stays_between_two_steps,
     rollouts.is_not_in_place,
@@ -179,7 +179,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
 )
 
 OF_SETS: Final[tuple[Cause, ...]] = (
-    unattended.held_by_finalizer,
+    unreconciled.held_by_finalizer,
     managers.manager_is_down,
     managers.nobody_leads,
     managers.manager_is_silent,

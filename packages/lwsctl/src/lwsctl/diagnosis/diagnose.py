@@ -9,19 +9,19 @@ from msgspec.structs import replace
 
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS
-from kuberuntime.texts import edge
+from kuberuntime.texts import errorboundary
 from leaderworkerset.api.conditions import COMPLETE
 from leaderworkerset.api.groupname import GroupEnd
 from lwsctl.diagnosis import evictions, facts, memorylimits, ranks, storedvalues
 from lwsctl.diagnosis.catalogue import CATALOGUE, NO_CAUSE, NOT_READ, OF_SETS
 from lwsctl.diagnosis.causes import contention, starts
 from lwsctl.diagnosis.causes.rollouts import configuration
-from lwsctl.diagnosis.causes.unattended import own
+from lwsctl.diagnosis.causes.unreconciled import own
 from lwsctl.diagnosis.facts import is_as_desired
 from lwsctl.diagnosis.finding import Cause, Diagnosis, Finding
 from lwsctl.diagnosis.observed import KUBECTL, Observed
 from lwsctl.views import outcome
-from lwsctl.views.disaggregation import SetView
+from lwsctl.views.disaggregatedset import SetView
 from lwsctl.views.groups import View
 from lwsctl.views.health.verdict import AS_DESIRED, CALM, NEEDS_USER, URGENCY, Verdict, judge
 from lwsctl.views.selection import Selection, narrow
@@ -36,7 +36,7 @@ def diagnose(observed: Observed, selection: Selection) -> Diagnosis:
 
     If an object cannot be diagnosed, the diagnosis contains the error.
     """
-    return edge.attempt(partial(_with_stored, observed, selection), partial(_unjudged, observed, selection))
+    return errorboundary.attempt(partial(_with_stored, observed, selection), partial(_unjudged, observed, selection))
 
 
 def _unjudged(observed: Observed, selection: Selection, error: str) -> Diagnosis:

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from kuberuntime.objects import meta, podstate
-from kuberuntime.objects.deaths import Death
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.terminations import Death
 from leaderworkerset.decisions.failureevents import Obstacle
-from lwsctl.diagnosis import judging, ranks
+from lwsctl.diagnosis import logerrors, ranks
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.views.groups import Rank
 
@@ -121,7 +121,7 @@ def log_steps(observed: Observed, rank: Rank, death: Death) -> Iterator[str]:
     which = " --previous" if is_earlier else " --follow" if death.is_recorded else ""
     yield observed.lws(f"logs {observed.view.name}/{rank.place}{container}{which}")
     if death.is_recorded and not keeps and not podstate.last_lines(death.end):
-        yield f"{judging.NO_LINES}{death.container}"
+        yield f"{logerrors.NO_LINES}{death.container}"
 
 
 def _of_signal(observed: Observed, rank: Rank, container: JSONObject, code: int, name: str) -> str:

@@ -5,8 +5,8 @@ from datetime import datetime
 from kuberuntime.objects import meta
 from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.decisions.admissionchecks import unreadable_leaderworkerset
-from lwsctl.diagnosis import departures
-from lwsctl.diagnosis.causes import editedchildren, hangs
+from lwsctl.diagnosis import groupmoves
+from lwsctl.diagnosis.causes import hangs, scaledworkers
 from lwsctl.views import outcome
 from lwsctl.views.groups import View
 from lwsctl.views.health.verdict import AS_DESIRED, HealthFacts, Verdict, judge
@@ -15,7 +15,7 @@ from lwsctl.views.selection import Selection
 
 def is_as_desired(view: View, selection: Selection, now: datetime) -> bool:
     """Return whether the selection is ready or complete, has not failed recently, and no group has to move."""
-    return verdict_of(view, selection, now) in AS_DESIRED and not departures.is_moving(view)
+    return verdict_of(view, selection, now) in AS_DESIRED and not groupmoves.is_moving(view)
 
 
 def verdict_of(view: View, selection: Selection, now: datetime, *, ends: bool = False) -> Verdict:
@@ -53,7 +53,7 @@ def _is_ready(view: View, selection: Selection) -> bool:
         return False
     # only now: they compare every pod
     hung = [group.name for group in hangs.hung_groups(view) if selection.group in (None, group.name)]
-    return not hung and not any(editedchildren.scaled_groups(view))
+    return not hung and not any(scaledworkers.scaled_groups(view))
 
 
 def _are_ready(view: View, selection: Selection) -> bool:

@@ -5,8 +5,8 @@ from itertools import islice
 from typing import Any, Final, TypeAlias
 
 from kuberuntime.objects import meta, podstate
-from kuberuntime.objects.deaths import Death
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.terminations import Death
 from kuberuntime.texts.masking import masked
 from lwsctl.diagnosis.finding import Subject
 from lwsctl.diagnosis.observed import Observed

@@ -6,7 +6,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS
-from leaderworkerset.api.occurrences import Happening
+from leaderworkerset.api.eventvalue import Happening
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from lwsctl.views.events.eventhistory import History
 from lwsctl.views.selection import Selection

@@ -12,7 +12,7 @@ from kuberuntime.errors import APIError, BadRequestError, KubeError, NotFoundErr
 from kuberuntime.objects import errorlines, meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
-from kuberuntime.texts import lostlogs
+from kuberuntime.texts import removedlogs
 from lwsctl.observation import podsecrets
 from lwsctl.views.groups import View
 from lwsctl.views.outcome import FailedContainer, silent_failure
@@ -102,7 +102,7 @@ async def read(client: Client, pod: JSONObject, options: PodLogOptions) -> Async
         if isinstance(error, NotFoundError):
             raise
         raise LogError(f"{meta.name(pod)}: {error}") from error
-    if not has_lines and lostlogs.is_lost(rest):
+    if not has_lines and removedlogs.is_lost(rest):
         raise LostLogError(f"{meta.name(pod)} ({podstate.state(pod)}): its node no longer has its log")
     if rest:
         yield rest

@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from lwsctl.views import wording
-from lwsctl.views.folding import FEW_GROUPS, Fold, folds
+from lwsctl.views.grouprows import FEW_GROUPS, Fold, folds
 from lwsctl.views.groups import Group, Rank, View
 from lwsctl.views.reasons import summary
 

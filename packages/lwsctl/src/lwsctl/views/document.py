@@ -5,10 +5,10 @@ from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api.progressnotes import Hang, Progress
-from lwsctl.views.disaggregation import SetView
+from leaderworkerset.api.progressannotations import Hang, Progress
+from lwsctl.views.disaggregatedset import SetView
 from lwsctl.views.groups import Group, View
-from lwsctl.views.health.memory import Recreations
+from lwsctl.views.health.failurehistory import Recreations
 
 VERSION: Final = "lws/v1"
 """The `apiVersion` of the documents, which changes only when the meaning of a field changes."""

@@ -13,18 +13,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kuberuntime.objects import decimals, meta, podstate
-from kuberuntime.objects.deaths import Death
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.texts import edge
+from kuberuntime.objects.terminations import Death
+from kuberuntime.texts import errorboundary
 from kuberuntime.texts.masking import masked
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.conditions import AVAILABLE, COMPLETE, UPDATE_IN_PROGRESS
 from leaderworkerset.api.groupname import GroupEnd, GroupName, place_of
 from leaderworkerset.api.policytypes import AWAITING_LEADER, AWAITS_LEADER
-from leaderworkerset.api.progressnotes import Hang, Progress, hang_of, of_annotation
+from leaderworkerset.api.progressannotations import Hang, Progress, hang_of, of_annotation
 from lwsctl.views import printedview
 from lwsctl.views.admission import held_back
-from lwsctl.views.health.memory import Crashes, Recreations, Startup
+from lwsctl.views.health.failurehistory import Crashes, Recreations, Startup
 
 MISSING: Final = "Missing"
 """The state of a rank without a pod."""
@@ -217,7 +217,7 @@ def view(lws: JSONObject, pods: Iterable[JSONObject], describe: Callable[[JSONOb
 
     A set that cannot be parsed has one rank, whose reason is the error.
     """
-    return edge.attempt(partial(_view, lws, pods, describe), partial(_unreadable_view, lws))
+    return errorboundary.attempt(partial(_view, lws, pods, describe), partial(_unreadable_view, lws))
 
 
 def _unreadable_view(lws: JSONObject, error: str) -> View:
@@ -340,7 +340,7 @@ def _group(lws: JSONObject, members: _Members, size: int, waits_for_leader: bool
 
 def rank_of(pod: JSONObject) -> Rank:
     """Convert a pod of a group to a rank. If the pod cannot be parsed, the reason is the error."""
-    return edge.attempt(partial(_rank_of, pod), partial(_unreadable_rank, pod))
+    return errorboundary.attempt(partial(_rank_of, pod), partial(_unreadable_rank, pod))
 
 
 def _unreadable_rank(pod: JSONObject, error: str) -> Rank:

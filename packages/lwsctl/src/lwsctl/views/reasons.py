@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
-from kuberuntime.objects import deaths, podstate
+from kuberuntime.objects import podstate, terminations
 from leaderworkerset.api.policytypes import AWAITS_LEADER
 from lwsctl.views import recreations, wording
 from lwsctl.views.groups import MISSING, NOT_CREATED, Group, Rank, View
@@ -38,7 +38,7 @@ def telling(ranks: Iterable[Rank]) -> Rank | None:
     a crash explains an unready rank. If several ranks crashed, it is the same rank as in the diagnosis.
     """
     problems = [rank for rank in ranks if is_problem(rank)]
-    crashes = deaths.in_order(run for rank in problems for run in rank.deaths)
+    crashes = terminations.in_order(run for rank in problems for run in rank.deaths)
     return min(problems, key=lambda rank: (_stage(rank), bool(crashes) and rank.pod != crashes[0].pod), default=None)
 
 

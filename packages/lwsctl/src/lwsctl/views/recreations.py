@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from kuberuntime.objects import decimals, meta, ordinals, podstate
-from kuberuntime.objects.deaths import REMEMBERED, Death
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.terminations import REMEMBERED, Death
 from kuberuntime.texts.masking import masked
-from leaderworkerset.api import groupname, labels, recreationrecord, restartnotes
+from leaderworkerset.api import groupname, labels, recreationrecord, restartannotation
 from leaderworkerset.api.recreationrecord import RECORDED, Origin, RecreationState
 from lwsctl.views.groups import Group, View
-from lwsctl.views.health.memory import Recreations
+from lwsctl.views.health.failurehistory import Recreations
 from lwsctl.views.wording import counted, duration
 
 
@@ -119,7 +119,7 @@ def in_place(group: Group, now: datetime) -> str:
 
     If there are several groups, an unready group is chosen first, then the group with the most restarts.
     """
-    notes = [(rank.pod, restartnotes.read(rank.object or {})) for rank in group.ranks]
+    notes = [(rank.pod, restartannotation.read(rank.object or {})) for rank in group.ranks]
     restarted_pods = [(pod, note) for pod, note in notes if note.restarts]
     if not restarted_pods:
         return ""

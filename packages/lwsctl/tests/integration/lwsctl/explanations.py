@@ -26,7 +26,7 @@ from lwsctl.cli import targets
 from lwsctl.cli.sets.diagnoses import commands_of, explain
 from lwsctl.cli.targets import parse
 from lwsctl.diagnosis.finding import Diagnosis
-from lwsctl.observation.diagnosing import diagnose_one
+from lwsctl.observation.diagnosisinput import diagnose_one
 from lwsctl.observation.lists import Lists
 
 ASKED_AGAIN: Final = 0.3

@@ -22,7 +22,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from lwsctl.cli.commands.rollout.recover import recover
 from lwsctl.cli.commands.rollout.rolloutstatus import RolloutFollower
 from lwsctl.cli.errors import CommandError
-from lwsctl.cli.rollouts.restarting import Restart, RestartRequest
+from lwsctl.cli.rollouts.grouprestart import Restart, RestartRequest
 from lwsctl.views.selection import Selection
 
 AT_ONCE: Final = {labels.RESTART_BACKOFF: "off"}

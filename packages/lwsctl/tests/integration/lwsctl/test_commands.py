@@ -28,16 +28,16 @@ from lwsctl.cli.errors import CommandError, UsageError
 from lwsctl.cli.logsrequest import LogsRequest
 from lwsctl.cli.reading import manifests
 from lwsctl.cli.reading.manifests import Document
-from lwsctl.cli.rollouts import subjects
+from lwsctl.cli.rollouts import rollouttargets
 from lwsctl.cli.sets import shown
 from lwsctl.cli.views import formats
 from lwsctl.cli.watchwarnings import following
 from lwsctl.observation import lists
-from lwsctl.observation.following import DisaggregatedInformers, SetInformers
+from lwsctl.observation.conditionwatch import DisaggregatedInformers, SetInformers
 from lwsctl.observation.lists import Lists
 from lwsctl.observation.podlogs import PodLogOptions
-from lwsctl.views import missing
-from lwsctl.views.disaggregation import SetView
+from lwsctl.views import unmetconditions
+from lwsctl.views.disaggregatedset import SetView
 from lwsctl.views.groups import View
 from lwsctl.views.selection import Selection
 
@@ -112,7 +112,9 @@ async def test_empty_blocks_of_a_chart_are_accepted(space: Space) -> None:
     assert await apply_documents(space, documents) == ["leaderworkerset/web created"]
     (again,) = await applier.try_out(session, documents, force=False)
     assert list(diff.differences([again])) == []
-    assert plan.foresee(again.document, await subjects.situation_of(session, again.after), again.after).changes == ()
+    assert (
+        plan.foresee(again.document, await rollouttargets.situation_of(session, again.after), again.after).changes == ()
+    )
 
 
 @pytest.mark.parametrize(
@@ -223,14 +225,14 @@ async def test_disaggregated_set_is_listed_with_its_parts(space: Space) -> None:
     session = session_of(space)
     assert await wait.resource_of(session, "split", "ready") == DISAGGREGATED_SETS
     assert await wait.resource_of(session, "split", "delete") == DISAGGREGATED_SETS
-    first = await set_that_is(space, lambda shown: missing.for_ready(shown) is None)
+    first = await set_that_is(space, lambda shown: unmetconditions.for_ready(shown) is None)
     assert [str(one) for one in first.roles] == ["prefill 2/2", "decode 1/1"]
     assert [one.view.name for one in first.parts] == [
         f"split-0-{revision_of(first)}-{one}" for one in ("decode", "prefill")
     ]
     await apply(space, obj | {"spec": with_image(obj, "app:2")})
     rolling = await set_that_is(space, lambda shown: shown.is_updating)
-    assert missing.for_ready(rolling)
+    assert unmetconditions.for_ready(rolling)
     second = await set_that_is(space, lambda shown: shown.is_ready)
     assert revision_of(second) != revision_of(first)
 
@@ -246,7 +248,7 @@ async def test_disaggregated_set_is_listed_with_its_parts(space: Space) -> None:
 async def test_disaggregated_set_is_described_with_its_parts(space: Space) -> None:
     obj = disaggregatedset_object([role("prefill", 2, size=2), role("decode", 1)]) | {"metadata": {"name": "split"}}
     await apply(space, obj)
-    shown = await set_that_is(space, lambda found: missing.for_ready(found) is None)
+    shown = await set_that_is(space, lambda found: unmetconditions.for_ready(found) is None)
     parts = {f"leaderworkerset/{part.view.name}" for part in shown.parts}
     lines = await describe.describe(session_of(space), Selection("split"))
     text = "\n".join(lines)

@@ -13,8 +13,8 @@ from tests.integration.lwsctl.explanations import follow, named, remedy
 from kuberuntime.errors import APIError
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.resources import PODS
-from leaderworkerset.api import labels, progressnotes
-from leaderworkerset.api.progressnotes import Hang, SilentRank
+from leaderworkerset.api import labels, progressannotations
+from leaderworkerset.api.progressannotations import Hang, SilentRank
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.restarts.retention import is_kept
 from lwsctl.views.groups import view
@@ -105,7 +105,7 @@ async def hang(space: Space, before: State) -> None:
     worker = before.pods["web-0-1"]
     since = timestamps.parse(meta.created(worker))
     silent = SilentRank(pod="web-0-1", uid=meta.uid(worker), rank=1, since=since, waits="a lock (futex)")
-    text = progressnotes.render_hang(Hang(since=since, ranks=(silent,)))
+    text = progressannotations.render_hang(Hang(since=since, ranks=(silent,)))
     await space.patch({"metadata": {"annotations": {labels.HANG: text}}}, "web-0", resource=PODS)
 
 

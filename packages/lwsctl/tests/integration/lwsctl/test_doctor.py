@@ -11,8 +11,8 @@ from kuberuntime.objects.resources import MUTATING_WEBHOOK_CONFIGURATIONS
 from leaderworkerset.webhooks import certificates
 from leaderworkerset.webhooks.configurations import MUTATING_NAME
 from lwsctl.cli.doctor import installationchecks
+from lwsctl.cli.doctor.checkinputs import observe
 from lwsctl.cli.doctor.findings import CheckResult, Level
-from lwsctl.cli.doctor.observing import observe
 
 KEY = ObjectKey("", MUTATING_NAME)
 NO_DEPLOYMENT = {"LWS-D502", "LWS-D512"}

@@ -9,8 +9,8 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import NODES
 from leaderworkerset.api import labels
-from lwsctl.cli.commands.rollout.emptynodes import Drain
-from lwsctl.cli.commands.rollout.movegroup import GroupMove
+from lwsctl.cli.commands.rollout.drain import Drain
+from lwsctl.cli.commands.rollout.move import GroupMove
 from lwsctl.cli.errors import CommandError
 from lwsctl.cli.rollouts import nodewrites
 from lwsctl.views.selection import Selection

@@ -17,7 +17,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, LEASES, STATEFULSETS
 from leaderworkerset.api.metadata import LABELS, LEASE, MANAGER, SELECTOR
 from lwsctl.diagnosis.causes.managers import SILENCE
-from lwsctl.diagnosis.causes.unattended import BUSY
+from lwsctl.diagnosis.causes.unreconciled import BUSY
 
 
 async def test_explain_names_a_lease_without_a_holder(space: Space) -> None:

@@ -22,17 +22,17 @@ from leaderworkerset.capabilities.history import revisionhistory
 from leaderworkerset.core.leaderworkerset.previousrevisions import revision_content
 from lwsctl.cli.applying import applier
 from lwsctl.cli.commands.rollout import diff, plan
-from lwsctl.cli.commands.rollout.pausing import let_go, pause
+from lwsctl.cli.commands.rollout.pause import let_go, pause
 from lwsctl.cli.commands.rollout.restart import restart_all
 from lwsctl.cli.commands.rollout.rolloutstatus import RolloutFollower, SetFollower
 from lwsctl.cli.commands.rollout.undo import undo
 from lwsctl.cli.errors import CommandError, TimedOutError, UsageError
 from lwsctl.cli.reading.manifests import Document
-from lwsctl.cli.rollouts import subjects
-from lwsctl.cli.rollouts.restarting import Restart, RestartRequest
+from lwsctl.cli.rollouts import rollouttargets
+from lwsctl.cli.rollouts.grouprestart import Restart, RestartRequest
 from lwsctl.cli.sets.causes import Causes, StuckError
 from lwsctl.cli.watchwarnings import following
-from lwsctl.steering import patches
+from lwsctl.rollout import patches
 
 ODD = ["echo", "<a> & 'b' \u2028 \u00e9"]
 """Text that Go's JSON encoder escapes: a revision is adopted without a change of its data."""
@@ -49,7 +49,7 @@ def with_image(image: str) -> dict[str, object]:
 
 
 async def numbers(space: Space) -> list[tuple[int, bool]]:
-    found = await subjects.past(session_of(space), "web")
+    found = await rollouttargets.past(session_of(space), "web")
     return [(entry.number, entry.is_current) for entry in found]
 
 
@@ -84,7 +84,7 @@ async def test_undo_returns_to_a_revision_that_is_kept(space: Space) -> None:
     assert kept["data"] == original["data"]
     assert kept["revision"] == 1
     assert await numbers(space) == [(1, False), (2, True)]
-    old, new = await subjects.past(session, "web")
+    old, new = await rollouttargets.past(session, "web")
     assert (old.groups, new.groups) == ((), (0, 1))
     assert "app:1" in str(revision_content(old))
 
@@ -285,7 +285,7 @@ async def test_forecast_of_a_manifest_comes_true(space: Space) -> None:
 
     (one,) = await applier.try_out(session, documents(new), force=False)
     assert one.before is not None
-    before = await subjects.situation_of(session, one.before)
+    before = await rollouttargets.situation_of(session, one.before)
     found = plan.foresee(one.document, before, one.after)
 
     assert [wave.groups for wave in found.forecast.waves] == [(2,), (1,), (0,)]
@@ -328,4 +328,4 @@ async def test_disaggregated_set_is_followed_but_not_steered(space: Space) -> No
     part = next(name for name in space.state.leaderworkersets if name.endswith("decode"))
     with pytest.raises(CommandError, match=f"{part} belongs to DisaggregatedSet split, .*: nothing was changed"):
         await pause(session, part)
-    assert len(await subjects.past(session, part)) == 1
+    assert len(await rollouttargets.past(session, part)) == 1

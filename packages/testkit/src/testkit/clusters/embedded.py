@@ -15,8 +15,8 @@ from localkube import assembly as embedded
 from localkube import workloads
 from localkube.cluster import Nodes, Settings
 from localkube.controllers.volumes.claims import DEFAULT_CLASS
-from localkube.kubelet.processes.model import ModelRunner, Program
 from localkube.kubelet.processes.runner import ContainerSpec, Exit
+from localkube.kubelet.processes.simulatedrunner import ModelRunner, Program
 
 from .cluster import (
     CAPACITY,

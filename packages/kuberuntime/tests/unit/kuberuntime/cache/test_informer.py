@@ -11,7 +11,7 @@ from testkit.virtualtime import run
 from tests.unit.kuberuntime.cache.informing import names, running, settle
 
 from kuberuntime.cache.informer import Change, Informer
-from kuberuntime.cache.watching import GRACE, TIMEOUT
+from kuberuntime.cache.reflector import GRACE, TIMEOUT
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection
 from kuberuntime.client.transport import Request, Response

@@ -10,8 +10,8 @@ from testkit.fakes import SmallServer
 from tests.unit.kuberuntime.cache.informing import names, running, settle
 
 from kuberuntime.cache.informer import Informer
+from kuberuntime.cache.reflector import SILENCE
 from kuberuntime.cache.watch import EMPTY_STREAMS
-from kuberuntime.cache.watching import SILENCE
 from kuberuntime.client.client import Client
 from kuberuntime.objects.resources import EVENTS
 

@@ -16,7 +16,7 @@ from kuberuntime.access.access import TLS, Access
 from kuberuntime.access.credentials import Material, StoredCredentials
 from kuberuntime.client.fence import CLOSED, FencedSocket, FencedTransport, NotLeadingError
 from kuberuntime.client.http import HTTPTransport
-from kuberuntime.client.limit import LimitedTransport, TokenBucket
+from kuberuntime.client.ratelimit import LimitedTransport, TokenBucket
 from kuberuntime.client.transport import Request, Response, Transport
 from kuberuntime.clock import SystemClock
 from kuberuntime.controller.workqueue import WorkQueue, run_workers

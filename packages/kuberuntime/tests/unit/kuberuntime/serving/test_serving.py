@@ -10,7 +10,7 @@ from aiohttp import ClientSession, web
 from testkit import certificates
 
 from kuberuntime.errors import ConfigError
-from kuberuntime.serving import certfiles, listening, serving
+from kuberuntime.serving import certfiles, limitlistener, serving
 from kuberuntime.serving.bindaddresses import Address, parse_address
 from kuberuntime.serving.certfiles import INTERVAL, CertificateFiles
 from kuberuntime.serving.serving import Listener, TLSSettings
@@ -115,7 +115,7 @@ async def test_tls_connection_closed_twice_can_be_aborted() -> None:
         assert isinstance(transport, asyncio.Transport)
         transport.close()
         transport.close()
-        listening.abort(transport)
+        limitlistener.abort(transport)
 
 
 class Readings:

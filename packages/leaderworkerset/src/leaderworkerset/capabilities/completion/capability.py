@@ -4,7 +4,7 @@ from typing import Final
 
 from leaderworkerset.api import labels, runsettings
 from leaderworkerset.capabilities.capability import Capability
-from leaderworkerset.capabilities.completion import finishing
+from leaderworkerset.capabilities.completion import runtocompletion
 from leaderworkerset.core.extensions import GroupPlace, GroupStep
 
 CAPABILITY: Final = Capability(
@@ -14,8 +14,11 @@ CAPABILITY: Final = Capability(
     wakes_groups=True,
     pod_marks=(labels.GROUP_ENDED, labels.HANG),
     errors=(runsettings.errors,),
-    excuses=(finishing.excuses,),
-    fault_finders=(finishing.find_hang,),
-    set_ends=(finishing.expire,),
-    group_steps=(GroupStep(GroupPlace.OVER, finishing.keep_ended), GroupStep(GroupPlace.RUNNING, finishing.finish)),
+    excuses=(runtocompletion.excuses,),
+    fault_finders=(runtocompletion.find_hang,),
+    set_ends=(runtocompletion.expire,),
+    group_steps=(
+        GroupStep(GroupPlace.OVER, runtocompletion.keep_ended),
+        GroupStep(GroupPlace.RUNNING, runtocompletion.finish),
+    ),
 )

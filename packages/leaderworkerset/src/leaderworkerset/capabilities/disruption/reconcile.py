@@ -1,7 +1,7 @@
 """Maintains one PodDisruptionBudget for each group, and opens as many as the disruption limit permits.
 
 In: the LeaderWorkerSet, its leaders and its budgets. Out: a plan that creates the budgets of existing groups, closes
-and opens them (`window.py`), and deletes the budgets of deleted groups.
+and opens them (`evictablegroups.py`), and deletes the budgets of deleted groups.
 
 Pods of starting groups are marked, so that autoscalers do not evict them until the group is whole. A mark is removed
 after an hour, because the group may never become whole. Only our own marks are removed: a pod whose template has one of
@@ -22,10 +22,10 @@ from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS, PODS
 from kuberuntime.plan import Action, Patch, Plan, flat, guarded_delete, identified_patch, together
 from leaderworkerset.api import groupname, labels, recreationrecord
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, decode
-from leaderworkerset.capabilities.disruption import disruptionsettings, groupbudget, window
+from leaderworkerset.capabilities.disruption import disruptionsettings, evictablegroups, groupbudget
 from leaderworkerset.capabilities.disruption.disruptionsettings import STARTING, DisruptionSettings
 from leaderworkerset.capabilities.disruption.groupbudget import ProtectedGroup
-from leaderworkerset.core.leaderworkerset.groupfacts import own_size
+from leaderworkerset.core.leaderworkerset.groupstate import own_size
 from leaderworkerset.core.policies import condemned
 
 
@@ -74,8 +74,8 @@ def reconcile(observed: ObservedDisruption, configured: DisruptionSettings) -> P
     edited = {label for label, owned in by_label.items() if not groupbudget.is_as_built(obj, label, owned)}
     groups = _groups(observed, lws, {label: owned for label, owned in by_label.items() if label not in edited})
     known = {group.label: group for group in groups}
-    budget = window.Allowance(limit=limit, missing=max(lws.spec.replicas - len(groups), 0))
-    decision = window.decide(groups, budget, configured, observed.now)
+    budget = evictablegroups.Allowance(limit=limit, missing=max(lws.spec.replicas - len(groups), 0))
+    decision = evictablegroups.decide(groups, budget, configured, observed.now)
     gone = [owned for label, owned in by_label.items() if label not in known or label in edited]
     writes: list[Action] = [guarded_delete(POD_DISRUPTION_BUDGETS, owned) for owned in gone]
     writes += [groupbudget.create(obj, group) for group in groups if group.label not in by_label]
@@ -120,7 +120,7 @@ def _describe(
     )
 
 
-def _changes(obj: JSONObject, groups: Sequence[ProtectedGroup], decision: window.Window) -> list[Action]:
+def _changes(obj: JSONObject, groups: Sequence[ProtectedGroup], decision: evictablegroups.Window) -> list[Action]:
     """Return the writes to existing budgets. A budget for an earlier size is closed with the new size."""
     changing = {group.label for group in (*decision.close, *decision.open)}
     inexact = [group for group in groups if not group.is_exact and group.label not in changing]

@@ -5,7 +5,7 @@ from typing import Final
 from kuberuntime.objects.qos import COMPUTE
 from leaderworkerset.api import labels
 from leaderworkerset.capabilities.capability import Capability
-from leaderworkerset.capabilities.inplace import inplace, inplacesteps, updating
+from leaderworkerset.capabilities.inplace import inplace, inplacegroups, inplacesteps
 from leaderworkerset.core.extensions import GroupPlace, GroupStep
 
 COMPUTE_AMOUNTS: Final = tuple(f"{kind}.{name}" for kind in ("limits", "requests") for name in COMPUTE)
@@ -30,8 +30,8 @@ CAPABILITY: Final = Capability(
         *(f"status.containerStatuses[].resources.{amount}" for amount in COMPUTE_AMOUNTS),
     ),
     errors=(inplace.errors,),
-    extend=(updating.extend,),
-    excuses=(updating.excuses,),
+    extend=(inplacegroups.extend,),
+    excuses=(inplacegroups.excuses,),
     find_route=inplace.route_of,
     set_steps=(inplace.decide,),
     group_steps=(GroupStep(GroupPlace.COMPLETE, inplacesteps.decide),),

@@ -29,8 +29,8 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.capabilities.inplace import inplaceevents, inplaceresources
 from leaderworkerset.core.leaderworkerset import outdatedleaders, revisions
 from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts
-from leaderworkerset.core.leaderworkerset.fold import Folded, below, highest
-from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
+from leaderworkerset.core.leaderworkerset.groupindex import Folded, below, highest
+from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
 from leaderworkerset.core.policies.gang import NO_GANG, NONE, Gang
 
 IMAGE: Final = re.compile(r"spec\.leaderWorkerTemplate\.(leader|worker)Template\.spec\.containers\[\d+\]\.image")

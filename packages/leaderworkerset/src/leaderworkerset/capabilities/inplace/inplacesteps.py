@@ -30,9 +30,9 @@ from kuberuntime.objects.resources import PODS, STATEFULSETS
 from kuberuntime.plan import Action, Finally, Patch, Together, guarded_patch, identified_patch, together
 from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
-from leaderworkerset.capabilities.inplace import inplace, inplaceevents, inplacepods, inplaceresources, updating
+from leaderworkerset.capabilities.inplace import inplace, inplaceevents, inplacegroups, inplacepods, inplaceresources
 from leaderworkerset.capabilities.inplace.inplaceresources import ResourceField
-from leaderworkerset.core.leaderworkerset import groupfacts, revisions
+from leaderworkerset.core.leaderworkerset import groupstate, revisions
 from leaderworkerset.core.policies.policy import NOTHING, LiveGroup, PolicyDecision
 
 GRACE: Final = 30
@@ -152,7 +152,7 @@ def _hold(now: Marked) -> tuple[Action, ...]:
     amounts = inplaceresources.changed(None if before is None else _template(before, is_leader=False), after)
     own = {"metadata": {"labels": {labels.TEMPLATE_REVISION_HASH: now.key}}}
     template = own | {"spec": _containers(_images(after), inplaceresources.containers(amounts))}
-    strategy = {"type": groupfacts.HELD, "rollingUpdate": None}
+    strategy = {"type": groupstate.HELD, "rollingUpdate": None}
     return (_strategic(now.workers, own | {"spec": {"updateStrategy": strategy, "template": template}}),)
 
 
@@ -188,7 +188,7 @@ def _resize(now: Marked, pod: JSONObject, amounts: Mapping[ResourceField, str]) 
     waits.
     """
     due = inplaceresources.due(pod, amounts)
-    if not due or (updating.is_refused(now.group.leader) and not now.is_only):
+    if not due or (inplacegroups.is_refused(now.group.leader) and not now.is_only):
         return ()
     change = {"spec": _containers({}, inplaceresources.containers(due))}
     failed = inplaceevents.resize_failed(now.group.obj, pod)
@@ -220,7 +220,7 @@ def _forget(now: Marked) -> tuple[Action, ...]:
 
 
 def _has_taken_over(pod: JSONObject) -> bool:
-    return groupfacts.is_pod_ready(pod) and inplacepods.is_settled(pod)
+    return groupstate.is_pod_ready(pod) and inplacepods.is_settled(pod)
 
 
 def _strategic(obj: JSONObject, change: JSONObject) -> Patch:
@@ -267,7 +267,7 @@ class StepRule(NamedTuple):
 
 
 STEPS: Final = (
-    StepRule(InPlaceStep.DONE, lambda now: not updating.updating_to(now.group.leader, now.workers), _forget),
+    StepRule(InPlaceStep.DONE, lambda now: not inplacegroups.updating_to(now.group.leader, now.workers), _forget),
     StepRule(InPlaceStep.AWAIT_REVISION, lambda now: now.target is None),
     StepRule(
         InPlaceStep.HOLD,
@@ -290,7 +290,7 @@ STEPS: Final = (
     ),
     StepRule(
         InPlaceStep.REFUSE,
-        lambda now: bool(now.refusals) and not updating.is_refused(now.group.leader),
+        lambda now: bool(now.refusals) and not inplacegroups.is_refused(now.group.leader),
         _refuse,
     ),
     StepRule(
@@ -304,7 +304,7 @@ STEPS: Final = (
     ),
     StepRule(
         InPlaceStep.LET_GO,
-        lambda now: now.workers is not None and groupfacts.is_held(now.workers),
+        lambda now: now.workers is not None and groupstate.is_held(now.workers),
         _let_go,
     ),
     StepRule(InPlaceStep.AWAIT_LEADER, lambda _: True),
@@ -325,7 +325,7 @@ def decide(group: LiveGroup) -> PolicyDecision:
     workers = group.workers
     if workers is not None and meta.is_of_predecessor(workers, group.leader):
         return NOTHING
-    if workers is None and groupfacts.own_size(group.leader) != 1:
+    if workers is None and groupstate.own_size(group.leader) != 1:
         return NOTHING  # created from the leader's revision first
     marked = Marked(group)
     return PolicyDecision(actions=next_step(marked).actions(marked))

@@ -5,7 +5,7 @@ from typing import Final
 from leaderworkerset.api import labels
 from leaderworkerset.capabilities import names
 from leaderworkerset.capabilities.capability import Capability
-from leaderworkerset.capabilities.lostnodes import lost
+from leaderworkerset.capabilities.lostnodes import forcedeletion
 from leaderworkerset.core.extensions import GroupPlace, GroupStep
 
 CAPABILITY: Final = Capability(
@@ -13,7 +13,7 @@ CAPABILITY: Final = Capability(
     page="how-to/restarts.md",
     settings=(labels.RELEASE_LOST_PODS_AFTER,),
     wakes_groups=True,
-    errors=(lost.errors,),
-    nodes=(lost.wants_nodes,),
-    group_steps=(GroupStep(GroupPlace.FIRST, lost.decide),),
+    errors=(forcedeletion.errors,),
+    nodes=(forcedeletion.wants_nodes,),
+    group_steps=(GroupStep(GroupPlace.FIRST, forcedeletion.decide),),
 )

@@ -19,11 +19,11 @@ from leaderworkerset.api.conditions import MOVE_IN_PROGRESS, NOT_MOVING
 from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet
 from leaderworkerset.capabilities import names
 from leaderworkerset.core import decisionevents
-from leaderworkerset.core.leaderworkerset import budget, hashleaders, outdatedleaders
+from leaderworkerset.core.leaderworkerset import budget, deploymentleaders, outdatedleaders
 from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts, delete_leader
-from leaderworkerset.core.leaderworkerset.fold import Folded, below, highest, regular
-from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
-from leaderworkerset.core.leaderworkerset.hashleaders import Leaders
+from leaderworkerset.core.leaderworkerset.deploymentleaders import Leaders
+from leaderworkerset.core.leaderworkerset.groupindex import Folded, below, highest, regular
+from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
 from leaderworkerset.core.leaderworkerset.rollingupdate import Rollout
 from leaderworkerset.core.leaderworkerset.status import Assessment, put
 
@@ -106,7 +106,7 @@ def _is_rolled_out(facts: SetFacts, leaders: LeaderDecision) -> bool:
     if leaders.rollout is not None:
         return not outdatedleaders.is_rolling(facts.living, leaders.rollout.folded)
     groups, key = facts.observed.groups.values(), facts.revision.key
-    return hashleaders.is_current(Leaders(facts.living, groups, key, has_older=False))
+    return deploymentleaders.is_current(Leaders(facts.living, groups, key, has_older=False))
 
 
 def _chosen(facts: SetFacts, leaders: LeaderDecision, groups: Mapping[str, GroupFacts]) -> list[str]:

@@ -2,7 +2,7 @@
 
 The kubelet restarts all containers of a pod when a container exits with a code for which its rules have the action
 `RestartAllContainers`. This is not a failure (R-POD-4) if the pod is ready again in time. An annotation of the pod
-(`api/restartnotes.py`) records the number of such restarts, and since when the pod has not been ready.
+(`api/restartannotation.py`) records the number of such restarts, and since when the pod has not been ready.
 
 In: the pods of a group, the deadline, the time. Out: the notes to write, and the failure of a late pod or the remaining
 time.
@@ -18,10 +18,10 @@ from kuberuntime.objects.field import FieldError, invalid
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Event, Patch, identified_patch, together
-from leaderworkerset.api import labels, restartnotes
+from leaderworkerset.api import labels, restartannotation
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.api.recreationrecord import Failure
-from leaderworkerset.api.restartnotes import RestartNote
+from leaderworkerset.api.restartannotation import RestartNote
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.policies import failures
 from leaderworkerset.core.policies.failures import Fault
@@ -52,7 +52,7 @@ def excuses(lws: LeaderWorkerSet | None, pod: JSONObject, container: JSONObject)
         return False
     if lws is not None and tolerated(lws.annotations) is not None:
         return True
-    return (container.get("restartCount") or 0) <= restartnotes.read(pod).restarts
+    return (container.get("restartCount") or 0) <= restartannotation.read(pod).restarts
 
 
 def find(group: LiveGroup) -> Fault:
@@ -68,7 +68,7 @@ def decide(obj: JSONObject, pods: Iterable[JSONObject], deadline: timedelta, now
     patches: list[Patch] = []
     ends: list[tuple[datetime, JSONObject]] = []
     for pod in pods:
-        known, note = restartnotes.read(pod), _note(pod, now)
+        known, note = restartannotation.read(pod), _note(pod, now)
         if note != known:
             news = (_news(obj, pod, note, deadline),) if note.restarts > known.restarts else ()
             patches.append(_write(pod, note, news))
@@ -83,7 +83,7 @@ def decide(obj: JSONObject, pods: Iterable[JSONObject], deadline: timedelta, now
 
 def _note(pod: JSONObject, now: datetime) -> RestartNote:
     """Return the note that a pod must have. A time in the future comes from a different clock, and is replaced."""
-    known = restartnotes.read(pod)
+    known = restartannotation.read(pod)
     restarts = max(known.restarts, _restarts(pod))
     if known.since is None and restarts == known.restarts:
         return known

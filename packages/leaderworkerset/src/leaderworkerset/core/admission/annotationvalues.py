@@ -11,7 +11,7 @@ from kuberuntime.objects import decimals, names
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.api.usersettings import SETTINGS
-from leaderworkerset.core.leaderworkerset import reading
+from leaderworkerset.core.leaderworkerset import invalidfields
 
 Check: TypeAlias = Callable[[LeaderWorkerSet, str], str]
 """Returns why an annotation value is invalid, and the effect, or an empty string if it is valid."""
@@ -40,18 +40,18 @@ def _meant(name: str) -> str:
 
 
 def _counts(lws: LeaderWorkerSet, _text: str) -> str:
-    why = reading.unreadable_counts(lws)
+    why = invalidfields.unreadable_counts(lws)
     return f"{why}: the LeaderWorkerSet is not reconciled until the annotation is corrected or removed" if why else ""
 
 
 def _partition(_lws: LeaderWorkerSet, text: str) -> str:
     is_number = decimals.natural(text) is not None
-    return "" if is_number else f"{reading.excerpt(text)} is not a number: the rollout resumes at partition 0"
+    return "" if is_number else f"{invalidfields.excerpt(text)} is not a number: the rollout resumes at partition 0"
 
 
 def _node_label(_lws: LeaderWorkerSet, text: str) -> str:
     is_label = not names.label_key(text)
-    return "" if is_label else f"{reading.excerpt(text)} is not the name of a node label: no pod can be created"
+    return "" if is_label else f"{invalidfields.excerpt(text)} is not the name of a node label: no pod can be created"
 
 
 def _anything(_lws: LeaderWorkerSet, _text: str) -> str:

@@ -16,9 +16,9 @@ from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.disaggregatedset import DisaggregatedSet, Role, RoleRollingUpdate, decode
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.api.policytypes import RolloutStrategyType
-from leaderworkerset.core.admission import annotationvalues, namebudgets, schedulingfield, templatewarnings
+from leaderworkerset.core.admission import annotationvalues, namelengths, schedulingfield, templatewarnings
 from leaderworkerset.core.admission.leaderworkerset import PERCENT_TEXT, default_leaderworkerset, identity_errors
-from leaderworkerset.core.admission.ratchet import new_errors
+from leaderworkerset.core.admission.ratcheting import new_errors
 from leaderworkerset.core.disaggregatedset import rolehash
 from leaderworkerset.core.disaggregatedset.rolescalers import scaler_name
 from leaderworkerset.core.disaggregatedset.roleset import RolePlace
@@ -131,7 +131,7 @@ def _members(obj: JSONObject, whole: DisaggregatedSet, old: JSONObject, support:
     for index, role in enumerate(meta.spec(obj).get("roles") or []):
         lws = _member(whole, role)
         is_known = known.get(role.get("name")) == _scheduling(role)
-        own = (*identity_errors(lws), *namebudgets.errors(lws))
+        own = (*identity_errors(lws), *namelengths.errors(lws))
         for error in (*own, *schedulingfield.errors(lws, None, support, is_known=is_known)):
             path = "name" if error.path == "metadata.name" else error.path
             yield replace(error, path=f"spec.roles[{index}].{path}")
@@ -150,7 +150,7 @@ def _member_warnings(obj: JSONObject, whole: DisaggregatedSet) -> Iterator[str]:
         lws = _member(whole, role)
         yield from (f"spec.roles[{index}].spec: {text}" for text in templatewarnings.warnings(lws))
         yield from (f"spec.roles[{index}].{text}" for text in annotationvalues.warnings(lws))
-        yield from (f"spec.roles[{index}]: of {lws.name}: {text}" for text in namebudgets.warnings(lws))
+        yield from (f"spec.roles[{index}]: of {lws.name}: {text}" for text in namelengths.warnings(lws))
 
 
 def _scheduling(role: JSONObject) -> JSON:

@@ -26,8 +26,8 @@ from leaderworkerset.api.policytypes import (
     RolloutStrategyType,
     SubdomainPolicy,
 )
-from leaderworkerset.core.admission import namebudgets, schedulingfield
-from leaderworkerset.core.admission.ratchet import new_errors
+from leaderworkerset.core.admission import namelengths, schedulingfield
+from leaderworkerset.core.admission.ratcheting import new_errors
 from leaderworkerset.core.extensions import UPSTREAM, Extensions
 from leaderworkerset.core.leaderworkerset.statefulsets import claim_fields
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
@@ -112,13 +112,13 @@ def validate_leaderworkerset(
     A name that is too long is rejected only at creation, because an autoscaler or the manager may add groups later.
     """
     if old is None:
-        return [*_all_errors(lws, None, gang, extensions), *namebudgets.errors(lws)]
+        return [*_all_errors(lws, None, gang, extensions), *namelengths.errors(lws)]
     return new_errors(lambda current, stored: _all_errors(current, stored, gang, extensions), lws, old)
 
 
 def stored_errors(lws: LeaderWorkerSet, extensions: Extensions = UPSTREAM) -> list[FieldError]:
     """Return errors that are reported only at creation, not for updates."""
-    return [*_all_errors(lws, lws, NO_GANG, extensions), *namebudgets.errors(lws)]
+    return [*_all_errors(lws, lws, NO_GANG, extensions), *namelengths.errors(lws)]
 
 
 def _all_errors(

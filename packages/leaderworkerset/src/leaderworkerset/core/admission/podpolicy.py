@@ -1,6 +1,6 @@
 """The MutatingAdmissionPolicy by which kube-apiserver itself adds pods to their group.
 
-It is joined from the rules of the policies that the webhook applies (`core/policies/podrule.py`), so that both decide the
+It is joined from the rules of the policies that the webhook applies (`core/policies/celmutations.py`), so that both decide the
 same. The policy either changes a pod completely or not at all: it has one patch, and errors are ignored. Every pod that it
 leaves out is not a member yet, which is the condition under which kube-apiserver calls the webhook afterwards. So no pod is
 stored without its group, whether a policy is missing, was edited, or does not cover the pod.
@@ -25,9 +25,9 @@ from kuberuntime.plan import Action, Apply, Plan, Put
 from leaderworkerset.api import labels, metadata
 from leaderworkerset.core.admission.pod import ADMITTING
 from leaderworkerset.core.extensions import UPSTREAM, Extensions
-from leaderworkerset.core.policies.edits import with_annotations
+from leaderworkerset.core.policies.celmutations import LABELS, has_label, text
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
-from leaderworkerset.core.policies.podrule import LABELS, has_label, text
+from leaderworkerset.core.policies.podedits import with_annotations
 
 NAME: Final = "lws-mutating-admission-policy"
 KEY: Final = ObjectKey("", NAME)

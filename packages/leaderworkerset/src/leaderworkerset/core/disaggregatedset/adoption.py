@@ -12,7 +12,7 @@ from kuberuntime.objects.resources import SERVICES, Resource
 from kuberuntime.plan import Patch, guarded_patch
 from leaderworkerset.api.disaggregatedset import REVISION, ROLE, SET_NAME
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.disaggregatedset import announcements, fleet, roleservices
+from leaderworkerset.core.disaggregatedset import childsets, disaggregatedsetevents, roleservices
 from leaderworkerset.core.disaggregatedset.roleset import RolePlace, owner_reference
 
 
@@ -24,7 +24,7 @@ def adopt(obj: JSONObject, leaderworkersets: Iterable[JSONObject], services: Ite
 
 
 def _is_orphan(child: JSONObject, obj: JSONObject, suffix: str) -> bool:
-    labels, index = meta.labels(child), fleet.slice_of(child)
+    labels, index = meta.labels(child), childsets.slice_of(child)
     if meta.controller_of(child) is not None or meta.is_deleting(child) or index is None:
         return False
     place = RolePlace(meta.name(obj), index, labels.get(REVISION, ""), labels.get(ROLE, ""))
@@ -35,5 +35,5 @@ def _is_orphan(child: JSONObject, obj: JSONObject, suffix: str) -> bool:
 def _adoption(resource: Resource, orphan: JSONObject, obj: JSONObject) -> Patch:
     others = meta.metadata(orphan).get("ownerReferences") or []
     change = {"metadata": {"ownerReferences": [*others, owner_reference(obj)]}}
-    failed = announcements.failed_adoption(obj, resource.kind, meta.name(orphan))
+    failed = disaggregatedsetevents.failed_adoption(obj, resource.kind, meta.name(orphan))
     return guarded_patch(resource, orphan, change, if_present=True, on_failure=(failed,))

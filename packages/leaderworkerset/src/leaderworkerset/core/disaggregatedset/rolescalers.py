@@ -16,8 +16,8 @@ from kuberuntime.plan import Action, Create, Delete, Emit, Patch
 from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import ROLE, SET_NAME, DisaggregatedSet
 from leaderworkerset.api.resources import ROLE_SCALERS
-from leaderworkerset.core.disaggregatedset import announcements, fleet
-from leaderworkerset.core.disaggregatedset.fleet import RolePart
+from leaderworkerset.core.disaggregatedset import childsets, disaggregatedsetevents
+from leaderworkerset.core.disaggregatedset.childsets import RolePart
 from leaderworkerset.core.disaggregatedset.roletargets import Scalers
 
 READY: Final = "Ready"
@@ -39,7 +39,7 @@ def reconcile_scalers(
 ) -> Scaled:
     """Return the scalers of all External roles. Scalers of other roles are deleted."""
     external = {role.name for role in whole.roles if role.is_external}
-    owned = [scaler for scaler in scalers if fleet.is_owned(scaler, whole.uid)]
+    owned = [scaler for scaler in scalers if childsets.is_owned(scaler, whole.uid)]
     objects = {_role(scaler): scaler for scaler in owned if _role(scaler) in external}
     actions: list[Action] = [
         _delete(obj, scaler) for scaler in owned if _role(scaler) not in external and not meta.is_deleting(scaler)
@@ -51,7 +51,7 @@ def reconcile_scalers(
             continue
         name = scaler_name(whole.name, role.name)
         if name in used_names:
-            actions.append(Emit(events=(announcements.scaler_conflict(obj, name, role.name),)))
+            actions.append(Emit(events=(disaggregatedsetevents.scaler_conflict(obj, name, role.name),)))
         else:
             replicas[role.name] = seed(parts, role.name)
             actions.append(_create(obj, role.name, replicas[role.name]))
@@ -65,7 +65,7 @@ def scaler_name(set_name: str, role: str) -> str:
 
 def seed(parts: Sequence[RolePart], role: str) -> int:
     """Return the initial replicas of a new scaler: the existing groups, or 1 without LeaderWorkerSets (R-DS-97)."""
-    return fleet.total(parts, role) if any(part.role == role for part in parts) else 1
+    return childsets.total(parts, role) if any(part.role == role for part in parts) else 1
 
 
 def report(set_name: str, objects: Mapping[str, JSONObject], parts: Sequence[RolePart], now: datetime) -> list[Action]:
@@ -114,11 +114,11 @@ def _create(obj: JSONObject, role: str, replicas: int) -> Create:
         resource=ROLE_SCALERS,
         object=ROLE_SCALERS.controlled(obj, name, {SET_NAME: meta.name(obj), ROLE: role}, spec={"replicas": replicas}),
         unless_own=True,
-        on_success=(announcements.scaler_created(obj, name, role),),
-        on_failure=(announcements.failed_create(obj, ROLE_SCALERS.kind, name),),
+        on_success=(disaggregatedsetevents.scaler_created(obj, name, role),),
+        on_failure=(disaggregatedsetevents.failed_create(obj, ROLE_SCALERS.kind, name),),
     )
 
 
 def _delete(obj: JSONObject, scaler: JSONObject) -> Delete:
-    event = announcements.scaler_deleted(obj, meta.name(scaler), _role(scaler))
+    event = disaggregatedsetevents.scaler_deleted(obj, meta.name(scaler), _role(scaler))
     return Delete(resource=ROLE_SCALERS, key=meta.key(scaler), uid=meta.uid(scaler), on_success=(event,))

@@ -12,8 +12,8 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import SERVICES
 from kuberuntime.plan import Action, Create, Delete
 from leaderworkerset.api.disaggregatedset import REVISION, ROLE, SET_NAME, SLICE
-from leaderworkerset.core.disaggregatedset import announcements
-from leaderworkerset.core.disaggregatedset.fleet import RolePart
+from leaderworkerset.core.disaggregatedset import disaggregatedsetevents
+from leaderworkerset.core.disaggregatedset.childsets import RolePart
 from leaderworkerset.core.disaggregatedset.roleset import owner_reference
 
 SUFFIX: Final = "-prv"
@@ -54,7 +54,7 @@ def _create(obj: JSONObject, part: RolePart) -> Create:
         resource=SERVICES,
         object=build(obj, part),
         unless_own=True,
-        on_failure=(announcements.failed_create(obj, SERVICES.kind, name),),
+        on_failure=(disaggregatedsetevents.failed_create(obj, SERVICES.kind, name),),
     )
 
 

@@ -12,7 +12,7 @@ from leaderworkerset.api.disaggregatedset import DisaggregatedSet, Disaggregated
 from leaderworkerset.api.leaderworkerset import Condition
 from leaderworkerset.core import reconcilefailure
 from leaderworkerset.core.disaggregatedset import roletargets
-from leaderworkerset.core.disaggregatedset.fleet import RolePart
+from leaderworkerset.core.disaggregatedset.childsets import RolePart
 from leaderworkerset.core.disaggregatedset.roletargets import Scalers
 
 

@@ -13,8 +13,8 @@ from kuberuntime.objects.resources import Resource
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.gang import demand
 from leaderworkerset.core.gang.provider import Provider, group_metadata, templates
-from leaderworkerset.core.policies.edits import with_labels
 from leaderworkerset.core.policies.gang import GangGroup, members_to_start
+from leaderworkerset.core.policies.podedits import with_labels
 
 NAME: Final = "coscheduling"
 POD_GROUPS: Final = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup")

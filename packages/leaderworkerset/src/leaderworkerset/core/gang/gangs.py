@@ -33,9 +33,7 @@ from leaderworkerset.core.gang.gate import BUILT_IN
 from leaderworkerset.core.gang.native import KUBERNETES, NATIVE, POD_GROUPS, WORKLOADS
 from leaderworkerset.core.gang.provider import Provider
 from leaderworkerset.core.gang.volcano import GROUP_NAME, VOLCANO
-from leaderworkerset.core.policies.edits import with_annotations
-from leaderworkerset.core.policies.gang import CHOICE, NONE, UNSUPPORTED, GangGroup, GangSet, Preparation, Support
-from leaderworkerset.core.policies.podrule import (
+from leaderworkerset.core.policies.celmutations import (
     PodRule,
     add_annotation,
     annotation,
@@ -45,6 +43,8 @@ from leaderworkerset.core.policies.podrule import (
     texts,
     when,
 )
+from leaderworkerset.core.policies.gang import CHOICE, NONE, UNSUPPORTED, GangGroup, GangSet, Preparation, Support
+from leaderworkerset.core.policies.podedits import with_annotations
 from leaderworkerset.core.policies.policy import PolicyDecision
 
 AUTO: Final = "auto"

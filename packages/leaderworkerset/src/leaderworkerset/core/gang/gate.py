@@ -23,7 +23,7 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.gang import fit
 from leaderworkerset.core.gang.fit import Amounts
 from leaderworkerset.core.gang.provider import Provider, refuse_awaiting
-from leaderworkerset.core.policies.edits import with_spec
+from leaderworkerset.core.policies.podedits import with_spec
 
 GATE: Final[JSONObject] = {"name": labels.GANG_GATE}
 

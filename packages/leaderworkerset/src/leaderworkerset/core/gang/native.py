@@ -30,8 +30,8 @@ from leaderworkerset.core.gang.provider import (
     scheduler_name,
     templates,
 )
-from leaderworkerset.core.policies.edits import with_spec
 from leaderworkerset.core.policies.gang import GangGroup, members_to_start
+from leaderworkerset.core.policies.podedits import with_spec
 
 NAME: Final = "native"
 KUBERNETES: Final = "kubernetes"

@@ -17,9 +17,9 @@ from leaderworkerset.core import decisionevents
 from leaderworkerset.core.gang import preparation, workloads
 from leaderworkerset.core.gang.native import FIELD, POD_GROUPS, WORKLOADS
 from leaderworkerset.core.policies import delegation, levels, replacement, restartpolicy, workloadnames
-from leaderworkerset.core.policies.edits import with_annotations, with_spec
 from leaderworkerset.core.policies.gang import GangGroup
 from leaderworkerset.core.policies.levels import SchedulingLevel
+from leaderworkerset.core.policies.podedits import with_annotations, with_spec
 from leaderworkerset.core.policies.policy import DeniedError, PolicyDecision, SchedulingFailure
 
 LEGACY: Final = {"true": SchedulingLevel.REPLICA}

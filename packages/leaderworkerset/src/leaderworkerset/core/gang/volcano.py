@@ -12,8 +12,8 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.core.gang import demand
 from leaderworkerset.core.gang.provider import Provider, group_metadata, scheduler_name
-from leaderworkerset.core.policies.edits import with_annotations
 from leaderworkerset.core.policies.gang import GangGroup, members_to_start
+from leaderworkerset.core.policies.podedits import with_annotations
 
 NAME: Final = "volcano"
 POD_GROUPS: Final = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")

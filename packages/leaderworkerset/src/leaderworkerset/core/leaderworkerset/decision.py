@@ -1,6 +1,6 @@
 """The input and result of a decision about a LeaderWorkerSet: the observed state, a plan, and values to remember.
 
-`ordinalleaders.py` or `hashleaders.py` decides about the leaders of all groups. `reconcile.py` makes the plan from that
+`statefulsetleaders.py` or `deploymentleaders.py` decides about the leaders of all groups. `reconcile.py` makes the plan from that
 decision.
 """
 
@@ -14,10 +14,10 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Action, Delete, Event, Plan
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
-from leaderworkerset.core.leaderworkerset.edition import Edition, LastApply, Source
-from leaderworkerset.core.leaderworkerset.fold import Folded
+from leaderworkerset.core.leaderworkerset.cachedapply import Edition, LastApply, Source
 from leaderworkerset.core.leaderworkerset.gatedleaders import NO_REPLACEMENT, GatedLeaders, Replacement
-from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
+from leaderworkerset.core.leaderworkerset.groupindex import Folded
+from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
 from leaderworkerset.core.leaderworkerset.rollingupdate import Rollout
 from leaderworkerset.core.leaderworkerset.status import Assessment
@@ -26,7 +26,7 @@ from leaderworkerset.core.policies.policy import NO_SERVICE, NOT_SCHEDULED, Head
 
 
 class OnDemand(Enum):
-    """The objects to read before a plan is performed, because caches may be stale (`controllers/leaders.py`)."""
+    """The objects to read before a plan is performed, because caches may be stale (`controllers/leaderreads.py`)."""
 
     LEADERS = auto()
     """An update starts, or a capability deletes leaders. The plan is void if another leader is being deleted."""

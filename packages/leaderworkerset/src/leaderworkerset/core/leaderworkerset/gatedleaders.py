@@ -36,7 +36,7 @@ from kuberuntime.plan import Action, Event, Patch, identified_patch, together
 from leaderworkerset.api import groupname, labels, recreationrecord
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core import decisionevents
-from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
+from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
 from leaderworkerset.core.policies.placement import NO_PLACEMENT, PREFERENCES, Prefer
 from leaderworkerset.core.policies.replacement import GATED_COST
 

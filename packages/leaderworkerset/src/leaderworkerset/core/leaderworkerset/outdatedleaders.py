@@ -19,10 +19,10 @@ from msgspec import Struct
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
-from leaderworkerset.core.leaderworkerset import fold
+from leaderworkerset.core.leaderworkerset import groupindex
 from leaderworkerset.core.leaderworkerset.budget import Budget
-from leaderworkerset.core.leaderworkerset.fold import Folded, below
-from leaderworkerset.core.leaderworkerset.groupfacts import creates_newest, is_of_one_revision
+from leaderworkerset.core.leaderworkerset.groupindex import Folded, below
+from leaderworkerset.core.leaderworkerset.groupstate import creates_newest, is_of_one_revision
 
 
 class Current(NamedTuple):
@@ -85,9 +85,12 @@ def choose(leaders: RolloutLeaders) -> list[int]:
     available, rolled = leaders.available, leaders.outdated & ~below(leaders.outdated, leaders.now.partition)
     if not needs_help(statefulset) and not exhausted:
         # A StatefulSet controller that knows maxUnavailable counts broken leaders, and replaces none at that number.
-        return [*fold.highest(left_behind | rolled & ~folded.leader_ready)]
+        return [*groupindex.highest(left_behind | rolled & ~folded.leader_ready)]
     spare = max(available.bit_count() - (limits.replicas - limits.unavailable - exhausted.bit_count()), 0)
-    return [*fold.highest(rolled & ~available | left_behind), *islice(fold.highest(rolled & available), spare)]
+    return [
+        *groupindex.highest(rolled & ~available | left_behind),
+        *islice(groupindex.highest(rolled & available), spare),
+    ]
 
 
 def renewal(leaders: RolloutLeaders) -> str:
@@ -114,7 +117,7 @@ def _left_behind(leaders: RolloutLeaders) -> int:
         return 0
     stranded = broken & leaders.folded.stranded
     if creates_newest(leaders.statefulset):
-        return stranded | sum(1 << index for index in islice(fold.highest(broken & ~stranded), _places(leaders)))
+        return stranded | sum(1 << index for index in islice(groupindex.highest(broken & ~stranded), _places(leaders)))
     if is_of_one_revision(leaders.statefulset):
         return 0
     if renewal(leaders):

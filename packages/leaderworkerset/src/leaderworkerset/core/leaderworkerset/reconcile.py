@@ -3,10 +3,10 @@
 In: `ObservedLeaderWorkerSet`, all cached objects that the decision uses. Out: a `Plan` in the order of the contract:
 
 1. Record a revision. With `spec.scheduling`, create shared objects of groups; without them, leaders are not changed.
-2. Release evidence of groups that used up their restarts (`leftovers.py`). Apply the keeper of the leaders.
+2. Release evidence of groups that used up their restarts (`failedgroups.py`). Apply the keeper of the leaders.
 3. Create the shared service. Write the status.
-4. If the keeper does not change, replace outdated leaders, or admit waiting leaders (`ordinalleaders.py`,
-   `hashleaders.py`), even if step 3 fails. These may be many writes, so the status is written before them.
+4. If the keeper does not change, replace outdated leaders, or admit waiting leaders (`statefulsetleaders.py`,
+   `deploymentleaders.py`), even if step 3 fails. These may be many writes, so the status is written before them.
 5. Delete revisions that no group needs.
 
 No action depends on the result of a write in the same plan. The status describes the state before the plan, and the
@@ -39,15 +39,16 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core import decisionevents, reconcilefailure
 from leaderworkerset.core.extensions import UPSTREAM, Extensions, Retire
 from leaderworkerset.core.leaderworkerset import (
-    hashleaders,
-    leftovers,
-    ordinalleaders,
+    deploymentleaders,
+    failedgroups,
     revisions,
     schedulingcondition,
     services,
+    statefulsetleaders,
     status,
     statuswrites,
 )
+from leaderworkerset.core.leaderworkerset.cachedapply import Identity, LastApply
 from leaderworkerset.core.leaderworkerset.decision import (
     Decision,
     LeaderDecision,
@@ -55,9 +56,8 @@ from leaderworkerset.core.leaderworkerset.decision import (
     OnDemand,
     SetFacts,
 )
-from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply
-from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
-from leaderworkerset.core.leaderworkerset.leftovers import Leftovers
+from leaderworkerset.core.leaderworkerset.failedgroups import Leftovers
+from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
 from leaderworkerset.core.leaderworkerset.rollingupdate import SHRINKING, Rollout, may_create_older
 from leaderworkerset.core.policies.gang import NO_GANG, Gang, GangSet, Preparation
@@ -110,7 +110,7 @@ def decide(
         expiries = [end(facts, now) for end in extensions.set_ends]
         if ending := next((expiry.actions for expiry in expiries if expiry.actions), None):
             return Decision(Plan(ending))
-        leaders = (hashleaders if is_hash else ordinalleaders).decide(facts, now, extensions)
+        leaders = (deploymentleaders if is_hash else statefulsetleaders).decide(facts, now, extensions)
         if leaders.assessment is not None and lws.spec.scheduling is not None:
             new = schedulingcondition.with_preparation(leaders.assessment.status, prepared, lws.generation, now)
             leaders = replace(leaders, assessment=replace(leaders.assessment, status=new))
@@ -141,7 +141,7 @@ def _pods_of(group: GroupFacts, facts: SetFacts) -> int:
 def _compose(
     facts: SetFacts, prepared: Preparation, leaders: LeaderDecision, now: datetime, extensions: Extensions
 ) -> Decision:
-    left = leftovers.sort_out(facts) if facts.observed.evidence else Leftovers()
+    left = failedgroups.sort_out(facts) if facts.observed.evidence else Leftovers()
     needs = {OnDemand.NAMESPACE} if facts.observed.evidence else set()
     if restart_writes := _count_restarts(facts, leaders, left):
         return Decision(
@@ -258,7 +258,7 @@ def _count_restarts(facts: SetFacts, leaders: LeaderDecision, left: Leftovers) -
     known = counts.read(facts.obj) if labels.GROUP_RESTART_COUNTS in facts.lws.annotations else {}
     if not known:
         return ()
-    kept = leftovers.kept_counts(facts, known, leaders.turn.admitted)
+    kept = failedgroups.kept_counts(facts, known, leaders.turn.admitted)
     is_done = leaders.assessment is not None and leaders.assessment.is_update_done
     only = {facts.revision.key} if is_done else {key.revision for key in kept}
     new = {key: count for key, count in kept.items() if key not in left.cleared and key.revision in only}
@@ -383,6 +383,6 @@ def _clean_up(facts: SetFacts, outdated: Sequence[JSONObject], retire: Retire | 
     retired: Sequence[Action] = [guarded_delete(CONTROLLER_REVISIONS, revision) for revision in outdated]
     if retire is not None and (outdated or facts.observed.known.history):
         retired = retire(facts, outdated)
-    gone = leftovers.unneeded(facts) if facts.observed.records else ()
+    gone = failedgroups.unneeded(facts) if facts.observed.records else ()
     records = (guarded_delete(CONTROLLER_REVISIONS, record) for record in gone)
     return [*retired, *records, *_remove_gang(facts)]

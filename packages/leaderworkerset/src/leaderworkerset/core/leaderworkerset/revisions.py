@@ -26,7 +26,7 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.fieldtypes import round_trip
 from leaderworkerset.api.policytypes import SubdomainPolicy
-from leaderworkerset.core.leaderworkerset.edition import Edition
+from leaderworkerset.core.leaderworkerset.cachedapply import Edition
 
 HASH_ALPHABET: Final = str.maketrans("0123456789", "456789bcdf")
 """Maps digits to characters that are permitted in names and do not form words (R-REV-8)."""

@@ -40,10 +40,10 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
-from leaderworkerset.core.leaderworkerset import budget, fold, outdatedleaders
+from leaderworkerset.core.leaderworkerset import budget, groupindex, outdatedleaders
 from leaderworkerset.core.leaderworkerset.budget import Budget
-from leaderworkerset.core.leaderworkerset.fold import Folded, RolloutRoute, States, below
-from leaderworkerset.core.leaderworkerset.groupfacts import creates_newest
+from leaderworkerset.core.leaderworkerset.groupindex import Folded, RolloutRoute, States, below
+from leaderworkerset.core.leaderworkerset.groupstate import creates_newest
 from leaderworkerset.core.leaderworkerset.outdatedleaders import Current, RolloutLeaders, position
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
 
@@ -253,7 +253,7 @@ def _replicas_kept(now: CaseFacts, step: RolloutStep) -> int:
     spare = max(staying.bit_count() - max(limits.replicas - limits.unavailable, 0), 0)
     surplus = staying >> min(step.replicas, staying.bit_length())
     kept = surplus.bit_count() - spare
-    return step.replicas if kept <= 0 else step.replicas + fold.shortest_with(surplus, kept)
+    return step.replicas if kept <= 0 else step.replicas + groupindex.shortest_with(surplus, kept)
 
 
 def count_unready(states: States, desired: int) -> int:
@@ -271,7 +271,7 @@ def rolling_partition(limits: Budget, current: Current, states: States) -> int:
     step = limits.unavailable + limits.surge - (limits.burst - total)
     base = max(total - _tail(ready & states.updated, total) - step, 0)
     partition = 2 * base - below(ready | states.exhausted, base).bit_count()
-    return min(fold.down_to_outdated(ready & ~states.updated, base, partition, total), current.partition)
+    return min(groupindex.down_to_outdated(ready & ~states.updated, base, partition, total), current.partition)
 
 
 def _affordable(now: CaseFacts, partition: int) -> int:
@@ -287,7 +287,7 @@ def _affordable(now: CaseFacts, partition: int) -> int:
     spare = max(staying - (limits.replicas - limits.unavailable - exhausted), 0)
     going = below(ready & ~states.updated, current.partition) >> partition
     kept = going.bit_count() - spare
-    return partition if kept <= 0 else partition + fold.shortest_with(going, kept)
+    return partition if kept <= 0 else partition + groupindex.shortest_with(going, kept)
 
 
 def _tail(done: int, total: int) -> int:

@@ -17,7 +17,7 @@ from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.fieldtypes import round_trip
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, LeaderWorkerTemplate
 from leaderworkerset.core.leaderworkerset.budget import Budget
-from leaderworkerset.core.leaderworkerset.edition import lasting
+from leaderworkerset.core.leaderworkerset.cachedapply import lasting
 from leaderworkerset.core.leaderworkerset.rollingupdate import RolloutStep
 from leaderworkerset.core.policies import exclusive, gang, identity, levels, subgroups, workloadnames
 from leaderworkerset.core.policies.policy import Policy, Template

@@ -28,7 +28,7 @@ from leaderworkerset.api.conditions import (
 )
 from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet, LeaderWorkerSetStatus
 from leaderworkerset.core import reconcilefailure
-from leaderworkerset.core.leaderworkerset.fold import Folded, below
+from leaderworkerset.core.leaderworkerset.groupindex import Folded, below
 
 ROWS: Final = {row.type: row for row in CONDITIONS}
 

@@ -13,7 +13,7 @@ from leaderworkerset.api.conditions import AVAILABLE
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, LeaderWorkerSetStatus
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core import decisionevents, reconcilefailure
-from leaderworkerset.core.leaderworkerset import reading, status
+from leaderworkerset.core.leaderworkerset import invalidfields, status
 from leaderworkerset.core.leaderworkerset.decision import SetFacts
 from leaderworkerset.core.leaderworkerset.status import Assessment
 
@@ -48,7 +48,7 @@ def undecided(obj: JSONObject, why: str, now: datetime) -> tuple[PutStatus, ...]
 
 def unreadable(obj: JSONObject, error: ValueError, now: datetime) -> Plan:
     """Return the plan for an unreadable object: an event, and a status that is not Available."""
-    why = reading.unreadable(obj) or str(error)
+    why = invalidfields.unreadable(obj) or str(error)
     event = decisionevents.unreadable(obj, f"Cannot reconcile: {why}")
     failure = reconcilefailure.report(LEADERWORKERSETS, obj, reconcilefailure.NOT_READ.format(error=why), now)
     return Plan((Emit(events=(event,)), *failure), error=f"LeaderWorkerSet {meta.key(obj)}: {error}")

@@ -19,7 +19,7 @@ from kuberuntime.plan import Action, Create, Emit, Patch, Plan, identified_patch
 from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.extensions import UPSTREAM, Extensions, GroupPlace
-from leaderworkerset.core.leaderworkerset import gatedleaders, groupfacts, revisions, services
+from leaderworkerset.core.leaderworkerset import gatedleaders, groupstate, revisions, services
 from leaderworkerset.core.pod import statefulset
 from leaderworkerset.core.policies import exclusive, failures, replacement, restartpolicy, startup
 from leaderworkerset.core.policies.gang import NO_GANG, Gang, GangGroup
@@ -126,7 +126,7 @@ def _build(group: LiveGroup, gang: Gang, extensions: Extensions) -> Plan:
     actions = (*_make_service(group), *scheduled.actions, *opened, *_report_ready(group), *_actions(led))
     is_unreachable = bool(group.service.conflict) and not _shares_service(group)
     is_held = scheduled.holds or startup.decide(group).holds or replacement.is_gated(group.leader) or is_unreachable
-    size = groupfacts.own_size(group.leader) or group.lws.size
+    size = groupstate.own_size(group.leader) or group.lws.size
     if size == 1 or group.workers or is_held or _has_earlier_workers(group):
         return Plan(actions, scheduled.requeue_after)
     if revision is None:
@@ -232,7 +232,7 @@ def _report_ready(group: LiveGroup, *, is_condemned: bool = False) -> tuple[Acti
     if {"conditionType": labels.GROUP_READY} not in gates:
         return ()
     workers = group.workers
-    is_ready = workers is not None and not is_condemned and groupfacts.is_statefulset_ready(workers)
+    is_ready = workers is not None and not is_condemned and groupstate.is_statefulset_ready(workers)
     status, reason = ("True", "WorkerStatefulSetReady") if is_ready else ("False", "WorkerStatefulSetNotReady")
     known = meta.find_condition(group.leader, labels.GROUP_READY)
     if workers is None if known is None else known.get("status") == status:

@@ -15,7 +15,7 @@ from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset import statefulsets
 from leaderworkerset.core.policies import accelerators, gang
-from leaderworkerset.core.policies.edits import non_empty
+from leaderworkerset.core.policies.podedits import non_empty
 
 NOTHING: Final[Mapping[str, str]] = {}
 

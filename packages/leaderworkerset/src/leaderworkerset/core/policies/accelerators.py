@@ -11,9 +11,9 @@ from msgspec import Struct
 from kuberuntime.objects import meta, ordinals, quantity
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.core.policies.edits import CONTAINERS, environment, with_each_container
+from leaderworkerset.core.policies.celmutations import PodRule, text
 from leaderworkerset.core.policies.numbers import read_annotation, read_label
-from leaderworkerset.core.policies.podrule import PodRule, text
+from leaderworkerset.core.policies.podedits import CONTAINERS, environment, with_each_container
 from leaderworkerset.core.policies.policy import DeniedError, Member, Policy
 
 RESOURCE = "google.com/tpu"

@@ -9,8 +9,8 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.core.policies.edits import CONTAINERS, environment, with_each_container
-from leaderworkerset.core.policies.podrule import PodRule, add, annotation, label, remove, text, texts, when
+from leaderworkerset.core.policies.celmutations import PodRule, add, annotation, label, remove, text, texts, when
+from leaderworkerset.core.policies.podedits import CONTAINERS, environment, with_each_container
 from leaderworkerset.core.policies.policy import DeniedError, Member, Policy
 
 

@@ -11,8 +11,8 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
-from leaderworkerset.core.policies.edits import non_empty, with_spec
-from leaderworkerset.core.policies.podrule import LEADER, PodRule, add, annotation, has_annotation, text, when
+from leaderworkerset.core.policies.celmutations import LEADER, PodRule, add, annotation, has_annotation, text, when
+from leaderworkerset.core.policies.podedits import non_empty, with_spec
 from leaderworkerset.core.policies.policy import LiveGroup, Member, Policy, PolicyDecision, Template
 
 AWAITS_NODE: Final = "waits for the leader to be bound to a node (exclusive placement)"

@@ -28,8 +28,8 @@ from kuberuntime.plan import Action, Delete
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.policies import exclusive
-from leaderworkerset.core.policies.edits import non_empty
-from leaderworkerset.core.policies.podrule import PodRule
+from leaderworkerset.core.policies.celmutations import PodRule
+from leaderworkerset.core.policies.podedits import non_empty
 from leaderworkerset.core.policies.policy import (
     NOT_SCHEDULED,
     LiveGroup,

@@ -15,8 +15,7 @@ from kuberuntime.objects import decimals, meta, ordinals
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.policytypes import WITH_RANDOM_KEYS
-from leaderworkerset.core.policies.edits import with_labels, with_spec
-from leaderworkerset.core.policies.podrule import (
+from leaderworkerset.core.policies.celmutations import (
     IS_LEADER,
     LEADER,
     PodRule,
@@ -29,6 +28,7 @@ from leaderworkerset.core.policies.podrule import (
     texts,
     when,
 )
+from leaderworkerset.core.policies.podedits import with_labels, with_spec
 from leaderworkerset.core.policies.policy import DeniedError, Member, Policy, Template
 
 

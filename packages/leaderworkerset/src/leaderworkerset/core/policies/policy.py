@@ -4,7 +4,7 @@ A policy acts in up to four places, and its module holds all of them:
 
 - `annotations`: annotations for the pod templates of the StatefulSets, so that admission reads no other object
 - `admit`: the changes of a pod that is about to be created, from the fields of that pod alone
-- `rule`: the same changes as expressions for kube-apiserver (`podrule.py`)
+- `rule`: the same changes as expressions for kube-apiserver (`celmutations.py`)
 - `decide`: the needs of a live group: actions, edits of its workers' template, or a reason to create no workers yet
 
 `core/leaderworkerset/statefulsets.py` and `core/admission/pod.py` call the policies of a table in its order;
@@ -23,7 +23,7 @@ from kuberuntime.objects.resources import Resource
 from kuberuntime.plan import Action
 from leaderworkerset.api import groupname, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, LeaderWorkerTemplate
-from leaderworkerset.core.policies.podrule import PodRule
+from leaderworkerset.core.policies.celmutations import PodRule
 
 
 class DeniedError(Exception):

@@ -9,9 +9,9 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.core.policies.edits import with_annotations, with_spec
+from leaderworkerset.core.policies.celmutations import PodRule
 from leaderworkerset.core.policies.identity import NOT_RANDOM
-from leaderworkerset.core.policies.podrule import PodRule
+from leaderworkerset.core.policies.podedits import with_annotations, with_spec
 from leaderworkerset.core.policies.policy import Member, Policy
 
 GATED_COST: Final = "-100"

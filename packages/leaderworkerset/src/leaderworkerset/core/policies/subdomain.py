@@ -6,8 +6,8 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.policytypes import WITH_OWN_SERVICES
-from leaderworkerset.core.policies.edits import with_spec
-from leaderworkerset.core.policies.podrule import LEADER, PodRule, add, annotation, text, texts, when
+from leaderworkerset.core.policies.celmutations import LEADER, PodRule, add, annotation, text, texts, when
+from leaderworkerset.core.policies.podedits import with_spec
 from leaderworkerset.core.policies.policy import Member, Policy
 
 

@@ -10,11 +10,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.policytypes import WITHOUT_LEADER, SubGroupPolicyType
-from leaderworkerset.core.policies.edits import non_empty, with_labels
-from leaderworkerset.core.policies.exclusive import patch_rule, term_rule, with_exclusive_terms
-from leaderworkerset.core.policies.identity import JOINT, group_hash, is_joined
-from leaderworkerset.core.policies.numbers import read_annotation
-from leaderworkerset.core.policies.podrule import (
+from leaderworkerset.core.policies.celmutations import (
     IS_LEADER,
     LABELS,
     LEADER,
@@ -28,6 +24,10 @@ from leaderworkerset.core.policies.podrule import (
     texts,
     when,
 )
+from leaderworkerset.core.policies.exclusive import patch_rule, term_rule, with_exclusive_terms
+from leaderworkerset.core.policies.identity import JOINT, group_hash, is_joined
+from leaderworkerset.core.policies.numbers import read_annotation
+from leaderworkerset.core.policies.podedits import non_empty, with_labels
 from leaderworkerset.core.policies.policy import DeniedError, Member, Policy, Template
 
 

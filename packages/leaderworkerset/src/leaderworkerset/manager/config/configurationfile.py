@@ -5,7 +5,7 @@ from pathlib import Path
 from kuberuntime.manifests import yamltext
 from kuberuntime.objects.field import aggregate
 from leaderworkerset.capabilities import names
-from leaderworkerset.kinds.managed import Configured
+from leaderworkerset.kinds.managedkinds import Configured
 from leaderworkerset.manager.config import configuration, configurationrules
 from leaderworkerset.manager.config.configuration import Configuration, ConfigurationError
 

@@ -12,7 +12,7 @@ from kuberuntime.objects.field import FieldError, invalid, not_supported, requir
 from kuberuntime.serving.bindaddresses import DISABLED, HIGHEST_PORT, parse_address
 from leaderworkerset.capabilities.backoff import backoffsettings as settings
 from leaderworkerset.capabilities.disruption import disruptionsettings as disruption
-from leaderworkerset.capabilities.lostnodes.lost import GRACES
+from leaderworkerset.capabilities.lostnodes.forcedeletion import GRACES
 from leaderworkerset.core.gang.gangs import AUTO, NAMES
 from leaderworkerset.manager.config import ciphersuites
 from leaderworkerset.manager.config.configuration import (

@@ -38,17 +38,17 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.capabilities.deciding import admit_pod
 from leaderworkerset.controllers.instruments import NO_INSTRUMENTS, Instruments
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 from localkube.apiserver import builtin
 from localkube.apiserver.custom.customresource import kind_from_crd
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.model.kind import Kind, Operation
 from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import Store
-from localkube.controllers.composition import Driver, build_controller, build_informers
+from localkube.controllers.controllermanager import Driver, build_controller, build_informers
 from localkube.controllers.deployment.controller import Deployments
 from localkube.controllers.garbage.controller import GarbageCollector
-from localkube.controllers.replicaset.replicasets import ReplicaSets
+from localkube.controllers.replicaset.controller import ReplicaSets
 from localkube.controllers.statefulset.controller import StatefulSets
 
 NAMESPACE = "default"

@@ -18,10 +18,10 @@ from leaderworkerset.api import labels
 from leaderworkerset.capabilities import names
 from leaderworkerset.capabilities.disruption import reconcile
 from leaderworkerset.capabilities.disruption.disruptionsettings import DisruptionSettings
-from leaderworkerset.controllers import disruption, kept
+from leaderworkerset.controllers import cachedfields, disruption
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.permissions import ALL_OF_DISRUPTION
-from leaderworkerset.kinds.managed import MANAGED, managed
+from leaderworkerset.kinds.managedkinds import MANAGED, managed
 from localkube.apiserver import builtin
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.server import ApiServer
@@ -94,12 +94,14 @@ def test_caches_keep_all_fields_that_decisions_read() -> None:
     leaders = [leader(str(index)) | {"kind": "Pod"} for index in range(2)]
     budgets = [stored(obj, "0", least=0), stored(obj, "1")]
     whole = plan(obj, leaders, budgets, wanted=["1"])
-    pods = [tracked(one, kept.POD) for one in leaders]
-    assert plan(obj, pods, [tracked(one, kept.DISRUPTION_BUDGET) for one in budgets], wanted=["1"]) == whole
+    pods = [tracked(one, cachedfields.POD) for one in leaders]
+    assert plan(obj, pods, [tracked(one, cachedfields.DISRUPTION_BUDGET) for one in budgets], wanted=["1"]) == whole
     taints = [{"key": "a", "effect": "NoSchedule"}]
     node = {"kind": "Node", "metadata": {"name": "n"}, "spec": {"taints": taints}}
-    assert reconcile.wants_to_lose(tracked(node, kept.CLOSABLE_NODE), tracked(member(), kept.EVICTABLE_POD))
+    assert reconcile.wants_to_lose(
+        tracked(node, cachedfields.CLOSABLE_NODE), tracked(member(), cachedfields.EVICTABLE_POD)
+    )
     assert_declared(reads)
-    lean = [kept.DISRUPTION_BUDGET(one) for one in budgets]
-    assert plan(obj, [kept.POD(one) for one in leaders], lean, wanted=["1"]) == whole
+    lean = [cachedfields.DISRUPTION_BUDGET(one) for one in budgets]
+    assert plan(obj, [cachedfields.POD(one) for one in leaders], lean, wanted=["1"]) == whole
     assert whole.actions

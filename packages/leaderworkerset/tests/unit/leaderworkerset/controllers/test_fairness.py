@@ -9,7 +9,7 @@ from tests.simulation import product
 from tests.unit.leaderworkerset.controllers.cluster import Cluster
 
 from kuberuntime.client.client import Client
-from kuberuntime.client.limit import LimitedTransport, TokenBucket
+from kuberuntime.client.ratelimit import LimitedTransport, TokenBucket
 from kuberuntime.client.transport import Request, Response, Transport
 from kuberuntime.clock import Clock
 from kuberuntime.objects.resources import NAMESPACES, STATEFULSETS

@@ -10,10 +10,10 @@ from kuberuntime.cache.informer import Change
 from kuberuntime.cache.projection import Path, Projection
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.quantity import NANOS
-from leaderworkerset.controllers import ganggate, kept
+from leaderworkerset.controllers import cachedfields, ganggate
 from leaderworkerset.controllers.ganggate import KEY, Usage
 from leaderworkerset.core.gang import gate
-from leaderworkerset.kinds.managed import MANAGED, managed
+from leaderworkerset.kinds.managedkinds import MANAGED, managed
 
 TERM = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
 NODE: JSONObject = {
@@ -84,13 +84,13 @@ def test_caches_keep_only_the_fields_that_are_read() -> None:
         reads.append(Reads(obj, projection))
         return TrackedObject(obj, (), reads[-1])
 
-    pods = [tracked(pod(index), kept.PLACED_POD) for index in range(2)]
+    pods = [tracked(pod(index), cachedfields.PLACED_POD) for index in range(2)]
     states = [list(ganggate.states(one)) for one in pods]
-    gate.reconcile(gate.ObservedCluster(nodes=[tracked(NODE, kept.NODE)], used={}, unbound=pods, members=pods))
+    gate.reconcile(gate.ObservedCluster(nodes=[tracked(NODE, cachedfields.NODE)], used={}, unbound=pods, members=pods))
 
     assert states == [["unbound", "gated"]] * 2
     assert_declared(reads)
-    for kind, projection in (("Pod", kept.PLACED_POD), ("Node", kept.NODE)):
+    for kind, projection in (("Pod", cachedfields.PLACED_POD), ("Node", cachedfields.NODE)):
         read = {path for one in reads if one.kind == kind for path in one.paths}
         assert not {path for path in declared(projection) if not any(one[: len(path)] == path for one in read)}
 
@@ -101,12 +101,15 @@ def declared(projection: Projection) -> set[Path]:
 
 def test_cached_fields_lead_to_the_same_decision() -> None:
     pods = [pod(index) for index in range(2)]
-    lean = [kept.PLACED_POD(one) for one in pods]
+    lean = [cachedfields.PLACED_POD(one) for one in pods]
 
     whole = gate.reconcile(gate.ObservedCluster(nodes=[NODE], used={}, unbound=pods, members=pods))
 
     assert whole.actions
-    assert gate.reconcile(gate.ObservedCluster(nodes=[kept.NODE(NODE)], used={}, unbound=lean, members=lean)) == whole
+    assert (
+        gate.reconcile(gate.ObservedCluster(nodes=[cachedfields.NODE(NODE)], used={}, unbound=lean, members=lean))
+        == whole
+    )
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS, EVENTS, PODS
 from kuberuntime.serving.metrics import Metrics
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 
 pytestmark = pytest.mark.virtual_time
 

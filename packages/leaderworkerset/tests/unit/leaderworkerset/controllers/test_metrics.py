@@ -19,7 +19,7 @@ from leaderworkerset.capabilities.moves import moves
 from leaderworkerset.capabilities.moves.maintenancesettings import MaintenanceSettings
 from leaderworkerset.controllers import metrics as domain
 from leaderworkerset.core import decisionevents
-from leaderworkerset.kinds.managed import MANAGED, managed
+from leaderworkerset.kinds.managedkinds import MANAGED, managed
 
 pytestmark = [pytest.mark.virtual_time, pytest.mark.slow]
 

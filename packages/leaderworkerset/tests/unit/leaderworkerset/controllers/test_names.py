@@ -1,6 +1,6 @@
 """The parts of the manager have the names that logs, metrics and dashboards use."""
 
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 
 
 def test_manager_has_three_controllers_and_five_webhooks() -> None:

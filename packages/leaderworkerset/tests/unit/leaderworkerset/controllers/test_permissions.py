@@ -21,7 +21,7 @@ from leaderworkerset.controllers import permissions
 from leaderworkerset.core.admission import podpolicy
 from leaderworkerset.core.gang.gangs import SCHEDULING
 from leaderworkerset.core.gang.volcano import VOLCANO
-from leaderworkerset.kinds.managed import MANAGED, managed
+from leaderworkerset.kinds.managedkinds import MANAGED, managed
 from leaderworkerset.manager.controllers import Controllers
 from localkube.apiserver.inprocess import InProcessTransport
 

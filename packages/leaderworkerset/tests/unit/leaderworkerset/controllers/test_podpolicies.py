@@ -13,7 +13,7 @@ from leaderworkerset.api.crd import define
 from leaderworkerset.capabilities import names
 from leaderworkerset.controllers.podpolicies import CONFIGURATION
 from leaderworkerset.core.admission import podpolicy
-from leaderworkerset.kinds.managed import managed
+from leaderworkerset.kinds.managedkinds import managed
 from localkube.apiserver.custom.customresource import kind_from_crd
 
 pytestmark = pytest.mark.virtual_time

@@ -11,7 +11,7 @@ from tests.unit.leaderworkerset.controllers.cluster import Cluster, CountingTran
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
 from kuberuntime.objects.resources import STATEFULSETS
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.manager.controllers import FINISH_SECONDS, Controllers
 
 pytestmark = pytest.mark.virtual_time

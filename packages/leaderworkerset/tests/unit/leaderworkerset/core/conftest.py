@@ -7,7 +7,7 @@ import pytest
 from tests.kept import checked
 
 from leaderworkerset.capabilities import deciding
-from leaderworkerset.core.leaderworkerset import groupfacts, outdatedleaders, revisions
+from leaderworkerset.core.leaderworkerset import groupstate, outdatedleaders, revisions
 from leaderworkerset.core.leaderworkerset import reconcile as of_lws
 from leaderworkerset.core.pod import reconcile as of_pod
 from leaderworkerset.core.pod import statefulset
@@ -23,9 +23,9 @@ ENTRIES: Final[tuple[Callable[..., Any], ...]] = (
 """The decisions that tests import by name."""
 
 PARTS: Final = (
-    (groupfacts, "describe"),
-    (groupfacts, "describe_workers"),
-    (groupfacts, "is_statefulset_ready"),
+    (groupstate, "describe"),
+    (groupstate, "describe_workers"),
+    (groupstate, "is_statefulset_ready"),
     (exclusive, "node_selector"),
     (failures, "failed_pods"),
     (failures, "has_failed"),

@@ -6,7 +6,7 @@ import pytest
 from tests import builders
 
 from kuberuntime.plan import Event
-from leaderworkerset.capabilities.lostnodes import lost
+from leaderworkerset.capabilities.lostnodes import forcedeletion
 from leaderworkerset.core import decisionevents
 
 LWS = builders.leaderworkerset_object()
@@ -49,8 +49,8 @@ def test_reference_names_its_object() -> None:
             ("Warning", "ReplicaRestartBudgetExceeded", "Delete"),
             LEADER,
         ),
-        (lost.RELEASED(LWS, "n", LEADER), ("Warning", "LostPod", "Delete"), LEADER),
-        (lost.WAITING(LWS, "n", LEADER), ("Warning", "LostPod", "Hold"), LEADER),
+        (forcedeletion.RELEASED(LWS, "n", LEADER), ("Warning", "LostPod", "Delete"), LEADER),
+        (forcedeletion.WAITING(LWS, "n", LEADER), ("Warning", "LostPod", "Hold"), LEADER),
     ],
 )
 def test_every_event_regards_the_leaderworkerset(event: Event, words: tuple[Any, Any, Any], related: Any) -> None:

@@ -28,7 +28,7 @@ from leaderworkerset.api import metadata
 from leaderworkerset.install import rendering
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "install"
 DEFAULT = InstallSettings(image="leaderworkerset:test")

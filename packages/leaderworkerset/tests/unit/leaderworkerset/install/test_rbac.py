@@ -6,7 +6,7 @@ from kuberuntime.objects.resources import ROLE_BINDINGS, ROLES
 from kuberuntime.policyrules import policy_rules
 from leaderworkerset.core.admission import podpolicy
 from leaderworkerset.install import rbac
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 
 READING = {"get", "list", "watch"}
 ALL = rbac.roles("lws-system", MANAGED.permissions)

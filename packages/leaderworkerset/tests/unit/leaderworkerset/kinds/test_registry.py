@@ -19,7 +19,7 @@ from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.controllers.indexes import CACHES, POD_CACHE
 from leaderworkerset.controllers.spec import ControllerSpec
 from leaderworkerset.kinds.kind import Kind
-from leaderworkerset.kinds.managed import MANAGED, managed
+from leaderworkerset.kinds.managedkinds import MANAGED, managed
 from leaderworkerset.kinds.registry import Registry
 from localkube.apiserver import builtin
 from localkube.apiserver.inprocess import InProcessTransport

@@ -34,7 +34,7 @@ from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.kinds.kind import Definition, Kind
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager import lwsmanager
 from leaderworkerset.manager.controllers import Controllers

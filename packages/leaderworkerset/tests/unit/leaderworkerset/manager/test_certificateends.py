@@ -9,7 +9,7 @@ from kuberuntime.serving import serving
 from kuberuntime.serving.metrics import Metrics
 from leaderworkerset.manager.metricsserver import NAME, CertificateEnds
 from leaderworkerset.webhooks import certificates
-from leaderworkerset.webhooks.certificatework import CertificateWork
+from leaderworkerset.webhooks.certificatesubprocess import CertificateWork
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 

@@ -11,7 +11,7 @@ from tests import builders
 from tests.permissions import Need, RecordingTransport, missing, unused
 from tests.unit.leaderworkerset.controllers.cluster import Cluster
 from tests.unit.leaderworkerset.recording.test_progressfollower import Talking, start
-from tests.unit.localkube.apiserver.front.test_podstreams import FakeNode
+from tests.unit.localkube.apiserver.frontend.test_podstreams import FakeNode
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
@@ -19,11 +19,11 @@ from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.duration import Duration
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
-from leaderworkerset.api import labels, progressnotes
+from leaderworkerset.api import labels, progressannotations
 from leaderworkerset.api.episode import Episode, Outcome
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.capabilities import names
-from leaderworkerset.kinds.managed import MANAGED, managed
+from leaderworkerset.kinds.managedkinds import MANAGED, managed
 from leaderworkerset.manager.config.configuration import RecorderSettings
 from leaderworkerset.manager.controllers import Controllers
 from leaderworkerset.manager.flightrecorder import FlightRecorder
@@ -174,7 +174,7 @@ def test_hang_on_a_cluster_blames_no_rank_for_others() -> None:
             async with recording(cluster, cluster.client._transport):
                 await start(cluster, {labels.PROGRESS_TIMEOUT: "60s"})
                 await cluster.settle(120)
-                hang = progressnotes.hang_of(meta.annotations(await cluster.get(PODS, "web-0"))[labels.HANG])
+                hang = progressannotations.hang_of(meta.annotations(await cluster.get(PODS, "web-0"))[labels.HANG])
                 assert hang is not None
                 assert [(one.pod, one.waits) for one in hang.ranks] == [("web-0", ""), ("web-0-1", "")]
 

@@ -11,7 +11,7 @@ from kuberuntime.serving.certfiles import INTERVAL, CertificateFiles
 from kuberuntime.serving.metrics import Metrics
 from leaderworkerset.manager import metricsserver
 from leaderworkerset.webhooks import certificates
-from leaderworkerset.webhooks.certificatework import CertificateWork
+from leaderworkerset.webhooks.certificatesubprocess import CertificateWork
 
 PAIR = certificates.issue(certificates.create_authority(datetime.now(UTC)), ["metrics"], datetime.now(UTC))
 

@@ -18,11 +18,11 @@ from kuberuntime.plan import Action, Apply, Delete, Finally, Patch, Plan, Put, P
 from leaderworkerset.install import certmanager
 from leaderworkerset.install.installsettings import CERTIFICATES, ISSUERS, SERVICE_MONITORS
 from leaderworkerset.install.operatornames import OPERATORS
-from leaderworkerset.kinds.managed import MANAGED
-from leaderworkerset.operator import desired, operand, sync
+from leaderworkerset.kinds.managedkinds import MANAGED
+from leaderworkerset.operator import operand, operatorspec, sync
+from leaderworkerset.operator.driftcorrection import Live
 from leaderworkerset.operator.operand import OperatorPlace, Surroundings
 from leaderworkerset.operator.operatorcontroller import Comparison
-from leaderworkerset.operator.restoration import Live
 from leaderworkerset.operator.sync import ObservedOperand
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -87,7 +87,7 @@ class Echo:
 
 def installed(found: JSONObject, secrets: Mapping[str, JSONObject] = ISSUED) -> Live:
     """Return every requested object as an API server has it, with all managers running."""
-    wanted = desired.read(found)
+    wanted = operatorspec.read(found)
     hashes = {name: operand.certificate_hash(secret) for name, secret in secrets.items()}
     if wanted.certificates == "internal":
         hashes = {}

@@ -16,7 +16,7 @@ from kuberuntime.plan import Plan
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.restarts.retention import FINALIZER
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.operator.operatorcontroller import LATER, SOON, AbandonedEvidence
 from localkube.apiserver import builtin
 from localkube.apiserver.inprocess import InProcessTransport

@@ -11,8 +11,8 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CLUSTER_ROLE_BINDINGS, CONFIG_MAPS, DEPLOYMENTS, ROLE_BINDINGS, SERVICES
 from leaderworkerset.install.installsettings import CERTIFICATES, ISSUERS, SERVICE_MONITORS
 from leaderworkerset.install.operatornames import OWNED_BY, OWNED_LABEL, SPEC_HASH
-from leaderworkerset.kinds.managed import MANAGED
-from leaderworkerset.operator import desired, operand
+from leaderworkerset.kinds.managedkinds import MANAGED
+from leaderworkerset.operator import operand, operatorspec
 from leaderworkerset.operator.operand import Surroundings
 
 HASHES = {name: operand.certificate_hash(secret) for name, secret in ISSUED.items()}
@@ -20,7 +20,7 @@ HASHES = {name: operand.certificate_hash(secret) for name, secret in ISSUED.item
 
 def build(found: JSONObject, hashes: dict[str, str] | None = None) -> operand.Objects:
     around = Surroundings(hashes=HASHES if hashes is None else hashes)
-    return operand.build(MANAGED, PLACE, desired.read(found), found, around)
+    return operand.build(MANAGED, PLACE, operatorspec.read(found), found, around)
 
 
 def deployment(found: JSONObject, hashes: dict[str, str] | None = None) -> JSONObject:
@@ -315,4 +315,4 @@ def test_metrics_are_scraped_with_tls() -> None:
 
 @pytest.mark.parametrize("placement", [5, {"tolerations": 5}, {"tolerations": [5]}, {"nodeSelector": "a"}])
 def test_invalid_placement_is_ignored(placement: Any) -> None:
-    assert desired.read(cluster(nodePlacement=placement)).placement == desired.read(cluster()).placement
+    assert operatorspec.read(cluster(nodePlacement=placement)).placement == operatorspec.read(cluster()).placement

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from leaderworkerset.install.installsettings import CONFIGURATION, MOUNTED_CERTIFICATES
 from leaderworkerset.operator import operandconfig
-from leaderworkerset.operator.desired import Desired
 from leaderworkerset.operator.operandconfig import OverrideError
+from leaderworkerset.operator.operatorspec import Desired
 
 
 def test_configuration_equals_an_installation_by_default() -> None:

@@ -14,8 +14,8 @@ from kuberuntime.plan import Emit, Plan
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.install.installsettings import ISSUERS, SERVICE_MONITORS
 from leaderworkerset.install.operatornames import SINGLETON
-from leaderworkerset.kinds.managed import MANAGED
-from leaderworkerset.manager.parts import background
+from leaderworkerset.kinds.managedkinds import MANAGED
+from leaderworkerset.manager.components import background
 from leaderworkerset.operator import operand, operatorcontroller
 from leaderworkerset.operator.operand import OperatorPlace
 from leaderworkerset.operator.operatorcontroller import LoggingDriver, establishes, owned

@@ -15,9 +15,9 @@ from testkit.fakes import ScriptedTransport, answer
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Response
 from kuberuntime.clock import SystemClock
+from kuberuntime.serving.delegatedauth import Authorizer
 from kuberuntime.serving.metrics import Metrics
-from kuberuntime.serving.reviews import Authorizer
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.manager import buildinfo
 from leaderworkerset.operator import operatorprocess
 from leaderworkerset.operator.operand import OperatorPlace

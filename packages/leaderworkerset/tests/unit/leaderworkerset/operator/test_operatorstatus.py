@@ -5,7 +5,7 @@ from tests.unit.leaderworkerset.operator.clusters import LATER, NOW, PLACE, clus
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.operator import operatorstatus
-from leaderworkerset.operator.desired import Desired
+from leaderworkerset.operator.operatorspec import Desired
 from leaderworkerset.operator.operatorstatus import SyncOutcome, may_become_available
 
 COMPLETE = SyncOutcome()

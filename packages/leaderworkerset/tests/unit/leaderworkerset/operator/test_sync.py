@@ -37,7 +37,7 @@ from leaderworkerset.install import certmanager
 from leaderworkerset.install.installsettings import SERVICE_MONITORS, InstallSettings
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.operatornames import CERTIFICATES, DELETE_CRDS, OWNED_BY, OWNED_LABEL, REMOVE_OPERAND
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.operator import operand
 
 ORDER = [

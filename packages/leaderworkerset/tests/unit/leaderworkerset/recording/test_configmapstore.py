@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 from testkit.inprocess import api
-from tests.unit.leaderworkerset.recording.test_store import episode
+from tests.unit.leaderworkerset.recording.test_filestore import episode
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
@@ -24,7 +24,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.episode import Episode, Outcome
 from leaderworkerset.recording import configmapstore
 from leaderworkerset.recording.configmapstore import KEY, LARGEST, PREFIX, ConfigMapStore, place_of, stored, unpacked
-from leaderworkerset.recording.shelf import Shelf
+from leaderworkerset.recording.episoderetention import Shelf
 
 pytestmark = pytest.mark.slow
 

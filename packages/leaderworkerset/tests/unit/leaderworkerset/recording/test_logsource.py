@@ -12,7 +12,7 @@ from testkit import objects, virtualtime
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.recording import logsource, requestturns
+from leaderworkerset.recording import logrequestlimits, logsource
 from leaderworkerset.recording.logsource import DEADLINE, LOG_BYTES, ApiLogs, share
 
 
@@ -135,7 +135,7 @@ def test_deleted_pod_causes_no_request() -> None:
         logs.hurry(pods)
         await asyncio.sleep(0.5)
         asked = len(kubelet.asked)
-        assert asked == kubelet.most == requestturns.OF_A_NODE
+        assert asked == kubelet.most == logrequestlimits.OF_A_NODE
         for one in pods:
             logs.gone(one)
         found, _ = await logs.read(pods)

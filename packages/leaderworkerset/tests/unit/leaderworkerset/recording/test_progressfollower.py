@@ -10,7 +10,7 @@ import pytest
 from testkit import virtualtime
 from tests import builders
 from tests.unit.leaderworkerset.controllers.cluster import Cluster
-from tests.unit.localkube.apiserver.front.test_podstreams import FakeNode
+from tests.unit.localkube.apiserver.frontend.test_podstreams import FakeNode
 
 from kuberuntime.cache.informer import Informer
 from kuberuntime.client.client import Client
@@ -18,7 +18,7 @@ from kuberuntime.client.requests import Selection
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
-from leaderworkerset.api import labels, progressnotes
+from leaderworkerset.api import labels, progressannotations
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.recording import progressfollower
 from leaderworkerset.recording.progressfollower import ProgressFollower
@@ -126,7 +126,7 @@ def test_progress_is_written_at_intervals() -> None:
                 await cluster.settle(1)
                 versions.add((await annotations(cluster)).get(labels.PROGRESS))
         assert 8 <= len(versions) <= 12
-        found = progressnotes.of_annotation((await annotations(cluster))[labels.PROGRESS])
+        found = progressannotations.of_annotation((await annotations(cluster))[labels.PROGRESS])
         assert found is not None
         assert found.step >= 85
         assert 0.9 < found.rate < 1.1
@@ -172,7 +172,7 @@ def test_group_without_progress_hangs_and_blames_a_rank() -> None:
             await cluster.settle(55)
             assert labels.HANG not in await annotations(cluster)
             await cluster.settle(20)
-            hang = progressnotes.hang_of((await annotations(cluster))[labels.HANG])
+            hang = progressannotations.hang_of((await annotations(cluster))[labels.HANG])
             assert hang is not None
             assert abs(hang.since - since) < timedelta(seconds=1)
             assert [(one.pod, one.rank, one.waits) for one in hang.ranks] == [
@@ -199,11 +199,11 @@ def test_sidecar_output_counts_as_progress_of_its_rank_only() -> None:
             node.say("web-0-1/progress", "::lws progress step=1 total=9")
             await cluster.settle(30)
             node.say("web-0/progress", "connected")
-            found = progressnotes.of_annotation((await annotations(cluster))[labels.PROGRESS])
+            found = progressannotations.of_annotation((await annotations(cluster))[labels.PROGRESS])
             assert found is not None
             assert found.step == 1
             await cluster.settle(50)
-            hang = progressnotes.hang_of((await annotations(cluster))[labels.HANG])
+            hang = progressannotations.hang_of((await annotations(cluster))[labels.HANG])
             assert hang is not None
             assert [one.pod for one in hang.ranks] == ["web-0", "web-0-1"]
 
@@ -218,7 +218,7 @@ def test_silent_group_hangs_from_its_start() -> None:
         await begin(cluster, "web-0", 0)
         async with following(cluster):
             await cluster.settle(80)
-            hang = progressnotes.hang_of((await annotations(cluster))[labels.HANG])
+            hang = progressannotations.hang_of((await annotations(cluster))[labels.HANG])
             assert hang is not None
             assert (hang.blamed.pod, hang.blamed.waits) == ("web-0-1", "")
 

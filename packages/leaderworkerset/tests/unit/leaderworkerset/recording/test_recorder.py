@@ -21,9 +21,9 @@ from leaderworkerset.api import labels, recreationrecord
 from leaderworkerset.api.episode import Episode, Outcome
 from leaderworkerset.api.recreationrecord import Failure, Recreation, RecreationState
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.kinds.managed import MANAGED
-from leaderworkerset.recording import logsource, recorder, store
-from leaderworkerset.recording.store import Store
+from leaderworkerset.kinds.managedkinds import MANAGED
+from leaderworkerset.recording import filestore, logsource, recorder
+from leaderworkerset.recording.filestore import Store
 
 pytestmark = pytest.mark.slow
 
@@ -105,7 +105,7 @@ class House:
 
     def episodes(self) -> list[Episode]:
         """Return the stored episodes."""
-        return [found for place in store.places(self.directory) if (found := store.read(place))]
+        return [found for place in filestore.places(self.directory) if (found := filestore.read(place))]
 
     async def until(self, check: Callable[[list[Episode]], Any]) -> list[Episode]:
         """Wait until the stored episodes satisfy the condition; the time of the test is limited."""

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from leaderworkerset.api.progressnotes import MARK, Progress
+from leaderworkerset.api.progressannotations import MARK, Progress
 from leaderworkerset.recording.progressfollower import LONGEST_LINE, LogLines, Steps
 
 AT = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)

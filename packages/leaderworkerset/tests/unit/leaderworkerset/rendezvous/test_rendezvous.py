@@ -14,7 +14,7 @@ import pytest
 
 import leaderworkerset.rendezvous
 from leaderworkerset.api import labels
-from leaderworkerset.rendezvous.obstacles import Obstacle
+from leaderworkerset.rendezvous.connectionerrors import Obstacle
 
 pytestmark = pytest.mark.slow
 

@@ -3,7 +3,7 @@
 import base64
 
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.webhooks.configurations import at_service, at_url, build_configurations, with_authority
 from leaderworkerset.webhooks.handlers import allow
 from leaderworkerset.webhooks.spec import NOT_DELETING, NOTHING_TO_CHECK, ClientConfig

@@ -8,7 +8,7 @@ from tests import builders
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
-from leaderworkerset.kinds.managed import Served, managed
+from leaderworkerset.kinds.managedkinds import Served, managed
 from leaderworkerset.webhooks import handlers, review
 
 LEADER: JSONObject = {

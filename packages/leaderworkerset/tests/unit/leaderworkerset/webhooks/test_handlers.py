@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from leaderworkerset.api import fieldtypes, leaderworkerset
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.webhooks import handlers, review
 
 P = "leaderworkerset.sigs.k8s.io/"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from leaderworkerset.webhooks import certificates, rotation
 from leaderworkerset.webhooks.certificates import Certificate
-from leaderworkerset.webhooks.certificatework import RotationStep
+from leaderworkerset.webhooks.certificatesubprocess import RotationStep
 from leaderworkerset.webhooks.rotation import LOOKAHEAD, Material
 
 pytestmark = pytest.mark.slow

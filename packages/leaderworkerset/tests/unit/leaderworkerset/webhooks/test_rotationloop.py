@@ -18,9 +18,9 @@ from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.errors import ConfigError, ConnectionFailedError
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import MUTATING_WEBHOOK_CONFIGURATIONS, SECRETS, VALIDATING_WEBHOOK_CONFIGURATIONS
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.webhooks import certificates, configurations, rotation, rotationloop
-from leaderworkerset.webhooks.certificatework import CertificateWork
+from leaderworkerset.webhooks.certificatesubprocess import CertificateWork
 from leaderworkerset.webhooks.rotation import Material
 from leaderworkerset.webhooks.rotationloop import LOOK_AT_CLOCK, Rotation, _ClockFollower
 from localkube.apiserver import builtin

@@ -19,13 +19,13 @@ from typing import Any
 
 import aiohttp
 import pytest
-from testkit.standingtime import HalfSent, StandingTime, tasks_end
+from testkit.stoppedclock import HalfSent, StandingTime, tasks_end
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.serving.bindaddresses import Address
-from kuberuntime.serving.listening import LINGER_SECONDS
-from leaderworkerset.kinds.managed import MANAGED
+from kuberuntime.serving.limitlistener import LINGER_SECONDS
+from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.webhooks import certificates
 from leaderworkerset.webhooks.certificates import Certificate
 from leaderworkerset.webhooks.handlers import MUTATE_POD, VALIDATE_LEADERWORKERSET, VALIDATE_POD

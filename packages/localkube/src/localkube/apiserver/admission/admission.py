@@ -18,7 +18,7 @@ from kuberuntime.objects.resources import (
 )
 from localkube.apiserver.admission.webhook_rules import AdmissionOperation, Attempt
 from localkube.apiserver.admission.webhooks import Admission
-from localkube.apiserver.model import refusal
+from localkube.apiserver.model import apierrors
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests.options import WriteOptions
 from localkube.apiserver.storage.store import Change, Store, StoreKey
@@ -92,7 +92,7 @@ def require_quota(store: Store, name: str, limit: int) -> None:
     """Reject a new pod with a ResourceQuota error if the cluster already has `limit` pods."""
     used = store.count(PODS.group_resource)
     if used >= limit:
-        raise refusal.forbidden(
+        raise apierrors.forbidden(
             PODS,
             name,
             f"exceeded quota: {NAME}, requested: count/pods=1, used: count/pods={used}, limited: count/pods={limit}",

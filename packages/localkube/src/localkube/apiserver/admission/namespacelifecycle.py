@@ -10,7 +10,7 @@ from typing import Final
 from kuberuntime.objects import meta, resources, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import NAMESPACES, Resource
-from localkube.apiserver.model import refusal
+from localkube.apiserver.model import apierrors
 from localkube.apiserver.storage.store import Store, StoreKey
 
 INITIAL: Final = ("default", "kube-system", "kube-public", "kube-node-lease")
@@ -24,7 +24,7 @@ def require_open(store: Store, resource: Resource, namespace: str, name: str) ->
         return
     obj = store.get(StoreKey(NAMESPACES.group_resource, "", namespace))
     if obj is None:
-        raise refusal.not_found(NAMESPACES, namespace)
+        raise apierrors.not_found(NAMESPACES, namespace)
     if meta.is_deleting(obj):
         why = f"unable to create new content in namespace {namespace} because it is being terminated"
         cause = {
@@ -32,13 +32,13 @@ def require_open(store: Store, resource: Resource, namespace: str, name: str) ->
             "message": f"namespace {namespace} is being terminated",
             "field": "metadata.namespace",
         }
-        raise refusal.forbidden(resource, name, why, [cause])
+        raise apierrors.forbidden(resource, name, why, [cause])
 
 
 def require_mortal(resource: Resource, name: str) -> None:
     """Raise an error if a namespace that every cluster has is deleted."""
     if resource == resources.NAMESPACES and name in IMMORTAL:
-        raise refusal.forbidden(resource, name, "this namespace may not be deleted")
+        raise apierrors.forbidden(resource, name, "this namespace may not be deleted")
 
 
 def marked(namespace: JSONObject) -> JSONObject:

@@ -10,7 +10,7 @@ import msgspec
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, PRIORITY_CLASSES
-from localkube.apiserver.model import refusal
+from localkube.apiserver.model import apierrors
 from localkube.apiserver.storage.store import Store, StoreKey
 
 CLASSES: Final = PRIORITY_CLASSES.group_resource
@@ -31,13 +31,13 @@ def resolve(store: Store, pod: JSONObject) -> JSONObject:
     computed = "must not be provided in pod spec; priority admission controller computed"
     if spec.get("priority", value) != value:
         why = f"the integer value of priority ({spec['priority']}) {computed} {value} from the given PriorityClass name"
-        raise refusal.forbidden(PODS, meta.name(pod), why)
+        raise apierrors.forbidden(PODS, meta.name(pod), why)
     if spec.get("preemptionPolicy", policy) != policy:
         why = (
             f"the string value of PreemptionPolicy ({spec['preemptionPolicy']}) {computed} {policy} from the given"
             " PriorityClass name"
         )
-        raise refusal.forbidden(PODS, meta.name(pod), why)
+        raise apierrors.forbidden(PODS, meta.name(pod), why)
     class_name = {"priorityClassName": name} if name else {}
     return {**pod, "spec": {**spec, **class_name, "priority": value, "preemptionPolicy": policy}}
 
@@ -46,7 +46,7 @@ def _by_name(store: Store, pod: JSONObject) -> tuple[str, JSONObject]:
     name = pod["spec"]["priorityClassName"]
     priority_class = store.get(StoreKey(CLASSES, "", name)) or SYSTEM.get(name)
     if priority_class is None:
-        raise refusal.forbidden(PODS, meta.name(pod), f"no PriorityClass with name {name} was found")
+        raise apierrors.forbidden(PODS, meta.name(pod), f"no PriorityClass with name {name} was found")
     return name, priority_class
 
 

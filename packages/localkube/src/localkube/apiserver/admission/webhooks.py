@@ -23,9 +23,9 @@ from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.admission.webhook_https import HTTPSWebhookTransport
 from localkube.apiserver.admission.webhook_rules import Attempt, Hook, HookIndex, NamespaceLabels, hooks_of
 from localkube.apiserver.admission.webhook_transport import WebhookConnectionError, WebhookRequest, WebhookTransport
-from localkube.apiserver.model import refusal
+from localkube.apiserver.model import apierrors
+from localkube.apiserver.model.apierrors import RefusalError
 from localkube.apiserver.model.kind import Operation, UndecodableError
-from localkube.apiserver.model.refusal import RefusalError
 from localkube.apiserver.patch import json_patch
 
 BAD_REQUEST: Final = 400
@@ -122,19 +122,19 @@ class Admission:
         try:
             prepared = attempt.kind.prepare(_operation(attempt), patched, attempt.old)
         except UndecodableError as error:
-            raise refusal.internal_error(str(error)) from error
+            raise apierrors.internal_error(str(error)) from error
         return replace(attempt, object=prepared)
 
     async def _ask(self, hook: Hook, attempt: Attempt) -> JSONObject:
         """Return the webhook's response, empty if its failure is ignored. Raise an error if it denies the request."""
         if attempt.dry_run and hook.declaration["sideEffects"] not in DRY_RUN_SAFE:
-            raise refusal.bad_request(f"admission webhook {render(hook.name)} does not support dry run")
+            raise apierrors.bad_request(f"admission webhook {render(hook.name)} does not support dry run")
         try:
             response = await self._call(hook, attempt)
         except CallError as error:
             if hook.ignores_failure:
                 return {}
-            raise refusal.internal_error(f"failed calling webhook {render(hook.name)}: {error}") from error
+            raise apierrors.internal_error(f"failed calling webhook {render(hook.name)}: {error}") from error
         attempt.warnings.extend(response.get("warnings") or ())
         if not response.get("allowed"):
             raise _denial(hook.name, response.get("status") or {})
@@ -225,14 +225,14 @@ def _response(answer: bytes, uid: str) -> JSONObject:
 def _patched(hook: Hook, obj: JSONObject, response: JSONObject) -> JSONObject:
     if response.get("patchType") != "JSONPatch":
         text = f"unsupported patch type {render(response.get('patchType'))}"
-        raise refusal.internal_error(f"failed calling webhook {render(hook.name)}: {text}")
+        raise apierrors.internal_error(f"failed calling webhook {render(hook.name)}: {text}")
     try:
         operations = nesting.decode(base64.b64decode(response["patch"], validate=True))
         patched = json_patch.apply(obj, operations)
     except (binascii.Error, msgspec.DecodeError, RefusalError) as error:
-        raise refusal.internal_error(f"webhook {render(hook.name)} answered with a bad patch: {error}") from error
+        raise apierrors.internal_error(f"webhook {render(hook.name)} answered with a bad patch: {error}") from error
     if not isinstance(patched, dict) or not meta.metadata(patched):
-        raise refusal.internal_error(f"the patch of webhook {render(hook.name)} leaves no object")
+        raise apierrors.internal_error(f"the patch of webhook {render(hook.name)} leaves no object")
     return patched
 
 

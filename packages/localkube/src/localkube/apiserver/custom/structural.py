@@ -15,7 +15,7 @@ from kuberuntime.objects.meta import JSON, JSONObject
 from localkube.apiserver.custom import keywords
 from localkube.apiserver.custom.keywords import Check, join
 from localkube.apiserver.model.kind import Schema
-from localkube.apiserver.patch.granularity import DuplicateKeysError, keyed
+from localkube.apiserver.patch.pathelements import DuplicateKeysError, keyed
 
 PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
 INT_OR_STRING: Final = "x-kubernetes-int-or-string"

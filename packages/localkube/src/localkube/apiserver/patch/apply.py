@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from kuberuntime.objects.field import render
 from kuberuntime.objects.meta import JSON, JSONObject
-from localkube.apiserver.model import refusal
+from localkube.apiserver.model import apierrors
 from localkube.apiserver.model.kind import Kind, Schema
-from localkube.apiserver.patch import fieldset, fieldsof, granularity, ownership
+from localkube.apiserver.patch import fieldset, objectfields, ownership, pathelements
 from localkube.apiserver.patch.fieldset import FieldSet
 from localkube.apiserver.patch.ownership import Entry, Writer
 
@@ -24,15 +24,15 @@ def apply(
 ) -> JSONObject:
     """Merge the applied configuration into the live object."""
     if (applied.get("metadata") or {}).get("managedFields"):
-        raise refusal.bad_request("metadata.managedFields must be nil")
+        raise apierrors.bad_request("metadata.managedFields must be nil")
     before = live if live is not None else kind.blank
     entries = _entries(kind, live, writer)
     try:
-        fields = ownership.tracked(kind, fieldsof.of_applied(kind.schema, applied), writer.subresource)
+        fields = ownership.tracked(kind, objectfields.of_applied(kind.schema, applied), writer.subresource)
         merged = _merge(kind.schema, _without_entries(before), applied)
-    except granularity.DuplicateKeysError as error:
-        place = granularity.place_of_duplicate(kind.schema, applied)
-        raise refusal.bad_request(
+    except pathelements.DuplicateKeysError as error:
+        place = pathelements.place_of_duplicate(kind.schema, applied)
+        raise apierrors.bad_request(
             f"failed to create typed patch object: {place}: {error}"
             if place
             else f"failed to create typed patch object: {error}"
@@ -56,7 +56,7 @@ def _entries(kind: Kind, live: JSONObject | None, writer: Writer) -> list[Entry]
     entries = ownership.read(live)
     if entries:
         return entries
-    difference = fieldsof.compare(kind.schema, kind.blank, live)
+    difference = objectfields.compare(kind.schema, kind.blank, live)
     fields = ownership.tracked(kind, fieldset.union(difference.added, difference.modified), writer.subresource)
     first = replace(writer, manager=ownership.BEFORE_FIRST_APPLY, operation="Update", subresource="", time="")
     return [Entry(first, fields)]
@@ -75,7 +75,7 @@ def _settle_conflicts(
     is a conflict.
     """
     before, merged = change
-    difference = fieldsof.compare(kind.schema, _without_entries(before), merged)
+    difference = objectfields.compare(kind.schema, _without_entries(before), merged)
     changed = fieldset.union(difference.added, difference.modified)
     disputed = fieldset.difference(changed, allowed)
     conflicts = [Entry(other.writer, fieldset.intersection(other.fields, disputed)) for other in others]
@@ -86,7 +86,7 @@ def _settle_conflicts(
     return [replace(other, fields=fieldset.difference(other.fields, lost)) for other in others]
 
 
-def conflict_refusal(conflicts: Sequence[Entry]) -> refusal.RefusalError:
+def conflict_refusal(conflicts: Sequence[Entry]) -> apierrors.RefusalError:
     """Build the 409 error that names every conflicting field and its owner."""
     ordered = sorted(conflicts, key=lambda conflict: conflict.writer.manager)
     pairs = [(conflict.writer, path) for conflict in ordered for path in fieldset.paths(conflict.fields)]
@@ -102,7 +102,7 @@ def conflict_refusal(conflicts: Sequence[Entry]) -> refusal.RefusalError:
             lines.append(f"conflicts with {_describe(conflict.writer)}:")
             lines += [f"- {path}" for path in fieldset.paths(conflict.fields)]
         text = f"Apply failed with {len(pairs)} conflicts: " + "\n".join(lines)
-    return refusal.RefusalError(409, "Conflict", text, {"causes": causes})
+    return apierrors.RefusalError(409, "Conflict", text, {"causes": causes})
 
 
 def _describe(writer: Writer) -> str:
@@ -115,12 +115,12 @@ def _describe(writer: Writer) -> str:
 
 
 def _merge(schema: Schema, live: JSON, applied: JSON) -> JSON:
-    if not granularity.is_granular(schema, applied):
+    if not pathelements.is_granular(schema, applied):
         return applied
     if isinstance(applied, dict):
         base = live if isinstance(live, dict) else {}
         return base | {
-            name: _merge(granularity.child_schema(schema, name), base.get(name), child)
+            name: _merge(pathelements.child_schema(schema, name), base.get(name), child)
             for name, child in applied.items()
         }
     return _merge_items(schema, live if isinstance(live, list) else [], applied)
@@ -128,12 +128,12 @@ def _merge(schema: Schema, live: JSON, applied: JSON) -> JSON:
 
 def _merge_items(schema: Schema, live: list[JSON], applied: list[JSON]) -> list[JSON]:
     """Merge by key, in the applied order. Other items of the live list keep their position between shared items."""
-    desired = granularity.keyed(schema, applied)
+    desired = pathelements.keyed(schema, applied)
     try:
-        present = granularity.keyed(schema, live)
-    except granularity.DuplicateKeysError:
+        present = pathelements.keyed(schema, live)
+    except pathelements.DuplicateKeysError:
         return applied
-    items = schema.items or granularity.OPEN
+    items = schema.items or pathelements.OPEN
     result: dict[str, JSON] = {}
     pending = iter(desired.items())
     for element, item in present.items():
@@ -157,21 +157,21 @@ def _without_abandoned(schema: Schema, merged: JSONObject, last: FieldSet, keep:
 
 
 def _prune(schema: Schema, value: JSON, last: FieldSet, kept: FieldSet) -> JSON:
-    if not fieldset.children(last) or not granularity.is_granular(schema, value):
+    if not fieldset.children(last) or not pathelements.is_granular(schema, value):
         return value
     if isinstance(value, dict):
         result = {}
         for name, child in value.items():
-            described, is_named = granularity.child_schema(schema, name), granularity.is_named(schema, name)
+            described, is_named = pathelements.child_schema(schema, name), pathelements.is_named(schema, name)
             rest = _prune_child(described, child, _Owners.of(f"f:{name}", last, kept, is_named=is_named))
             if rest is not _GONE:
                 result[name] = rest
         return result
     try:
-        items = granularity.keyed(schema, value)
-    except granularity.DuplicateKeysError:
+        items = pathelements.keyed(schema, value)
+    except pathelements.DuplicateKeysError:
         return value
-    described = schema.items or granularity.OPEN
+    described = schema.items or pathelements.OPEN
     rests = [
         _prune_child(described, item, _Owners.of(element, last, kept, is_named=False))
         for element, item in items.items()

@@ -15,8 +15,8 @@ from kuberuntime.manifests import nesting
 from kuberuntime.objects.field import render
 from kuberuntime.objects.meta import JSON, JSONObject
 from kuberuntime.objects.patch import equal
-from localkube.apiserver.model import refusal
-from localkube.apiserver.model.refusal import RefusalError
+from localkube.apiserver.model import apierrors
+from localkube.apiserver.model.apierrors import RefusalError
 
 MAX_OPERATIONS = 10_000
 MAX_COPIED = 3 * 2**20
@@ -30,10 +30,10 @@ def apply(document: JSON, operations: JSON) -> JSON:
     {'a': [2, 3]}
     """
     if not isinstance(operations, list):
-        raise refusal.bad_request("a JSON patch is a list of operations")
+        raise apierrors.bad_request("a JSON patch is a list of operations")
     for operation in operations:
         if not isinstance(operation, dict) or not isinstance(operation.get("path", ""), str):
-            raise refusal.bad_request(f"a JSON patch operation is an object with a path, not {render(operation)}")
+            raise apierrors.bad_request(f"a JSON patch operation is an object with a path, not {render(operation)}")
     if len(operations) > MAX_OPERATIONS:
         count = len(operations)
         raise RefusalError(
@@ -146,7 +146,7 @@ def _replace(document: JSON, path: Sequence[str], value: JSON) -> JSON:
 def _check_depth(path: Sequence[str], value: JSON) -> None:
     """Raise an error if a value at this path would make the document too deep."""
     if nesting.is_too_deep(value, max(nesting.MAX_DEPTH - len(path), 0)):
-        raise refusal.bad_request(f"json: {nesting.TOO_DEEP}")
+        raise apierrors.bad_request(f"json: {nesting.TOO_DEEP}")
 
 
 def _change(document: JSON, path: Sequence[str], change: Callable[[JSON, str], JSON]) -> JSON:

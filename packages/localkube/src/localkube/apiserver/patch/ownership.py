@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from kuberuntime.manifests import nesting
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model.kind import Kind
-from localkube.apiserver.patch import fieldset, fieldsof, granularity
+from localkube.apiserver.patch import fieldset, objectfields, pathelements
 from localkube.apiserver.patch.fieldset import FieldSet, FieldSetError
 from localkube.apiserver.storage.encoding import encode
 
@@ -62,7 +62,7 @@ def track(kind: Kind, old: JSONObject | None, new: JSONObject, writer: Writer, *
     entries = [] if anew else _sent(new, before) or read(before)
     if not entries and (old is not None or kind.lazily_owned):  # an object without entries has none until an apply
         return with_entries(new, ())
-    difference = fieldsof.compare(kind.schema, before, new)
+    difference = objectfields.compare(kind.schema, before, new)
     changed_fields = tracked(kind, fieldset.union(difference.added, difference.modified), writer.subresource)
     lost = fieldset.union(changed_fields, difference.removed)
     kept = [replace(entry, fields=fieldset.difference(entry.fields, lost)) for entry in entries]
@@ -181,10 +181,10 @@ def own_fields(kind: Kind, live: JSONObject, manager: str) -> FieldSet:
         applied = nesting.decode(text)
         if not isinstance(applied, dict):
             return {}
-        fields = fieldsof.of_applied(kind.schema, applied)
-    except (msgspec.DecodeError, granularity.DuplicateKeysError):
+        fields = objectfields.of_applied(kind.schema, applied)
+    except (msgspec.DecodeError, pathelements.DuplicateKeysError):
         return {}
-    difference = fieldsof.compare(kind.schema, applied, live)
+    difference = objectfields.compare(kind.schema, applied, live)
     return fieldset.difference(
         fields, fieldset.union(difference.modified, fieldset.union(difference.added, difference.removed))
     )

@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 from kuberuntime.objects.field import render
 from kuberuntime.objects.meta import JSON, JSONObject
-from localkube.apiserver.model import refusal
+from localkube.apiserver.model import apierrors
 from localkube.apiserver.model.kind import Schema
-from localkube.apiserver.patch.granularity import OPEN, child_schema
+from localkube.apiserver.patch.pathelements import OPEN, child_schema
 
 DIRECTIVE = "$patch"
 RETAIN_KEYS = "$retainKeys"
@@ -33,7 +33,7 @@ def apply(target: JSONObject, patch: JSONObject, schema: Schema) -> JSONObject:
         case "merge":
             return _merge_fields(target, patch, schema)
         case other:
-            raise refusal.bad_request(f"Invalid value for $patch: {render(other)}: must be replace, merge or delete")
+            raise apierrors.bad_request(f"Invalid value for $patch: {render(other)}: must be replace, merge or delete")
 
 
 def _merge_fields(target: JSONObject, patch: JSONObject, schema: Schema) -> JSONObject:
@@ -79,9 +79,9 @@ def _merge_items(target: list[JSON], change: list[JSON], schema: Schema) -> list
     for item in change:
         if not isinstance(item, dict):
             text = f"an item of a list with the merge key {key} must be an object"
-            raise refusal.undecodable("PATCH", render(item).encode(), text)
+            raise apierrors.undecodable("PATCH", render(item).encode(), text)
         if item.get(key) is None:
-            raise refusal.bad_request(f"{render(item)} does not contain declared merge key: {key}")
+            raise apierrors.bad_request(f"{render(item)} does not contain declared merge key: {key}")
         position = next((index for index, old in enumerate(merged) if _key_of(old, key) == item[key]), None)
         if _is_deletion(item):
             merged = [old for old in merged if _key_of(old, key) != item[key]]
@@ -120,7 +120,7 @@ def _retain(target: JSONObject, patch: JSONObject) -> JSONObject:
 
 def _list(name: str, value: JSON) -> list[JSON]:
     if not isinstance(value, list):
-        raise refusal.bad_request(f"{name} must be a list, not {render(value)}")
+        raise apierrors.bad_request(f"{name} must be a list, not {render(value)}")
     return value
 
 

@@ -13,7 +13,7 @@ from kuberuntime.manifests import nesting, yamltext
 from kuberuntime.manifests.yamltext import YamlError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSON, JSONObject
-from localkube.apiserver.model import refusal
+from localkube.apiserver.model import apierrors
 from localkube.apiserver.model.kind import UndecodableError
 from localkube.apiserver.requests import protobuf
 from localkube.apiserver.requests.call import Call
@@ -36,9 +36,9 @@ def parse(content: bytes, media: str) -> JSON:
         try:
             return protobuf.decode(content)
         except (protobuf.UnreadableError, UnicodeDecodeError) as error:
-            raise refusal.unsupported_media_type(ACCEPTED) from error
+            raise apierrors.unsupported_media_type(ACCEPTED) from error
     if media not in ACCEPTED:
-        raise refusal.unsupported_media_type(ACCEPTED)
+        raise apierrors.unsupported_media_type(ACCEPTED)
     return parse_yaml(content) if media == YAML_TYPE else parse_json(content)
 
 
@@ -47,7 +47,7 @@ def parse_json(content: bytes) -> JSON:
     try:
         return nesting.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise refusal.bad_request(f"couldn't get version/kind; json parse error: {error}") from error
+        raise apierrors.bad_request(f"couldn't get version/kind; json parse error: {error}") from error
 
 
 def parse_yaml(content: bytes) -> JSON:
@@ -55,21 +55,21 @@ def parse_yaml(content: bytes) -> JSON:
     try:
         return yamltext.load(content)
     except YamlError as error:
-        raise refusal.bad_request(f"error converting YAML to JSON: yaml: {error}") from error
+        raise apierrors.bad_request(f"error converting YAML to JSON: yaml: {error}") from error
 
 
 def read_object(call: Call) -> JSONObject:
     """Parse the object of a write, and check that it matches the URL."""
     obj = parse(call.body, media_type(call.headers))
     if not isinstance(obj, dict):
-        raise refusal.bad_request("couldn't get version/kind; json parse error: the body is not an object")
+        raise apierrors.bad_request("couldn't get version/kind; json parse error: the body is not an object")
     if call.served.custom and not obj.get("kind"):
         what = call.served.resource.kind
-        raise refusal.bad_request(
+        raise apierrors.bad_request(
             f"the object provided is unrecognized (must be of type {what}): Object 'Kind' is missing"
         )
     if call.served.custom and not obj.get("apiVersion"):
-        raise refusal.bad_request(_version_text(call, ""))
+        raise apierrors.bad_request(_version_text(call, ""))
     return identified(call, obj)
 
 
@@ -77,11 +77,11 @@ def read_struct(call: Call, struct: str, versions: Collection[str]) -> JSONObjec
     """Parse the object of a subresource, which has its own Go type and versions. Reject other objects."""
     sent = parse(call.body, media_type(call.headers))
     if not isinstance(sent, dict):
-        raise refusal.bad_request(f"the body must be an object of the kind {struct}")
+        raise apierrors.bad_request(f"the body must be an object of the kind {struct}")
     require_identity(sent, struct, versions)
     read = normalized(call, struct, sent)
     if meta.name(read) not in {"", call.name}:
-        raise refusal.bad_request(
+        raise apierrors.bad_request(
             f"the name of the object ({meta.name(read)}) does not match the name on the URL ({call.name})"
         )
     return read
@@ -90,7 +90,7 @@ def read_struct(call: Call, struct: str, versions: Collection[str]) -> JSONObjec
 def require_identity(sent: JSONObject, kind: str, versions: Collection[str]) -> None:
     """Raise an error if an object has a different kind or version."""
     if (sent.get("kind") or kind) != kind or (sent.get("apiVersion") or min(versions)) not in versions:
-        raise refusal.bad_request(f"the body must be an object of the kind {kind} of {' or '.join(sorted(versions))}")
+        raise apierrors.bad_request(f"the body must be an object of the kind {kind} of {' or '.join(sorted(versions))}")
 
 
 def normalized(call: Call, struct: str, sent: JSONObject) -> JSONObject:
@@ -98,7 +98,7 @@ def normalized(call: Call, struct: str, sent: JSONObject) -> JSONObject:
     try:
         return typed.normalize(struct, sent)
     except UndecodableError as error:
-        raise refusal.undecodable(call.method, call.body, str(error)) from error
+        raise apierrors.undecodable(call.method, call.body, str(error)) from error
 
 
 def _version_text(call: Call, version: str) -> str:
@@ -120,7 +120,7 @@ def identified(call: Call, obj: JSONObject) -> JSONObject:
     else:
         why = ""
     if why:
-        raise refusal.undecodable(call.method, call.body, why)
+        raise apierrors.undecodable(call.method, call.body, why)
     identity = {"apiVersion": api_version, "kind": kind, "metadata": metadata or {}}
     normalized(call, "PartialObjectMetadata", identity)  # fields that the server sets must have their types, too
     return {**obj, **identity, "metadata": _placed(call, metadata or {})}
@@ -133,15 +133,15 @@ def _placed(call: Call, metadata: JSONObject) -> JSONObject:
     namespace = metadata.get("namespace") or call.namespace
     if namespace == call.namespace:
         return {**metadata, "namespace": namespace}
-    raise refusal.bad_request("the namespace of the provided object does not match the namespace sent on the request")
+    raise apierrors.bad_request("the namespace of the provided object does not match the namespace sent on the request")
 
 
 def require_name(call: Call, obj: JSONObject) -> None:
     """Raise an error if the object's name differs from the URL."""
     name = meta.name(obj)
     if not name:
-        raise refusal.bad_request(
+        raise apierrors.bad_request(
             f"the name of the object ({call.name} based on URL) was undeterminable: name must be provided"
         )
     if name != call.name:
-        raise refusal.bad_request(f"the name of the object ({name}) does not match the name on the URL ({call.name})")
+        raise apierrors.bad_request(f"the name of the object ({name}) does not match the name on the URL ({call.name})")

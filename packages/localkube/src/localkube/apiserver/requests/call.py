@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from msgspec import Struct
 
 from kuberuntime.client.transport import Request
-from localkube.apiserver.model import refusal
+from localkube.apiserver.model import apierrors
 from localkube.apiserver.model.catalog import Registry, Served
 from localkube.apiserver.storage.store import StoreKey
 
@@ -59,7 +59,7 @@ class Call(Struct, frozen=True, kw_only=True):
         if not text:
             return None
         if not WHOLE.fullmatch(text) or not -INT64 <= int(text) < INT64:
-            raise refusal.bad_request(f'{option}: Invalid value: "{text}": must be a whole number of 64 bits')
+            raise apierrors.bad_request(f'{option}: Invalid value: "{text}": must be a whole number of 64 bits')
         return int(text)
 
 
@@ -68,13 +68,13 @@ def parse(registry: Registry, request: Request, user: str) -> Call:
     group, version, rest = _split(request.path)
     namespace, parts = _namespace(rest)
     if not parts or len(parts) > 3 or not all(parts):
-        raise refusal.unknown_resource()
+        raise apierrors.unknown_resource()
     served = registry.find(group, version, parts[0])
     if served is None or bool(namespace) > served.resource.namespaced:
-        raise refusal.unknown_resource()
+        raise apierrors.unknown_resource()
     name = parts[1] if len(parts) > 1 else ""
     if served.resource.namespaced and name and not namespace:
-        raise refusal.unknown_resource()
+        raise apierrors.unknown_resource()
     return Call(
         method=request.method,
         served=served,

@@ -11,7 +11,7 @@ from msgspec import Struct
 from kuberuntime.objects import selectors
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.selectors import EVERYTHING, FieldTerm, LabelSelector, SelectorError, field_text
-from localkube.apiserver.model import refusal
+from localkube.apiserver.model import apierrors
 from localkube.apiserver.model.catalog import Served
 
 METADATA_FIELDS: Final = ("metadata.name", "metadata.namespace")
@@ -63,7 +63,7 @@ def parse(served: Served, namespace: str, query: Mapping[str, str]) -> Selection
         labels = selectors.parse_labels(query.get("labelSelector", ""))
         fields = selectors.parse_fields(query.get("fieldSelector", ""))
     except SelectorError as error:
-        raise refusal.bad_request(str(error)) from error
+        raise apierrors.bad_request(str(error)) from error
     for term in fields:
         _require_selectable(served, term.path)
     return Selection(namespace, labels, fields)
@@ -72,12 +72,12 @@ def parse(served: Served, namespace: str, query: Mapping[str, str]) -> Selection
 def _require_selectable(served: Served, path: str) -> None:
     selectable = FIELDS.get(served.resource.plural) if served.resource.group == "" else None
     if path == "metadata.namespace" and selectable is not None and not served.resource.namespaced:
-        raise refusal.bad_request(f"field label not supported: {path}")
+        raise apierrors.bad_request(f"field label not supported: {path}")
     if path in METADATA_FIELDS or path in (selectable or ()):
         return
     if selectable is not None or served.custom:
-        raise refusal.bad_request(f"field label not supported: {path}")
-    raise refusal.bad_request(f'"{path}" is not a known field selector: only "metadata.name", "metadata.namespace"')
+        raise apierrors.bad_request(f"field label not supported: {path}")
+    raise apierrors.bad_request(f'"{path}" is not a known field selector: only "metadata.name", "metadata.namespace"')
 
 
 def _text(obj: JSONObject, path: str) -> str:

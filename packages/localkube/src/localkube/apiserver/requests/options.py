@@ -7,7 +7,7 @@ from msgspec import Struct, field
 from kuberuntime.objects.field import FieldError, invalid, not_supported
 from kuberuntime.objects.field import Kind as FieldKind
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.model import refusal
+from localkube.apiserver.model import apierrors
 from localkube.apiserver.model.kind import Kind
 from localkube.apiserver.requests.call import Call
 
@@ -39,7 +39,7 @@ def parse(call: Call, kind: OptionsKind) -> WriteOptions:
         errors.append(not_supported("fieldValidation", validation, ["", "Ignore", "Strict", "Warn"]))
     errors += manager_errors(call.query.get("fieldManager", ""))
     if errors:
-        raise refusal.invalid("meta.k8s.io", kind, "", errors)
+        raise apierrors.invalid("meta.k8s.io", kind, "", errors)
     return WriteOptions(dry_run == "All", manager(call), VALIDATIONS[validation])
 
 
@@ -65,7 +65,7 @@ def check_fields(kind: Kind, obj: JSONObject, options: WriteOptions) -> None:
     texts = unknown_fields(kind, obj, options)
     if texts and options.validation == "Strict":
         resource = kind.resource
-        raise refusal.bad_request(
+        raise apierrors.bad_request(
             f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}:'
             f" strict decoding error: {', '.join(texts)}"
         )

@@ -13,8 +13,8 @@ import yaml
 from kuberuntime.client.transport import Response
 from kuberuntime.manifests import yamltext
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.model import refusal
-from localkube.apiserver.model.refusal import RefusalError
+from localkube.apiserver.model import apierrors
+from localkube.apiserver.model.apierrors import RefusalError
 from localkube.apiserver.requests.body import JSON_TYPE, YAML_TYPE
 from localkube.apiserver.storage.encoding import encode
 from localkube.apiserver.storage.storeerrors import StoreError
@@ -56,7 +56,7 @@ def negotiate(accept: str) -> Representation:
             return Representation("PartialObjectMetadata", media)
         if not shape:
             return Representation("", media)
-    raise refusal.not_acceptable(ACCEPTED)
+    raise apierrors.not_acceptable(ACCEPTED)
 
 
 def respond(code: int, obj: JSONObject, media: str = JSON_TYPE, warnings: Sequence[str] = ()) -> Response:
@@ -72,7 +72,7 @@ def respond_refusal(error: RefusalError) -> Response:
 def respond_store_error(error: StoreError) -> Response:
     """Build the response for a request that failed because the store is unusable."""
     text = str(error)
-    return respond_refusal(refusal.unavailable(text) if error.transient else refusal.internal_error(text))
+    return respond_refusal(apierrors.unavailable(text) if error.transient else apierrors.internal_error(text))
 
 
 def respond_bytes(code: int, encoded: bytes, media: str = JSON_TYPE, warnings: Sequence[str] = ()) -> Response:

@@ -22,7 +22,7 @@ import structlog
 from msgspec import Struct
 
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.model import refusal
+from localkube.apiserver.model import apierrors
 from localkube.apiserver.model.catalog import Served
 from localkube.apiserver.requests.filters import Selection
 from localkube.apiserver.storage.encoding import encode
@@ -93,7 +93,7 @@ class Watcher:
         self._chunks.append(chunk)
         self._size += len(chunk)
         if self._size > BUFFER:  # the client gets a 410 in place of all waiting lines, and lists again
-            slow = refusal.expired("the watch was too slow to keep up with the changes: list again")
+            slow = apierrors.expired("the watch was too slow to keep up with the changes: list again")
             self._chunks, self._size = deque(), 0
             self.end(line("ERROR", encode(slow.status())))
         self.nudge()
@@ -218,7 +218,7 @@ class WatchHub:
             feed.take_in(change)
         except Exception:
             log.exception("a change cannot be shown to those who watch", key=change.key, revision=change.revision)
-            failed = refusal.internal_error(f"the change {change.revision} cannot be shown: list again")
+            failed = apierrors.internal_error(f"the change {change.revision} cannot be shown: list again")
             feed.deliver()
             for watcher in tuple(feed.watchers):
                 watcher.end(line("ERROR", encode(failed.status())))

@@ -14,10 +14,10 @@ from msgspec import Struct
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
-from localkube.apiserver.model import refusal
+from localkube.apiserver.model import apierrors
 from localkube.apiserver.model.catalog import Registry, Served
 from localkube.apiserver.requests.body import JSON_TYPE
-from localkube.apiserver.routing import loadmetrics, reviews, routes
+from localkube.apiserver.routing import resourcemetrics, reviews, routes
 
 AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
@@ -61,7 +61,9 @@ def listed(registry: Registry) -> list[Listed]:
     """Return all resources, including resources without objects, sorted by name."""
     served = [_served(kind) for kind in registry]
     of_reviews = [Listed(resource, resource.kind.lower(), ("create",), {}) for resource in reviews.RESOURCES]
-    of_metrics = [Listed(resource, resource.kind.lower(), ("get", "list"), {}) for resource in loadmetrics.RESOURCES]
+    of_metrics = [
+        Listed(resource, resource.kind.lower(), ("get", "list"), {}) for resource in resourcemetrics.RESOURCES
+    ]
     return sorted([*served, *of_reviews, *of_metrics], key=lambda item: item.resource.plural)
 
 
@@ -102,7 +104,7 @@ def answer(registry: Registry, parts: Sequence[str], accept: str) -> tuple[JSONO
             return _resources(registry, "", "v1"), JSON_TYPE
         case ["apis", group, version] if version in _versions(registry, group):
             return _resources(registry, group, version), JSON_TYPE
-    raise refusal.unknown_resource()
+    raise apierrors.unknown_resource()
 
 
 def _groups(registry: Registry) -> list[str]:

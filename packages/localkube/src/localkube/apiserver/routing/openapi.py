@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.model import refusal
+from localkube.apiserver.model import apierrors
 from localkube.apiserver.model.catalog import Registry, Served
 from localkube.apiserver.model.kind import Schema
 from localkube.apiserver.types import schemas
@@ -52,7 +52,7 @@ def document(registry: Registry, name: str) -> JSONObject:
     """Return the document for `api/v1` or `apis/<group>/<version>`."""
     members = [served for served in registry if _name(served) == name]
     if not members:
-        raise refusal.unknown_resource()
+        raise apierrors.unknown_resource()
     paths: JSONObject = {}
     for served in members:
         paths |= _paths(served)

@@ -9,7 +9,7 @@ from typing import Final
 from kuberuntime.client.transport import Request
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
-from localkube.apiserver.model import refusal
+from localkube.apiserver.model import apierrors
 from localkube.apiserver.requests import body, protobuf
 
 ADMIN_GROUPS: Final = ["system:masters", "system:authenticated"]
@@ -26,13 +26,13 @@ BY_PATH: Final = {resource.path(): resource for resource in RESOURCES}
 def answer(request: Request, user: str) -> JSONObject:
     """Return the completed review. The path must be in `BY_PATH`."""
     if request.method != "POST":
-        raise refusal.method_not_allowed()
+        raise apierrors.method_not_allowed()
     resource = BY_PATH[request.path]
     media = body.media_type(request.headers)
     # kubectl sends protobuf; its content does not change the response.
     sent = {} if media == protobuf.MEDIA else body.parse(request.body, media)
     if not isinstance(sent, dict) or sent.get("kind", resource.kind) != resource.kind:
-        raise refusal.bad_request(f"the body must be a {resource.kind} of {resource.api_version}")
+        raise apierrors.bad_request(f"the body must be a {resource.kind} of {resource.api_version}")
     spec = sent.get("spec")
     identity = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": {"creationTimestamp": None}}
     return {**identity, **({"spec": spec} if spec is not None else {}), "status": _status(resource.kind, user)}

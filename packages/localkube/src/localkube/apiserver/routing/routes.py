@@ -8,12 +8,12 @@ from typing import Final, Literal, TypeAlias
 
 from kuberuntime.client.transport import Response, StreamResponse
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.model import refusal
+from localkube.apiserver.model import apierrors
 from localkube.apiserver.requests import representation
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests.options import WriteOptions
 from localkube.apiserver.verbs.backend import Backend
-from localkube.apiserver.verbs.reading import get, podlogs, podtarget, present, watching
+from localkube.apiserver.verbs.reading import get, podlogs, podtarget, responseformat, watch_verb
 from localkube.apiserver.verbs.reading import list as listing
 from localkube.apiserver.verbs.writing import binding, create, delete, eviction, patch_verb, scale, update
 
@@ -29,7 +29,7 @@ async def route(backend: Backend, call: Call) -> Answer:
     handler = HANDLERS.get((call.method, scope, call.subresource))
     is_unplaced = call.served.resource.namespaced and not call.namespace and call.method != "GET"
     if handler is None or is_unplaced:
-        raise refusal.method_not_allowed()
+        raise apierrors.method_not_allowed()
     if call.subresource not in AS_TEXT:
         representation.negotiate(call.headers.get("accept", ""))  # to refuse before anything is written
     return await handler(backend, call)
@@ -44,34 +44,34 @@ def require_served(call: Call) -> None:
     if subresource in OWN_SUBRESOURCES.get(call.served.stored_as, ()):
         return
     if subresource in REFUSED.get(call.served.stored_as, ()):
-        raise refusal.not_served(f"{call.served.resource.plural}/{subresource}")
-    raise refusal.unknown_resource()
+        raise apierrors.not_served(f"{call.served.resource.plural}/{subresource}")
+    raise apierrors.unknown_resource()
 
 
 async def _create(backend: Backend, call: Call) -> Answer:
     obj, write_options = await create.create(backend, call)
-    return present.show(backend, call, 201, obj, _warnings(call, obj, write_options))
+    return responseformat.show(backend, call, 201, obj, _warnings(call, obj, write_options))
 
 
 async def _get(backend: Backend, call: Call) -> Answer:
-    return present.show(backend, call, 200, get.get(backend, call))
+    return responseformat.show(backend, call, 200, get.get(backend, call))
 
 
 async def _list(backend: Backend, call: Call) -> Answer:
     if call.flag("watch"):
         form = representation.negotiate(call.headers.get("accept", ""))
-        return StreamResponse(200, {"content-type": form.media}, watching.watch(backend, call, form))
-    return present.show_page(backend, call, listing.list_page(backend, call))
+        return StreamResponse(200, {"content-type": form.media}, watch_verb.watch(backend, call, form))
+    return responseformat.show_page(backend, call, listing.list_page(backend, call))
 
 
 async def _update(backend: Backend, call: Call) -> Answer:
     code, obj, write_options = await update.update(backend, call)
-    return present.show(backend, call, code, obj, _warnings(call, obj, write_options))
+    return responseformat.show(backend, call, code, obj, _warnings(call, obj, write_options))
 
 
 async def _patch(backend: Backend, call: Call) -> Answer:
     code, obj, write_options = await patch_verb.patch(backend, call)
-    return present.show(backend, call, code, obj, _warnings(call, obj, write_options))
+    return responseformat.show(backend, call, code, obj, _warnings(call, obj, write_options))
 
 
 def _warnings(call: Call, obj: JSONObject, write_options: WriteOptions) -> list[str]:
@@ -82,11 +82,11 @@ def _warnings(call: Call, obj: JSONObject, write_options: WriteOptions) -> list[
 
 async def _delete(backend: Backend, call: Call) -> Answer:
     code, obj, warnings = await delete.delete(backend, call)
-    return present.show(backend, call, code, obj, warnings)
+    return responseformat.show(backend, call, code, obj, warnings)
 
 
 async def _delete_collection(backend: Backend, call: Call) -> Answer:
-    return present.show_page(backend, call, await delete.delete_collection(backend, call))
+    return responseformat.show_page(backend, call, await delete.delete_collection(backend, call))
 
 
 async def _logs(backend: Backend, call: Call) -> Answer:
@@ -101,7 +101,7 @@ async def _logs(backend: Backend, call: Call) -> Answer:
 async def _upgrade_required(backend: Backend, call: Call) -> Answer:
     podtarget.running_pod(backend, call)
     variable = f"KUBECTL_{'PORT_FORWARD' if call.subresource == 'portforward' else 'REMOTE_COMMAND'}_WEBSOCKETS"
-    raise refusal.bad_request(
+    raise apierrors.bad_request(
         "Upgrade request required: the embedded cluster speaks WebSockets, not SPDY:"
         f" use kubectl 1.31 or newer, or set {variable}=true"
     )

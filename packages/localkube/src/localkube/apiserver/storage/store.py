@@ -10,7 +10,7 @@ One counter numbers all writes; it is the resourceVersion. Writes in one iterati
 because they first call `flush`, which commits pending writes. If the process is killed at any time, the file contains
 all acknowledged writes.
 
-The history is limited to `remembered` revisions and to a number of bytes (`window.py`). Older revisions are dropped,
+The history is limited to `remembered` revisions and to a number of bytes (`compaction.py`). Older revisions are dropped,
 except current objects, and reads at dropped revisions raise `CompactedError`. So lists can continue and watches can
 resume at their revision. Free pages are returned to the file system, and free memory to the operating system.
 """
@@ -27,10 +27,11 @@ import structlog
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.storage import allocator, database
+from localkube.apiserver.storage.compaction import BYTES, Window
 from localkube.apiserver.storage.database import beside, counter_checksum, row_checksum
+from localkube.apiserver.storage.diskreserve import Reserve
 from localkube.apiserver.storage.encoding import encode
 from localkube.apiserver.storage.lock import FileLock
-from localkube.apiserver.storage.reserve import Reserve
 from localkube.apiserver.storage.storeerrors import (
     CompactedError,
     ExistsError,
@@ -40,7 +41,6 @@ from localkube.apiserver.storage.storeerrors import (
     explain,
     full,
 )
-from localkube.apiserver.storage.window import BYTES, Window
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 

@@ -7,7 +7,7 @@ from typing import Final
 import aiohttp
 from aiohttp import web
 
-from localkube.apiserver.model import refusal
+from localkube.apiserver.model import apierrors
 from localkube.apiserver.streams import channels
 
 ANY: Final = "*/*"
@@ -35,7 +35,7 @@ def negotiate(request: web.BaseRequest, served: Sequence[str]) -> str:
     offered = [name.strip() for name in request.headers.get("sec-websocket-protocol", "").split(",")]
     subprotocol = next((name for name in offered if name in served), "")
     if not subprotocol:
-        raise refusal.bad_request(f"unable to upgrade: none of the subprotocols {', '.join(served)} is offered")
+        raise apierrors.bad_request(f"unable to upgrade: none of the subprotocols {', '.join(served)} is offered")
     return subprotocol
 
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from kuberuntime.objects import meta
 from kuberuntime.objects.field import invalid
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.model import refusal
+from localkube.apiserver.model import apierrors
 from localkube.apiserver.model.kind import Column, Kind
 
 NONE = "<none>"
@@ -26,7 +26,7 @@ def render(kind: Kind, objects: Sequence[JSONObject], now: datetime, include: st
     include = include or "Metadata"
     if include not in INCLUDES:
         error = invalid("includeObject", include, "must be 'Metadata', 'Object', 'None', or empty")
-        raise refusal.bad_request(f"Unable to convert to Table as requested: {error}")
+        raise apierrors.bad_request(f"Unable to convert to Table as requested: {error}")
     version = meta.resource_version(objects[0]) if len(objects) == 1 else ""
     return {
         "kind": "Table",

@@ -4,7 +4,7 @@ from msgspec import Struct, field
 
 from kuberuntime.clock import Clock
 from localkube.apiserver.admission.webhooks import Admission
-from localkube.apiserver.model import refusal
+from localkube.apiserver.model import apierrors
 from localkube.apiserver.model.catalog import Registry
 from localkube.apiserver.model.identities import Identities
 from localkube.apiserver.requests.watch import WatchHub
@@ -26,7 +26,7 @@ class NodeSlot:
     def current(self) -> Node:
         """Return the node. Raise an error if there is none."""
         if self._node is None:
-            raise refusal.unavailable("no node is running: logs, commands and ports of pods cannot be reached")
+            raise apierrors.unavailable("no node is running: logs, commands and ports of pods cannot be reached")
         return self._node
 
 

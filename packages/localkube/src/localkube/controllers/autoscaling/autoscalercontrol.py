@@ -15,10 +15,10 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import HORIZONTAL_POD_AUTOSCALERS, Resource
 from kuberuntime.plan import Action, Emit, Finally, Patch, Plan, Put, PutStatus
 from localkube.controllers import eventobjects
-from localkube.controllers.autoscaling import pace as paces
-from localkube.controllers.autoscaling import readings
-from localkube.controllers.autoscaling.pace import History, Moment, Pace
-from localkube.controllers.autoscaling.readings import Proposal, ReadingError
+from localkube.controllers.autoscaling import replicacalculator
+from localkube.controllers.autoscaling import scalingbehavior as paces
+from localkube.controllers.autoscaling.replicacalculator import Proposal, ReadingError
+from localkube.controllers.autoscaling.scalingbehavior import History, Moment, Pace
 
 PERIOD: Final = 15.0
 """Seconds between two decisions for an autoscaler."""
@@ -112,7 +112,7 @@ def _proposals(observed: Observed, pace: Pace) -> tuple[list[Proposal], list[Rea
     if isinstance(observed.metrics, str):
         text = f"unable to fetch metrics from resource metrics API: {observed.metrics}"
         return [], [ReadingError("FailedGetResourceMetric", text)]
-    load = readings.ScaledLoad(
+    load = replicacalculator.ScaledLoad(
         pods=observed.pods,
         metrics=observed.metrics,
         current=replicas_of(observed.scale),
@@ -122,7 +122,7 @@ def _proposals(observed: Observed, pace: Pace) -> tuple[list[Proposal], list[Rea
     proposals, errors = [], []
     for metric in metrics:
         try:
-            proposals.append(readings.propose(metric, load))
+            proposals.append(replicacalculator.propose(metric, load))
         except ReadingError as error:
             errors.append(error)
     return proposals, errors

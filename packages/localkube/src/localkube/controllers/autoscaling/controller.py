@@ -24,7 +24,7 @@ from kuberuntime.objects.resources import POD_METRICS, Resource
 from kuberuntime.plan import Plan
 from localkube.controllers.autoscaling import autoscalercontrol
 from localkube.controllers.autoscaling.autoscalercontrol import Observed, Sizing
-from localkube.controllers.autoscaling.pace import History, Moment
+from localkube.controllers.autoscaling.scalingbehavior import History, Moment
 
 AS_JSON: Final = {"accept": "application/json"}
 

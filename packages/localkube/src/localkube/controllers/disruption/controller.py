@@ -13,7 +13,7 @@ from kuberuntime.objects.resources import DEPLOYMENTS, POD_DISRUPTION_BUDGETS, R
 from kuberuntime.plan import Plan, changed_status
 from localkube.controllers import controllerrefs
 from localkube.controllers.disruption import budgetstatus
-from localkube.controllers.endpoints import BY_NAMESPACE
+from localkube.controllers.endpointslices import BY_NAMESPACE
 
 
 class DisruptionBudgets(Struct, frozen=True, kw_only=True):

@@ -1,5 +1,5 @@
 """The garbage collector: deletes objects whose owners are deleted, in the background or foreground, or orphans them.
 
-`graph.py` contains the owner references of all objects, `verdict.py` decides on one object, and `controller.py` watches
+`graph.py` contains the owner references of all objects, `deletiondecision.py` decides on one object, and `controller.py` watches
 all kinds and writes.
 """

@@ -23,8 +23,8 @@ from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import Resource
 from kuberuntime.plan import Actions, Delete, Patch, Plan, Together, guarded_patch
 from localkube.controllers.garbage.deletableresources import discover, metadata_client
+from localkube.controllers.garbage.deletiondecision import Collect, Disown, Keep, OwnerState, Verdict, decide
 from localkube.controllers.garbage.graph import FOREGROUND, ORPHAN, Graph, GraphNode, Owner, read_node, read_owners
-from localkube.controllers.garbage.verdict import Collect, Disown, Keep, OwnerState, Verdict, decide
 
 IGNORED: Final = {"events", "events.events.k8s.io"}
 """Kinds that are never collected, as in kube-controller-manager. Events are many and short-lived, and own nothing."""

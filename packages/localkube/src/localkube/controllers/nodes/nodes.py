@@ -1,6 +1,6 @@
 """The simulated nodes: their number, capacity and labels. All nodes run on this machine.
 
-In: `NodeSettings`, from user options (`nodewords.py`). Out: Node objects, and at the start the writes that make the
+In: `NodeSettings`, from user options (`nodeoptions.py`). Out: Node objects, and at the start the writes that make the
 nodes match the settings. Capacity affects only scheduling: on a node with 8 GPUs, pods can request 8. The defaults
 exceed the capacity of any machine, so that pods with requests for real nodes are not pending. Smaller values simulate
 pending pods.
@@ -22,7 +22,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES
 from kuberuntime.plan import guarded_patch
 from localkube import wellknown
-from localkube.controllers.nodes.nodewords import CAPACITY, LabelTemplate, TaintTemplate
+from localkube.controllers.nodes.nodeoptions import CAPACITY, LabelTemplate, TaintTemplate
 from localkube.wellknown import GPU
 
 KUBELET_VERSION: Final = "v{}.{}.0".format(*wellknown.KUBERNETES_VERSION)

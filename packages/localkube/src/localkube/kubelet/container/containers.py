@@ -25,9 +25,9 @@ from localkube.kubelet.container.containerrun import ContainerRun, fresh_termina
 from localkube.kubelet.container.hooks import HookError
 from localkube.kubelet.container.images import UnrunnableError
 from localkube.kubelet.container.launch import Launch, Surroundings
-from localkube.kubelet.container.podcell import RETRY, PodCell
+from localkube.kubelet.container.podruntime import RETRY, PodCell
 from localkube.kubelet.logfiles.logwriter import LogWriter
-from localkube.kubelet.node.memorywatch import Limited
+from localkube.kubelet.node.oomwatcher import Limited
 from localkube.kubelet.pod import state
 from localkube.kubelet.pod.state import Phase, Waiting
 from localkube.kubelet.processes.descriptors import require_spare

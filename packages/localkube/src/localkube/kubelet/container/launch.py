@@ -4,7 +4,7 @@ In: the container, the values it refers to, the directories of its volumes. Out:
 container is invalid) or `UnrunnableError` (this machine does not have what it needs; with `stub` the stub server is
 launched).
 
-Limits of CPU see `sandbox/cpugroups.py`, of memory `node/memorywatch.py`. The fields `runAsUser`,
+Limits of CPU see `sandbox/cpugroups.py`, of memory `node/oomwatcher.py`. The fields `runAsUser`,
 `runAsGroup`, `runAsNonRoot` and `readOnlyRootFilesystem` of the security context are honored or refused. Other fields
 are ignored: no process gets more rights than the user who runs the cluster.
 """
@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from localkube.kubelet.accelerators.visibility import visible
+from localkube.kubelet.accelerators.visibledevices import visible
 from localkube.kubelet.container import images
 from localkube.kubelet.container.images import ProgramSource, Searched, UnrunnableError
 from localkube.kubelet.pod.podstatus import STUB_IMAGE

@@ -15,7 +15,7 @@ from kuberuntime.objects.resources import NODES
 from kuberuntime.plan import guarded_patch
 from localkube.kubelet.accelerators import nvml, usage
 from localkube.kubelet.accelerators.accelerator import uuid_of
-from localkube.kubelet.accelerators.ledger import Ledger
+from localkube.kubelet.accelerators.deviceallocations import Ledger
 from localkube.kubelet.node.deviceidleness import DeviceIdleness
 from localkube.wellknown import ACCELERATORS_HEALTHY, GPU
 

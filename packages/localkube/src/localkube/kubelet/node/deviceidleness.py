@@ -14,7 +14,7 @@ from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import UID, JSONObject
 from kuberuntime.objects.resources import PODS
 from localkube.kubelet.accelerators.accelerator import uuid_of
-from localkube.kubelet.accelerators.ledger import Ledger
+from localkube.kubelet.accelerators.deviceallocations import Ledger
 from localkube.kubelet.accelerators.usage import DeviceUse
 from localkube.wellknown import DEVICES_IDLE
 

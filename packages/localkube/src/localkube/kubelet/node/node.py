@@ -9,11 +9,11 @@ from kuberuntime.clock import Clock
 from kuberuntime.controller.executor import Recorder
 from kuberuntime.objects import meta, quantity
 from kuberuntime.objects.meta import JSONObject
-from localkube.kubelet.accelerators.ledger import Ledger
+from localkube.kubelet.accelerators.deviceallocations import Ledger
+from localkube.kubelet.node.directoryremoval import FormerLogs
 from localkube.kubelet.node.hosts import Hosts
-from localkube.kubelet.node.memorywatch import MemoryWatch
 from localkube.kubelet.node.objects import Objects
-from localkube.kubelet.node.trash import FormerLogs
+from localkube.kubelet.node.oomwatcher import MemoryWatch
 from localkube.kubelet.processes.kubeletsettings import KubeletSettings
 from localkube.kubelet.processes.runner import ProcessRunner
 from localkube.kubelet.spec.fieldref import NodeFacts

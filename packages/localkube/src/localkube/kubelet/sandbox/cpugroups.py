@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from kuberuntime import randomness
-from localkube.kubelet.processes import consumption, processtree
+from localkube.kubelet.processes import processstats, processtree
 
 CONTROLLER: Final = "cpu"
 PREFIX: Final = "localkube-"
@@ -94,7 +94,7 @@ class CpuGroups:
         moved: set[int] = set()
         for _ in range(ROUNDS):
             processes = processtree.read()
-            new = {*(consumption.members(pid, processes) if pid in processes else ())} - moved
+            new = {*(processstats.members(pid, processes) if pid in processes else ())} - moved
             if not new:
                 return
             for member in sorted(new):

@@ -15,8 +15,8 @@ from typing import Literal, TypeAlias
 
 import localkube
 from localkube.certificate import build_certificate
-from localkube.kubelet.sandbox.channel import Channel
-from localkube.kubelet.sandbox.launcher.link import Link, LinkClosedError, Message
+from localkube.kubelet.sandbox.launcher.launcherconnection import Link, LinkClosedError, Message
+from localkube.kubelet.sandbox.launcherclient import Channel
 from localkube.kubelet.spec import backoff
 from localkube.statedirectory import open_private
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kuberuntime.clock import SystemClock
-from localkube.kubelet.processes import consumption
+from localkube.kubelet.processes import processstats
 from localkube.kubelet.processes.descriptors import raise_limit, restore_limit
 from localkube.kubelet.processes.runner import (
     Capabilities,
@@ -32,7 +32,8 @@ from localkube.kubelet.processes.runner import (
     Used,
 )
 from localkube.kubelet.sandbox import cpugroups, plainnames
-from localkube.kubelet.sandbox.addresses import (
+from localkube.kubelet.sandbox.egress import WayOut
+from localkube.kubelet.sandbox.ipam import (
     GATEWAY,
     LOOPBACK,
     POD_NETWORK,
@@ -40,8 +41,8 @@ from localkube.kubelet.sandbox.addresses import (
     AddressPool,
     LoopbackBlock,
 )
-from localkube.kubelet.sandbox.channel import LauncherEndedError
-from localkube.kubelet.sandbox.launcher.link import Message
+from localkube.kubelet.sandbox.launcher.launcherconnection import Message
+from localkube.kubelet.sandbox.launcherclient import LauncherEndedError
 from localkube.kubelet.sandbox.launcherprocess import (
     Deaths,
     Isolation,
@@ -51,7 +52,6 @@ from localkube.kubelet.sandbox.launcherprocess import (
     launch,
     log_of,
 )
-from localkube.kubelet.sandbox.way_out import WayOut
 from localkube.kubelet.spec import backoff
 
 KILLED = Exit(137, 9)
@@ -220,11 +220,11 @@ class SandboxRunner:
 
     async def used(self, pids: Collection[int]) -> Mapping[int, Used]:
         """Return the usage of containers, from /proc."""
-        return await asyncio.to_thread(consumption.read, frozenset(pids))
+        return await asyncio.to_thread(processstats.read, frozenset(pids))
 
     async def memory(self, pid: int) -> int:
         """Return the memory of a container in bytes, from /proc."""
-        return await asyncio.to_thread(consumption.memory, pid)
+        return await asyncio.to_thread(processstats.memory, pid)
 
     async def limit_cpu(self, pid: int, cores: float) -> None:
         """Limit the processor time of a container, if this machine grants a cgroup."""
@@ -370,7 +370,7 @@ class SandboxRunner:
 
 
 def fields_of(spec: SandboxSpec | ContainerSpec) -> Message:
-    """Return a specification as the launcher reads it (`launcher/launchedpods.py`), with absolute paths."""
+    """Return a specification as the launcher reads it (`launcher/launchspecs.py`), with absolute paths."""
     return asdict(spec, dict_factory=_plain)
 
 

@@ -24,7 +24,7 @@ from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.spec import podspec
 from localkube.kubelet.spec.environment import Context
 from localkube.kubelet.spec.podspec import SpecError
-from localkube.kubelet.volumes import atomic, payload
+from localkube.kubelet.volumes import atomicwriter, payload
 
 SCRATCH: Final = ("emptyDir",)
 
@@ -72,7 +72,7 @@ def refresh(context: Context, directory: Path, stamp: str) -> None:
     for name, volume in by_name(context.pod).items():
         if _is_written(volume):
             with suppress(SpecError):
-                atomic.write(directory / name, payload.build(volume, context), stamp)
+                atomicwriter.write(directory / name, payload.build(volume, context), stamp)
 
 
 def _is_written(volume: JSONObject) -> bool:
@@ -82,7 +82,7 @@ def _is_written(volume: JSONObject) -> bool:
 def _prepare(volume: JSONObject, context: Context, bound: Claims, path: Path, stamp: str) -> Path:
     podspec.require_no_nul(volume, f"volumes[{volume['name']}]")
     if _is_written(volume):
-        atomic.write(path, payload.build(volume, context), stamp)
+        atomicwriter.write(path, payload.build(volume, context), stamp)
         return path
     host = volume.get("hostPath")
     if host is not None and not (context.lenient and not Path(host["path"]).exists()):

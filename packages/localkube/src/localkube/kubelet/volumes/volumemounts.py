@@ -5,13 +5,13 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from kuberuntime.objects.meta import JSONObject
-from localkube.kubelet.processes import beneath
+from localkube.kubelet.processes import safeopen
 from localkube.kubelet.processes.runner import Mount
 from localkube.kubelet.spec import environment
 from localkube.kubelet.spec.podspec import SpecError
 from localkube.kubelet.volumes.payload import FAMILIES
 
-MADE: Final = beneath.Wish(make_directories=True)
+MADE: Final = safeopen.Wish(make_directories=True)
 
 
 def build(
@@ -47,9 +47,9 @@ def _sub_path(mount: JSONObject, directory: Path, env: Mapping[str, str]) -> str
     if text.startswith("/") or ".." in PurePosixPath(text).parts:
         raise SpecError(f'volumeMounts[].subPath: invalid value "{text}": must be a relative path without ".."')
     try:
-        with beneath.opened(str(directory), text, MADE):
+        with safeopen.opened(str(directory), text, MADE):
             return text
-    except beneath.LeadsOutError as error:
+    except safeopen.LeadsOutError as error:
         raise SpecError(
             f'volumeMounts[].subPath: "{text}" leads out of volume "{mount["name"]}" through a link'
         ) from error

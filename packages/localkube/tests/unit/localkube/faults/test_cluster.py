@@ -16,7 +16,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS
 from localkube.apiserver.server import FAULTS_PATH
 from localkube.cluster import Nodes
-from localkube.faults import leavingnodes
+from localkube.faults import nodefaults
 from localkube.testing import temporary
 
 NODE = ObjectKey("", "node-0")
@@ -101,7 +101,7 @@ async def test_drained_node_accepts_pods_after_the_fault(kind: str) -> None:
         await begin(client, kind, "node-0")
         away = await client.get(NODES, NODE)
         assert meta.spec(away)["unschedulable"] is True
-        assert any(taint["key"] == leavingnodes.LOST["key"] for taint in meta.spec(away)["taints"]) == (
+        assert any(taint["key"] == nodefaults.LOST["key"] for taint in meta.spec(away)["taints"]) == (
             kind == "lose-node"
         )
         while await names(client):
@@ -113,19 +113,19 @@ async def test_drained_node_accepts_pods_after_the_fault(kind: str) -> None:
         await undo_all(client)
         while meta.spec(after := await client.get(NODES, NODE)) != meta.spec(before):
             await asyncio.sleep(0.02)  # the taint of what is unschedulable goes a moment later
-        assert leavingnodes.MARK not in meta.annotations(after)
+        assert nodefaults.MARK not in meta.annotations(after)
 
 
 async def test_restarted_cluster_removes_faults_from_nodes() -> None:
     async with temporary("modelled pods") as cluster:
         client = cluster.client()
-        left = {"metadata": {"annotations": {leavingnodes.MARK: "drain"}}, "spec": {"unschedulable": True}}
+        left = {"metadata": {"annotations": {nodefaults.MARK: "drain"}}, "spec": {"unschedulable": True}}
         await client.patch(NODES, NODE, left, kind="merge")
-        await leavingnodes.restore(client)
+        await nodefaults.restore(client)
         assert not meta.spec(await client.get(NODES, NODE)).get("unschedulable")
         own = {"spec": {"unschedulable": True}}
         await client.patch(NODES, NODE, own, kind="merge")
-        await leavingnodes.restore(client)
+        await nodefaults.restore(client)
         assert meta.spec(await client.get(NODES, NODE))["unschedulable"] is True  # it was no fault
 
 

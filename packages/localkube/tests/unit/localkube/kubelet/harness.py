@@ -22,8 +22,8 @@ from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.storage.store import Store
 from localkube.kubelet.kubelet import Kubelet
 from localkube.kubelet.processes.kubeletsettings import KubeletSettings
-from localkube.kubelet.processes.model import ModelRunner, Script, run_forever
 from localkube.kubelet.processes.runner import Network, SandboxSpec
+from localkube.kubelet.processes.simulatedrunner import ModelRunner, Script, run_forever
 
 NODE = "node-0"
 

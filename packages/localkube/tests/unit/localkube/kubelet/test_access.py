@@ -9,8 +9,8 @@ from tests.unit.localkube.kubelet.harness import Machine, ModeledKubelet, cluste
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from localkube.kubelet.processes.model import Program
 from localkube.kubelet.processes.runner import ContainerSpec, Exit
+from localkube.kubelet.processes.simulatedrunner import Program
 from localkube.podaccess import LogOptions, NodeError
 
 pytestmark = pytest.mark.virtual_time

@@ -22,12 +22,12 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS
 from localkube import wellknown
 from localkube.apiserver.storage.store import Store
-from localkube.kubelet.accelerators import ledger
+from localkube.kubelet.accelerators import deviceallocations
 from localkube.kubelet.accelerators.usage import DeviceUse
 from localkube.kubelet.node.devicehealth import DeviceHealth
 from localkube.kubelet.node.deviceidleness import DeviceIdleness
-from localkube.kubelet.processes.model import Program
 from localkube.kubelet.processes.runner import Exit
+from localkube.kubelet.processes.simulatedrunner import Program
 
 pytestmark = pytest.mark.virtual_time
 
@@ -53,7 +53,7 @@ async def test_containers_have_only_their_own_devices(tmp_path: Path) -> None:
         await it.create(pod("web-0", with_gpus(1, "a"), with_gpus(2, "b"), container("none")))
         found = await it.ready()
         assert seen(it) == {"a": "GPU-0", "b": "GPU-1,GPU-2", "none": ""}
-        assert ledger.recorded(found) == {"a": ["GPU-0"], "b": ["GPU-1", "GPU-2"]}
+        assert deviceallocations.recorded(found) == {"a": ["GPU-0"], "b": ["GPU-1", "GPU-2"]}
         env = next(iter(it.runner.processes.values())).spec.env
         assert env["NVIDIA_VISIBLE_DEVICES"] == "GPU-0"
 
@@ -71,7 +71,7 @@ async def test_init_container_releases_its_devices(tmp_path: Path) -> None:
         machine(tmp_path, script=lambda spec: Program(exits=(1, Exit(0))) if "-init-" in spec.id else Program())
     ) as it:
         await it.create(pod("web-0", with_gpus(2), initContainers=[with_gpus(2, "init")]))
-        assert ledger.recorded(await it.ready()) == {"init": ["GPU-0", "GPU-1"], "main": ["GPU-0", "GPU-1"]}
+        assert deviceallocations.recorded(await it.ready()) == {"init": ["GPU-0", "GPU-1"], "main": ["GPU-0", "GPU-1"]}
 
 
 async def test_pod_waits_while_a_process_of_another_pod_lives(tmp_path: Path) -> None:
@@ -131,10 +131,13 @@ async def test_devices_are_restored_after_a_restart(tmp_path: Path) -> None:
         await it.delete("web-0", grace_period=0)
         await it.gone("web-0")
         await it.create(pod("web-2", with_gpus(1)))
-        before = ledger.recorded(await it.ready("web-1")), ledger.recorded(await it.ready("web-2"))
+        before = (
+            deviceallocations.recorded(await it.ready("web-1")),
+            deviceallocations.recorded(await it.ready("web-2")),
+        )
     async with cluster(machine(tmp_path, 2, store=Store(str(tmp_path / "objects.db")))) as it:
         await it.caught_up.wait()
-        after = ledger.recorded(await it.ready("web-1")), ledger.recorded(await it.ready("web-2"))
+        after = deviceallocations.recorded(await it.ready("web-1")), deviceallocations.recorded(await it.ready("web-2"))
         assert after == before == ({"main": ["GPU-1"]}, {"main": ["GPU-0"]})
         assert sorted(device for _, _, device in it.kubelet.devices.held()) == ["GPU-0", "GPU-1"]
 

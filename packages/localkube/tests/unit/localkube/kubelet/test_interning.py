@@ -14,7 +14,7 @@ from testkit.virtualtime import VirtualClock
 from localkube.kubelet.container import images
 from localkube.kubelet.container.images import ProgramSource, UnrunnableError
 from localkube.kubelet.logfiles.logwriter import LogWriter
-from localkube.kubelet.node.trash import Trash
+from localkube.kubelet.node.directoryremoval import Trash
 
 LIMIT = 60.0
 

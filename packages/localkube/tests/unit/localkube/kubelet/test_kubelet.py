@@ -15,8 +15,8 @@ from kuberuntime.objects.resources import (
     PODS,
 )
 from localkube.apiserver.storage.store import Store, StoreKey
-from localkube.kubelet.processes.model import Program
 from localkube.kubelet.processes.runner import ContainerSpec, Exit
+from localkube.kubelet.processes.simulatedrunner import Program
 
 pytestmark = pytest.mark.virtual_time
 

@@ -16,8 +16,8 @@ from kuberuntime.objects.resources import (
     SECRETS,
     SERVICES,
 )
-from localkube.kubelet.processes.model import Program
 from localkube.kubelet.processes.runner import ContainerSpec, ExhaustedError, Exit
+from localkube.kubelet.processes.simulatedrunner import Program
 
 pytestmark = pytest.mark.virtual_time
 

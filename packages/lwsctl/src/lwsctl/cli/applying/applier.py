@@ -28,7 +28,7 @@ from lwsctl.cli.reading import sharedclaims
 from lwsctl.cli.reading.manifests import Document, batches
 from lwsctl.cli.reading.serviceselectors import unselected
 from lwsctl.cli.views.terminal import say
-from lwsctl.steering import snapshots
+from lwsctl.rollout import snapshots
 
 MANAGER = "lws-cli"
 """The field manager for applied manifests. The controllers use `lws`."""

@@ -11,9 +11,9 @@ from kuberuntime.client.transport import Request
 from kuberuntime.errors import KubeError, NotFoundError, from_response
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
-from lwsctl.cli.applying import idlegroups
+from lwsctl.cli.applying import skippedgroups
 from lwsctl.cli.errors import CommandError
-from lwsctl.cli.nearmisses import hint
+from lwsctl.cli.suggestions import hint
 
 API_VERSION: Final = re.compile(r"([a-zA-Z0-9][-.a-zA-Z0-9]*/)?[a-zA-Z0-9]+")
 
@@ -59,7 +59,7 @@ class Discovery:
         if places:
             return f"{text}, but in {' and '.join(places)}"
         group = api_version.rpartition("/")[0]
-        skips = ", or use --skip-unserved to skip it" if idlegroups.reason(api_version) else ""
+        skips = ", or use --skip-unserved to skip it" if skippedgroups.reason(api_version) else ""
         if "." not in group or group in OWN_GROUPS:
             return f"{text}, which this cluster does not serve: remove the object to apply the others{skips}"
         return f"{text}: install its CRD{skips}"

@@ -9,7 +9,7 @@ from kuberuntime.errors import ConflictError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
-from lwsctl.steering import ownfields
+from lwsctl.rollout import ownfields
 
 
 class Applied(Struct, frozen=True):

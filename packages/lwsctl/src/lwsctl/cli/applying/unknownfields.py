@@ -13,7 +13,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request
 from kuberuntime.errors import KubeError
 from kuberuntime.objects.meta import JSON, JSONObject
-from lwsctl.cli import nearmisses
+from lwsctl.cli import suggestions
 
 UNDECLARED: Final = re.compile(r"\.(\S+): field not declared in schema")
 STRICT: Final = re.compile(r'unknown field "([^"]+)"')
@@ -72,7 +72,7 @@ class Schema:
         for parent in parents:
             node = self._fields(node).get(parent, {})
         fields = self._fields(node)
-        near = nearmisses.hint(name, fields)
+        near = suggestions.hint(name, fields)
         if near:
             return near
         if longer := [field for field in fields if field.endswith(name[:1].upper() + name[1:])]:

@@ -17,8 +17,8 @@ from leaderworkerset.decisions.episoderecords import (
     stored_episodes,
     unpacked_episode,
 )
-from lwsctl.cli.cluster import places
-from lwsctl.cli.cluster.places import ClusterDirectory
+from lwsctl.cli.cluster import clusterdirectories
+from lwsctl.cli.cluster.clusterdirectories import ClusterDirectory
 from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.errors import CommandError
 from lwsctl.observation.evidence import ReadEpisodes
@@ -34,9 +34,9 @@ Recorded: TypeAlias = tuple[EpisodePlace, Episode | None]
 def directory(target: Target) -> Path | None:
     """Return the directory of the selected cluster's episodes, or None if it is not a local cluster."""
     if target.local:
-        own: ClusterDirectory | None = places.place(target.local)
+        own: ClusterDirectory | None = clusterdirectories.place(target.local)
     else:
-        own = places.of_kubeconfig(Path(target.kubeconfig or os.environ.get("KUBECONFIG", "")))
+        own = clusterdirectories.of_kubeconfig(Path(target.kubeconfig or os.environ.get("KUBECONFIG", "")))
     return None if own is None else own.records
 
 

@@ -15,11 +15,11 @@ import lwsctl
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Query
 from kuberuntime.errors import NotConfiguredError
-from lwsctl.cli import nearmisses
-from lwsctl.cli.cluster import lifeline, places
-from lwsctl.cli.cluster.lastingtransport import LastingTransport
-from lwsctl.cli.cluster.lifeline import Lifeline
-from lwsctl.cli.cluster.places import ClusterDirectory
+from lwsctl.cli import suggestions
+from lwsctl.cli.cluster import clusterdirectories, keepalive
+from lwsctl.cli.cluster.clusterdirectories import ClusterDirectory
+from lwsctl.cli.cluster.keepalive import Lifeline
+from lwsctl.cli.cluster.reconnectingtransport import LastingTransport
 from lwsctl.cli.errors import CommandError, UsageError
 from lwsctl.cli.views.terminal import say
 from lwsctl.views.events.scaleups import NODE_PATIENCE
@@ -142,8 +142,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
         place = self._local_place() if self.local else None
         path = str(place.kubeconfig) if place else self.kubeconfig
-        if own := place or places.of_kubeconfig(Path(path or os.environ.get("KUBECONFIG", ""))):
-            lifeline.refuse_stopped(own)
+        if own := place or clusterdirectories.of_kubeconfig(Path(path or os.environ.get("KUBECONFIG", ""))):
+            keepalive.refuse_stopped(own)
         load = partial(kubeconfig.load, os.environ, kubeconfig=path or "", context=self.context_name or "")
         connect = partial(HTTPTransport, user_agent=f"lws/{lwsctl.__version__}")
         try:
@@ -201,7 +201,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(
                 f"cluster {argument} and --local={self.local} select different clusters: specify one of them"
             )
-        return argument or self.local or places.DEFAULT
+        return argument or self.local or clusterdirectories.DEFAULT
 
     def _commands(self, place: ClusterDirectory | None) -> tuple[str, str]:
         """Return the lws and kubectl commands for hints (empty: none), with options that select the same cluster."""
@@ -214,7 +214,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     def _local_place(self) -> ClusterDirectory:
         if self.kubeconfig or self.context_name:
             raise UsageError("--local selects the cluster: omit --kubeconfig and --context")
-        place = places.place(self.local or places.DEFAULT)
+        place = clusterdirectories.place(self.local or clusterdirectories.DEFAULT)
         if place.pid() is None:
             others = [other.name for other in _running()]
             hint = f"running: {', '.join(others)}" if others else "none is running"
@@ -223,15 +223,15 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
                 raise CommandError(
                     f"{place.name} was a temporary cluster that no longer runs; `{words}` shows its failures"
                 )
-            if meant := nearmisses.hint(place.name, others):
+            if meant := suggestions.hint(place.name, others):
                 raise CommandError(f"the embedded cluster {place.name} does not run ({hint}){meant}")
-            start = lifeline.up(place)
+            start = keepalive.up(place)
             raise CommandError(f"the embedded cluster {place.name} does not run ({hint}); start it with `{start}`")
         return place
 
 
 def _running() -> list[ClusterDirectory]:
-    return [place for place in places.all_places() if place.pid() is not None]
+    return [place for place in clusterdirectories.all_places() if place.pid() is not None]
 
 
 def _on_this_machine() -> str:

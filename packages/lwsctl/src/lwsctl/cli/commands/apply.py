@@ -6,13 +6,13 @@ from typing import Any
 import click
 
 from lwsctl.cli.applying.applier import DEFAULT_NAMESPACE, Applier, check_here, create_namespaces
-from lwsctl.cli.applying.idlekinds import without_unserved
+from lwsctl.cli.applying.skippedkinds import without_unserved
 from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.errors import UsageError
 from lwsctl.cli.reading import manifestoptions
 from lwsctl.cli.reading.manifestoptions import manifest_arguments
 from lwsctl.cli.reading.manifests import Document, ordered
-from lwsctl.cli.rehearsal.imagenotes import notes
+from lwsctl.cli.rehearsal.imagewarnings import notes
 from lwsctl.cli.views import formats
 from lwsctl.cli.views.terminal import say
 
@@ -70,9 +70,9 @@ def image_notes(target: Target, documents: Sequence[Document]) -> Iterator[str]:
     """Yield notes about images in the documents that the selected local cluster does not map."""
     if target.local is None:
         return
-    from lwsctl.cli.cluster import places
-    from lwsctl.cli.local import keptoptions
+    from lwsctl.cli.cluster import clusterdirectories
+    from lwsctl.cli.local import savedoptions
 
-    options = keptoptions.load(places.place(target.local))
+    options = savedoptions.load(clusterdirectories.place(target.local))
     if options and not options.stub:
         yield from notes((document.object for document in documents), dict(options.images), is_typed=False)

@@ -20,7 +20,7 @@ from lwsctl.cli.cluster.commandrunner import CommandRunner
 from lwsctl.cli.cluster.target import Target
 from lwsctl.cli.errors import UsageError
 from lwsctl.cli.sets.diagnoses import commands_of
-from lwsctl.cli.shell import completing
+from lwsctl.cli.shell import completion
 from lwsctl.cli.views.terminal import say
 
 if TYPE_CHECKING:  # they import what `--help` does not need
@@ -67,7 +67,7 @@ class DashboardRequest(Struct, frozen=True, kw_only=True):
     is_flag=False,
     flag_value=EVERYTHING,
     metavar="[LWS|SET]",
-    shell_complete=completing.names,
+    shell_complete=completion.names,
     help="Print a static HTML page of one set, or of all sets, to standard output.",
 )
 @click.pass_obj
@@ -87,9 +87,9 @@ def command(target: Target, /, *, export: str | None, **options: Any) -> None:
 
 async def _export(target: Target, request: DashboardRequest, name: str) -> None:
     from lwsctl.dashboard.address import Address, PageKind
-    from lwsctl.dashboard.exporting import exported
-    from lwsctl.dashboard.hub import Hub
     from lwsctl.dashboard.livemodel import LiveModel, live
+    from lwsctl.dashboard.pageexport import exported
+    from lwsctl.dashboard.subscriptions import Hub
 
     async with target.session() as session:
         namespace = "" if request.everywhere else session.namespace
@@ -134,7 +134,7 @@ async def _serve(target: Target, request: DashboardRequest) -> None:
 
 async def _share(model: "LiveModel", target: Target, request: DashboardRequest, about: "ClusterIdentity") -> None:
     from kuberuntime.serving.bindaddresses import Address
-    from lwsctl.cli.cluster.tokenhost import TokenHost
+    from lwsctl.cli.cluster.tokenauth import TokenHost
     from lwsctl.dashboard.webserver import shared
 
     host = TokenHost(target.access(), model.namespace, allows_actions=request.allows_actions)

@@ -14,7 +14,7 @@ from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
 from kuberuntime.plan import Propagation
 from lwsctl.cli import targets
-from lwsctl.cli.applying import idlegroups
+from lwsctl.cli.applying import skippedgroups
 from lwsctl.cli.applying.kindlookup import Discovery, UnknownKindError
 from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.errors import CommandError, TimedOutError, UsageError
@@ -22,7 +22,7 @@ from lwsctl.cli.reading import manifestoptions, manifests
 from lwsctl.cli.reading.manifestoptions import manifest_options
 from lwsctl.cli.reading.manifests import ordered
 from lwsctl.cli.sharedoptions import DRY, dry_run_option, timeout_option
-from lwsctl.cli.shell import completing
+from lwsctl.cli.shell import completion
 from lwsctl.cli.views import formats
 from lwsctl.cli.views.progress import BETWEEN_LINES, ProgressLine
 from lwsctl.cli.views.terminal import say
@@ -32,7 +32,7 @@ CASCADE: dict[str, Propagation] = {"background": "Background", "foreground": "Fo
 
 
 @click.command("delete")
-@click.argument("names", nargs=-1, metavar="[LWS|SET]...", shell_complete=completing.names)
+@click.argument("names", nargs=-1, metavar="[LWS|SET]...", shell_complete=completion.names)
 @manifest_options
 @click.option(
     "--cascade",
@@ -112,7 +112,7 @@ async def _of_documents(
         try:
             objects.append(await _of_document(session, discovery, document))
         except UnknownKindError as error:
-            if why := idlegroups.reason(document.object["apiVersion"]):  # skipped when it was applied, too
+            if why := skippedgroups.reason(document.object["apiVersion"]):  # skipped when it was applied, too
                 say(f"skipping {document.title}: {why}", err=True)
                 continue
             unknown.append(document.message(str(error)))

@@ -22,7 +22,7 @@ from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.copying.transfer import RankContainer
 from lwsctl.cli.errors import CommandError
 from lwsctl.cli.sharedoptions import container_option, say_choice
-from lwsctl.cli.shell import completing
+from lwsctl.cli.shell import completion
 from lwsctl.cli.views.terminal import say
 from lwsctl.views.podcontainers import default_container
 
@@ -36,7 +36,7 @@ KILLED = 128 + 9
 @container_option
 @click.option("-i", "--stdin", "passes_input", is_flag=True, help="Pass standard input to the container.")
 @click.option("-t", "--tty", "terminal", is_flag=True, help="Allocate a terminal (TTY) for the command.")
-@click.argument("name", metavar="LWS[/GROUP[/RANK]]", shell_complete=completing.names)
+@click.argument("name", metavar="LWS[/GROUP[/RANK]]", shell_complete=completion.names)
 @click.argument("words", nargs=-1, required=True, metavar="[--] COMMAND [ARG]...")
 @click.pass_obj
 def command(target: Target, /, name: str, words: tuple[str, ...], container: str | None, **flags: bool) -> int:

@@ -20,7 +20,7 @@ from lwsctl.cli.cluster import recordings
 from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.errors import UsageError
 from lwsctl.cli.sets.diagnoses import explain, survey
-from lwsctl.cli.shell import completing
+from lwsctl.cli.shell import completion
 from lwsctl.cli.views import episodetable, output
 from lwsctl.cli.views.terminal import say, say_states
 from lwsctl.diagnosis.diagnose import worst
@@ -46,7 +46,7 @@ EXIT_CODES: Final = {
 
 
 @click.command("explain")
-@click.argument("name", metavar="[LWS[/GROUP[/RANK]]|SET]", required=False, shell_complete=completing.names)
+@click.argument("name", metavar="[LWS[/GROUP[/RANK]]|SET]", required=False, shell_complete=completion.names)
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Include all namespaces.")
 @click.option("-l", "--selector", default="", metavar="LABELS", help="Label selector to filter objects.")
 @click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Output format. Defaults to text.")

@@ -17,16 +17,16 @@ from kuberuntime.objects.meta import JSONObject
 from lwsctl.cli import targets
 from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.errors import UsageError
-from lwsctl.cli.process import collection
+from lwsctl.cli.process import garbagecollection
 from lwsctl.cli.sets.shown import QUOTED, GetRequest, Seen, cut, observe, say_if_empty
-from lwsctl.cli.shell import completing
+from lwsctl.cli.shell import completion
 from lwsctl.cli.views import formats, live, livetable, output, tables, terminal
 from lwsctl.cli.views.formats import OutputFormat
 from lwsctl.cli.views.terminal import say, say_states
 from lwsctl.observation.podlogs import silent_lines
 from lwsctl.views import changes
 from lwsctl.views.changes import ViewSubject
-from lwsctl.views.disaggregation import SetView
+from lwsctl.views.disaggregatedset import SetView
 from lwsctl.views.document import document, without_managed_fields
 from lwsctl.views.groups import View
 from lwsctl.views.health.crashes import is_failing
@@ -38,7 +38,7 @@ TABLES = (None, "wide")
 
 
 @click.command("get")
-@click.argument("names", nargs=-1, metavar="[LWS[/GROUP[/RANK]]|SET]...", shell_complete=completing.names)
+@click.argument("names", nargs=-1, metavar="[LWS[/GROUP[/RANK]]|SET]...", shell_complete=completion.names)
 @click.option("-o", "--output", "form", type=FORMATS, help="Output format. Defaults to a table.")
 @click.option("-w", "--watch", "watches", is_flag=True, help="Watch for changes after listing the objects.")
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Include all namespaces.")
@@ -87,7 +87,7 @@ def command(target: Target, /, names: tuple[str, ...], *, watches: bool, **optio
 async def show(target: Target, request: GetRequest) -> None:
     """Print the current state."""
     async with target.session() as session:
-        with collection.put_off():
+        with garbagecollection.put_off():
             seen = await observe(session, request)
         shows_groups = request.form in TABLES and not request.table.is_brief(len(seen.shown))
         quoted = await quotations(session.client, seen.shown) if shows_groups else []
@@ -107,13 +107,13 @@ async def show(target: Target, request: GetRequest) -> None:
 
 async def usage_of(seen: Seen, namespace: str) -> RankColumns:
     """Return the usage of ranks, or no columns if pod metrics are not served or the user has no permission."""
-    from lwsctl.diagnosis import loads
+    from lwsctl.diagnosis import rankusage
 
     try:
-        metrics = await seen.lists.all(loads.metrics_of(namespace))
+        metrics = await seen.lists.all(rankusage.metrics_of(namespace))
     except APIError:
         return NO_COLUMNS
-    return loads.columns(seen.shown, loads.by_pod(metrics), SystemClock().now())
+    return rankusage.columns(seen.shown, rankusage.by_pod(metrics), SystemClock().now())
 
 
 async def show_objects(target: Target, request: GetRequest, form: str) -> None:
@@ -161,7 +161,7 @@ async def quotations(client: Client, views: Sequence[View]) -> list[str]:
 async def watch(target: Target, request: GetRequest) -> None:
     """Print the current state, and then the changes."""
     from lwsctl.cli.watchwarnings import following
-    from lwsctl.observation.following import AllSets
+    from lwsctl.observation.conditionwatch import AllSets
 
     screen = watcher(request)
     async with target.session() as session:

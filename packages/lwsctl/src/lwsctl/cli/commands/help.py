@@ -2,7 +2,7 @@
 
 import click
 
-from lwsctl.cli.shell.completing import matching
+from lwsctl.cli.shell.completion import matching
 
 
 def command_names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:

@@ -16,13 +16,13 @@ from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.groupname import place_of
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from lwsctl.cli import sharedoptions, targets
-from lwsctl.cli.cluster import places, recordedlogs, recordings
+from lwsctl.cli.cluster import clusterdirectories, recordedlogs, recordings
 from lwsctl.cli.cluster.recordedlogs import RankRequest, RecordedLog, is_specified
 from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.errors import CommandError, UsageError
 from lwsctl.cli.logsrequest import LogsRequest, compiled, group_name, labels_of
 from lwsctl.cli.sharedoptions import container_option, say_choice
-from lwsctl.cli.shell import completing
+from lwsctl.cli.shell import completion
 from lwsctl.cli.views.loglines import WaitingNotes
 from lwsctl.cli.views.terminal import say
 from lwsctl.observation.podlogs import LogError, NotStartedError, PodLogOptions, read
@@ -33,7 +33,7 @@ from lwsctl.views.selection import Selection
 from lwsctl.views.wording import counted
 
 if TYPE_CHECKING:
-    from lwsctl.observation.following import Following, OneSet  # they import informers, which only -f needs
+    from lwsctl.observation.conditionwatch import Following, OneSet  # they import informers, which only -f needs
 
 MOST_STREAMS: Final = 100
 """The default limit of followed logs. Each uses a connection to the API server and one to a kubelet."""
@@ -49,7 +49,7 @@ NO_EARLIER_RUN: Final = "previous terminated"
 
 
 @click.command("logs")
-@click.argument("names", nargs=-1, metavar="[LWS[/GROUP[/RANK]]|SET]...", shell_complete=completing.names)
+@click.argument("names", nargs=-1, metavar="[LWS[/GROUP[/RANK]]|SET]...", shell_complete=completion.names)
 @click.option(
     "-l",
     "--selector",
@@ -217,7 +217,7 @@ def show_recorded(logs: Sequence[RecordedLog], request: LogsRequest, lws: str) -
 
 def of_ended_run(target: Target, request: LogsRequest) -> bool:
     """Print the records of the requested ranks from a completed `lws run`. Return whether records exist."""
-    place = places.place(target.local) if target.local else None
+    place = clusterdirectories.place(target.local) if target.local else None
     if place is None or place.is_cluster or not place.has_record:
         return False
     logs = [
@@ -291,8 +291,8 @@ async def members(session: Session, resource: Resource, selection: Selection) ->
 async def follow(target: Target, request: LogsRequest) -> None:
     """Print new lines until all selected sets are deleted, complete, or past their deadline."""
     from lwsctl.cli.watchwarnings import following
-    from lwsctl.observation.following import informers_of
-    from lwsctl.observation.logfollowing import LogFollower, Streams, runs
+    from lwsctl.observation.conditionwatch import informers_of
+    from lwsctl.observation.logfollower import LogFollower, Streams, runs
 
     lost: list[JSONObject] = []
 

@@ -20,7 +20,7 @@ from kuberuntime.serving.signals import until_stopped
 from lwsctl.cli import targets
 from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.errors import CommandError, UsageError
-from lwsctl.cli.shell import completing
+from lwsctl.cli.shell import completion
 from lwsctl.cli.views.terminal import say
 
 PIECE = 64 * 1024
@@ -35,7 +35,7 @@ DATA, ERROR = 0, 1
 
 
 @click.command("port-forward")
-@click.argument("name", metavar="LWS[/GROUP[/RANK]]", shell_complete=completing.names)
+@click.argument("name", metavar="LWS[/GROUP[/RANK]]", shell_complete=completion.names)
 @click.argument("ports", nargs=-1, required=True, metavar="[LOCAL:]REMOTE...")
 @click.option("--address", default="127.0.0.1", show_default=True, help="Local address to listen on.")
 @click.pass_obj

@@ -17,7 +17,7 @@ from lwsctl.cli import targets
 from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.errors import CommandError, UsageError
 from lwsctl.cli.sharedoptions import DRY, dry_run_option, timeout_option
-from lwsctl.cli.shell import completing
+from lwsctl.cli.shell import completion
 from lwsctl.cli.views import formats
 from lwsctl.cli.views.terminal import say
 from lwsctl.views.wording import counted
@@ -27,7 +27,7 @@ MOST_REPLICAS: Final = 2**31 - 1
 
 
 @click.command("scale")
-@click.argument("names", nargs=-1, required=True, metavar="LWS|SET...", shell_complete=completing.names)
+@click.argument("names", nargs=-1, required=True, metavar="LWS|SET...", shell_complete=completion.names)
 @click.option(
     "--replicas", type=click.IntRange(0, MOST_REPLICAS), required=True, metavar="N", help="New number of groups."
 )
@@ -138,14 +138,14 @@ async def _rescale(client: Client, resource: Resource, key: ObjectKey, request: 
 async def scale_broken_first(session: Session, name: str, request: ScaleRequest) -> None:
     """Scale a LeaderWorkerSet down, and print the removed groups. If requested, recreate unready groups."""
     # Following objects is what the rest of the command does not need.
-    from lwsctl.cli.rollouts import brokenfirst
+    from lwsctl.cli.rollouts import preferbroken
 
-    scale_down = await brokenfirst.foresee(session, name, request.replicas)
+    scale_down = await preferbroken.foresee(session, name, request.replicas)
     scaled = await scale(session, name, request)
     say(conclusion(name, scaled.before, request))
-    say(*brokenfirst.report(session, name, scale_down, recreates=request.recreate_broken))
+    say(*preferbroken.report(session, name, scale_down, recreates=request.recreate_broken))
     if request.recreate_broken and not request.is_trial:
-        say(await brokenfirst.recreate(session, name, scale_down, request.timeout))
+        say(await preferbroken.recreate(session, name, scale_down, request.timeout))
 
 
 def refuse_part(session: Session, lws: JSONObject) -> None:

@@ -21,15 +21,15 @@ from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.errors import CommandError, TimedOutError, UsageError
 from lwsctl.cli.sets.causes import Causes, stuck_options
 from lwsctl.cli.sharedoptions import node_patience_option, ready_for_option, timeout_option
-from lwsctl.cli.shell import completing
+from lwsctl.cli.shell import completion
 from lwsctl.cli.views import formats
 from lwsctl.cli.views.progress import BETWEEN_LINES, ProgressLine
 from lwsctl.cli.views.terminal import say
-from lwsctl.observation.following import WaitTimeoutError, informers_of, wait_for
+from lwsctl.observation.conditionwatch import WaitTimeoutError, informers_of, wait_for
 from lwsctl.observation.podlogs import silent_lines
-from lwsctl.views import missing
-from lwsctl.views.disaggregation import Shown, leaderworkersets
-from lwsctl.views.missing import Check
+from lwsctl.views import unmetconditions
+from lwsctl.views.disaggregatedset import Shown, leaderworkersets
+from lwsctl.views.unmetconditions import Check
 from lwsctl.views.wording import counted
 
 AT_ONCE: Final = 20
@@ -53,7 +53,7 @@ class WaitRequest(Struct, frozen=True, kw_only=True):
 
 
 @click.command("wait")
-@click.argument("names", nargs=-1, metavar="[LWS|SET]...", shell_complete=completing.names)
+@click.argument("names", nargs=-1, metavar="[LWS|SET]...", shell_complete=completion.names)
 @click.option("-l", "--selector", default="", metavar="LABELS", help="Label selector to filter LeaderWorkerSets.")
 @click.option(
     "--all", "every", is_flag=True, help="Select all LeaderWorkerSets and DisaggregatedSets in the namespace."
@@ -64,7 +64,7 @@ class WaitRequest(Struct, frozen=True, kw_only=True):
     default="ready",
     show_default=True,
     metavar="WHAT",
-    help=f"{missing.USABLE}.",
+    help=f"{unmetconditions.USABLE}.",
 )
 @timeout_option("2m")
 @ready_for_option("With --for ready: ")
@@ -148,7 +148,7 @@ async def wait_for_object(session: Session, name: str, request: WaitRequest, pro
 def check_of(request: WaitRequest) -> Check:
     """Return the check for a request."""
     try:
-        return missing.lasting(request.condition, SystemClock().now, timedelta(seconds=request.ready_for))
+        return unmetconditions.lasting(request.condition, SystemClock().now, timedelta(seconds=request.ready_for))
     except ValueError as error:
         raise UsageError(f"--for={error}") from error
 

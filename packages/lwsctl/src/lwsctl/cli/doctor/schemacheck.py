@@ -10,7 +10,7 @@ from typing import Final
 
 from kuberuntime.objects.field import render
 from kuberuntime.objects.meta import JSON, JSONObject
-from lwsctl.cli import nearmisses
+from lwsctl.cli import suggestions
 
 INT_OR_STRING: Final = "x-kubernetes-int-or-string"
 
@@ -68,7 +68,7 @@ def _object(schema: JSONObject, value: JSONObject, path: str) -> Iterator[str]:
     is_open = not properties or values is not None or schema.get("x-kubernetes-preserve-unknown-fields")
     for name in value if not is_open else ():
         if name not in properties:
-            yield f"{_join(path, name)}: unknown field{nearmisses.hint(name, properties)}"
+            yield f"{_join(path, name)}: unknown field{suggestions.hint(name, properties)}"
     for name in schema.get("required") or ():
         if name not in value and "default" not in properties.get(name, {}):
             yield f"{_join(path, name)}: Required value"

@@ -10,7 +10,7 @@ from contextlib import suppress
 from io import TextIOWrapper
 from typing import BinaryIO, Final
 
-from lwsctl.cli.cluster.places import ClusterDirectory
+from lwsctl.cli.cluster.clusterdirectories import ClusterDirectory
 
 LIMIT: Final = 8 * 2**20
 """The bytes of the current log at which it becomes the older one."""

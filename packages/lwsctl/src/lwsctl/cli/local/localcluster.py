@@ -32,13 +32,13 @@ from leaderworkerset.decisions.nodemaintenance import DisruptionSettings, Mainte
 from localkube import cluster as localkube
 from localkube.cluster import DamagedDataError, Devices, LocalkubeError, Nodes, RunningCluster, Settings, SettingsError
 from lwsctl.cli import logging
-from lwsctl.cli.cluster import places
-from lwsctl.cli.cluster.places import ClusterDirectory
+from lwsctl.cli.cluster import clusterdirectories
+from lwsctl.cli.cluster.clusterdirectories import ClusterDirectory
 from lwsctl.cli.cluster.target import OpenChannels, WarningTransport, say_warning
 from lwsctl.cli.errors import CommandError, UsageError
 from lwsctl.cli.local.clusteroptions import AUTO, ClusterOptions
-from lwsctl.cli.local.mappedimages import MappedImages
-from lwsctl.cli.process import collection
+from lwsctl.cli.local.imagemappings import MappedImages
+from lwsctl.cli.process import garbagecollection
 from lwsctl.cli.rehearsal.nodepools import Pool
 
 CONNECTIONS: Final = 8
@@ -107,10 +107,12 @@ async def local_cluster(
                     server.managed(lambda: manager_controllers(client, clock, kinds=kinds)),
                 ):
                     own = Client(WarningTransport(transport, say_warning), field_validation="Strict")
-                    with collection.resumed(lasting=keep):
+                    with garbagecollection.resumed(lasting=keep):
                         notes = tuple(f"note: {note}" for note in settings.nodes.devices.notes)
                         yield LocalCluster(
-                            own, transport.channels, (*notes, *sandbox_note(server.notes, places.home() / SAID))
+                            own,
+                            transport.channels,
+                            (*notes, *sandbox_note(server.notes, clusterdirectories.home() / SAID)),
                         )
             finally:
                 await client.close()

@@ -24,7 +24,7 @@ from kuberuntime.manifests.yamltext import YamlError
 from kuberuntime.objects.field import render
 from kuberuntime.objects.meta import JSON, JSONObject
 from lwsctl.cli.errors import CommandError, describe
-from lwsctl.cli.reading import fieldplaces, unrendered
+from lwsctl.cli.reading import fieldlocations, templateplaceholders
 from lwsctl.views.document import VERSION, VIEWS, shown_objects
 
 SCHEMES: Final = ("https://", "http://")
@@ -128,7 +128,7 @@ class Document(msgspec.Struct, frozen=True):
     def message(self, text: str) -> str:
         """Return a message about the object, after its file, its title, and the line of the first field in the text."""
         line_of = self.origin.line if self.origin else lambda _: None
-        words, line = fieldplaces.located(text, self.object, line_of)
+        words, line = fieldlocations.located(text, self.object, line_of)
         place = f"{self.source}:{line}" if line else self.place
         return f"{place}: {self.title}: {words}"
 
@@ -200,8 +200,8 @@ def _documents(text: str | bytes, source: str) -> Iterator[Document]:
             yield _checked(value, source, 1)
             return
         characters = text.decode(errors="replace") if isinstance(text, bytes) else text
-        if action := unrendered.in_text(characters, error.line):
-            raise ManifestError(f"{source}:{action[0]}: {action[1]}: {unrendered.REMEDY}") from error
+        if action := templateplaceholders.in_text(characters, error.line):
+            raise ManifestError(f"{source}:{action[0]}: {action[1]}: {templateplaceholders.REMEDY}") from error
         is_tab = "\t" in _indentation(characters, error.line)
         remedy = ": a tab cannot indent, use spaces" if is_tab else ""
         raise ManifestError(f"{source}:{error.line}: not valid YAML: {error.problem}{remedy}") from error
@@ -259,8 +259,8 @@ def _expand(document: Document) -> Iterator[Document]:
             )
             yield from _expand(_checked(_typed(item, obj), document.source, document.line, origin))
         return
-    if action := unrendered.in_object(obj):
-        raise ManifestError(f"{document.place_of(*action[0])}: {action[1]}: {unrendered.REMEDY}")
+    if action := templateplaceholders.in_object(obj):
+        raise ManifestError(f"{document.place_of(*action[0])}: {action[1]}: {templateplaceholders.REMEDY}")
     metadata = obj.get("metadata")
     if not isinstance(metadata, dict) or not (metadata.get("name") or metadata.get("generateName")):
         raise ManifestError(

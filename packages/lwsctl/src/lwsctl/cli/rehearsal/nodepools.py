@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from kuberuntime.objects import quantity
 from kuberuntime.objects.quantity import Quantity
-from lwsctl.cli.rehearsal.demands import Demand
+from lwsctl.cli.rehearsal.podrequirements import Demand
 
 MOST: Final = 1000
 """The maximum number of simulated nodes, as for `--nodes`."""

@@ -12,7 +12,7 @@ from kuberuntime.objects.resources import NODES
 from leaderworkerset.api import labels
 from lwsctl.cli.cluster.target import Session
 from lwsctl.cli.errors import CommandError
-from lwsctl.cli.rollouts import subjects
+from lwsctl.cli.rollouts import rollouttargets
 
 PATIENCE: Final = 10.0
 """Seconds within which a manager with maintenance enabled reports that groups have to leave nodes.
@@ -28,7 +28,7 @@ async def close(session: Session, node: JSONObject, *, is_closed: bool) -> bool:
     if bool(meta.spec(node).get("unschedulable")) == is_closed:
         return False
     patch = {"metadata": {"uid": meta.uid(node)}, "spec": {"unschedulable": is_closed or None}}
-    await session.client.patch(NODES, meta.key(node), patch, kind="merge", manager=subjects.MANAGER)
+    await session.client.patch(NODES, meta.key(node), patch, kind="merge", manager=rollouttargets.MANAGER)
     return True
 
 
@@ -63,7 +63,7 @@ async def _set_taint(session: Session, name: str, own: JSONObject, *, is_tainted
         if (own in taints) != is_tainted:
             guard = {"uid": meta.uid(node), "resourceVersion": meta.resource_version(node)}
             patch = {"metadata": guard, "spec": {"taints": [*others, own] if is_tainted else others}}
-            await session.client.patch(NODES, meta.key(node), patch, kind="merge", manager=subjects.MANAGER)
+            await session.client.patch(NODES, meta.key(node), patch, kind="merge", manager=rollouttargets.MANAGER)
         return name
 
-    await subjects.persistently(attempt)
+    await rollouttargets.persistently(attempt)

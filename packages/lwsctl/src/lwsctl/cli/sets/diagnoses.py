@@ -14,15 +14,15 @@ from lwsctl.cli import targets
 from lwsctl.cli.cluster import recordings
 from lwsctl.cli.cluster.target import Session
 from lwsctl.cli.errors import CommandError
-from lwsctl.cli.process import collection
+from lwsctl.cli.process import garbagecollection
 from lwsctl.diagnosis.diagnose import of_whole, worst
 from lwsctl.diagnosis.document import BLOCKS, ordered
 from lwsctl.diagnosis.finding import Diagnosis
 from lwsctl.diagnosis.observed import Commands
-from lwsctl.observation import diagnosing, surveying
+from lwsctl.observation import diagnosisinput, setdiagnoses
 from lwsctl.observation.evidence import judged
 from lwsctl.observation.lists import Lists
-from lwsctl.views.disaggregation import SetView, set_view
+from lwsctl.views.disaggregatedset import SetView, set_view
 from lwsctl.views.groups import View
 from lwsctl.views.health.verdict import NEEDS_USER, WORDS
 from lwsctl.views.selection import Selection
@@ -34,9 +34,9 @@ REASON_SECONDS: Final = 5.0
 async def survey(session: Session, namespace: str, selector: str = "") -> list[Diagnosis]:
     """Return the diagnoses of all LeaderWorkerSets of a namespace (empty: of all namespaces), the most urgent first."""
     objects = await targets.all_of(session, namespace, selector)
-    with collection.put_off():
+    with garbagecollection.put_off():
         views = await targets.views_of(session, objects.leaderworkersets)
-        diagnoses = await surveying.survey(Lists(session.client), views, namespace, commands_of(session))
+        diagnoses = await setdiagnoses.survey(Lists(session.client), views, namespace, commands_of(session))
     read = recordings.of_sets(session)
     ranking = ordered(await with_sets(session, namespace, objects.sets, list(zip(views, diagnoses, strict=True))))
     async with asyncio.TaskGroup() as tasks:
@@ -63,7 +63,7 @@ async def with_sets(
         else:
             plain.append(diagnosis)
     arranged = [set_view(whole, views[meta.uid(whole)]) for whole in sets]
-    wholes = await surveying.diagnose_sets(Lists(session.client), arranged, namespace, commands_of(session))
+    wholes = await setdiagnoses.diagnose_sets(Lists(session.client), arranged, namespace, commands_of(session))
     by_set = [of_whole(whole, parts[meta.uid(obj)]) for obj, whole in zip(sets, wholes, strict=True)]
     return [*plain, *(diagnosis for group in by_set for diagnosis in group)]
 
@@ -75,12 +75,12 @@ async def explain(session: Session, selection: Selection) -> list[Diagnosis]:
     if resource == LEADERWORKERSETS:
         whole = await targets.view_of(session, obj)
         targets.refuse_missing(whole, selection)
-        diagnosis = await diagnosing.diagnose_one(lists, whole, selection, commands)
+        diagnosis = await diagnosisinput.diagnose_one(lists, whole, selection, commands)
         return [await judged(session.client, diagnosis, read)]
     views = await targets.views_of(session, await targets.parts_of(session, selection))
-    diagnoses = await surveying.survey(lists, views, session.namespace, commands)
+    diagnoses = await setdiagnoses.survey(lists, views, session.namespace, commands)
     parts = [replace(await judged(session.client, diagnosis, read), owner=selection.name) for diagnosis in diagnoses]
-    (own,) = await surveying.diagnose_sets(lists, [set_view(obj, views)], session.namespace, commands)
+    (own,) = await setdiagnoses.diagnose_sets(lists, [set_view(obj, views)], session.namespace, commands)
     return of_whole(own, parts)
 
 
@@ -109,8 +109,8 @@ async def notes(
     """
     commands = commands_of(session)
     async with asyncio.TaskGroup() as tasks:
-        wholes = tasks.create_task(_in_time(surveying.diagnose_sets(lists, sets, namespace, commands)))
-        own = tasks.create_task(_in_time(surveying.survey(lists, views, namespace, commands, is_brief=True)))
+        wholes = tasks.create_task(_in_time(setdiagnoses.diagnose_sets(lists, sets, namespace, commands)))
+        own = tasks.create_task(_in_time(setdiagnoses.survey(lists, views, namespace, commands, is_brief=True)))
     subjects: list[SetView | View] = [*(sets if wholes.result() else ()), *(views if own.result() else ())]
     diagnoses = [*(wholes.result() or ()), *(own.result() or ())]
     return [

@@ -12,7 +12,7 @@ from lwsctl.cli import targets
 from lwsctl.cli.cluster.target import Session
 from lwsctl.cli.views import tables
 from lwsctl.observation.lists import Lists, with_evidence
-from lwsctl.views.disaggregation import SetView, set_view
+from lwsctl.views.disaggregatedset import SetView, set_view
 from lwsctl.views.groups import View
 from lwsctl.views.reasons import behind
 from lwsctl.views.selection import Selection, narrow, not_ready

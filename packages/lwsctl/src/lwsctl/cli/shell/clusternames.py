@@ -19,10 +19,10 @@ from kuberuntime.access.tls import build_context
 from kuberuntime.errors import KubeError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from lwsctl.cli.cluster import places
+from lwsctl.cli.cluster import clusterdirectories
 from lwsctl.cli.errors import CommandError
-from lwsctl.cli.shell import completing
-from lwsctl.cli.shell.completing import PATIENCE, matching
+from lwsctl.cli.shell import completion
+from lwsctl.cli.shell.completion import PATIENCE, matching
 
 ACCEPT: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 
@@ -39,7 +39,7 @@ def ask(what: str, where: Mapping[str, str], start: str) -> list[str] | None:
     try:
         path = where.get("kubeconfig", "")
         if local := where.get("local"):
-            path = str(places.place(local).kubeconfig)
+            path = str(clusterdirectories.place(local).kubeconfig)
         access = kubeconfig.load(os.environ, kubeconfig=path, context=where.get("context_name", ""))
         with closing(_Lists(access, where.get("namespace", ""))) as lists:
             return LISTS[what](lists, start)
@@ -72,7 +72,7 @@ def _names(lists: "_Lists", start: str) -> list[str]:
     group = name_of(rest[0]) if len(rest) > 1 else None
     selector = Selection(name, group, None if len(rest) > 1 else 0).label_selector()  # of groups the leaders
     pods = lists.read(f"/api/v1/namespaces/{quote(lists.namespace)}/pods?{urlencode({'labelSelector': selector})}")
-    return completing.places(name, [place for pod in pods if (place := place_of(pod))], start)
+    return completion.places(name, [place for pod in pods if (place := place_of(pod))], start)
 
 
 class _Lists:

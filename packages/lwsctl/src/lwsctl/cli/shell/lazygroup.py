@@ -8,9 +8,9 @@ import click
 from click.shell_completion import CompletionItem
 
 from kuberuntime import lightlogging, standardstreams
-from lwsctl.cli import nearmisses
+from lwsctl.cli import suggestions
 from lwsctl.cli.commandtable import Command, Needs
-from lwsctl.cli.process import collection
+from lwsctl.cli.process import garbagecollection
 from lwsctl.cli.shell import hostplatform
 
 CHANGES: Final = "change the manifest and `lws apply` it, or use kubectl"
@@ -88,12 +88,12 @@ class LazyGroup(click.Group):
         """Find the command; for an unknown one, suggest the most similar ones."""
         entry = self.table.get(args[0])
         if entry is None and not args[0].startswith("-"):
-            instead = f": {INSTEAD[args[0]]}" if args[0] in INSTEAD else nearmisses.hint(args[0], self.table)
+            instead = f": {INSTEAD[args[0]]}" if args[0] in INSTEAD else suggestions.hint(args[0], self.table)
             ctx.fail(f"No such command {args[0]!r}{instead}")
         if entry is not None and Needs.MACHINE in entry.needs:
             if not ctx.resilient_parsing and not {"-h", "--help"} & set(args):
                 hostplatform.require_linux(args)
-            ctx.with_resource(collection.put_off())
+            ctx.with_resource(garbagecollection.put_off())
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - likewise

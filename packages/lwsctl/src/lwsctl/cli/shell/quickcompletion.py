@@ -15,8 +15,8 @@ from click.shell_completion import CompletionItem, ShellComplete
 
 from leaderworkerset.api.conditions import WAIT_WORDS
 from lwsctl.cli.faultnames import FAULTS, Of
-from lwsctl.cli.shell import completing
-from lwsctl.cli.shell.completing import matching
+from lwsctl.cli.shell import completion
+from lwsctl.cli.shell.completion import matching
 
 NAMED: Final = frozenset({
     "delete", "describe", "events", "exec", "explain", "get", "history", "logs", "move", "port-forward", "recover",
@@ -54,10 +54,10 @@ def suggestions(args: Sequence[str], incomplete: str, root: click.Command) -> li
     """Return the suggestions for a word after others; None if click knows them."""
     option, start = _option(args, incomplete)
     what = ""
-    if option == completing.LOCAL or (not option and _command(args, root) in OF_CLUSTERS):
-        from lwsctl.cli.cluster import places
+    if option == completion.LOCAL or (not option and _command(args, root) in OF_CLUSTERS):
+        from lwsctl.cli.cluster import clusterdirectories
 
-        return matching([place.name for place in places.all_places()], start)
+        return matching([place.name for place in clusterdirectories.all_places()], start)
     if option == "--for" and _command(args, root) == "wait":
         return matching(CONDITIONS, start)
     if option in {"-n", "--namespace"}:
@@ -69,7 +69,7 @@ def suggestions(args: Sequence[str], incomplete: str, root: click.Command) -> li
         return None
     from lwsctl.cli.shell import clusternames
 
-    return clusternames.ask(what, completing.where(args, root), start)
+    return clusternames.ask(what, completion.where(args, root), start)
 
 
 def _option(args: Sequence[str], incomplete: str) -> tuple[str, str]:
@@ -86,7 +86,7 @@ def _option(args: Sequence[str], incomplete: str) -> tuple[str, str]:
     if len(args) > 1 and args[-1] == "=":
         return args[-2], incomplete
     last = args[-1] if args else ""
-    is_open = last.startswith("-") and "=" not in last and last != completing.LOCAL
+    is_open = last.startswith("-") and "=" not in last and last != completion.LOCAL
     return (last if is_open else ""), incomplete
 
 
@@ -98,7 +98,7 @@ def _command(args: Sequence[str], root: click.Command) -> str:
 
 def _without_options(args: Sequence[str], root: click.Command) -> list[str]:
     """Return the words without the options that select a cluster, and their values."""
-    options = {word for param in root.params if param.expose_value for word in param.opts} - {completing.LOCAL}
+    options = {word for param in root.params if param.expose_value for word in param.opts} - {completion.LOCAL}
     rest, words = iter(args), []
     for word in rest:
         if word in options:

@@ -7,7 +7,7 @@ from msgspec import Struct, field
 
 from kuberuntime.objects.meta import JSONObject
 from lwsctl.cli.storms.storm import Step
-from lwsctl.cli.storms.witness import Happened, Witness
+from lwsctl.cli.storms.stormeffects import Happened, Witness
 
 WORDS: Final[dict[Happened, str]] = {
     "failed": "it was not ready",

@@ -12,7 +12,7 @@ from kuberuntime.objects.meta import JSON
 from lwsctl.cli import sharedoptions
 from lwsctl.cli.errors import UsageError
 from lwsctl.cli.faultnames import FAULTS, Amount, FaultName, Of
-from lwsctl.cli.nearmisses import hint
+from lwsctl.cli.suggestions import hint
 
 USUAL_SECONDS: Final = 10.0
 MOST_STEPS: Final = 1000

@@ -10,11 +10,11 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.texts.masking import masked
 from leaderworkerset.api import groupname
-from leaderworkerset.api.occurrences import Happening
+from leaderworkerset.api.eventvalue import Happening
 from leaderworkerset.api.usersettings import SETTINGS
-from lwsctl.cli.views import happenings, output, specfacts, tables
+from lwsctl.cli.views import eventlines, output, specfields, tables
 from lwsctl.views import outcome, recreations, wording
-from lwsctl.views.disaggregation import PartView, SetView, Shown
+from lwsctl.views.disaggregatedset import PartView, SetView, Shown
 from lwsctl.views.groups import Group, Rank, View
 from lwsctl.views.reasons import reasons
 from lwsctl.views.selection import Selection
@@ -75,7 +75,7 @@ def _set(view: View, now: datetime) -> list[str]:
             ("Labels", pairs(meta.labels(view.object))),
             ("Groups", f"{view.desired} desired, {view.ready} ready, {view.up_to_date} up to date"),
             ("Size", wording.counted(int(template.get("size", 1)), "rank")),
-            *specfacts.facts(spec),
+            *specfields.facts(spec),
         ]
     )
     return [
@@ -217,7 +217,7 @@ def events(happened: Sequence[Happening] | None, hint: str, now: datetime) -> li
         return ["", "Events:         none"]
     earlier = len(happened) - RECENT
     more = [f"  … and {wording.counted(earlier, 'earlier event')}: {hint}"] if earlier > 0 else []
-    return ["", "Events:", *more, *happenings.table(happened[-RECENT:], now, "  ")]
+    return ["", "Events:", *more, *eventlines.table(happened[-RECENT:], now, "  ")]
 
 
 def when(created: str, now: datetime) -> str:
@@ -275,7 +275,7 @@ def _role(view: SetView, role: JSONObject) -> tuple[str, ...]:
         str(updated),
         str(template.get("size", 1)),
         str((role.get("scaling") or {}).get("mode") or "Static"),
-        specfacts.rollout(spec) or "-",
+        specfields.rollout(spec) or "-",
         ", ".join(_images(template)) or "-",
     )
 

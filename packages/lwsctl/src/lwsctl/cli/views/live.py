@@ -13,9 +13,9 @@ from leaderworkerset.api.groupname import GroupName
 from lwsctl.cli.views import livetable
 from lwsctl.cli.views.loglines import need_names, prefixed
 from lwsctl.cli.views.terminal import Painter, escaped, is_colored, say
-from lwsctl.views.folding import FEW_GROUPS, FEW_SETS
+from lwsctl.views.grouprows import FEW_GROUPS, FEW_SETS
 from lwsctl.views.groups import Group, View
-from lwsctl.views.health.memory import Recreations
+from lwsctl.views.health.failurehistory import Recreations
 from lwsctl.views.reasons import first_problem, summary
 
 REFRESH: Final = 0.5

@@ -8,7 +8,7 @@ import msgspec
 
 from leaderworkerset.api.groupname import GroupEnd
 from lwsctl.cli.views.terminal import escaped
-from lwsctl.views import advancing, devices, recreations, wording
+from lwsctl.views import devices, groupprogress, recreations, wording
 from lwsctl.views.groups import Group, Rank, View
 from lwsctl.views.rankcolumns import NO_COLUMNS, RankColumns
 from lwsctl.views.wording import age
@@ -111,7 +111,7 @@ def notes(view: View, now: datetime) -> list[str]:
 
 def advancing_groups(listed_groups: Iterable[Group], now: datetime) -> list[str]:
     """Return a line about each group that reported progress."""
-    return [f"group {group.name}: {text}" for group in listed_groups if (text := advancing.sentence(group, now))]
+    return [f"group {group.name}: {text}" for group in listed_groups if (text := groupprogress.sentence(group, now))]
 
 
 def unlisted(view: View) -> list[str]:

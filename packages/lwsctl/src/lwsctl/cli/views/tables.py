@@ -10,8 +10,8 @@ from typing import Final
 from msgspec import Struct
 
 from lwsctl.cli.views import output
-from lwsctl.views.disaggregation import SetView
-from lwsctl.views.folding import FEW_GROUPS, FEW_SETS, Fold, folds
+from lwsctl.views.disaggregatedset import SetView
+from lwsctl.views.grouprows import FEW_GROUPS, FEW_SETS, Fold, folds
 from lwsctl.views.groups import View
 from lwsctl.views.rankcolumns import NO_COLUMNS, RankColumns
 from lwsctl.views.reasons import brief, is_settled

@@ -11,7 +11,7 @@ from typing import Final, TextIO
 
 import click
 
-from kuberuntime.objects import foreigntext
+from kuberuntime.objects import untrustedtext
 
 NAMED: Final = {"\x1b": "^[", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
@@ -44,7 +44,7 @@ def say_states(*texts: str) -> None:
 
 
 def _shown(character: str) -> str:
-    return NAMED.get(character) or foreigntext.visible(character)
+    return NAMED.get(character) or untrustedtext.visible(character)
 
 
 COLORS: Final = (36, 33, 32, 35, 34, 96, 93, 92, 95, 94)

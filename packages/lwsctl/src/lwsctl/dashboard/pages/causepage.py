@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from lwsctl.dashboard.address import Address, PageKind
+from lwsctl.dashboard.fragments import Piece, Rendering, region
 from lwsctl.dashboard.markup import Safe, joined, tag
 from lwsctl.dashboard.pages import cells
 from lwsctl.dashboard.pages.page import Page, PageFacts
 from lwsctl.dashboard.picture import Picture, ToldSet
-from lwsctl.dashboard.pieces import Piece, Rendering, region
 from lwsctl.diagnosis.catalogue import BY_CODE
 from lwsctl.diagnosis.finding import PERSONS, Cause
 from lwsctl.views.wording import counted

@@ -10,12 +10,12 @@ from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.api.conditions import AVAILABLE, COMPLETE, UPDATE_IN_PROGRESS
 from lwsctl.dashboard.address import Address, PageKind
+from lwsctl.dashboard.fragments import Piece, Rendering
 from lwsctl.dashboard.markup import Attribute, Content, Safe, joined, tag
 from lwsctl.dashboard.picture import CellState, Picture, ToldSet, ToldWhole, of_group, of_rank, place_of
-from lwsctl.dashboard.pieces import Piece, Rendering
 from lwsctl.diagnosis.document import headline, state
 from lwsctl.diagnosis.finding import Diagnosis
-from lwsctl.diagnosis.judging import INDENT
+from lwsctl.diagnosis.logerrors import INDENT
 from lwsctl.views import changes, reasons
 from lwsctl.views.groups import Rank, View
 from lwsctl.views.health.verdict import AS_DESIRED, CALM, Verdict

@@ -9,13 +9,13 @@ from msgspec.structs import replace
 from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.api.episode import Episode
 from lwsctl.dashboard.address import Address, PageKind
+from lwsctl.dashboard.fragments import Piece, Rendering, region
 from lwsctl.dashboard.markup import Safe, joined, tag
-from lwsctl.dashboard.pages import cells, sethead
+from lwsctl.dashboard.pages import cells, setheader
 from lwsctl.dashboard.pages.page import Page, PageFacts
 from lwsctl.dashboard.picture import Picture
-from lwsctl.dashboard.pieces import Piece, Rendering, region
 from lwsctl.views import episodewording
-from lwsctl.views.disaggregation import Owners, placed
+from lwsctl.views.disaggregatedset import Owners, placed
 from lwsctl.views.wording import counted
 
 FAILURES: Final = ("Failure", "Last", "Outcome", "First rank", "Records", "Compare")
@@ -42,15 +42,15 @@ def frame(address: Address, rendering: Rendering) -> Safe:
     if not address.episode:
         caption = f"Recorded failures of {address.key.name}"
         table = cells.table("plain", FAILURES, region("tbody", "rows", rendering), caption)
-        return joined(sethead.frame(address, rendering), region("div", "circumstances", rendering), table)
+        return joined(setheader.frame(address, rendering), region("div", "circumstances", rendering), table)
     if address.other:
         return joined(
-            sethead.frame(address, rendering),
+            setheader.frame(address, rendering),
             tag("p", SAME, class_="hint"),
             region("div", "pair", rendering, class_="pair"),
         )
     return joined(
-        sethead.frame(address, rendering),
+        setheader.frame(address, rendering),
         region("div", "circumstances", rendering),
         cells.table("ranks-of-episode", RANKS, region("tbody", "rows", rendering), "The ranks, and how they ended"),
         region("div", "episode-logs", rendering),

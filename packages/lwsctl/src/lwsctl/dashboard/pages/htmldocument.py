@@ -8,10 +8,10 @@ from msgspec import Struct
 from lwsctl.dashboard import staticfiles
 from lwsctl.dashboard.actions import MOST_GROUPS, Verb
 from lwsctl.dashboard.address import Address, PageKind
+from lwsctl.dashboard.fragments import Rendering, region
 from lwsctl.dashboard.markup import Content, Safe, joined, tag
 from lwsctl.dashboard.pages.header import ClusterIdentity, header
 from lwsctl.dashboard.pages.page import Page
-from lwsctl.dashboard.pieces import Rendering, region
 
 FILES: Final = staticfiles.folder()
 KEYS: Final = (

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from lwsctl.dashboard.address import Address, PageKind
+from lwsctl.dashboard.fragments import Rendering
 from lwsctl.dashboard.markup import Safe, joined, tag
-from lwsctl.dashboard.pages import cells, sethead
+from lwsctl.dashboard.pages import cells, setheader
 from lwsctl.dashboard.pages.page import Page, PageFacts
 from lwsctl.dashboard.picture import Picture
-from lwsctl.dashboard.pieces import Rendering
 from lwsctl.views import changes
-from lwsctl.views.disaggregation import placed
+from lwsctl.views.disaggregatedset import placed
 
 EXAMPLE: Final = "17/3, 18/*, */0, failed"
 EXAMPLE_OF_ROLES: Final = "ROLE/17/3, ROLE/*/0, failed"
@@ -50,7 +50,7 @@ def frame(address: Address, rendering: Rendering) -> Safe:
         "div", id="lines", class_="lines-of-logs", role="log", aria_live="off", aria_label="Log lines", tabindex=0
     )
     return joined(
-        sethead.frame(address, rendering),
+        setheader.frame(address, rendering),
         tag("div", ranks, tools, lines, id="logs", class_="logs", data_source=f"logs/{place}"),
     )
 
@@ -63,7 +63,7 @@ def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
     owners = picture.owners(address.key, of_whole=address.of_whole)
     failed = next((placed(rank, names) for own, names in owners if (rank := cells.failed_rank(own))), None)
     roles = " ".join(dict.fromkeys(names[-1] for _, names in owners if names))
-    head = sethead.piece(picture, item, data_failed=failed, data_roles=roles or None)
+    head = setheader.piece(picture, item, data_failed=failed, data_roles=roles or None)
     return {"trouble": cells.trouble(picture), "head": [head]}
 
 

@@ -1,6 +1,6 @@
 """Now: problems by cause, then a line for each set in progress, then all other sets. Pure.
 
-A line is in the part that the order of the sets says (`cardorder.py`), so it moves at most every ten seconds.
+A line is in the part that the order of the sets says (`setorder.py`), so it moves at most every ten seconds.
 """
 
 import re
@@ -12,12 +12,12 @@ from typing import Final, TypeAlias
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.objects.resources import NODES, PODS
 from lwsctl.dashboard.address import Address, PageForm, PageKind, StateFilter
-from lwsctl.dashboard.cardorder import Tier
+from lwsctl.dashboard.fragments import Piece, Rendering, region
 from lwsctl.dashboard.markup import Safe, joined, tag
 from lwsctl.dashboard.pages import cells, totals
 from lwsctl.dashboard.pages.page import Page, PageFacts
 from lwsctl.dashboard.picture import Picture, ToldSet, ToldWhole, place_of
-from lwsctl.dashboard.pieces import Piece, Rendering, region
+from lwsctl.dashboard.setorder import Tier
 from lwsctl.diagnosis.document import headline
 from lwsctl.diagnosis.finding import Diagnosis
 from lwsctl.views.groups import View

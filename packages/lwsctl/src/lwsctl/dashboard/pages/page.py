@@ -10,9 +10,9 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.api.episode import Episode
 from lwsctl.dashboard.address import Address
+from lwsctl.dashboard.fragments import Rendering
 from lwsctl.dashboard.markup import Safe
 from lwsctl.dashboard.picture import Picture
-from lwsctl.dashboard.pieces import Rendering
 
 BETWEEN_READINGS: Final = 2.0
 """Seconds for which the lists of a page are used again."""

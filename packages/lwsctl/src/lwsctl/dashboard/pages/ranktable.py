@@ -4,11 +4,11 @@ from datetime import datetime
 from typing import Final
 
 from kuberuntime.objects.resources import POD_METRICS
+from lwsctl.dashboard.fragments import Piece, Rendering, region
 from lwsctl.dashboard.markup import Safe, tag
 from lwsctl.dashboard.pages import cells
 from lwsctl.dashboard.pages.page import PageFacts
-from lwsctl.dashboard.pieces import Piece, Rendering, region
-from lwsctl.diagnosis import loads
+from lwsctl.diagnosis import rankusage
 from lwsctl.views import devices, wording
 from lwsctl.views.groups import Group, Rank, View
 
@@ -27,7 +27,7 @@ def frame(name: str, rendering: Rendering) -> Safe:
 
 def render(view: View, facts: PageFacts, now: datetime) -> dict[str, list[Piece]]:
     """Return the pieces. Columns of use, and of GPUs that ranks have, exist only where a rank has a value."""
-    usage = loads.columns([view], loads.by_pod(facts.get(POD_METRICS)), now)
+    usage = rankusage.columns([view], rankusage.by_pod(facts.get(POD_METRICS)), now)
     ranks = [(group, rank) for group in view.groups for rank in group.ranks]
     own = [" ".join(devices.of_pod(rank.object)) for _, rank in ranks]
     has_devices = any(own)

@@ -22,17 +22,17 @@ from leaderworkerset.decisions.revisioncontent import (
     previous_entry,
     revision_content,
 )
-from lwsctl.dashboard import offers
+from lwsctl.dashboard import availableactions
 from lwsctl.dashboard.address import Address
+from lwsctl.dashboard.fragments import Piece, Rendering, region
 from lwsctl.dashboard.markup import Safe, joined, tag
-from lwsctl.dashboard.pages import cells, revisionpicture, sethead, totals
+from lwsctl.dashboard.pages import cells, revisionchart, setheader, totals
 from lwsctl.dashboard.pages.page import Page, PageFacts
-from lwsctl.dashboard.pages.revisionpicture import Course
+from lwsctl.dashboard.pages.revisionchart import Course
 from lwsctl.dashboard.picture import Picture
-from lwsctl.dashboard.pieces import Piece, Rendering, region
-from lwsctl.steering import foresight, pace, pasts
-from lwsctl.steering.foresight import Foreseen, Situation
-from lwsctl.steering.pace import RolloutProgress
+from lwsctl.rollout import applyforecast, revisionhistory, rolloutprogress
+from lwsctl.rollout.applyforecast import Foreseen, Situation
+from lwsctl.rollout.rolloutprogress import RolloutProgress
 from lwsctl.views.groups import Group, View
 from lwsctl.views.reasons import first_problem
 from lwsctl.views.wording import counted, duration
@@ -89,7 +89,7 @@ def reads(address: Address) -> Sequence[Query]:
 def frame(address: Address, rendering: Rendering) -> Safe:
     """Return the page with its regions."""
     return joined(
-        sethead.frame(address, rendering),
+        setheader.frame(address, rendering),
         region("div", "progress", rendering),
         region("div", "cause", rendering),
         _folded("The last change, which undo reverses", region("div", "change", rendering)),
@@ -107,12 +107,12 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
     if view is None:
         return cells.absent(picture, address, "progress", "cause", "change", "steps", "rows")
     leaders = _leaders(view, facts)
-    progress, plan = pace.progress(view, leaders, picture.now), _foresee(view, leaders)
+    progress, plan = rolloutprogress.progress(view, leaders, picture.now), _foresee(view, leaders)
     item, change = picture.told(view), _last_change(view, facts)
-    actions = offers.of_set(view, has_past=previous_entry(_entries(view, facts)) is not None)
+    actions = availableactions.of_set(view, has_past=previous_entry(_entries(view, facts)) is not None)
     return {
         "trouble": cells.trouble(picture),
-        "head": [sethead.piece(picture, item, data_actions=actions)],
+        "head": [setheader.piece(picture, item, data_actions=actions)],
         "progress": [
             _title(view, leaders, progress, change),
             drawing(
@@ -135,15 +135,15 @@ def text(picture: Picture, address: Address, facts: PageFacts) -> Iterator[str]:
     if view is None:
         yield f"{address.key.name} does not exist in namespace {address.key.namespace}"
         return
-    progress = pace.progress(view, _leaders(view, facts), picture.now)
-    yield f"{pace.bar(progress)} {pace.line(progress)}"
+    progress = rolloutprogress.progress(view, _leaders(view, facts), picture.now)
+    yield f"{rolloutprogress.bar(progress)} {rolloutprogress.line(progress)}"
     yield from [progress.why] if progress.why else []
 
 
 def _foresee(view: View, leaders: JSONObject | None) -> Foreseen | None:
     """Return the remaining steps of the controller; None if they cannot be computed."""
     try:
-        return foresight.foresee(Situation(view=view, statefulset=leaders), view.object)
+        return applyforecast.foresee(Situation(view=view, statefulset=leaders), view.object)
     except ValueError:  # values that the controller could not use either, or too many groups
         return None
 
@@ -156,7 +156,7 @@ def _leaders(view: View, facts: PageFacts) -> JSONObject | None:
 def _title(view: View, leaders: JSONObject | None, progress: RolloutProgress, change: LastChange | str) -> Piece:
     """Return what changes, and how far it is; for a complete rollout how long it took."""
     course = _course(view, leaders)
-    words = pace.line(progress).partition(": ")[2]
+    words = rolloutprogress.line(progress).partition(": ")[2]
     if progress.is_complete:
         took = f" It took {duration(course.end - course.begin)}." if course is not None else ""
         words = f"Complete: {words}.{took}"
@@ -211,7 +211,7 @@ def step_of(group: Group, *, is_updated: bool, is_held: bool = False) -> str:
 def _course(view: View, leaders: JSONObject | None) -> Course | None:
     newest = groupname.revision(leaders or {})
     own = [group for group in view.groups if newest and group.revision == newest]
-    return revisionpicture.course(own, len(view.groups))
+    return revisionchart.course(own, len(view.groups))
 
 
 def drawing(key: str, steps: Mapping[str, str], course: Course | None) -> Piece:
@@ -231,7 +231,7 @@ def drawing(key: str, steps: Mapping[str, str], course: Course | None) -> Piece:
     label = cells.part(f"{key}/words", "span", f"Groups by index: {words or 'none'}", class_="heard")
     more = f" and {len(steps) - len(marks)} more" if len(steps) > len(marks) else ""
     strip = tag("div", label.html, tag("span", [mark.html for mark in marks], more, aria_hidden="true"), class_="marks")
-    curve = cells.part(f"{key}/course", "div", None if course is None else revisionpicture.picture(course))
+    curve = cells.part(f"{key}/course", "div", None if course is None else revisionchart.picture(course))
     html = tag("div", legend.html, strip, curve.html, id=key)
     return Piece(key, html, parts=(legend, label, *marks, curve))
 
@@ -263,7 +263,7 @@ def _change(change: LastChange | str) -> Piece:
 
 
 def _entries(view: View, facts: PageFacts) -> list[Entry]:
-    return pasts.entries(view, facts.get(CONTROLLER_REVISIONS))
+    return revisionhistory.entries(view, facts.get(CONTROLLER_REVISIONS))
 
 
 def _field(change: FieldChange) -> str:

@@ -10,18 +10,18 @@ from msgspec.structs import replace
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import NODES
-from lwsctl.dashboard import offers
+from lwsctl.dashboard import availableactions
 from lwsctl.dashboard.address import Address, Arrangement, PageForm, PageKind
+from lwsctl.dashboard.fragments import Piece, Rendering, region
 from lwsctl.dashboard.markup import Safe, joined, tag
-from lwsctl.dashboard.pages import cells, ranktable, sethead, timeline
+from lwsctl.dashboard.pages import cells, ranktable, setheader, timeline
 from lwsctl.dashboard.pages.page import Page, PageFacts
 from lwsctl.dashboard.pages.topologypage import domain_key
 from lwsctl.dashboard.picture import Picture, ToldSet
-from lwsctl.dashboard.pieces import Piece, Rendering, region
-from lwsctl.diagnosis import loads
+from lwsctl.diagnosis import rankusage
 from lwsctl.diagnosis.document import lines
-from lwsctl.views import advancing, recreations
-from lwsctl.views.folding import FEW_GROUPS
+from lwsctl.views import groupprogress, recreations
+from lwsctl.views.grouprows import FEW_GROUPS
 from lwsctl.views.groups import Group, Rank, View
 from lwsctl.views.reasons import first_problem, summary, telling
 from lwsctl.views.wording import counted
@@ -45,7 +45,7 @@ READ_EVERY: Final = 10.0
 def frame(address: Address, rendering: Rendering) -> Safe:
     """Return the page with its regions."""
     parts = [
-        sethead.frame(address, rendering),
+        setheader.frame(address, rendering),
         region("div", "facts", rendering),
         region("div", "cause", rendering, class_="steady"),
     ]
@@ -88,7 +88,7 @@ def frame(address: Address, rendering: Rendering) -> Safe:
 def reads(address: Address) -> Sequence[Query]:
     """Return the lists: events for the timeline, nodes for rows by rack, or metrics for the plain table."""
     if address.form is PageForm.TABLE:
-        return [loads.metrics_of(address.key.namespace, address.key.name)]
+        return [rankusage.metrics_of(address.key.namespace, address.key.name)]
     nodes = [Query(NODES)] if address.arrangement is Arrangement.RACK else []
     return [*timeline.reads(address.key), *nodes]
 
@@ -102,7 +102,7 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
     rendering: dict[str, list[Piece]] = {
         "trouble": cells.trouble(picture),
         "head": [_head(picture, item)],
-        "facts": [sethead.facts(view), *_advances(view, picture.now)],
+        "facts": [setheader.facts(view), *_advances(view, picture.now)],
         "cause": [cells.cause_piece("cause-text", item.told)],
     }
     if address.form is PageForm.TABLE:
@@ -141,7 +141,7 @@ def _advances(view: View, now: datetime) -> Iterator[Piece]:
     """Yield the progress that the programs of the first groups report, with a bar if its end is known."""
     for group in view.groups[:FEW_GROUPS]:
         if group.progress or group.hang:
-            progress, words = group.progress, f"Group {group.name}: {advancing.sentence(group, now) or 'complete'}"
+            progress, words = group.progress, f"Group {group.name}: {groupprogress.sentence(group, now) or 'complete'}"
             share = None if progress is None else progress.share
             drawn = None if share is None else cells.bar(int(share * 100), 100, words)
             yield cells.part(f"advance/{group.name}", "p", words, " ", drawn, class_="advance")
@@ -149,8 +149,12 @@ def _advances(view: View, now: datetime) -> Iterator[Piece]:
 
 def _head(picture: Picture, item: ToldSet) -> Piece:
     view = item.view
-    own = {"data_failed": cells.failed_rank(view), "data_groups": view.desired, "data_actions": offers.of_set(view)}
-    return sethead.piece(picture, item, **own)
+    own = {
+        "data_failed": cells.failed_rank(view),
+        "data_groups": view.desired,
+        "data_actions": availableactions.of_set(view),
+    }
+    return setheader.piece(picture, item, **own)
 
 
 def _ills(view: View) -> Iterator[Piece]:

@@ -18,8 +18,8 @@ from kuberuntime.objects import timestamps
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CORE_EVENTS
 from leaderworkerset.api.episode import Episode
+from leaderworkerset.api.eventvalue import Happening
 from leaderworkerset.api.leaderworkerset import KIND
-from leaderworkerset.api.occurrences import Happening
 from leaderworkerset.decisions.failureevents import (
     GROUPS_UPDATING,
     MOVING_GROUP,
@@ -28,10 +28,10 @@ from leaderworkerset.decisions.failureevents import (
     restarted_in_place_event,
 )
 from lwsctl.dashboard.address import Address, PageKind
+from lwsctl.dashboard.fragments import Piece
 from lwsctl.dashboard.markup import Safe, joined, tag
 from lwsctl.dashboard.pages.page import PageFacts
 from lwsctl.dashboard.picture import Picture
-from lwsctl.dashboard.pieces import Piece
 from lwsctl.views.events.eventhistory import History
 from lwsctl.views.groups import View
 from lwsctl.views.wording import counted

@@ -18,14 +18,14 @@ from kuberuntime.objects.resources import NODES, PODS
 from leaderworkerset.api import labels
 from leaderworkerset.decisions.nodefit import Amounts, Demand, count_needs, demand_of_pod, free_space
 from lwsctl.dashboard.address import Address, PageForm
+from lwsctl.dashboard.fragments import Piece, Rendering, region
 from lwsctl.dashboard.markup import Content, Safe, joined, tag
 from lwsctl.dashboard.pages import cells, totals
 from lwsctl.dashboard.pages.page import Page, PageFacts
 from lwsctl.dashboard.pages.templates import group_pods
 from lwsctl.dashboard.picture import Picture
-from lwsctl.dashboard.pieces import Piece, Rendering, region
 from lwsctl.diagnosis import nodeamounts
-from lwsctl.steering import relocation
+from lwsctl.rollout import relocation
 from lwsctl.views.groups import View
 from lwsctl.views.wording import counted
 

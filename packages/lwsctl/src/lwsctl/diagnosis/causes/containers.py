@@ -9,10 +9,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from kuberuntime.objects import deaths, meta, podstate
-from kuberuntime.objects.deaths import Death
+from kuberuntime.objects import meta, podstate, terminations
 from kuberuntime.objects.meta import JSONObject
-from lwsctl.diagnosis import exits, judging, ranks
+from kuberuntime.objects.terminations import Death
+from lwsctl.diagnosis import exits, logerrors, ranks
 from lwsctl.diagnosis.causes.kubelets import probekills
 from lwsctl.diagnosis.causes.starts import warming
 from lwsctl.diagnosis.finding import Cause, Finding, Person, cause
@@ -31,7 +31,7 @@ RETRIED: Final = "CrashLoopBackOff"
 
 def ended_runs(observed: Observed) -> list[Death]:
     """Return the relevant terminated runs. The run that explains the others is first."""
-    return deaths.in_order(run for _, rank in ranks.members(observed) for run in rank.deaths)
+    return terminations.in_order(run for _, rank in ranks.members(observed) for run in rank.deaths)
 
 
 def place_of_run(observed: Observed, run: Death) -> tuple[Group, Rank]:
@@ -65,7 +65,7 @@ def _crash_finding(
         statement=statement if has_error else "",
         evidence=(
             line,
-            *(judging.quotes(last_lines) if is_quoted else ()),
+            *(logerrors.quotes(last_lines) if is_quoted else ()),
             *_beside(runs),
             *notes,
         ),
@@ -74,9 +74,11 @@ def _crash_finding(
             *exits.log_steps(observed, rank, death),
         ),
         log=None
-        if (is_quoted and not judging.wants_log(death.end)) or (death.is_recorded and not keeps) or rank.object is None
+        if (is_quoted and not logerrors.wants_log(death.end))
+        or (death.is_recorded and not keeps)
+        or rank.object is None
         else FailedContainer(rank.object, death.container, is_earlier),
-        recorded=judging.recorded_run(death),
+        recorded=logerrors.recorded_run(death),
     )
 
 
@@ -85,7 +87,7 @@ def _beside(runs: list[Death]) -> list[str]:
     others = list(dict.fromkeys(run.pod for run in runs[1:] if run.pod != runs[0].pod))[:OTHERS_NAMED]
     if not others:
         return []
-    if deaths.is_order_known(runs):
+    if terminations.is_order_known(runs):
         return [f"ended later: {', '.join(others)}"]
     return [f"crashed as well: {', '.join(others)}; which one was the first is not known"]
 

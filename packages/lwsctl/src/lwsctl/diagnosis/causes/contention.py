@@ -8,7 +8,7 @@ from typing import Final
 
 from kuberuntime.objects import meta
 from leaderworkerset.decisions.failureevents import CONTENTION
-from lwsctl.diagnosis.causes.unattended import own
+from lwsctl.diagnosis.causes.unreconciled import own
 from lwsctl.diagnosis.finding import Finding, Person, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.ranks import quote

@@ -23,7 +23,7 @@ from leaderworkerset.decisions.nodefit import (
     scheduler_name,
 )
 from lwsctl.diagnosis import ranks
-from lwsctl.diagnosis.causes.unattended import own
+from lwsctl.diagnosis.causes.unreconciled import own
 from lwsctl.diagnosis.finding import Finding, Person, cause
 from lwsctl.diagnosis.observed import Observed
 

@@ -1,13 +1,13 @@
 """Finds ranks that hang, restart in place, or do not exit in time. Pure."""
 
 from kuberuntime.objects import meta, podstate, timestamps
-from leaderworkerset.api import labels, restartnotes, runsettings
+from leaderworkerset.api import labels, restartannotation, runsettings
 from leaderworkerset.api.groupname import GroupEnd
-from leaderworkerset.api.progressnotes import SilentRank
+from leaderworkerset.api.progressannotations import SilentRank
 from lwsctl.diagnosis import ranks
 from lwsctl.diagnosis.finding import Finding, Subject, cause
 from lwsctl.diagnosis.observed import Observed
-from lwsctl.views import advancing, devices, recreations
+from lwsctl.views import devices, groupprogress, recreations
 from lwsctl.views.groups import Group, View
 from lwsctl.views.health.verdict import Verdict
 from lwsctl.views.wording import duration
@@ -24,7 +24,7 @@ from lwsctl.views.wording import duration
 def restarts_in_place(observed: Observed) -> Finding | None:
     """Find a pod that is not ready after a restart in place, or a group that is recreated because of one."""
     for group, rank in observed.unready:
-        note = restartnotes.read(rank.object or {})
+        note = restartannotation.read(rank.object or {})
         if note.since is not None:
             return Finding(
                 subject=ranks.subject(rank),
@@ -77,7 +77,7 @@ def hangs(observed: Observed) -> Finding | None:
         )
         return Finding(
             subject=Subject(kind="Pod", name=blamed.pod, group=group.name, rank=blamed.rank),
-            sentence=f"group {group.name} has made {advancing.silence(hang, observed.now)}",
+            sentence=f"group {group.name} has made {groupprogress.silence(hang, observed.now)}",
             evidence=(
                 f"{last}, at {timestamps.render(hang.since)}",
                 *(_silent(observed, rank) for rank in hang.ranks),

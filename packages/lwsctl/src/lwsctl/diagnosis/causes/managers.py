@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from kuberuntime.objects import meta, resources, timestamps
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname
-from lwsctl.diagnosis.causes.unattended import BUSY, is_dated, last_change, own
+from lwsctl.diagnosis.causes.unreconciled import BUSY, is_dated, last_change, own
 from lwsctl.diagnosis.finding import Finding, Person, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.patterns import READ

@@ -6,9 +6,9 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.resources import NODES
 from kuberuntime.texts.masking import masked
 from leaderworkerset.api.conditions import MOVE_IN_PROGRESS
-from lwsctl.diagnosis import departures
+from lwsctl.diagnosis import groupmoves
 from lwsctl.diagnosis.causes.rollouts import allowed_unavailable
-from lwsctl.diagnosis.causes.unattended import own
+from lwsctl.diagnosis.causes.unreconciled import own
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.views.groups import Group, View
@@ -26,8 +26,8 @@ NAMED: Final = 5
 )
 def is_never_moved(observed: Observed) -> Finding | None:
     """Find groups that must move to other nodes, but may not become unavailable."""
-    view, why = observed.view, departures.obstacle(observed.view.object)
-    if not departures.is_moving(view) or not why or not (waiting := _waiting(observed)):
+    view, why = observed.view, groupmoves.obstacle(observed.view.object)
+    if not groupmoves.is_moving(view) or not why or not (waiting := _waiting(observed)):
         return None
     field = "spec.rolloutStrategy.rollingUpdateConfiguration.maxUnavailable"
     return Finding(
@@ -52,7 +52,7 @@ def is_never_moved(observed: Observed) -> Finding | None:
 def waits_for_move(observed: Observed) -> Finding | None:
     """Find groups that must move to other nodes, and why they wait."""
     view = observed.view
-    if not departures.is_moving(view) or not (waiting := _waiting(observed)):
+    if not groupmoves.is_moving(view) or not (waiting := _waiting(observed)):
         return None
     unready = [group for group in view.groups if not group.is_ready and group.index < view.desired]
     steps = [observed.lws(f"events {view.name}")]
@@ -76,16 +76,16 @@ def waits_for_move(observed: Observed) -> Finding | None:
 
 def _waiting(observed: Observed) -> list[Group]:
     """Return the waiting groups, or all groups if nodes are unknown, because the manager reports a pending move."""
-    nodes, groups = departures.closed(observed.nodes), observed.view.groups
-    leaving_groups = [group for group in groups if departures.is_marked(group) or departures.nodes_of(group, nodes)]
+    nodes, groups = groupmoves.closed(observed.nodes), observed.view.groups
+    leaving_groups = [group for group in groups if groupmoves.is_marked(group) or groupmoves.nodes_of(group, nodes)]
     return leaving_groups if leaving_groups or observed.knows(NODES) else list(groups)
 
 
 def _what(observed: Observed, waiting: list[Group], singular: str, plural: str) -> str:
     """Return the groups, their nodes, and a verb that fits their number."""
-    view, nodes = observed.view, departures.closed(observed.nodes)
-    node_names = sorted({node for group in waiting for node in departures.nodes_of(group, nodes)})
-    if not node_names and not any(map(departures.is_marked, waiting)):
+    view, nodes = observed.view, groupmoves.closed(observed.nodes)
+    node_names = sorted({node for group in waiting for node in groupmoves.nodes_of(group, nodes)})
+    if not node_names and not any(map(groupmoves.is_marked, waiting)):
         return f"at least one group of {view.name} {singular}"
     where = f" on closed node{'s' if len(node_names) > 1 else ''} {listed(node_names, NAMED)}" if node_names else ""
     return f"{groups_named([group.name for group in waiting])} of {view.name}{where} {singular if len(waiting) == 1 else plural}"

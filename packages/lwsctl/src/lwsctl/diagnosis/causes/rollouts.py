@@ -10,8 +10,8 @@ from kuberuntime.texts.masking import masked
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.decisions.revisioncontent import find_revision, owned_revisions
 from leaderworkerset.decisions.rolloutsteps import InPlace, in_place_obstacle_between, read_in_place
-from lwsctl.diagnosis import departures, ranks
-from lwsctl.diagnosis.causes.unattended import last_change, own
+from lwsctl.diagnosis import groupmoves, ranks
+from lwsctl.diagnosis.causes.unreconciled import last_change, own
 from lwsctl.diagnosis.finding import Finding, Subject, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.views.groups import View
@@ -158,7 +158,7 @@ def goes_on(observed: Observed) -> Finding | None:
         return None
     if view.is_updating:
         text = f"a rollout is in progress: {updated_groups(view.updated, view.desired, view.up_to_date)}"
-    elif not observed.unready and not departures.is_moving(view):
+    elif not observed.unready and not groupmoves.is_moving(view):
         text = f"{view.ready} of {counted(view.desired, 'group')} ready by the status, and all pods are"
     else:
         return None

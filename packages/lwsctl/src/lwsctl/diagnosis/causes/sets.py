@@ -10,11 +10,11 @@ from kuberuntime.texts.masking import masked
 from leaderworkerset.api.disaggregatedset import ScalingMode, has_scaler
 from leaderworkerset.api.resources import ROLE_SCALERS
 from leaderworkerset.decisions.admissionchecks import is_reconcile_failing, reconcile_failure_message
-from lwsctl.diagnosis.causes.unattended import own
+from lwsctl.diagnosis.causes.unreconciled import own
 from lwsctl.diagnosis.finding import Finding, Subject, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.ranks import quote
-from lwsctl.views.disaggregation import SetView
+from lwsctl.views.disaggregatedset import SetView
 from lwsctl.views.events.warningevents import LONGEST_SILENCE
 from lwsctl.views.health.verdict import Verdict
 from lwsctl.views.wording import counted

@@ -12,14 +12,14 @@ from kuberuntime.objects.resources import SERVICES
 from leaderworkerset.api import labels
 from leaderworkerset.api.policytypes import AWAITS_LEADER
 from leaderworkerset.decisions.serviceselection import HEADLESS, service_selects
-from lwsctl.diagnosis import exits, judging, ranks
+from lwsctl.diagnosis import exits, logerrors, ranks
 from lwsctl.diagnosis.causes.components import autoscalers
-from lwsctl.diagnosis.causes.unattended import last_change
+from lwsctl.diagnosis.causes.unreconciled import last_change
 from lwsctl.diagnosis.finding import Finding, RecordedRun, Subject, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.views import recreations, wording
 from lwsctl.views.groups import MISSING, Group, Rank
-from lwsctl.views.health.memory import Recreations
+from lwsctl.views.health.failurehistory import Recreations
 from lwsctl.views.health.verdict import Verdict
 from lwsctl.views.wording import counted, duration
 
@@ -167,7 +167,7 @@ def _advice(observed: Observed, group: Group, recreation: Recreations) -> tuple[
 def _recorded(observed: Observed, recreation: Recreations) -> tuple[RecordedRun | None, Recreations]:
     """Return a recorded run whose log may show the error, and the recreation without its less precise error."""
     run = recreations.recorded_run(observed.view, recreation)
-    known = None if run is None else judging.recorded_run(run)
+    known = None if run is None else logerrors.recorded_run(run)
     if run is None or known is None:
         return None, recreation
     return known, replace(recreation, failure=f"{run.container}: {exits.described(run.end)}")

@@ -16,9 +16,9 @@ from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname
 from leaderworkerset.api.disaggregatedset import KIND as SET_KIND
+from leaderworkerset.api.eventvalue import Happening, Place, happening
 from leaderworkerset.api.groupname import name_of, place_of
 from leaderworkerset.api.leaderworkerset import KIND
-from leaderworkerset.api.occurrences import Happening, Place, happening
 from lwsctl.views.selection import Selection
 
 NUMBER, KEY = r"\d+", r"[0-9a-f]{8}"

@@ -14,14 +14,14 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kuberuntime.objects import deaths, foreigntext, meta, podstate, timestamps
-from kuberuntime.objects.deaths import REMEMBERED
+from kuberuntime.objects import meta, podstate, terminations, timestamps, untrustedtext
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.texts import edge
+from kuberuntime.objects.terminations import REMEMBERED
+from kuberuntime.texts import errorboundary
 from kuberuntime.texts.masking import masked
 from leaderworkerset.api import kubeletkills, runsettings
+from leaderworkerset.api.eventvalue import last_seen
 from leaderworkerset.api.kubeletkills import Kill
-from leaderworkerset.api.occurrences import last_seen
 from lwsctl.views import recreations
 from lwsctl.views.events import pulls, scaleups
 from lwsctl.views.events.eventrecord import WarningEvent
@@ -47,7 +47,7 @@ class Warnings:
         self._by_object: dict[tuple[str, str, str], list[WarningEvent]] = {}
         self._all: dict[tuple[str, str, str], list[WarningEvent]] = {}
         for event in events:
-            edge.attempt(partial(self._add, event), str)  # the others are evidence nevertheless
+            errorboundary.attempt(partial(self._add, event), str)  # the others are evidence nevertheless
 
     def _add(self, event: JSONObject) -> None:
         about, record = event.get("involvedObject") or {}, _read(event)
@@ -185,7 +185,7 @@ def _read(event: JSONObject) -> WarningEvent:
         name=about.get("name", ""),
         uid=about.get("uid", ""),
         reason=event.get("reason", ""),
-        message=" ".join(foreigntext.clean(foreigntext.bounded(str(event.get("message") or ""))).split()),
+        message=" ".join(untrustedtext.clean(untrustedtext.bounded(str(event.get("message") or ""))).split()),
         last=last_seen(event),
         related=related.get("name", "") if related.get("kind") == "Pod" else "",
         component=event.get("reportingComponent") or (event.get("source") or {}).get("component") or "",
@@ -225,7 +225,7 @@ Records: TypeAlias = Mapping[tuple[str, str], JSONObject]
 def _explained(view: View, warnings: Warnings, records: Records, now: datetime) -> View:
     """Return a view with the recreations of its groups, and with reasons."""
     ends = runsettings.read(meta.annotations(view.object)).completes
-    last = edge.attempt(partial(_longest_starts, view), lambda _: {})
+    last = errorboundary.attempt(partial(_longest_starts, view), lambda _: {})
 
     def explain(group: Group) -> Group:
         evictions = _evictions(view, group, warnings, now)
@@ -233,7 +233,7 @@ def _explained(view: View, warnings: Warnings, records: Records, now: datetime) 
         known = _with_kill(view, _remembered(group, record, evictions, ends=ends), warnings)
         return _group(view, known, warnings, last, now)
 
-    groups = (edge.attempt(partial(explain, group), partial(_unexplained, group)) for group in view.groups)
+    groups = (errorboundary.attempt(partial(explain, group), partial(_unexplained, group)) for group in view.groups)
     return replace(view, groups=tuple(groups))
 
 
@@ -276,7 +276,7 @@ def _group(view: View, group: Group, warnings: Warnings, last: Mapping[bool, tim
         return group
     are_ready = all(rank.is_ready for rank in group.ranks)
     suspects = [rank for rank in group.ranks if rank.object and (are_ready or not rank.is_ready)]
-    runs = {rank.pod: tuple(deaths.of_pod(rank.object or {}, now)) for rank in suspects}
+    runs = {rank.pod: tuple(terminations.of_pod(rank.object or {}, now)) for rank in suspects}
     if group.recreations and not any(runs.values()) and (run := recreations.failed_run(view, group.recreations, now)):
         runs |= {rank.pod: (run,) for rank in group.ranks if rank.index == group.recreations.failed_rank}
     members = [

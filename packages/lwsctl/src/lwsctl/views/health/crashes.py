@@ -13,10 +13,10 @@ from typing import Final
 from msgspec import Struct
 
 from kuberuntime.objects import meta, podstate, timestamps
-from kuberuntime.objects.deaths import REMEMBERED, run_length
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.terminations import REMEMBERED, run_length
 from lwsctl.views.groups import COMPLETED, Group, Rank, View
-from lwsctl.views.health.memory import Crashes, Recreations
+from lwsctl.views.health.failurehistory import Crashes, Recreations
 
 DISRUPTED: Final = re.compile(
     r"deleted(: (EvictionByEvictionAPI|DeletionByTaintManager|DeletionByPodGC|PreemptionByScheduler|NodeLost|NodeShutdown"

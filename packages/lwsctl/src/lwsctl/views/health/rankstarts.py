@@ -11,7 +11,7 @@ from kuberuntime.objects import decimals, meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from lwsctl.views.groups import Rank
 from lwsctl.views.health.crashes import ready_since, started_at
-from lwsctl.views.health.memory import Startup
+from lwsctl.views.health.failurehistory import Startup
 
 WARM_UP: Final = timedelta(minutes=10)
 """The default time limit until a rank is ready, long enough to load a large model."""

@@ -1,6 +1,6 @@
 """Derives the verdict for a LeaderWorkerSet, group or rank from its view, its history and a known cause. Pure.
 
-In: a view with recorded failures (`memory.py`), and the verdict of the first cause that matches. Out: a verdict. `get`,
+In: a view with recorded failures (`failurehistory.py`), and the verdict of the first cause that matches. Out: a verdict. `get`,
 `explain`, `wait`, `run`, `rollout status`, `doctor` and the dashboard all use this verdict.
 """
 
@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from lwsctl.views.health.memory import Crashes
+from lwsctl.views.health.failurehistory import Crashes
 
 
 class Verdict(StrEnum):

@@ -13,7 +13,7 @@ import pytest
 from kuberuntime.errors import ConnectionFailedError
 from kuberuntime.standardstreams import PIPE_CLOSED
 from lwsctl.cli import app, errors, targets
-from lwsctl.cli.cluster import places
+from lwsctl.cli.cluster import clusterdirectories
 from lwsctl.cli.local.clusteroptions import ClusterOptions, cluster_options, collect, parse_image
 from lwsctl.views.selection import Selection
 
@@ -266,7 +266,7 @@ def test_local_option_without_an_equals_sign_is_noted(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LWS_STATE_HOME", str(tmp_path))
-    with places.place("two").held():
+    with clusterdirectories.place("two").held():
         assert app.run(["get", "--local", "two"]) == errors.FAILED
         assert app.run(["get", "--local", "web"]) == errors.FAILED
     told = capsys.readouterr().err

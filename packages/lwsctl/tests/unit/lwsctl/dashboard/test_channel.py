@@ -8,8 +8,8 @@ import json
 import pytest
 
 from lwsctl.dashboard.channel import KEPT_FRAMES, Channel
+from lwsctl.dashboard.fragments import Piece
 from lwsctl.dashboard.markup import Safe
-from lwsctl.dashboard.pieces import Piece
 
 
 def show(channel: Channel, number: int) -> str:

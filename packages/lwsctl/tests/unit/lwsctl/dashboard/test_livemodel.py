@@ -7,13 +7,13 @@ from msgspec.structs import replace
 from tests.dashboardhouse import NAMESPACE, House, api_server
 from tests.integration.clusters import objects
 
-from kuberuntime.cache.watching import TIMEOUT
+from kuberuntime.cache.reflector import TIMEOUT
 from kuberuntime.client.client import Client
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from lwsctl.dashboard.address import Address, PageKind
-from lwsctl.dashboard.hub import Hub
 from lwsctl.dashboard.livemodel import AGAIN, PATIENCE, LiveModel, live
+from lwsctl.dashboard.subscriptions import Hub
 from lwsctl.dashboard.webserver import Dashboard
 from lwsctl.diagnosis.observed import Commands
 from lwsctl.views.groups import View

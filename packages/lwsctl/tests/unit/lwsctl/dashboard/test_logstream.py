@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from tests import builders
 from tests.unit.lwsctl.dashboard.test_pages import picture
-from tests.unit.lwsctl.views.test_disaggregation import part, seen
+from tests.unit.lwsctl.views.test_disaggregatedset import part, seen
 
 from kuberuntime.objects.meta import ObjectKey
 from lwsctl.dashboard.logstream import LineQueue, LogRequest, parse

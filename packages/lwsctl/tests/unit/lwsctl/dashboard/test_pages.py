@@ -11,19 +11,19 @@ from tests import builders
 from tests.disaggregated import disaggregatedset_object
 from tests.unit.lwsctl.cli.views.test_episodetable import BARE, FULL
 from tests.unit.lwsctl.cli.views.test_nodetable import GPUS, of, pod
-from tests.unit.lwsctl.views.test_disaggregation import part, seen
+from tests.unit.lwsctl.views.test_disaggregatedset import part, seen
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, POD_METRICS, PODS, STATEFULSETS, Resource
 from leaderworkerset.api import labels
 from lwsctl.dashboard.address import Address, Arrangement, NoSuchPageError, PageForm, PageKind, StateFilter, parse
-from lwsctl.dashboard.hub import PAGES, page_of
+from lwsctl.dashboard.fragments import Piece, Rendering
 from lwsctl.dashboard.pages import cells, ranktable, totals
 from lwsctl.dashboard.pages.page import PageFacts
 from lwsctl.dashboard.picture import CellState, Picture, of_group
-from lwsctl.dashboard.pieces import Piece, Rendering
 from lwsctl.dashboard.staticfiles import files
+from lwsctl.dashboard.subscriptions import PAGES, page_of
 from lwsctl.diagnosis.catalogue import BY_CODE
 from lwsctl.diagnosis.finding import Diagnosis
 from lwsctl.views import devices

@@ -13,10 +13,10 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CORE_EVENTS
 from leaderworkerset.api.episode import ContainerEnd, RankEnd, RunEnd
 from lwsctl.dashboard.address import Address, NoSuchPageError, PageKind, parse
-from lwsctl.dashboard.hub import PAGES
 from lwsctl.dashboard.pages import timeline
 from lwsctl.dashboard.pages.page import PageFacts
 from lwsctl.dashboard.pages.timeline import Lane
+from lwsctl.dashboard.subscriptions import PAGES
 
 PROD = ObjectKey("prod", "web")
 

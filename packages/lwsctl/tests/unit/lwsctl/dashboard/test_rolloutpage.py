@@ -13,8 +13,8 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from leaderworkerset.api import labels
 from lwsctl.dashboard.address import PageKind
-from lwsctl.dashboard.pages import revisionpicture
-from lwsctl.dashboard.pages.revisionpicture import Course
+from lwsctl.dashboard.pages import revisionchart
+from lwsctl.dashboard.pages.revisionchart import Course
 from lwsctl.views.groups import View, view
 
 
@@ -33,7 +33,7 @@ def leader(lws: JSONObject, index: int, *, key: str, created: int, ready: int | 
 
 def course_of(found: View, revision: str) -> Course | None:
     own = [group for group in found.groups if group.revision == revision]
-    return revisionpicture.course(own, len(found.groups))
+    return revisionchart.course(own, len(found.groups))
 
 
 def test_course_counts_groups_of_the_newest_revision() -> None:
@@ -48,7 +48,7 @@ def test_course_counts_groups_of_the_newest_revision() -> None:
     assert course is not None
     assert [(moment - builders.NOW).seconds for moment in course.started] == [0, 30, 60]
     assert [(moment - builders.NOW).seconds for moment in course.ready] == [20, 50]
-    drawing = revisionpicture.picture(course)
+    drawing = revisionchart.picture(course)
     assert 'class="begun" d="M0 100V75H28V50H57V25H60V100Z"' in drawing
     assert 'class="done" d="M0 100H19V75H48V50H60V100Z"' in drawing
     assert "of 4 groups 3 got the newest revision and 2 are ready" in drawing
@@ -60,7 +60,7 @@ def test_course_of_a_thousand_groups_stays_small() -> None:
     pods = [leader(lws, index, key="new", created=index, ready=index + 5) for index in range(1000)]
     course = course_of(view(lws, pods), "new")
     assert course is not None
-    assert len(revisionpicture.picture(course)) < 2000
+    assert len(revisionchart.picture(course)) < 2000
 
 
 @pytest.mark.parametrize("groups", [1, 2, 3, 6, 7, 40])
@@ -71,7 +71,7 @@ def test_finished_course_ends_with_all_groups(groups: int, apart: int) -> None:
     del pods[-1]["status"]["conditions"][0]["lastTransitionTime"]
     course = course_of(view(lws, pods), "new")
     assert course is not None
-    drawing = revisionpicture.picture(course)
+    drawing = revisionchart.picture(course)
     assert f"{groups} are ready" in drawing
     for name in ("begun", "done"):
         path = drawing.partition(f'class="{name}" d="')[2].partition('"')[0]

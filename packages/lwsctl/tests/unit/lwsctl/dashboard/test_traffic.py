@@ -12,8 +12,8 @@ from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from lwsctl.dashboard.address import Address, PageKind
 from lwsctl.dashboard.channel import Channel
-from lwsctl.dashboard.hub import Hub
 from lwsctl.dashboard.livemodel import LiveModel, live
+from lwsctl.dashboard.subscriptions import Hub
 from lwsctl.dashboard.webserver import Dashboard
 from lwsctl.diagnosis.observed import Commands
 

@@ -21,9 +21,9 @@ from leaderworkerset.api.episode import Episode
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from lwsctl.dashboard.address import Address, PageKind
 from lwsctl.dashboard.browserstreams import MOST_STREAMS, MOST_TOPICS
-from lwsctl.dashboard.gatekeeper import ACTION_HEADER, COOKIE, HEADERS
 from lwsctl.dashboard.pages.header import ClusterIdentity
 from lwsctl.dashboard.pages.page import BETWEEN_READINGS
+from lwsctl.dashboard.requestchecks import ACTION_HEADER, COOKIE, HEADERS
 from lwsctl.dashboard.staticfiles import files, folder
 from lwsctl.diagnosis.observed import Commands
 

@@ -23,7 +23,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS
 from leaderworkerset.api import labels
 from leaderworkerset.api.recreationrecord import RecreationState
-from leaderworkerset.rendezvous.obstacles import Obstacle
+from leaderworkerset.rendezvous.connectionerrors import Obstacle
 from lwsctl.diagnosis.document import headline
 from lwsctl.diagnosis.observed import Commands
 from lwsctl.views.health.verdict import Verdict

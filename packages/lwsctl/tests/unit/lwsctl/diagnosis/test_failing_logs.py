@@ -8,9 +8,9 @@ from tests.explanations.failinglogs import FailingLog, programs
 
 from kuberuntime.objects import errorlines, meta, podstate
 from kuberuntime.texts.masking import Mask
-from leaderworkerset.recording.building import Logs, Traces, build
+from leaderworkerset.recording.episodebuilder import Logs, Traces, build
 from lwsctl.cli.views import episodetable
-from lwsctl.diagnosis import document, judging
+from lwsctl.diagnosis import document, logerrors
 from lwsctl.diagnosis.diagnose import diagnose
 from lwsctl.diagnosis.finding import Diagnosis
 from lwsctl.diagnosis.observed import Observed
@@ -48,7 +48,7 @@ def crashed(program: FailingLog, message: str) -> Observed:
 def diagnosed(program: FailingLog, message: str) -> Diagnosis:
     """Return the diagnosis from a message, judged from the log as far as it asks for it."""
     diagnosis = diagnose(crashed(program, message), Selection("web"))
-    return judging.with_log(diagnosis, program.lines[-errorlines.JUDGED :])
+    return logerrors.with_log(diagnosis, program.lines[-errorlines.JUDGED :])
 
 
 MESSAGES: Mapping[str, Callable[[FailingLog], str]] = {

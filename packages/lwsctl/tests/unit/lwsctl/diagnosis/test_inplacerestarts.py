@@ -3,7 +3,7 @@
 import pytest
 from tests.explanations.builders import NOW, ago, container, ended, lws, observed, placed, ready, recreated
 
-from kuberuntime.objects import deaths
+from kuberuntime.objects import terminations
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from lwsctl.cli.views import description, output
@@ -35,11 +35,11 @@ def test_unready_pod_is_listed_before_the_most_restarted_one() -> None:
 
 def test_container_that_its_pod_ended_has_not_failed() -> None:
     pod = noted(f"2={ago(12)}")
-    assert list(deaths.of_pod(pod, NOW)) == []
+    assert list(terminations.of_pod(pod, NOW)) == []
     assert list(outcome.failed_ends(pod)) == []
     assert outcome.failures(observed([ready(0, 0), pod], of=lws(1, 2)).view) == []
     alone = placed(status={"containerStatuses": [container(restarts=2, last=ended(1), running={"startedAt": ago(11)})]})
-    assert [one.end["exitCode"] for one in deaths.of_pod(alone, NOW)] == [1]
+    assert [one.end["exitCode"] for one in terminations.of_pod(alone, NOW)] == [1]
 
 
 @pytest.mark.parametrize("failure", [WHY, "main: exit code 1, Error"])

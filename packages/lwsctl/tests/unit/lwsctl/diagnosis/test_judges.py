@@ -15,15 +15,15 @@ JUDGE = "views/health/verdict.py"
 CAUSES = "diagnosis/causes/"
 """Causes declare whether they need a user."""
 
-COMPARES = {"diagnosis/diagnose.py": 2, "dashboard/picture.py": 1, "dashboard/cardorder.py": 1}
+COMPARES = {"diagnosis/diagnose.py": 2, "dashboard/picture.py": 1, "dashboard/setorder.py": 1}
 """The comparisons that choose a text, or count complete sets; the numbers only fall."""
 
 SPELLS = {
-    "views/disaggregation.py": {"progressing"},  # the rollout of a DisaggregatedSet
+    "views/disaggregatedset.py": {"progressing"},  # the rollout of a DisaggregatedSet
     "dashboard/picture.py": {"starting"},  # the cell of a rank
     "dashboard/pages/rolloutpage.py": {"starting"},  # a step of a rollout
     "dashboard/address.py": {"healthy", "progressing"},  # the filters of the first page
-    "dashboard/pages/revisionpicture.py": {"starting"},  # a step of a rollout
+    "dashboard/pages/revisionchart.py": {"starting"},  # a step of a rollout
     "cli/doctor/findings.py": {"healthy"},  # a field of the doctor's document
 }
 """Other uses of the same words."""

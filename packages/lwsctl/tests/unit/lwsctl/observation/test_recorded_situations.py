@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from testkit.setclock import SetClock
+from testkit.fakeclock import SetClock
 from testkit.virtualtime import run
 
 from kuberuntime.client.requests import Selection as Query
@@ -18,7 +18,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.labels import NAME
 from lwsctl.diagnosis.finding import Diagnosis
 from lwsctl.diagnosis.observed import Commands
-from lwsctl.observation.diagnosing import diagnose_one
+from lwsctl.observation.diagnosisinput import diagnose_one
 from lwsctl.views import groups
 from lwsctl.views.selection import Selection
 

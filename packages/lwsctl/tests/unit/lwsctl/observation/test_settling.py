@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from testkit.setclock import SetClock
+from testkit.fakeclock import SetClock
 from testkit.virtualtime import run
 from tests.explanations.builders import NOW, conditions, event, of_set, part
-from tests.unit.lwsctl.observation.test_surveying import Server, named
+from tests.unit.lwsctl.observation.test_setdiagnoses import Server, named
 
 from kuberuntime.client.client import Client
 from kuberuntime.objects.meta import JSONObject
@@ -13,9 +13,9 @@ from kuberuntime.objects.resources import CORE_EVENTS, DEPLOYMENTS, LEASES, Reso
 from leaderworkerset.api.resources import ROLE_SCALERS
 from lwsctl.diagnosis.finding import Diagnosis
 from lwsctl.diagnosis.observed import Commands
-from lwsctl.observation import surveying
+from lwsctl.observation import setdiagnoses
 from lwsctl.observation.lists import Lists
-from lwsctl.views.disaggregation import SetView, set_view
+from lwsctl.views.disaggregatedset import SetView, set_view
 from lwsctl.views.groups import view
 from lwsctl.views.health.verdict import Verdict
 
@@ -46,7 +46,7 @@ def a_set(
 
 def told(server: Server, sets: Sequence[SetView], namespace: str = "") -> list[Diagnosis]:
     async def scenario() -> list[Diagnosis]:
-        return await surveying.diagnose_sets(Lists(Client(server)), sets, namespace, Commands(), SetClock(NOW))
+        return await setdiagnoses.diagnose_sets(Lists(Client(server)), sets, namespace, Commands(), SetClock(NOW))
 
     return run(scenario())
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from lwsctl.views import changes
 from lwsctl.views.groups import Group, Rank, View
-from lwsctl.views.health.memory import Recreations
+from lwsctl.views.health.failurehistory import Recreations
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

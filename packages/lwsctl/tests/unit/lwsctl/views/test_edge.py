@@ -9,12 +9,12 @@ from tests import builders
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.texts.masking import Mask
-from leaderworkerset.api.occurrences import happening
-from leaderworkerset.recording import building
-from leaderworkerset.recording.building import Traces
+from leaderworkerset.api.eventvalue import happening
+from leaderworkerset.recording import episodebuilder
+from leaderworkerset.recording.episodebuilder import Traces
 from lwsctl.cli.views import description, tables
 from lwsctl.cli.views.description import Described
-from lwsctl.dashboard import exporting
+from lwsctl.dashboard import pageexport
 from lwsctl.dashboard.address import Address, PageForm, PageKind
 from lwsctl.dashboard.pages import nowpage, setpage
 from lwsctl.dashboard.pages.page import PageFacts
@@ -88,8 +88,8 @@ def test_every_view_of_an_unreadable_object_names_the_error(make: Any) -> None:
 def test_failed_page_is_exported_with_its_error() -> None:
     picture = Picture(namespace="", now=builders.NOW, views=[7])  # type: ignore[list-item]  # no view
     address = Address(kind=PageKind.NOW)
-    assert "this page cannot be shown: AttributeError" in exporting.exported(picture, address, PageFacts())
-    assert exporting.text(picture, address, PageFacts()).startswith("this page cannot be shown: AttributeError")
+    assert "this page cannot be shown: AttributeError" in pageexport.exported(picture, address, PageFacts())
+    assert pageexport.text(picture, address, PageFacts()).startswith("this page cannot be shown: AttributeError")
 
 
 def test_diagnosis_that_fails_is_not_known() -> None:
@@ -137,7 +137,7 @@ def test_log_that_cannot_be_masked_is_recorded_as_its_error() -> None:
     leader["status"] = {"containerStatuses": [{"name": "c", "state": {"terminated": {"exitCode": 1}}}]}
     worker = builders.worker_pod(leader, 1) | {"status": BROKEN}
     logs = {("u", "c"): ["poison", "step 1\nRuntimeError: no GPU"]}
-    episode = building.build(Traces(pods=[leader, worker], now=builders.NOW, lws=lws, logs=logs), FailingMask())
+    episode = episodebuilder.build(Traces(pods=[leader, worker], now=builders.NOW, lws=lws, logs=logs), FailingMask())
     assert episode.ranks[0].containers[0].logs == (
         ("the log cannot be shown: RecursionError: maximum recursion depth exceeded",),
         ("step 1", "RuntimeError: no GPU"),

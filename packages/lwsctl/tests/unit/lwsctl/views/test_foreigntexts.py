@@ -24,8 +24,8 @@ PARTS: Final = frozenset({"match", "words"})
 OTHERS: Final = {
     "cli/doctor/installationchecks.py": "a condition of the product's own definition, written by the API server",
     "diagnosis/exits.py": "compared with a word, not shown",
-    "diagnosis/judging.py": "its length, not shown",
-    "steering/ownfields.py": "the API server's answer to the user's own request",
+    "diagnosis/logerrors.py": "its length, not shown",
+    "rollout/ownfields.py": "the API server's answer to the user's own request",
     "views/podcontainers.py": "compared with the reason, not shown",
 }
 """Modules that read such a field, and why it is not shown, or is clean already."""

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from kuberuntime.texts.masking import MASK, Mask, known
-from leaderworkerset.api.occurrences import happening
+from leaderworkerset.api.eventvalue import happening
 from lwsctl.diagnosis import ranks
 
 

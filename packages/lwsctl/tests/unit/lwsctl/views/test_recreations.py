@@ -10,7 +10,7 @@ from leaderworkerset.api import labels
 from lwsctl.views import groups, recreations
 from lwsctl.views.document import document
 from lwsctl.views.events.warningevents import Evidence, explained
-from lwsctl.views.health.memory import Recreations
+from lwsctl.views.health.failurehistory import Recreations
 from lwsctl.views.reasons import summary
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)

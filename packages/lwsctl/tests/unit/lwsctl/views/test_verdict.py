@@ -9,9 +9,9 @@ from tests.explanations.builders import observed as observed_of
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.recreationrecord import RecreationState
-from lwsctl.views import missing
+from lwsctl.views import unmetconditions
 from lwsctl.views.groups import Group
-from lwsctl.views.health.memory import Crashes
+from lwsctl.views.health.failurehistory import Crashes
 from lwsctl.views.health.verdict import URGENCY, HealthFacts, Verdict, judge
 
 
@@ -169,9 +169,9 @@ def test_ready_must_last_after_a_failure(since: float, least: float, lacks: bool
     """Where nothing failed, ready counts at once."""
     failed = placed(ready=True, status=running(1, ended(3, since + 1) | {"startedAt": ago(since + 6)}, since))
     view = observed_of([failed, ready(0, 1)]).view
-    missing_text = missing.for_lasting(view, NOW, timedelta(seconds=least))
+    missing_text = unmetconditions.for_lasting(view, NOW, timedelta(seconds=least))
     assert missing_text == ("group 0 of web failed, and has not been ready for long enough since" if lacks else None)
-    assert missing.for_lasting(observed_of([ready(), ready(0, 1)]).view, NOW) is None
+    assert unmetconditions.for_lasting(observed_of([ready(), ready(0, 1)]).view, NOW) is None
 
 
 @pytest.mark.parametrize(
@@ -183,6 +183,6 @@ def test_only_ready_must_last(condition: str, least: float, lacks: bool) -> None
     failed = placed(ready=True, status=running(1, ended(3, 5) | {"startedAt": ago(10)}, 4))
     available = {"readyReplicas": 1, "conditions": [{"type": "Available", "status": "True", "observedGeneration": 1}]}
     view = observed_of([failed, ready(0, 1)], of=lws(status=available)).view
-    lacking = missing.lasting(condition, lambda: NOW, timedelta(seconds=least))(view)
+    lacking = unmetconditions.lasting(condition, lambda: NOW, timedelta(seconds=least))(view)
     assert (lacking is not None and "not been ready for long enough" in lacking) is lacks
-    assert missing.for_lasting(view, NOW, kept_back=1) is None
+    assert unmetconditions.for_lasting(view, NOW, kept_back=1) is None

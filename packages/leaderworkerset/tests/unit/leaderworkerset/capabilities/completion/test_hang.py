@@ -5,9 +5,9 @@ from tests import builders
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Apply, Delete
-from leaderworkerset.api import labels, progressnotes
-from leaderworkerset.api.progressnotes import Hang, SilentRank
-from leaderworkerset.capabilities.completion import finishing
+from leaderworkerset.api import labels, progressannotations
+from leaderworkerset.api.progressannotations import Hang, SilentRank
+from leaderworkerset.capabilities.completion import runtocompletion
 from leaderworkerset.capabilities.deciding import reconcile_group as reconcile
 
 HANG = Hang(since=builders.NOW, ranks=(SilentRank(pod="web-0-1", uid="u", rank=1, since=builders.NOW, waits="a lock"),))
@@ -24,8 +24,8 @@ def leader(text: str) -> JSONObject:
 
 
 def test_rank_without_progress_for_longest_has_failed() -> None:
-    hung = leader(progressnotes.render_hang(HANG))
-    found = finishing.of_hang(lws(RECREATES), hung)
+    hung = leader(progressannotations.render_hang(HANG))
+    found = runtocompletion.of_hang(lws(RECREATES), hung)
     assert found is not None
     assert (found.pod, found.uid, found.what) == ("web-0-1", "u", "no progress for 300 s, waits for a lock")
     group = builders.live_group(leader=hung, obj=lws(RECREATES), pods=(hung,))
@@ -38,12 +38,12 @@ def test_rank_without_progress_for_longest_has_failed() -> None:
 @pytest.mark.parametrize(
     ("annotations", "text"),
     [
-        ({}, progressnotes.render_hang(HANG)),
-        (WATCHED, progressnotes.render_hang(HANG)),
-        ({labels.ON_HANG: "recreate"}, progressnotes.render_hang(HANG)),
+        ({}, progressannotations.render_hang(HANG)),
+        (WATCHED, progressannotations.render_hang(HANG)),
+        ({labels.ON_HANG: "recreate"}, progressannotations.render_hang(HANG)),
         (RECREATES, ""),
         (RECREATES, "{}"),
     ],
 )
 def test_rank_without_a_hang_has_not_failed(annotations: dict[str, str], text: str) -> None:
-    assert finishing.of_hang(lws(annotations), leader(text)) is None
+    assert runtocompletion.of_hang(lws(annotations), leader(text)) is None

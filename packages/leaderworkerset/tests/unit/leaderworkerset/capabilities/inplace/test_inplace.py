@@ -15,10 +15,10 @@ from leaderworkerset.api import groupname, labels
 from leaderworkerset.capabilities.deciding import decide
 from leaderworkerset.capabilities.inplace import inplace
 from leaderworkerset.capabilities.inplace.inplace import InPlace
-from leaderworkerset.core.leaderworkerset import groupfacts
+from leaderworkerset.core.leaderworkerset import groupstate
 from leaderworkerset.core.leaderworkerset.decision import Known, ObservedLeaderWorkerSet, OnDemand
-from leaderworkerset.core.leaderworkerset.fold import fold
-from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
+from leaderworkerset.core.leaderworkerset.groupindex import fold
+from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
 from leaderworkerset.core.policies.gang import NO_GANG
 
 WAY = labels.IN_PLACE
@@ -41,7 +41,7 @@ def facts(index: int, letter: str, key: str = KEY) -> GroupFacts:
     """
     is_new = letter in "NnR"
     revision, is_ready = builders.key_of(NEW if is_new else OLD), letter in "ON"
-    workers = groupfacts.Workers(is_ready=is_ready, revision=revision, group_index=str(index))
+    workers = groupstate.Workers(is_ready=is_ready, revision=revision, group_index=str(index))
     return GroupFacts(
         leader=f"web-{index}", group_index=str(index), index=index, is_leader_ready=is_ready, revision=revision,
         workers=workers, statefulset_revision="web-new" if is_new else "web-old", own_size=2,

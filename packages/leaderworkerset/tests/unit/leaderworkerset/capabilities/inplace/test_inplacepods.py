@@ -7,7 +7,7 @@ from tests import builders
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
-from leaderworkerset.capabilities.inplace import inplacepods, updating
+from leaderworkerset.capabilities.inplace import inplacegroups, inplacepods
 from leaderworkerset.capabilities.inplace.inplacepods import Before
 from leaderworkerset.core.policies import failures
 
@@ -87,7 +87,10 @@ def test_pod_is_settled_when_the_new_containers_run(found: JSONObject, expected:
 @pytest.mark.parametrize(("restarts", "expected"), [(0, False), (1, False), (2, True)])
 def test_restarts_up_to_the_recorded_count_are_no_failures(restarts: int, expected: bool) -> None:
     """Restarts that an update requested are not failures, unlike all others (R-POD-4)."""
-    assert failures.has_failed(pod("main=1=runc://a=app:1", restarts=restarts), excuses=[updating.excuses]) is expected
+    assert (
+        failures.has_failed(pod("main=1=runc://a=app:1", restarts=restarts), excuses=[inplacegroups.excuses])
+        is expected
+    )
 
 
 @pytest.mark.parametrize(
@@ -99,7 +102,7 @@ def test_restarts_are_excused_when_an_image_is_reverted(restarts: int, started: 
     """The kubelet stopped the container and starts it again, with the reverted image or the first one."""
     found = pod(f"main=0==={UNTIL}", restarts=restarts)
     found["status"]["containerStatuses"][0]["state"] = {"running": {"startedAt": started}}
-    assert failures.has_failed(found, excuses=[updating.excuses]) is expected
+    assert failures.has_failed(found, excuses=[inplacegroups.excuses]) is expected
 
 
 def test_unreadable_record_counts_as_absent() -> None:

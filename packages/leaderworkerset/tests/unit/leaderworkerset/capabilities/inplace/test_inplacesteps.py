@@ -12,7 +12,7 @@ from kuberuntime.plan import Delete, Finally, Patch, Together, flat
 from leaderworkerset.api import labels
 from leaderworkerset.capabilities import deciding
 from leaderworkerset.capabilities.deciding import reconcile_group as reconcile
-from leaderworkerset.capabilities.inplace import inplacesteps, updating
+from leaderworkerset.capabilities.inplace import inplacegroups, inplacesteps
 from leaderworkerset.capabilities.inplace.inplacesteps import STEPS, InPlaceStep, Marked
 from leaderworkerset.core.policies.policy import GroupObjects, LiveGroup
 
@@ -276,9 +276,9 @@ def test_group_without_workers_updates_its_leader_only() -> None:
     alone.leader["metadata"]["annotations"][labels.SIZE] = "1"
     observed = replace(alone, objects=GroupObjects(pods=(alone.leader,)))
     assert only(observed).key.name == "web-0"
-    assert updating.updating_to(observed.leader, None) == AFTER
+    assert inplacegroups.updating_to(observed.leader, None) == AFTER
     done = pod(builders.leader_pod(OLD, annotations=MARK | {labels.SIZE: "1"}), new=True, container="runc://b")
-    assert updating.updating_to(done, None) == ""
+    assert inplacegroups.updating_to(done, None) == ""
     assert inplacesteps.decide(replace(observed, leader=done, objects=GroupObjects(pods=(done,)))).actions == ()
 
 

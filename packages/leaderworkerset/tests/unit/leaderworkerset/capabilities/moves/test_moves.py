@@ -10,7 +10,7 @@ from kuberuntime.plan import Apply, Delete, PutStatus, flat
 from leaderworkerset.api import leaderworkerset
 from leaderworkerset.capabilities import names
 from leaderworkerset.capabilities.deciding import decide
-from leaderworkerset.core.leaderworkerset import budget, groupfacts, statefulsets
+from leaderworkerset.core.leaderworkerset import budget, groupstate, statefulsets
 from leaderworkerset.core.leaderworkerset.decision import Decision, Known, ObservedLeaderWorkerSet, OnDemand
 from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
 
@@ -50,7 +50,7 @@ def decided(
         leader["metadata"]["labels"]["controller-revision-hash"] = made_of
         if str(index) in ending:
             leader["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-        groups.append(groupfacts.describe(leader, builders.worker_statefulset(leader)))
+        groups.append(groupstate.describe(leader, builders.worker_statefulset(leader)))
     observed = ObservedLeaderWorkerSet(
         leaderworkerset=obj,
         keeper=living,
@@ -133,7 +133,7 @@ def hashed(leaving: str, *, unready: str = "", **status: Any) -> list[str]:
     obj = builders.hash_object()
     obj = obj | {"spec": obj["spec"] | {"replicas": 3}}
     leaders = [builders.hash_leader(obj, letter, ready=letter not in unready) for letter in "abc"]
-    groups = [groupfacts.describe(leader, builders.worker_statefulset(leader)) for leader in leaders]
+    groups = [groupstate.describe(leader, builders.worker_statefulset(leader)) for leader in leaders]
     first = ObservedLeaderWorkerSet(
         leaderworkerset=obj,
         revisions=[builders.revision(obj)],

@@ -10,7 +10,7 @@ from tests.disaggregated import disaggregatedset_object, role
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.core.admission.disaggregatedset import validate_disaggregatedset, warnings
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.webhooks import handlers, review
 
 DECODE = role("decode", 4)

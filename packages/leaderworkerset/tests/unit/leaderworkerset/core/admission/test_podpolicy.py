@@ -16,7 +16,7 @@ from leaderworkerset.capabilities.enabled import EXTENSIONS
 from leaderworkerset.core.admission import podpolicy
 from leaderworkerset.core.admission.pod import ADMITTING, admit_pod
 from leaderworkerset.core.gang.gangs import Gangs
-from leaderworkerset.core.policies.podrule import PodRule
+from leaderworkerset.core.policies.celmutations import PodRule
 from leaderworkerset.core.policies.policy import Policy
 
 CONFIGURATION: JSONObject = {"metadata": {"name": MUTATING_WEBHOOKS, "uid": "u1"}}

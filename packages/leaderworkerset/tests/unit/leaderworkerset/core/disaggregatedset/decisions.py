@@ -11,10 +11,10 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Action, Create, Delete, Emit, Patch, Plan, PutStatus, flat
 from leaderworkerset.api.disaggregatedset import INITIAL_REPLICAS, SLICE
 from leaderworkerset.core.disaggregatedset import rolehash
-from leaderworkerset.core.disaggregatedset.fleet import part_of
+from leaderworkerset.core.disaggregatedset.childsets import part_of
+from leaderworkerset.core.disaggregatedset.reconcile import ObservedDisaggregatedSet, reconcile
 from leaderworkerset.core.disaggregatedset.roleservices import build as build_service
 from leaderworkerset.core.disaggregatedset.roleset import RolePlace, owner_reference
-from leaderworkerset.core.disaggregatedset.wholeset import ObservedDisaggregatedSet, reconcile
 
 SET = disaggregatedset_object([role("prefill", 4), role("decode", 4)])
 NEXT = SET | {"spec": with_image(SET, "app:2")}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from leaderworkerset.core.disaggregatedset.rolling import drain
+from leaderworkerset.core.disaggregatedset.slicerollout import drain
 
 P, D, E = "prefill", "decode", "encode"
 

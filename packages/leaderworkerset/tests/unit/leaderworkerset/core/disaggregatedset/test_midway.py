@@ -22,8 +22,8 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Create, Delete, Event, Finally, Patch, Plan, PutStatus, Together
 from leaderworkerset.api.disaggregatedset import INITIAL_REPLICAS
-from leaderworkerset.core.disaggregatedset import announcements, rolehash
-from leaderworkerset.core.disaggregatedset.wholeset import ObservedDisaggregatedSet, reconcile
+from leaderworkerset.core.disaggregatedset import disaggregatedsetevents, rolehash
+from leaderworkerset.core.disaggregatedset.reconcile import ObservedDisaggregatedSet, reconcile
 
 LATEST = SET | {"spec": with_image(SET, "app:3")}
 
@@ -185,15 +185,15 @@ class TestWire:
     @pytest.mark.parametrize(
         ("event", "expected"),
         [
-            (announcements.started(SET, "r", 0), ("Normal", "RollingUpdateStarted", "Update")),
-            (announcements.completed(SET, "r", 0), ("Normal", "RollingUpdateCompleted", "Update")),
-            (announcements.scaling(SET, "prefill", "n", (1, 2)), ("Normal", "ScalingUp", "Update")),
-            (announcements.scaling(SET, "prefill", "n", (2, 1)), ("Normal", "ScalingDown", "Update")),
-            (announcements.deleted(SET, "n", "drained"), ("Normal", "LWSDeleted", "Delete")),
-            (announcements.deleted(SET, "n", "anew", "Migrate"), ("Normal", "LWSDeleted", "Migrate")),
-            (announcements.scaler_created(SET, "n", "prefill"), ("Normal", "ScalerCreated", "Create")),
-            (announcements.scaler_deleted(SET, "n", "prefill"), ("Normal", "ScalerDeleted", "Delete")),
-            (announcements.scaler_conflict(SET, "n", "prefill"), ("Warning", "ScalerConflict", "Conflict")),
+            (disaggregatedsetevents.started(SET, "r", 0), ("Normal", "RollingUpdateStarted", "Update")),
+            (disaggregatedsetevents.completed(SET, "r", 0), ("Normal", "RollingUpdateCompleted", "Update")),
+            (disaggregatedsetevents.scaling(SET, "prefill", "n", (1, 2)), ("Normal", "ScalingUp", "Update")),
+            (disaggregatedsetevents.scaling(SET, "prefill", "n", (2, 1)), ("Normal", "ScalingDown", "Update")),
+            (disaggregatedsetevents.deleted(SET, "n", "drained"), ("Normal", "LWSDeleted", "Delete")),
+            (disaggregatedsetevents.deleted(SET, "n", "anew", "Migrate"), ("Normal", "LWSDeleted", "Migrate")),
+            (disaggregatedsetevents.scaler_created(SET, "n", "prefill"), ("Normal", "ScalerCreated", "Create")),
+            (disaggregatedsetevents.scaler_deleted(SET, "n", "prefill"), ("Normal", "ScalerDeleted", "Delete")),
+            (disaggregatedsetevents.scaler_conflict(SET, "n", "prefill"), ("Warning", "ScalerConflict", "Conflict")),
         ],
         ids=lambda one: one[1] if isinstance(one, tuple) else "",
     )

@@ -18,7 +18,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.plan import Patch
 from leaderworkerset.api.disaggregatedset import REVISION, ROLE, SET_NAME, SLICE
-from leaderworkerset.core.disaggregatedset.wholeset import ObservedDisaggregatedSet, reconcile
+from leaderworkerset.core.disaggregatedset.reconcile import ObservedDisaggregatedSet, reconcile
 
 
 class TestServices:

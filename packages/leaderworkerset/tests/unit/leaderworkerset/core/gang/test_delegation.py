@@ -12,7 +12,7 @@ from kuberuntime.plan import Create, Finally, Plan, PutStatus
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.capabilities import deciding
 from leaderworkerset.core.gang.gangs import SCHEDULING
-from leaderworkerset.core.leaderworkerset import hashleaders
+from leaderworkerset.core.leaderworkerset import deploymentleaders
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.policies import delegation
 from leaderworkerset.core.policies.policy import LiveGroup, Parent, SchedulingFailure, SchedulingObjects
@@ -115,7 +115,9 @@ def test_leaders_are_unchanged_without_the_owners_workload(found: Parent, messag
 
 def test_owners_workload_is_not_read_when_pod_groups_exist() -> None:
     obj = delegated(WHOLE, spec={"groupIdentity": "Hash"})
-    living = builders.as_applied(hashleaders.build(obj, leaderworkerset.decode(obj), key=builders.key_of(obj), size=3))
+    living = builders.as_applied(
+        deploymentleaders.build(obj, leaderworkerset.decode(obj), key=builders.key_of(obj), size=3)
+    )
     (made,) = created(plan_for(obj, parent()))
     plan = plan_for(obj, parent(), scheduled.stored(made), keeper=living)
     (write,) = (one for one in plan.actions if isinstance(one, PutStatus))

@@ -14,9 +14,9 @@ from leaderworkerset.api import labels
 from leaderworkerset.capabilities.deciding import reconcile_set as reconcile
 from leaderworkerset.core.gang.gangs import SCHEDULING, Gangs
 from leaderworkerset.core.gang.native import WORKLOADS
-from leaderworkerset.core.leaderworkerset import groupfacts
+from leaderworkerset.core.leaderworkerset import groupstate
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
-from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
+from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 from leaderworkerset.core.policies.policy import SchedulingObjects
 
@@ -63,7 +63,7 @@ def groups(obj: JSONObject, *sizes: int) -> dict[str, GroupFacts]:
     leaders = (
         builders.leader_pod(obj, index, annotations={labels.SIZE: str(size)}) for index, size in enumerate(sizes)
     )
-    return builders.by_leader(groupfacts.describe(leader, None) for leader in leaders)
+    return builders.by_leader(groupstate.describe(leader, None) for leader in leaders)
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ def test_minimum_of_the_set_excludes_gated_old_leaders() -> None:
     obj = scheduled.lws(WHOLE, replicas=3, size=2, spec={"groupIdentity": "Hash"})
     old = [builders.hash_leader(obj, name, gated=True, key="old") for name in "ab"]
     live = [builders.hash_leader(obj, "c", key="old"), builders.hash_leader(obj, "d")]
-    described = {meta.name(leader): groupfacts.describe(leader, None) for leader in (*old, *live)}
+    described = {meta.name(leader): groupstate.describe(leader, None) for leader in (*old, *live)}
 
     changes = writes(plan_for(obj, scheduled.workload_of(obj), pod_group(before), groups=described))
 

@@ -19,14 +19,14 @@ from kuberuntime.plan import Create, Finally
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.core.gang.gangs import Gangs
 from leaderworkerset.core.gang.native import POD_GROUPS
-from leaderworkerset.core.leaderworkerset import hashleaders
+from leaderworkerset.core.leaderworkerset import deploymentleaders
 from leaderworkerset.core.policies.gang import Gang
 
 
 def with_leaders(obj: JSONObject, *objects: JSONObject, gang: Gang = GANG) -> JSONObject | None:
     """Return the condition that is written when the leaders' object is observed."""
     decoded = leaderworkerset.decode(obj)
-    living = builders.as_applied(hashleaders.build(obj, decoded, key=builders.key_of(obj), size=3))
+    living = builders.as_applied(deploymentleaders.build(obj, decoded, key=builders.key_of(obj), size=3))
     return condition(plan_for(obj, *objects, gang=gang, keeper=living))
 
 

@@ -13,9 +13,9 @@ from kuberuntime.plan import Apply, Create, Delete, Patch, Plan, PutStatus, Toge
 from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.capabilities.deciding import decide
 from leaderworkerset.capabilities.deciding import reconcile_set as reconcile
-from leaderworkerset.core.leaderworkerset import groupfacts, hashleaders
+from leaderworkerset.core.leaderworkerset import deploymentleaders, groupstate
+from leaderworkerset.core.leaderworkerset.cachedapply import Identity, LastApply, Source
 from leaderworkerset.core.leaderworkerset.decision import NOTHING_KNOWN, Known, ObservedLeaderWorkerSet, OnDemand
-from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply, Source
 from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
 from leaderworkerset.core.leaderworkerset.reconcile import RECHECK_DELETION
 from leaderworkerset.core.policies.policy import NO_SERVICE
@@ -26,7 +26,7 @@ EDITED = builders.hash_object(replicas=3, image="app:2", metadata={"generation":
 
 def deployment(lws: JSONObject = LWS, *, observed: bool = True, **counts: int) -> JSONObject:
     """Return the live Deployment of a LeaderWorkerSet; by default all leaders are ready and updated."""
-    desired = hashleaders.build(
+    desired = deploymentleaders.build(
         lws, leaderworkerset.decode(lws), key=builders.key_of(lws), size=meta.spec(lws)["replicas"]
     )
     replicas = meta.spec(lws)["replicas"]
@@ -46,7 +46,7 @@ def observe(lws: JSONObject, live: JSONObject | None, leaders: str = "abc", **fi
     return ObservedLeaderWorkerSet(
         leaderworkerset=lws,
         keeper=live,
-        groups=builders.by_leader(groupfacts.describe(pod, None) for pod in pods),
+        groups=builders.by_leader(groupstate.describe(pod, None) for pod in pods),
         **known,
     )
 
@@ -63,7 +63,7 @@ def test_deployment_has_the_expected_fields() -> None:
     """Surge and unavailability are copied, and groups with workers get a readiness gate (section 5.2)."""
     lws = builders.hash_object(replicas=3, size=2, rollout={"maxSurge": "50%", "maxUnavailable": 0})
 
-    built = hashleaders.build(lws, leaderworkerset.decode(lws), key="k", size=3)
+    built = deploymentleaders.build(lws, leaderworkerset.decode(lws), key="k", size=3)
 
     own = {labels.NAME: "web", labels.TEMPLATE_REVISION_HASH: "k"}
     assert built["metadata"] == {
@@ -88,7 +88,7 @@ def test_deployment_has_the_expected_fields() -> None:
 def test_leaders_without_workers_have_no_readiness_gate() -> None:
     alone = builders.hash_object(size=1)
 
-    built = hashleaders.build(alone, leaderworkerset.decode(alone), key="k", size=1)
+    built = deploymentleaders.build(alone, leaderworkerset.decode(alone), key="k", size=1)
 
     assert "readinessGates" not in built["spec"]["template"]["spec"]
 
@@ -185,12 +185,12 @@ def test_leader_of_another_revision_means_an_update() -> None:
     observed = observe(
         LWS, deployment(), "abc", revisions=[builders.revision(LWS), builders.revision(EDITED, number=2)]
     )
-    old = groupfacts.describe(builders.hash_leader(LWS, "d", key="old"), None)
+    old = groupstate.describe(builders.hash_leader(LWS, "d", key="old"), None)
     groups = [*observed.groups.values(), old]
 
-    leaders = hashleaders.Leaders(deployment(), groups, builders.key_of(LWS), has_older=True)
+    leaders = deploymentleaders.Leaders(deployment(), groups, builders.key_of(LWS), has_older=True)
 
-    assert not hashleaders.is_current(leaders)
+    assert not deploymentleaders.is_current(leaders)
 
 
 def test_groups_with_a_service_of_another_owner_are_not_ready() -> None:
@@ -270,20 +270,20 @@ def test_rollout_surges_before_it_scales_down(
     live = live | {"status": meta.status(live) | {"conditions": found}}
     keys = {"o": "old", "n": builders.key_of(EDITED)}
     leaders = [builders.hash_leader(EDITED, f"{n}", key=keys[one]) for n, one in enumerate(revisions_of_leaders)]
-    groups = [groupfacts.describe(leader, None) for leader in leaders]
+    groups = [groupstate.describe(leader, None) for leader in leaders]
     lws = leaderworkerset.decode(builders.hash_object(replicas=wanted))
 
-    assert hashleaders.replicas(lws, live, groups, 3, CREATED) == expected
-    assert hashleaders.replicas(lws, live, groups, None, CREATED) == expected
+    assert deploymentleaders.replicas(lws, live, groups, 3, CREATED) == expected
+    assert deploymentleaders.replicas(lws, live, groups, None, CREATED) == expected
 
 
 def test_deployment_is_applied_with_its_temporary_size() -> None:
     small = builders.hash_object(replicas=2, image="app:2", metadata={"generation": 3})
     live = deployment(EDITED)
     live = live | {"status": meta.status(live) | {"conditions": [PROGRESSING]}}
-    old = [groupfacts.describe(builders.hash_leader(LWS, letter, key="old"), None) for letter in "abc"]
+    old = [groupstate.describe(builders.hash_leader(LWS, letter, key="old"), None) for letter in "abc"]
     begun = replace(observe(small, live, "", known=NOTHING_KNOWN), groups=builders.by_leader(old))
-    new = groupfacts.describe(builders.hash_leader(small, "d", key=builders.key_of(small)), None)
+    new = groupstate.describe(builders.hash_leader(small, "d", key=builders.key_of(small)), None)
 
     assert [applied_size(one) for one in (begun, replace(begun, groups=builders.by_leader([*old, new])))] == [3, 2]
 
@@ -331,7 +331,7 @@ def test_exhausted_groups_set_the_degraded_condition(
     observed = observe(LWS, deployment(**counts), leaders, revisions=known)
     mark = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true"}
     one = builders.hash_leader(LWS, "z", annotations=mark, deleting=counts["readyReplicas"] < 3)
-    degraded = replace(observed, groups=builders.by_leader([*observed.groups.values(), groupfacts.describe(one, None)]))
+    degraded = replace(observed, groups=builders.by_leader([*observed.groups.values(), groupstate.describe(one, None)]))
 
     plan = reconcile(degraded, builders.NOW)
 

@@ -11,8 +11,8 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Patch, Together
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.recreationrecord import Failure, Recreation
-from leaderworkerset.capabilities.places import formernodes
-from leaderworkerset.core.leaderworkerset import gatedleaders, groupfacts
+from leaderworkerset.capabilities.preferrednodes import previousnodes
+from leaderworkerset.core.leaderworkerset import gatedleaders, groupstate
 from leaderworkerset.core.leaderworkerset.gatedleaders import FormerGroups, GatedLeaders
 from leaderworkerset.core.policies import recreation
 
@@ -49,10 +49,10 @@ def decide(
     leaders = [builders.hash_leader(lws, letter, annotations=mark, deleting=True) for letter in exhausted]
     leaders += [builders.hash_leader(lws, letter) for letter in live]
     leaders += [builders.hash_leader(lws, letter, key="old") for letter in old]
-    groups = [groupfacts.describe(leader, None) for leader in (*leaders, *gated)]
+    groups = [groupstate.describe(leader, None) for leader in (*leaders, *gated)]
     facts = GatedLeaders(leaders=gated, ending=ending or {}, surplus=surplus or {})
     found = gatedleaders.decide(
-        lws, leaderworkerset.decode(lws), KEY, groups, facts, FormerGroups(records, formernodes.prefer)
+        lws, leaderworkerset.decode(lws), KEY, groups, facts, FormerGroups(records, previousnodes.prefer)
     )
     together = found.actions[0] if found.actions else Together(sequences=())
     assert isinstance(together, Together)

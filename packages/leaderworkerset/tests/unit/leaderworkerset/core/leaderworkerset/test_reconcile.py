@@ -24,18 +24,11 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.capabilities.deciding import decide
 from leaderworkerset.capabilities.deciding import reconcile_set as reconcile
 from leaderworkerset.core import reconcilefailure
-from leaderworkerset.core.leaderworkerset import (
-    budget,
-    groupfacts,
-    revisions,
-    services,
-    statefulsets,
-    status,
-)
+from leaderworkerset.core.leaderworkerset import budget, groupstate, revisions, services, statefulsets, status
+from leaderworkerset.core.leaderworkerset.cachedapply import Identity, LastApply
 from leaderworkerset.core.leaderworkerset.decision import NOTHING_KNOWN, ObservedLeaderWorkerSet
-from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply
-from leaderworkerset.core.leaderworkerset.fold import fold
-from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
+from leaderworkerset.core.leaderworkerset.groupindex import fold
+from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
 from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
 from leaderworkerset.core.policies.policy import NO_SERVICE, HeadlessService
 
@@ -72,7 +65,7 @@ def live(obj: dict[str, Any], *, partition: int = 0, replicas: int = 2, **fields
 
 def ready_groups(obj: dict[str, Any], count: int, *, key: str | None = None) -> dict[str, GroupFacts]:
     leaders = [builders.leader_pod(obj, index, key=key) for index in range(count)]
-    return builders.by_leader(groupfacts.describe(leader, builders.worker_statefulset(leader)) for leader in leaders)
+    return builders.by_leader(groupstate.describe(leader, builders.worker_statefulset(leader)) for leader in leaders)
 
 
 def settled(obj: dict[str, Any], observed: ObservedLeaderWorkerSet) -> dict[str, Any]:
@@ -353,7 +346,7 @@ def test_null_fields_count_as_absent() -> None:
 
 def test_invalid_leader_index_prevents_only_the_status() -> None:
     """An invalid leader index prevents only the status (R-STAT-5)."""
-    stray = groupfacts.describe(builders.leader_pod(LWS, extra_labels={labels.GROUP_INDEX: "x"}), None)
+    stray = groupstate.describe(builders.leader_pod(LWS, extra_labels={labels.GROUP_INDEX: "x"}), None)
     observed = replace(at_rest(), keeper=live(LWS, replicas=1), groups=builders.by_leader([stray]))
 
     plan = reconcile(observed, builders.NOW)

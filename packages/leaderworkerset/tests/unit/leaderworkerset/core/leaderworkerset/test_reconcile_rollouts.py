@@ -40,7 +40,7 @@ from leaderworkerset.capabilities.deciding import decide
 from leaderworkerset.capabilities.deciding import reconcile_set as reconcile
 from leaderworkerset.capabilities.history import revisionhistory
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet, OnDemand
-from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
+from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
 from leaderworkerset.core.policies.policy import HeadlessService
 
 

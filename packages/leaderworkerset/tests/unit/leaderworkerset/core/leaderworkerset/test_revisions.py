@@ -11,7 +11,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.gotypes.canonicaljson import canonical_json
 from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import revisions
-from leaderworkerset.core.leaderworkerset.edition import Edition
+from leaderworkerset.core.leaderworkerset.cachedapply import Edition
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
 
 VECTORS = json.loads(Path("packages/leaderworkerset/tests/vectors/lws-revision-vectors.json").read_text())

@@ -6,8 +6,8 @@ from tests.unit.leaderworkerset.core.leaderworkerset.test_rollingupdate import s
 
 from leaderworkerset.core.leaderworkerset import budget, rollingupdate
 from leaderworkerset.core.leaderworkerset.budget import Budget
-from leaderworkerset.core.leaderworkerset.fold import GroupState, States, fold
-from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers
+from leaderworkerset.core.leaderworkerset.groupindex import GroupState, States, fold
+from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts, Workers
 from leaderworkerset.core.leaderworkerset.outdatedleaders import Current
 from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
 

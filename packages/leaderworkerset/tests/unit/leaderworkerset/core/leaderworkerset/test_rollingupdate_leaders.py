@@ -10,8 +10,8 @@ from kuberuntime.objects.meta import UID, JSONObject
 from leaderworkerset.api import leaderworkerset
 from leaderworkerset.core.leaderworkerset import budget, outdatedleaders
 from leaderworkerset.core.leaderworkerset.budget import Budget
-from leaderworkerset.core.leaderworkerset.fold import fold
-from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers
+from leaderworkerset.core.leaderworkerset.groupindex import fold
+from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts, Workers
 
 SEEN = {"observedGeneration": 3, "updateRevision": "web-new", "currentRevision": "web-old"}
 

@@ -17,8 +17,8 @@ from leaderworkerset.api.conditions import (
 )
 from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset import status
-from leaderworkerset.core.leaderworkerset.fold import Groups, fold
-from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers
+from leaderworkerset.core.leaderworkerset.groupindex import Groups, fold
+from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts, Workers
 from leaderworkerset.core.leaderworkerset.status import Counts
 
 THEN, NOW = "2026-03-01T11:00:00Z", "2026-03-01T12:00:00Z"

@@ -14,14 +14,14 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.capabilities.deciding import reconcile_set as reconcile
 from leaderworkerset.core import reconcilefailure
-from leaderworkerset.core.leaderworkerset import groupfacts
+from leaderworkerset.core.leaderworkerset import groupstate
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.policies.policy import NO_SERVICE
 
 AVAILABLE: Final = cases.at_rest()
 LWS: Final = AVAILABLE.leaderworkerset or {}
 LATER: Final = builders.NOW + timedelta(minutes=1)
-STRAY: Final = groupfacts.describe(builders.leader_pod(LWS, extra_labels={labels.GROUP_INDEX: "x"}), None)
+STRAY: Final = groupstate.describe(builders.leader_pod(LWS, extra_labels={labels.GROUP_INDEX: "x"}), None)
 UNREADABLE: Final = {"annotations": {labels.GROUP_RESTART_COUNTS: "many"}}
 FAILURES: Final = {
     "a Service is refused": cases.replace(AVAILABLE, service=NO_SERVICE),

@@ -11,8 +11,8 @@ from kuberuntime.plan import Apply, Delete, Plan, flat
 from leaderworkerset.api import labels
 from leaderworkerset.capabilities import deciding
 from leaderworkerset.core.leaderworkerset.decision import Known, ObservedLeaderWorkerSet
-from leaderworkerset.core.leaderworkerset.fold import fold
-from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers
+from leaderworkerset.core.leaderworkerset.groupindex import fold
+from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts, Workers
 
 
 class Counted(dict[str, GroupFacts]):

@@ -18,7 +18,7 @@ from tests.unit.leaderworkerset.core.leaderworkerset.test_reconcile_rollouts imp
 from leaderworkerset.capabilities import deciding
 from leaderworkerset.core.leaderworkerset import reconcile
 from leaderworkerset.core.leaderworkerset.decision import Decision, ObservedLeaderWorkerSet
-from leaderworkerset.core.leaderworkerset.fold import fold
+from leaderworkerset.core.leaderworkerset.groupindex import fold
 
 ROOT: Final = "/src/leaderworkerset/"
 KNOWN: Final = f"{ROOT}api/"

@@ -21,7 +21,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.recreationrecord import RecreationState
 from leaderworkerset.capabilities import names
 from leaderworkerset.capabilities.deciding import reconcile_group as reconcile
-from leaderworkerset.capabilities.lostnodes.lost import wants_nodes
+from leaderworkerset.capabilities.lostnodes.forcedeletion import wants_nodes
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.policies.policy import LiveGroup
 from leaderworkerset.core.policies.recreation import RestartSettings

@@ -17,9 +17,9 @@ from leaderworkerset.capabilities import deciding
 from leaderworkerset.core.admission.leaderworkerset import validate_leaderworkerset
 from leaderworkerset.core.admission.pod import admit_pod
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
-from leaderworkerset.core.leaderworkerset.groupfacts import describe
+from leaderworkerset.core.leaderworkerset.groupstate import describe
+from leaderworkerset.core.policies.celmutations import PodRule
 from leaderworkerset.core.policies.gang import NO_GANG, GangGroup, GangSet, Preparation, Support, members_to_start
-from leaderworkerset.core.policies.podrule import PodRule
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision, SchedulingObjects
 
 OBJECT = builders.leaderworkerset_object()

@@ -8,7 +8,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.leaderworkerset import statefulsets
-from leaderworkerset.core.leaderworkerset.edition import Identity
+from leaderworkerset.core.leaderworkerset.cachedapply import Identity
 from leaderworkerset.core.restarts import counts
 from leaderworkerset.core.restarts.counts import Key
 

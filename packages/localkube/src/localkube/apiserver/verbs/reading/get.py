@@ -1,7 +1,7 @@
 """GET of one object."""
 
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.model import refusal
+from localkube.apiserver.model import apierrors
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.verbs.backend import Backend
 
@@ -16,5 +16,5 @@ def stored(backend: Backend, call: Call) -> JSONObject:
     """Return the object as stored in the current transaction."""
     obj = backend.store.get(call.key)
     if obj is None:
-        raise refusal.not_found(call.served.resource, call.name)
+        raise apierrors.not_found(call.served.resource, call.name)
     return obj

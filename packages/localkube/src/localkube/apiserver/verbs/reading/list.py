@@ -16,7 +16,7 @@ import msgspec
 from kuberuntime.objects import meta
 from kuberuntime.objects.field import FieldError, Kind, not_supported
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.model import refusal
+from localkube.apiserver.model import apierrors
 from localkube.apiserver.model.catalog import Served
 from localkube.apiserver.requests import filters
 from localkube.apiserver.requests.call import Call
@@ -53,7 +53,9 @@ class Token(msgspec.Struct, frozen=True):
         try:
             return msgspec.json.decode(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), type=cls)
         except (msgspec.MsgspecError, binascii.Error, ValueError, RecursionError) as error:
-            raise refusal.bad_request("continue key is not valid: encoded start key is not a continue token") from error
+            raise apierrors.bad_request(
+                "continue key is not valid: encoded start key is not a continue token"
+            ) from error
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -77,8 +79,8 @@ def list_page(backend: Backend, call: Call) -> Page:
         return _page(_selected(rows, selection), revision, limit, counted=selection.is_everything)
     except CompactedError as error:
         if call.query.get("continue"):
-            raise refusal.expired(EXPIRED_LIST) from error
-        raise refusal.too_old(int(call.query["resourceVersion"]), error.oldest) from error
+            raise apierrors.expired(EXPIRED_LIST) from error
+        raise apierrors.too_old(int(call.query["resourceVersion"]), error.oldest) from error
 
 
 def _start(backend: Backend, call: Call) -> tuple[int, tuple[str, str]]:
@@ -87,7 +89,7 @@ def _start(backend: Backend, call: Call) -> tuple[int, tuple[str, str]]:
     match, resource_version = call.query.get("resourceVersionMatch", ""), call.query.get("resourceVersion", "")
     if call.query.get("continue"):
         if resource_version not in {"", "0"}:
-            raise refusal.bad_request("specifying resource version is not allowed when using continue")
+            raise apierrors.bad_request("specifying resource version is not allowed when using continue")
         token = Token.decode(call.query["continue"])
         return token.revision, (token.namespace, token.name)
     revision = version(resource_version)
@@ -100,7 +102,7 @@ def check_match(query: Mapping[str, str]) -> None:
     """Raise an error for options that are invalid for a list."""
     if "sendInitialEvents" in query:
         failure = FieldError(Kind.FORBIDDEN, "sendInitialEvents", detail="sendInitialEvents is forbidden for list")
-        raise refusal.invalid("meta.k8s.io", "ListOptions", "", [failure])
+        raise apierrors.invalid("meta.k8s.io", "ListOptions", "", [failure])
     match, resource_version = query.get("resourceVersionMatch", ""), query.get("resourceVersion", "")
     if not match:
         return
@@ -114,7 +116,7 @@ def check_match(query: Mapping[str, str]) -> None:
         failure = _forbidden_match('resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
     else:
         return
-    raise refusal.invalid("meta.k8s.io", "ListOptions", "", [failure])
+    raise apierrors.invalid("meta.k8s.io", "ListOptions", "", [failure])
 
 
 def _forbidden_match(text: str) -> FieldError:
@@ -124,17 +126,19 @@ def _forbidden_match(text: str) -> FieldError:
 def version(text: str) -> int:
     """Parse a resourceVersion in the query. If it is absent, return 0."""
     if not REVISION.fullmatch(text or "0") or int(text or "0") > LARGEST_REVISION:
-        raise refusal.bad_request(f'resourceVersion: Invalid value: "{text}": must be a number this server gave out')
+        raise apierrors.bad_request(f'resourceVersion: Invalid value: "{text}": must be a number this server gave out')
     return int(text or "0")
 
 
-def too_new(revision: int, current: int) -> refusal.RefusalError:
+def too_new(revision: int, current: int) -> apierrors.RefusalError:
     """Build the error for a resourceVersion that does not exist yet."""
     details = {
         "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
         "retryAfterSeconds": 1,
     }
-    return refusal.RefusalError(504, "Timeout", f"Too large resource version: {revision}, current: {current}", details)
+    return apierrors.RefusalError(
+        504, "Timeout", f"Too large resource version: {revision}, current: {current}", details
+    )
 
 
 def _rows(backend: Backend, call: Call, revision: int, after: tuple[str, str]) -> Iterator[bytes]:

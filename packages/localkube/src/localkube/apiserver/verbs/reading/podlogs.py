@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from kuberuntime.objects import meta
 from kuberuntime.objects.field import FieldError, invalid
 from kuberuntime.objects.gotypes import scalars
-from localkube.apiserver.model import refusal
+from localkube.apiserver.model import apierrors
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.verbs.backend import Backend
 from localkube.apiserver.verbs.reading import podtarget
@@ -30,7 +30,7 @@ async def logs(backend: Backend, call: Call) -> AsyncIterator[bytes] | None:
     try:
         first = await anext(pieces, None)
     except NodeError as error:
-        raise refusal.bad_request(str(error)) from error
+        raise apierrors.bad_request(str(error)) from error
     return _pieces(first, pieces)
 
 
@@ -45,7 +45,7 @@ def read_options(call: Call) -> LogOptions:
     if "sinceTime" in call.query and numbers["sinceSeconds"] is not None:
         errors.append(invalid("sinceSeconds", numbers["sinceSeconds"], "may not be used together with sinceTime"))
     if errors:
-        raise refusal.invalid("", "PodLogOptions", call.name, errors)
+        raise apierrors.invalid("", "PodLogOptions", call.name, errors)
     return LogOptions(
         container=call.query.get("container", ""),
         follow=call.flag("follow"),
@@ -64,7 +64,7 @@ def _moment(call: Call) -> str | None:
     try:
         return scalars.read(scalars.Time, text).text if text else None
     except ValueError as error:
-        raise refusal.bad_request(f"sinceTime: {error}") from error
+        raise apierrors.bad_request(f"sinceTime: {error}") from error
 
 
 async def _pieces(first: bytes | None, rest: AsyncIterator[bytes] | None) -> AsyncIterator[bytes]:

@@ -2,7 +2,7 @@
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.model import refusal
+from localkube.apiserver.model import apierrors
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.verbs.backend import Backend
 from localkube.apiserver.verbs.reading.get import get
@@ -12,7 +12,7 @@ def running_pod(backend: Backend, call: Call) -> JSONObject:
     """Return the pod of a call, which must have a node."""
     pod = get(backend, call)
     if not meta.spec(pod).get("nodeName"):
-        raise refusal.bad_request(f"pod {call.name} does not have a host assigned")
+        raise apierrors.bad_request(f"pod {call.name} does not have a host assigned")
     return pod
 
 
@@ -25,11 +25,11 @@ def container_of(pod: JSONObject, container: str) -> str:
         return ordinary[0]
     if not container:
         others = f" or one of the init containers: [{' '.join(initial)}]" if initial else ""
-        raise refusal.bad_request(
+        raise apierrors.bad_request(
             f"a container name must be specified for pod {name}, choose one of: [{' '.join(ordinary)}]{others}"
         )
     if container not in (*ordinary, *initial, *_names(spec, "ephemeralContainers")):
-        raise refusal.bad_request(f"container {container} is not valid for pod {name}")
+        raise apierrors.bad_request(f"container {container} is not valid for pod {name}")
     return container
 
 

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.model import refusal
+from localkube.apiserver.model import apierrors
 from localkube.apiserver.requests import body
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.verbs.backend import Backend
@@ -19,13 +19,13 @@ async def bind(backend: Backend, call: Call) -> JSONObject:
     target = sent["target"]
     node = target.get("name", "")
     if not node or target.get("kind", "Node") not in {"", "Node"}:
-        raise refusal.bad_request("the body must be a Binding of v1 with target.name, the name of a node")
+        raise apierrors.bad_request("the body must be a Binding of v1 with target.name, the name of a node")
     stored = get.stored(backend, call)
     _require_unbound(call, stored)
     uid = meta.uid(sent)
     if uid and uid != meta.uid(stored):
         why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {meta.uid(stored)}"
-        raise refusal.conflict(call.served.resource, call.name, why)
+        raise apierrors.conflict(call.served.resource, call.name, why)
     backend.store.update(call.key, _bound(stored, node, sent, timestamps.render(backend.clock.now())), stored)
     await backend.store.settle()
     return SUCCESS
@@ -34,10 +34,10 @@ async def bind(backend: Backend, call: Call) -> JSONObject:
 def _require_unbound(call: Call, pod: JSONObject) -> None:
     resource = replace(call.served.resource, plural="pods/binding")
     if meta.is_deleting(pod):
-        raise refusal.conflict(resource, call.name, f"pod {call.name} is being deleted, cannot be assigned to a host")
+        raise apierrors.conflict(resource, call.name, f"pod {call.name} is being deleted, cannot be assigned to a host")
     node = meta.spec(pod).get("nodeName")
     if node:
-        raise refusal.conflict(resource, call.name, f'pod {call.name} is already assigned to node "{node}"')
+        raise apierrors.conflict(resource, call.name, f'pod {call.name} is already assigned to node "{node}"')
 
 
 def _bound(pod: JSONObject, node: str, sent: JSONObject, now: str) -> JSONObject:

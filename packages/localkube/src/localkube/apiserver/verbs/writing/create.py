@@ -8,13 +8,13 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from localkube.apiserver.admission import admission, namespacelifecycle
-from localkube.apiserver.model import refusal
+from localkube.apiserver.model import apierrors
 from localkube.apiserver.requests import body, options
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests.options import WriteOptions
 from localkube.apiserver.storage.storeerrors import ExistsError
 from localkube.apiserver.verbs.backend import Backend
-from localkube.apiserver.verbs.writing import metadata, writing
+from localkube.apiserver.verbs.writing import metadata, writesteps
 
 VERSION: Final = re.compile(r"0*[1-9][0-9]*", re.ASCII)
 """The pattern of a resourceVersion. In a new object, zero and other texts are ignored."""
@@ -34,7 +34,7 @@ async def create(backend: Backend, call: Call) -> tuple[JSONObject, WriteOptions
         name = meta.name(sent) or error.name
         stored = backend.store.get(call.served.key(call.namespace, name))
         deleting = stored is not None and meta.is_deleting(stored)
-        raise refusal.already_exists(call.served.resource, name, deleting=deleting) from error
+        raise apierrors.already_exists(call.served.resource, name, deleting=deleting) from error
 
 
 async def create_object(
@@ -45,7 +45,7 @@ async def create_object(
     If `owned` is set, managedFields are already set. Raises `ExistsError`.
     """
     if VERSION.fullmatch(meta.resource_version(sent)):
-        raise refusal.RefusalError(500, "", "resourceVersion should not be set on objects to be created")
+        raise apierrors.RefusalError(500, "", "resourceVersion should not be set on objects to be created")
     generated = not meta.name(sent) and bool(meta.metadata(sent).get("generateName"))
     for _ in range(ATTEMPTS - 1 if generated else 0):
         with suppress(ExistsError):
@@ -60,8 +60,8 @@ async def _attempt(
     fresh = metadata.created(meta.metadata(sent), backend.identities, backend.clock.now())
     name, before = str(fresh.get("name") or ""), store.revision
     namespacelifecycle.require_open(store, resource, call.namespace, name)
-    change = writing.Write(call, "create", {**sent, "metadata": fresh}, None, owned=owned)
-    obj = await writing.complete(backend, change, write_options)
+    change = writesteps.Write(call, "create", {**sent, "metadata": fresh}, None, owned=owned)
+    obj = await writesteps.complete(backend, change, write_options)
     if store.revision != before:  # there were other writes while webhooks were called
         namespacelifecycle.require_open(store, resource, call.namespace, name)
     if resource == PODS and backend.max_pods is not None:

@@ -23,8 +23,8 @@ from kuberuntime.objects import meta, podstate, resources, timestamps
 from kuberuntime.objects.field import FieldError, invalid, not_supported
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.admission import admission, namespacelifecycle
-from localkube.apiserver.model import refusal
-from localkube.apiserver.model.refusal import RefusalError
+from localkube.apiserver.model import apierrors
+from localkube.apiserver.model.apierrors import RefusalError
 from localkube.apiserver.requests import body, filters
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests.filters import Selection
@@ -196,13 +196,13 @@ def _require_preconditions(call: Call, stored: JSONObject, delete_options: Delet
             f"the UID in the precondition ({delete_options.uid}) does not match the UID in record ({uid})."
             " The object might have been deleted and then recreated"
         )
-        raise refusal.conflict(replace(call.served.resource, plural=call.served.resource.kind), call.name, why)
+        raise apierrors.conflict(replace(call.served.resource, plural=call.served.resource.kind), call.name, why)
     if delete_options.resource_version is not None and delete_options.resource_version != version:
         why = (
             f"the ResourceVersion in the precondition ({delete_options.resource_version}) does not match the"
             f" ResourceVersion in record ({version}). The object might have been modified"
         )
-        raise refusal.conflict(replace(call.served.resource, plural=call.served.resource.kind), call.name, why)
+        raise apierrors.conflict(replace(call.served.resource, plural=call.served.resource.kind), call.name, why)
 
 
 def read_options(call: Call) -> DeleteOptions:
@@ -211,9 +211,9 @@ def read_options(call: Call) -> DeleteOptions:
     try:
         sent_options = msgspec.convert(sent, SentOptions)
     except msgspec.ValidationError as error:
-        raise refusal.bad_request(f"the body of a deletion must be DeleteOptions: {error}") from error
+        raise apierrors.bad_request(f"the body of a deletion must be DeleteOptions: {error}") from error
     if sent_options.kind != "DeleteOptions":
-        raise refusal.bad_request(
+        raise apierrors.bad_request(
             f'no kind "{sent_options.kind}" is registered for deletions: the body must be DeleteOptions'
         )
     query, conditions = call.query, sent_options.preconditions or Preconditions()
@@ -232,7 +232,7 @@ def read_options(call: Call) -> DeleteOptions:
     if dry_run != ["All"]:
         errors.append(not_supported("dryRun", [*dry_run], ["All"]))
     if errors:
-        raise refusal.invalid("meta.k8s.io", "DeleteOptions", "", errors)
+        raise apierrors.invalid("meta.k8s.io", "DeleteOptions", "", errors)
     return delete_options
 
 

@@ -15,7 +15,7 @@ from kuberuntime.objects import disruptiontarget, meta, selectors, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS
 from localkube.apiserver.builtin.deployments import ALWAYS_ALLOW
-from localkube.apiserver.model import refusal
+from localkube.apiserver.model import apierrors
 from localkube.apiserver.requests import body
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.storage.store import StoreKey
@@ -73,7 +73,7 @@ def _find_budget(backend: Backend, pod: JSONObject) -> JSONObject | None:
     budgets = list(_budgets(backend, pod))
     if len(budgets) > 1:
         text = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
-        raise refusal.not_stored(text)
+        raise apierrors.not_stored(text)
     return budgets[0] if budgets else None
 
 
@@ -101,10 +101,10 @@ def _granted(budget: JSONObject, pod: JSONObject, now: str) -> JSONObject:
     if status.get("observedGeneration", 0) < meta.generation(budget):
         raise _too_many(f"The disruption budget {name} is still being processed by the server.", seconds=10)
     if allowed < 0:
-        raise refusal.forbidden(POD_DISRUPTION_BUDGETS, name, "pdb disruptions allowed is negative")
+        raise apierrors.forbidden(POD_DISRUPTION_BUDGETS, name, "pdb disruptions allowed is negative")
     if len(disrupted) > MOST_DISRUPTED:
         why = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
-        raise refusal.forbidden(POD_DISRUPTION_BUDGETS, name, why)
+        raise apierrors.forbidden(POD_DISRUPTION_BUDGETS, name, why)
     if allowed == 0:
         raise _too_many(_why_none(status, name))
     counts = {"disruptionsAllowed": allowed - 1, "disruptedPods": {**disrupted, meta.name(pod): now}}
@@ -120,8 +120,8 @@ def _why_none(status: JSONObject, name: str) -> str:
     return f"The disruption budget {name} needs {desired} healthy pods and has {healthy} currently"
 
 
-def _too_many(why: str, *, seconds: int = 0) -> refusal.RefusalError:
+def _too_many(why: str, *, seconds: int = 0) -> apierrors.RefusalError:
     text = "Cannot evict pod as it would violate the pod's disruption budget."
     details: JSONObject = {"causes": [{"reason": "DisruptionBudget", "message": why}]}
     details |= {"retryAfterSeconds": seconds} if seconds else {}
-    return refusal.RefusalError(429, "TooManyRequests", text, details)
+    return apierrors.RefusalError(429, "TooManyRequests", text, details)

@@ -10,14 +10,14 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.field import FieldError, required
 from kuberuntime.objects.field import Kind as FieldKind
 from kuberuntime.objects.meta import JSON, JSONObject
-from localkube.apiserver.model import refusal
+from localkube.apiserver.model import apierrors
 from localkube.apiserver.patch import apply, json_patch, merge, strategic
 from localkube.apiserver.requests import body, options
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests.options import WriteOptions
 from localkube.apiserver.storage.storeerrors import ExistsError
 from localkube.apiserver.verbs.backend import Backend
-from localkube.apiserver.verbs.writing import create, update, writing
+from localkube.apiserver.verbs.writing import create, update, writesteps
 from localkube.apiserver.verbs.writing.update import Edit
 
 JSON_PATCH: Final = "application/json-patch+json"
@@ -40,7 +40,7 @@ async def patch(backend: Backend, call: Call) -> tuple[int, JSONObject, WriteOpt
     def patched_object(old: JSONObject) -> JSONObject:
         obj = patched(old)
         if not isinstance(obj, dict):
-            raise refusal.undecodable("PATCH", call.body, "the patch turns the object into something else")
+            raise apierrors.undecodable("PATCH", call.body, "the patch turns the object into something else")
         _check_fields(call, obj, write_options)
         obj = body.identified(call, obj)
         body.require_name(call, obj)
@@ -57,16 +57,16 @@ def patcher(call: Call) -> Patcher:
     """Return a function that performs the JSON, merge or strategic merge patch of a call."""
     if "force" in call.query:
         error = FieldError(FieldKind.FORBIDDEN, "force", detail="may not be specified for non-apply patch")
-        raise refusal.invalid("meta.k8s.io", "PatchOptions", "", [error])
+        raise apierrors.invalid("meta.k8s.io", "PatchOptions", "", [error])
     media = body.media_type(call.headers)
     accepted = [media_type for media_type in ACCEPTED if not (call.served.custom and media_type == STRATEGIC_PATCH)]
     if media not in accepted:
-        raise refusal.unsupported_media_type(accepted)
+        raise apierrors.unsupported_media_type(accepted)
     content = body.parse_json(call.body)
     if media == JSON_PATCH:
         return lambda old: json_patch.apply(old, content)
     if not isinstance(content, dict):
-        raise refusal.bad_request("the body of a merge patch must be an object")
+        raise apierrors.bad_request("the body of a merge patch must be an object")
     if media == MERGE_PATCH:
         return lambda old: merge.apply(old, content)
     return lambda old: strategic.apply(old, content, call.served.kind.schema)
@@ -75,7 +75,7 @@ def patcher(call: Call) -> Patcher:
 def _check_fields(call: Call, obj: JSONObject, write_options: WriteOptions) -> None:
     texts = options.unknown_fields(call.served.kind, obj, write_options)
     if texts and write_options.validation == "Strict":
-        raise refusal.undecodable("PATCH", call.body, f"strict decoding error: {', '.join(texts)}")
+        raise apierrors.undecodable("PATCH", call.body, f"strict decoding error: {', '.join(texts)}")
     write_options.warnings.extend(texts)
 
 
@@ -83,10 +83,10 @@ async def _apply(backend: Backend, call: Call, write_options: WriteOptions) -> t
     """Apply server-side. If the object does not exist, create it."""
     if not call.query.get("fieldManager"):
         error = required("fieldManager", "is required for apply patch")
-        raise refusal.invalid("meta.k8s.io", "PatchOptions", "", [error])
+        raise apierrors.invalid("meta.k8s.io", "PatchOptions", "", [error])
     applied = _applied(call)
     force = call.flag("force")
-    writer = writing.writer(backend, call, write_options, "Apply")
+    writer = writesteps.writer(backend, call, write_options, "Apply")
 
     def applied_object(old: JSONObject | None) -> JSONObject:
         return apply.apply(call.served.kind, old, applied, writer, force=force)
@@ -96,12 +96,12 @@ async def _apply(backend: Backend, call: Call, write_options: WriteOptions) -> t
             edit = Edit(update.operation_of(call), applied_object, owned=True)
             return 200, await update.edit_object(backend, call, edit, write_options), write_options
         if call.subresource:
-            raise refusal.not_found(call.served.resource, call.name)
+            raise apierrors.not_found(call.served.resource, call.name)
         if meta.uid(applied):
             why = (
                 f"uid mismatch: the provided object specified uid {meta.uid(applied)}, and no existing object was found"
             )
-            raise refusal.conflict(call.served.resource, call.name, why)
+            raise apierrors.conflict(call.served.resource, call.name, why)
         try:
             return (
                 201,
@@ -124,10 +124,10 @@ def _applied(call: Call) -> JSONObject:
     """Parse the applied configuration. Raise an error for a different object or unknown fields."""
     content = body.parse_yaml(call.body) if not call.body.lstrip().startswith(b"{") else body.parse_json(call.body)
     if not isinstance(content, dict):
-        raise refusal.bad_request("error decoding YAML: the body is not an object")
+        raise apierrors.bad_request("error decoding YAML: the body is not an object")
     kind, resource = content.get("kind"), call.served.resource
     if kind and kind != resource.kind:
-        raise refusal.bad_request(f"invalid object type: /{content.get('apiVersion')}, Kind={kind}")
+        raise apierrors.bad_request(f"invalid object type: /{content.get('apiVersion')}, Kind={kind}")
     applied = body.identified(call, content)
     body.require_name(call, applied)
     applied = _writable(call, applied)
@@ -137,5 +137,5 @@ def _applied(call: Call) -> JSONObject:
         errors = [f".{path}: field not declared in schema" for path in unknown]
         details = errors[0] if len(errors) == 1 else "errors:\n" + "\n".join(f"  {error}" for error in errors)
         what = f"({place}; {resource.group}/{resource.version}, Kind={resource.kind})"
-        raise refusal.RefusalError(500, "", f"failed to create typed patch object {what}: {details}")
+        raise apierrors.RefusalError(500, "", f"failed to create typed patch object {what}: {details}")
     return applied

@@ -7,7 +7,7 @@ import msgspec
 from kuberuntime.objects import meta, selectors
 from kuberuntime.objects.field import invalid
 from kuberuntime.objects.meta import JSON, JSONObject
-from localkube.apiserver.model import refusal
+from localkube.apiserver.model import apierrors
 from localkube.apiserver.model.kind import ScalePaths
 from localkube.apiserver.requests import body, options
 from localkube.apiserver.requests.call import Call
@@ -101,17 +101,17 @@ def _read(call: Call, content: JSON) -> SentScale:
         scale = msgspec.convert(content, SentScale)
     except msgspec.ValidationError as error:
         text = f"the body must be a Scale of autoscaling/v1: {error}"
-        raise refusal.undecodable(call.method, call.body, text) from error
+        raise apierrors.undecodable(call.method, call.body, text) from error
     if scale.replicas < 0 and not call.served.custom:
         failure = invalid("spec.replicas", scale.replicas, "must be greater than or equal to 0")
-        raise refusal.invalid("autoscaling", "Scale", call.name, [failure])
+        raise apierrors.invalid("autoscaling", "Scale", call.name, [failure])
     return scale
 
 
 def _paths(call: Call) -> ScalePaths:
     paths = call.served.kind.scale
     if paths is None:
-        raise refusal.unknown_resource()
+        raise apierrors.unknown_resource()
     return paths
 
 

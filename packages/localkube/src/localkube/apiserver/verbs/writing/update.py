@@ -13,7 +13,7 @@ from msgspec import Struct
 from kuberuntime.objects import meta
 from kuberuntime.objects.field import invalid
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.model import refusal
+from localkube.apiserver.model import apierrors
 from localkube.apiserver.model.kind import Operation
 from localkube.apiserver.requests import body, options
 from localkube.apiserver.requests.call import Call
@@ -21,7 +21,7 @@ from localkube.apiserver.requests.options import WriteOptions
 from localkube.apiserver.storage.storeerrors import StaleError
 from localkube.apiserver.verbs.backend import Backend
 from localkube.apiserver.verbs.reading import get
-from localkube.apiserver.verbs.writing import metadata, writing
+from localkube.apiserver.verbs.writing import metadata, writesteps
 from localkube.apiserver.verbs.writing.create import create_object
 
 ATTEMPTS: Final = 8
@@ -90,10 +90,10 @@ async def edit_object(backend: Backend, call: Call, edit: Edit, write_options: W
         if edit.conditional and meta.resource_version(desired) in {"", "0"}:
             error = invalid("metadata.resourceVersion", 0, "must be specified for an update")
             resource = call.served.resource
-            raise refusal.invalid(resource.group, resource.plural, call.name, [error])
+            raise apierrors.invalid(resource.group, resource.plural, call.name, [error])
         placed = {**desired, "metadata": metadata.updated(meta.metadata(desired), meta.metadata(old))}
-        change = writing.Write(call, edit.operation, placed, old, owned=edit.owned)
-        new = await writing.complete(backend, change, write_options)
+        change = writesteps.Write(call, edit.operation, placed, old, owned=edit.owned)
+        new = await writesteps.complete(backend, change, write_options)
         if write_options.dry_run or new == old:
             await backend.store.settle()
             return new
@@ -101,7 +101,7 @@ async def edit_object(backend: Backend, call: Call, edit: Edit, write_options: W
             return await _store(backend, call, new, stored)
         except StaleError:
             continue
-    raise refusal.stale(call.served.resource, call.name)
+    raise apierrors.stale(call.served.resource, call.name)
 
 
 async def _store(backend: Backend, call: Call, new: JSONObject, stored: JSONObject) -> JSONObject:
@@ -128,9 +128,9 @@ def require_preconditions(call: Call, new: JSONObject, old: JSONObject) -> None:
     uid, version = meta.uid(new), meta.resource_version(new)
     if uid and uid != meta.uid(old):
         why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {meta.uid(old)}"
-        raise refusal.conflict(resource, call.name, why)
+        raise apierrors.conflict(resource, call.name, why)
     if version not in {"", "0"} and version != meta.resource_version(old):
-        raise refusal.stale(resource, call.name)
+        raise apierrors.stale(resource, call.name)
 
 
 async def finalize(backend: Backend, call: Call) -> JSONObject:

@@ -12,11 +12,11 @@ from typing import NamedTuple, NoReturn
 
 from localkube.kubelet.processes.kernelerrors import RefusedError, explain
 
-from . import supervise
+from . import containerinit
 from .kernel import syscalls
 from .kernel.syscalls import is_readable
-from .launchedpods import Container, Pod
-from .link import Link
+from .launcherconnection import Link
+from .launchspecs import Container, Pod
 from .process import ChildProcess
 from .program import become
 
@@ -70,19 +70,19 @@ class Children:
         """In the child, start a program and wait for its end."""
         report = self.settle(link, "kube-init", streams)
         if is_readable(link.fileno()):
-            os._exit(supervise.FAILED)  # the launcher ended before the child could request a signal at its end
-        pid = supervise.start(
+            os._exit(containerinit.FAILED)  # the launcher ended before the child could request a signal at its end
+        pid = containerinit.start(
             lambda: become(program, streams, self._files, confined=self._confined), report, own=set(streams)
         )
-        supervise.watch(pid, link)
+        containerinit.watch(pid, link)
 
-    def settle(self, link: Link, name: str, streams: Streams) -> supervise.Report:
+    def settle(self, link: Link, name: str, streams: Streams) -> containerinit.Report:
         """In the child, close all descriptors of the launcher, so that a log ends with its container."""
         host_proc = {self._host_proc} if self._host_proc is not None else set()
         _keep_only({link.fileno(), *streams, *host_proc})
         with suppress(AttributeError):  # not Linux
             syscalls.set_process_name(name)
-        return supervise.Report(link, self._host_proc)
+        return containerinit.Report(link, self._host_proc)
 
     def take_reports(self, ready: Iterable[int]) -> list[ChildProcess]:
         """Return the reports of the children whose descriptor is readable."""
@@ -105,8 +105,8 @@ class Children:
     def end_all(self) -> None:
         """Kill all descendants of the launcher."""
         for process in self._by_key.values():
-            supervise.send_signal(process.pid, signal.SIGTERM)
-        supervise.end_descendants()
+            containerinit.send_signal(process.pid, signal.SIGTERM)
+        containerinit.end_descendants()
 
     def _add(self, process: ChildProcess) -> None:
         self._by_key[process.key] = self._by_pid[process.pid] = process
@@ -155,7 +155,7 @@ def _live(link: Link, live: Callable[[Link], None]) -> NoReturn:
     except (OSError, RefusedError, ValueError) as error:
         link.send({"event": "refused", "text": explain(error)})
     finally:
-        os._exit(supervise.FAILED)
+        os._exit(containerinit.FAILED)
 
 
 def _wait_for_any() -> tuple[int, int] | None:

@@ -12,17 +12,17 @@ import socket
 from contextlib import ExitStack, suppress
 from typing import NamedTuple, NoReturn
 
-from localkube.kubelet.processes import beneath
+from localkube.kubelet.processes import safeopen
 from localkube.kubelet.processes.kernelerrors import RefusedError
 
-from .ground import NO_OWN_NETWORKS
+from .containerinit import adopt_orphans, send_signal
 from .kernel import containerdisk, network, packetrules, syscalls
 from .kernel.mountplan import HostMount, Opened, plan
 from .kernel.mounts import HostView, Root, build_root
 from .kernel.network import BridgeNetwork
 from .kernel.packetrules import PacketRule
-from .launchedpods import Container, MountRequest, Pod
-from .supervise import adopt_orphans, send_signal
+from .launchspecs import Container, MountRequest, Pod
+from .plainhost import NO_OWN_NETWORKS
 
 _HOSTS_INSIDE = "/run/localkube"
 _KERNEL_VIEWS = ("/proc", "/sys", "/dev")
@@ -255,12 +255,12 @@ def _open(mount: MountRequest, memory: set[str]) -> HostMount:
     if not mount.sub_path:
         return HostMount(source, mount.target, mount.read_only)
     try:
-        handle = beneath.open_inside(source, mount.sub_path, beneath.Wish(make_directories=source in memory))
-    except beneath.LeadsOutError as error:
+        handle = safeopen.open_inside(source, mount.sub_path, safeopen.Wish(make_directories=source in memory))
+    except safeopen.LeadsOutError as error:
         raise RefusedError(
             f'mount {source}: subPath "{mount.sub_path}" leads out of the volume through a link'
         ) from error
-    opened = Opened(handle, beneath.is_directory(handle))
+    opened = Opened(handle, safeopen.is_directory(handle))
     return HostMount(f"{source}/{mount.sub_path}", mount.target, mount.read_only, opened)
 
 

@@ -16,13 +16,13 @@ from typing import NoReturn, TypeAlias
 from localkube.kubelet.processes.descriptors import require_spare
 from localkube.kubelet.processes.kernelerrors import RefusedError, explain, is_exhausted
 
-from . import stub, supervise
+from . import containerinit, stub
 from .children import Birth, Children, Streams, wake_on_children
-from .ground import PlainGround
 from .isolation import NamespaceGround
 from .kernel.packetrules import PacketRule
-from .launchedpods import Pod, parse_container
-from .link import Link, LinkClosedError, Message, Received, require_all
+from .launcherconnection import Link, LinkClosedError, Message, Received, require_all
+from .launchspecs import Pod, parse_container
+from .plainhost import PlainGround
 from .process import ChildProcess
 
 Ground: TypeAlias = NamespaceGround | PlainGround
@@ -121,7 +121,7 @@ class Server:
             if container.argv:
                 self._children.run_program(link, container, streams)
             identity = os.pread(self._identity, LONGEST_IDENTITY, 0)
-            supervise.report_started(self._children.settle(link, "kube-stub", streams), os.getpid())
+            containerinit.report_started(self._children.settle(link, "kube-stub", streams), os.getpid())
             link.close()
             stub.serve((self._ground.stub_address(pod), container.stub_ports), identity, output=fds[0], errors=fds[1])
 

@@ -14,12 +14,12 @@ from typing import Any
 from localkube.kubelet.processes import descriptors
 from localkube.kubelet.processes.kernelerrors import explain
 
-from .ground import PlainGround
 from .isolation import NamespaceGround
 from .kernel import linuxnamespaces, syscalls
+from .launcherconnection import Link
 from .launcherlog import BoundedLog
 from .launcherloop import Ground, Server
-from .link import Link
+from .plainhost import PlainGround
 
 
 def main() -> None:

@@ -5,10 +5,10 @@ import signal
 
 from localkube.kubelet.processes import processtree
 
-from . import supervise
+from . import containerinit
 from .kernel.syscalls import read_pid
-from .launchedpods import Container, Pod
-from .link import Link, LinkClosedError, Message
+from .launcherconnection import Link, LinkClosedError, Message
+from .launchspecs import Container, Pod
 
 
 class ChildProcess:
@@ -76,11 +76,11 @@ class ChildProcess:
         self._signal_main(number)
         for pid in others:
             if pid != main:
-                supervise.send_signal(pid, number)
+                containerinit.send_signal(pid, number)
 
     def _signal_main(self, number: int) -> None:
         if self._main is None:
-            supervise.send_signal(self._main_pid or self.pid, number)
+            containerinit.send_signal(self._main_pid or self.pid, number)
             return
         try:
             signal.pidfd_send_signal(self._main, number)

@@ -13,7 +13,7 @@ from localkube.kubelet.processes.descriptors import restore_limit
 from localkube.kubelet.processes.kernelerrors import RefusedError, explain
 
 from .kernel import syscalls
-from .launchedpods import Container
+from .launchspecs import Container
 
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from localkube.apiserver.admission import priorities
-from localkube.apiserver.model.refusal import RefusalError
+from localkube.apiserver.model.apierrors import RefusalError
 from localkube.apiserver.storage.store import MEMORY, Store, StoreKey
 
 

@@ -18,8 +18,8 @@ from localkube.apiserver.admission.webhook_rules import Attempt
 from localkube.apiserver.admission.webhooks import Admission
 from localkube.apiserver.builtin.extensions import MUTATING, VALIDATING
 from localkube.apiserver.builtin.pods import POD
+from localkube.apiserver.model.apierrors import RefusalError
 from localkube.apiserver.model.kind import Kind
-from localkube.apiserver.model.refusal import RefusalError
 
 Answer = dict[str, Any]
 Handler = Callable[[dict[str, Any]], Answer]

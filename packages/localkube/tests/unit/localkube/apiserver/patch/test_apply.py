@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from localkube.apiserver.builtin.configuration import CONFIG_MAP
 from localkube.apiserver.builtin.pods import POD
 from localkube.apiserver.builtin.statefulsets import STATEFULSET
-from localkube.apiserver.model.refusal import RefusalError
+from localkube.apiserver.model.apierrors import RefusalError
 from localkube.apiserver.patch import ownership
 from localkube.apiserver.patch.apply import apply
 from localkube.apiserver.patch.ownership import Writer, WriteType

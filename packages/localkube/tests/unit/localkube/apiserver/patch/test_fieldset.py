@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from localkube.apiserver.model.kind import Schema
-from localkube.apiserver.patch import fieldset, fieldsof
+from localkube.apiserver.patch import fieldset, objectfields
 from localkube.apiserver.patch.fieldset import FieldSet, difference, intersection, union
-from localkube.apiserver.patch.fieldsof import Difference, compare
+from localkube.apiserver.patch.objectfields import Difference, compare
 from localkube.apiserver.types import schemas
 
 POD = schemas.of_struct("Pod")
@@ -22,8 +22,8 @@ OBJECTS: st.SearchStrategy[dict[str, Any]] = st.dictionaries(
     ),
     max_size=3,
 )
-SETS = OBJECTS.map(lambda obj: fieldset.children(fieldsof.of_whole(FREE, obj))) | OBJECTS.map(
-    lambda obj: fieldsof.of_applied(POD, {"spec": {"securityContext": obj}})
+SETS = OBJECTS.map(lambda obj: fieldset.children(objectfields.of_whole(FREE, obj))) | OBJECTS.map(
+    lambda obj: objectfields.of_applied(POD, {"spec": {"securityContext": obj}})
 )
 
 
@@ -52,7 +52,7 @@ def test_difference_contains_exactly_the_changes(old: dict[str, Any], new: dict[
 
 def test_list_items_are_identified_by_keys_with_defaults() -> None:
     pod = {"spec": {"containers": [{"name": "c", "ports": [{"containerPort": 80}]}]}}
-    found = fieldsof.of_applied(POD, pod)
+    found = objectfields.of_applied(POD, pod)
     container = found["f:spec"]["f:containers"]['k:{"name":"c"}']
     assert container["f:ports"] == {'k:{"containerPort":80,"protocol":"TCP"}': {".": {}, "f:containerPort": {}}}
 
@@ -60,7 +60,7 @@ def test_list_items_are_identified_by_keys_with_defaults() -> None:
 def test_atomic_values_are_leaves() -> None:
     spec = {"nodeSelector": {"a": "b"}, "tolerations": [{"key": "a"}], "securityContext": {}}
     pod = {"metadata": {"labels": {"a": "b"}, "finalizers": ["x/y"]}, "spec": spec}
-    assert fieldsof.of_applied(POD, pod) == {
+    assert objectfields.of_applied(POD, pod) == {
         "f:metadata": {"f:labels": {"f:a": {}}, "f:finalizers": {'v:"x/y"': {}}},
         "f:spec": {"f:nodeSelector": {}, "f:tolerations": {}, "f:securityContext": {}},
     }

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kuberuntime.objects.patch import diff
-from localkube.apiserver.model.refusal import RefusalError
+from localkube.apiserver.model.apierrors import RefusalError
 from localkube.apiserver.patch import json_patch
 
 KEYS = st.sampled_from(["a", "b", "c/d", "e~f", "0"])

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from localkube.apiserver.model.refusal import RefusalError
+from localkube.apiserver.model.apierrors import RefusalError
 from localkube.apiserver.patch import strategic
 from localkube.apiserver.types import schemas
 

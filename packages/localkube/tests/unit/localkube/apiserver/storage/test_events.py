@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from tests.unit.localkube.apiserver.harness import Api, StoppedClock, run
 
-from localkube.apiserver.storage.expiry import STORED_AS, Expiry
+from localkube.apiserver.storage.eventttl import STORED_AS, Expiry
 from localkube.apiserver.storage.store import Store, StoreKey
 
 NEW = "/apis/events.k8s.io/v1/namespaces/default/events"

@@ -13,7 +13,7 @@ import pytest
 import structlog
 
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.storage.reserve import SIZE
+from localkube.apiserver.storage.diskreserve import SIZE
 from localkube.apiserver.storage.store import (
     LARGEST,
     Change,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from localkube.apiserver import builtin
-from localkube.apiserver.model.refusal import RefusalError
+from localkube.apiserver.model.apierrors import RefusalError
 from localkube.apiserver.tables import table
 
 NOW = datetime(2026, 1, 1, 1, 0, 0, tzinfo=UTC)

@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from msgspec.structs import replace
-from tests.unit.localkube.controllers.autoscaling.test_readings import HALF, measured, metric, pod
+from tests.unit.localkube.controllers.autoscaling.test_replicacalculator import HALF, measured, metric, pod
 from tests.unit.localkube.controllers.objects import NOW
 
 from kuberuntime.objects import meta
@@ -12,7 +12,7 @@ from kuberuntime.objects.resources import REPLICA_SETS
 from kuberuntime.plan import Emit, Finally, Plan, Put, PutStatus, flat
 from localkube.controllers.autoscaling import autoscalercontrol
 from localkube.controllers.autoscaling.autoscalercontrol import Observed
-from localkube.controllers.autoscaling.pace import History, Moment
+from localkube.controllers.autoscaling.scalingbehavior import History, Moment
 
 
 def observed(current: int, cpu: str, status: Any = None, metrics: Any = None, **change: Any) -> Observed:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from localkube.controllers.nodes.nodewords import parse_label
+from localkube.controllers.nodes.nodeoptions import parse_label
 
 
 @pytest.mark.parametrize(

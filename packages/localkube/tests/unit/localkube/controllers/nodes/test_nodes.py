@@ -4,8 +4,8 @@ import pytest
 from tests.unit.localkube.controllers.objects import NOW
 
 from kuberuntime.objects import meta
+from localkube.controllers.nodes.nodeoptions import parse_label, parse_taint
 from localkube.controllers.nodes.nodes import NodeSettings, build_node, node_names
-from localkube.controllers.nodes.nodewords import parse_label, parse_taint
 
 
 def test_default_node_has_ample_capacity() -> None:

@@ -13,8 +13,8 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.container import health
 from localkube.kubelet.container.health import ProbeTarget
-from localkube.kubelet.processes.model import ModelRunner, Program
 from localkube.kubelet.processes.runner import SandboxSpec
+from localkube.kubelet.processes.simulatedrunner import ModelRunner, Program
 
 pytestmark = pytest.mark.virtual_time
 

@@ -7,8 +7,8 @@ import socket
 import pytest
 
 from localkube.kubelet.processes import podconnections
-from localkube.kubelet.processes.model import ModelRunner
 from localkube.kubelet.processes.podconnections import Get
+from localkube.kubelet.processes.simulatedrunner import ModelRunner
 
 
 class HostRunner(ModelRunner):

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from localkube.kubelet.processes.runner import ContainerSpec, Mount, SandboxSpec
-from localkube.kubelet.sandbox.launcher.launchedpods import Container, MountRequest, Pod, parse_container
+from localkube.kubelet.sandbox.launcher.launchspecs import Container, MountRequest, Pod, parse_container
 from localkube.kubelet.sandbox.sandboxrunner import fields_of
 
 

@@ -8,18 +8,18 @@ import click
 from kuberuntime.clock import SystemClock
 from kuberuntime.errors import ForbiddenError
 from kuberuntime.objects.resources import CORE_EVENTS
-from leaderworkerset.api.occurrences import Happening
+from leaderworkerset.api.eventvalue import Happening
 from leaderworkerset.api.resources import DISAGGREGATED_SETS
 from lwsctl.cli import targets
 from lwsctl.cli.cluster.target import Session, Target
-from lwsctl.cli.shell import completing
+from lwsctl.cli.shell import completion
 from lwsctl.cli.views import description
 from lwsctl.cli.views.description import Described
 from lwsctl.cli.views.terminal import say
 from lwsctl.observation import eventlog, lists
 from lwsctl.observation.lists import Lists
 from lwsctl.observation.podlogs import last_lines
-from lwsctl.views.disaggregation import SetView, Shown, leaderworkersets, set_view
+from lwsctl.views.disaggregatedset import SetView, Shown, leaderworkersets, set_view
 from lwsctl.views.events import eventhistory
 from lwsctl.views.outcome import failures
 from lwsctl.views.selection import Selection, narrow
@@ -32,7 +32,7 @@ TAIL: Final = 10
 
 
 @click.command("describe")
-@click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP[/RANK]]|SET...", shell_complete=completing.names)
+@click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP[/RANK]]|SET...", shell_complete=completion.names)
 @click.pass_obj
 def command(target: Target, names: tuple[str, ...]) -> None:
     """Show details of a LeaderWorkerSet, group or rank: spec, status, events, and logs of failed containers.

@@ -32,13 +32,13 @@ def command(target: Target, /, *, checks_cluster: bool, checks_machine: bool, fo
     """
     sources = manifestoptions.collect(options)
     if sources:
-        from lwsctl.cli.doctor.validity import validity
+        from lwsctl.cli.doctor.manifestvalidation import validity
 
         documents = sources.load()
         objects = [document.object for document in documents]
         results = [*validity(documents), *manifestchecks.guards(objects), *manifestchecks.contradictions(objects)]
         return _print(results, form)
-    from lwsctl.cli.doctor.observing import observe_machine
+    from lwsctl.cli.doctor.checkinputs import observe_machine
 
     results = asyncio.run(check_cluster(target)) if checks_cluster else []
     if checks_machine:
@@ -56,7 +56,7 @@ def _print(results: list[CheckResult], form: str | None) -> int:
 
 async def check_cluster(target: Target) -> list[CheckResult]:
     """Return the results for a cluster. An unreachable cluster is one of the results."""
-    from lwsctl.cli.doctor.observing import observe
+    from lwsctl.cli.doctor.checkinputs import observe
 
     try:
         async with target.session() as session:

@@ -12,12 +12,12 @@ from kuberuntime.clock import SystemClock
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import CORE_EVENTS, PODS
 from leaderworkerset.api import labels
-from leaderworkerset.api.occurrences import Happening
+from leaderworkerset.api.eventvalue import Happening
 from lwsctl.cli import sharedoptions, targets
 from lwsctl.cli.cluster.target import Target
 from lwsctl.cli.errors import UsageError
-from lwsctl.cli.shell import completing
-from lwsctl.cli.views import formats, happenings, output
+from lwsctl.cli.shell import completion
+from lwsctl.cli.views import eventlines, formats, output
 from lwsctl.cli.views.terminal import say
 from lwsctl.observation import eventlog
 from lwsctl.views.events import eventhistory
@@ -47,7 +47,7 @@ class EventsRequest(Struct, frozen=True):
 
 
 @click.command("events")
-@click.argument("name", metavar="LWS[/GROUP[/RANK]]", shell_complete=completing.names)
+@click.argument("name", metavar="LWS[/GROUP[/RANK]]", shell_complete=completion.names)
 @click.option("-w", "--watch", "watches", is_flag=True, help="Watch for new events after listing the existing ones.")
 @click.option("--warnings", is_flag=True, help="Show only events of type Warning.")
 @click.option(
@@ -86,7 +86,7 @@ async def show(target: Target, request: EventsRequest) -> None:
         for event in events:
             click.echo(documented(event, request.form))
     elif events:
-        say(*happenings.table(events, SystemClock().now()))
+        say(*eventlines.table(events, SystemClock().now()))
     else:
         click.echo(f"No events of {request.selection}.", err=True)
 
@@ -114,7 +114,7 @@ async def watch(target: Target, request: EventsRequest) -> None:
             for event in request.keep(happened):
                 if counts.get(event.ident) != event.count:
                     counts[event.ident] = event.count
-                    say(documented(event, request.form) if request.form else happenings.line(event))
+                    say(documented(event, request.form) if request.form else eventlines.line(event))
 
         async with following(pods, events, session.lifeline) as objects:
             await objects.until(print_new)

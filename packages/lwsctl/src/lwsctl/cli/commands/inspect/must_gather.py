@@ -16,7 +16,7 @@ from kuberuntime.errors import APIError, KubeError, NotFoundError
 from kuberuntime.objects import meta, podstate, resources
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, SECRETS, Resource
-from kuberuntime.texts import lostlogs
+from kuberuntime.texts import removedlogs
 from kuberuntime.texts.masking import Mask, masked
 from leaderworkerset.api import labels
 from leaderworkerset.decisions.installedkinds import MANAGED, CertificateError, certificate_expiry
@@ -142,7 +142,7 @@ class Gatherer(msgspec.Struct):
         except KubeError as error:
             self.notes.append(f"{target}: {error}")
             return
-        if lostlogs.is_lost(answer.body):
+        if removedlogs.is_lost(answer.body):
             self.notes.append(f"{target}: {answer.body.decode(errors='replace')}")
         else:
             self.write_log(str(target), answer.body)

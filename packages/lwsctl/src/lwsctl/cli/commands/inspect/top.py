@@ -12,20 +12,25 @@ from lwsctl.cli import targets
 from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.errors import CommandError, UsageError
 from lwsctl.cli.sets.shown import GetRequest, cut, read
-from lwsctl.cli.shell import completing
+from lwsctl.cli.shell import completion
 from lwsctl.cli.views import output
 from lwsctl.cli.views.terminal import say
-from lwsctl.diagnosis import loads
-from lwsctl.diagnosis.loads import RankLoad
+from lwsctl.diagnosis import rankusage
+from lwsctl.diagnosis.rankusage import RankLoad
 from lwsctl.observation.lists import Lists
 from lwsctl.views.groups import View
 
-SORTS: Final = {"cpu": loads.CPU, "memory": loads.MEMORY, "gpu": loads.GPU, "gpu-memory": loads.GPU_MEMORY}
+SORTS: Final = {
+    "cpu": rankusage.CPU,
+    "memory": rankusage.MEMORY,
+    "gpu": rankusage.GPU,
+    "gpu-memory": rankusage.GPU_MEMORY,
+}
 MISSING_API: Final = "the cluster does not serve pod metrics (metrics.k8s.io): install metrics-server"
 
 
 @click.command("top")
-@click.argument("names", nargs=-1, metavar="[LWS[/GROUP[/RANK]]|SET]...", shell_complete=completing.names)
+@click.argument("names", nargs=-1, metavar="[LWS[/GROUP[/RANK]]|SET]...", shell_complete=completion.names)
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Include all namespaces.")
 @click.option("-l", "--selector", default="", metavar="LABELS", help="Label selector to filter objects.")
 @click.option("--sort", type=click.Choice(list(SORTS)), help="Sort ranks by usage, in descending order.")
@@ -66,21 +71,23 @@ def command(
 async def measured(session: Session, request: GetRequest, views: Sequence[View]) -> list[RankLoad]:
     """Return the usage of the requested ranks."""
     try:
-        metrics = await Lists(session.client).all(loads.metrics_of(request.namespace(session)))
+        metrics = await Lists(session.client).all(rankusage.metrics_of(request.namespace(session)))
     except NotFoundError as error:
         raise CommandError(MISSING_API) from error
-    return loads.loads(cut(views, request), loads.by_pod(metrics))
+    return rankusage.loads(cut(views, request), rankusage.by_pod(metrics))
 
 
 def table(rows: Sequence[RankLoad], now: datetime, *, everywhere: bool = False) -> list[str]:
     """Return a line for each rank, and the sum if there are several ranks. GPUs are included only if measured."""
     if not rows:
         return []
-    names = loads.measured(rows) or (loads.CPU, loads.MEMORY)
-    header = ["RANK", "NODE", *(loads.TITLES[name].upper() for name in names)]
-    lines = [[f"{row.view.name}/{row.rank.place}", row.rank.node or "-", *loads.cells(row, names, now)] for row in rows]
+    names = rankusage.measured(rows) or (rankusage.CPU, rankusage.MEMORY)
+    header = ["RANK", "NODE", *(rankusage.TITLES[name].upper() for name in names)]
+    lines = [
+        [f"{row.view.name}/{row.rank.place}", row.rank.node or "-", *rankusage.cells(row, names, now)] for row in rows
+    ]
     if len(rows) > 1:
-        lines.append([f"{len(rows)} ranks", "", *loads.sums(rows, names)])
+        lines.append([f"{len(rows)} ranks", "", *rankusage.sums(rows, names)])
     spaces = [row.view.namespace for row in rows] + [""] * (len(lines) - len(rows))
     return output.table(header, lines, namespaces=spaces if everywhere else ())
 

@@ -15,20 +15,20 @@ from lwsctl.cli import targets
 from lwsctl.cli.cluster.target import Target
 from lwsctl.cli.errors import UsageError
 from lwsctl.cli.sets.shown import GetRequest, observe, say_if_empty
-from lwsctl.cli.shell import completing
+from lwsctl.cli.shell import completion
 from lwsctl.cli.views import output
 from lwsctl.cli.views.livetable import wrapped
 from lwsctl.cli.views.terminal import columns as columns_of
 from lwsctl.cli.views.terminal import say_states
 from lwsctl.views import wording
-from lwsctl.views.disaggregation import SetView
-from lwsctl.views.folding import FEW_GROUPS, FEW_SETS, Fold, folds
+from lwsctl.views.disaggregatedset import SetView
+from lwsctl.views.grouprows import FEW_GROUPS, FEW_SETS, Fold, folds
 from lwsctl.views.groups import Group, Rank, View
 from lwsctl.views.reasons import is_settled
 
 
 @click.command("tree")
-@click.argument("names", nargs=-1, metavar="[LWS[/GROUP[/RANK]]|SET]...", shell_complete=completing.names)
+@click.argument("names", nargs=-1, metavar="[LWS[/GROUP[/RANK]]|SET]...", shell_complete=completion.names)
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Include all namespaces.")
 @click.option("-l", "--selector", default="", metavar="LABELS", help="Label selector to filter objects.")
 @click.option("--not-ready", "not_ready", is_flag=True, help="Show only ranks that are not ready, with the reason.")

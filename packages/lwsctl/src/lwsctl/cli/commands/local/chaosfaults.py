@@ -14,8 +14,8 @@ from lwsctl.cli.errors import FAILED, CommandError, UsageError
 from lwsctl.cli.faultnames import FAULTS, Of
 from lwsctl.cli.storms import report as reports
 from lwsctl.cli.storms import storm, stormpage
-from lwsctl.cli.storms.playing import Play, faults
 from lwsctl.cli.storms.storm import Step
+from lwsctl.cli.storms.stormrunner import Play, faults
 from lwsctl.cli.views import output
 from lwsctl.cli.views.terminal import say
 

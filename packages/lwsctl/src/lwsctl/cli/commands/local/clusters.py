@@ -15,11 +15,11 @@ from kuberuntime.errors import KubeError
 from kuberuntime.objects import timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import NODES, PODS
-from lwsctl.cli.cluster import places
-from lwsctl.cli.cluster.places import ClusterDirectory
+from lwsctl.cli.cluster import clusterdirectories
+from lwsctl.cli.cluster.clusterdirectories import ClusterDirectory
 from lwsctl.cli.cluster.target import Target
 from lwsctl.cli.errors import CommandError
-from lwsctl.cli.local import keptoptions
+from lwsctl.cli.local import savedoptions
 from lwsctl.cli.views import output
 from lwsctl.cli.views.terminal import say
 from lwsctl.views import wording
@@ -72,7 +72,7 @@ class Cluster(Struct, frozen=True, kw_only=True):
 def command(target: Target, form: str | None) -> None:
     """List local clusters with their state, age, nodes, pods and directory."""
     target.cluster_name(None)
-    clusters = asyncio.run(read([place for place in places.all_places() if place.is_cluster]))
+    clusters = asyncio.run(read([place for place in clusterdirectories.all_places() if place.is_cluster]))
     if form:
         items = [cluster.document() for cluster in clusters]
         document = {"apiVersion": "lws/v1", "kind": "ClusterList", "items": items}
@@ -92,7 +92,7 @@ async def _read(place: ClusterDirectory) -> Cluster:
     pid = place.pid()
     if pid is None:
         try:
-            options = keptoptions.load(place)
+            options = savedoptions.load(place)
         except CommandError:  # a cluster is listed even if it cannot start; `lws up` reports the error
             options = None
         state = LEFT if place.mark.is_file() else STOPPED

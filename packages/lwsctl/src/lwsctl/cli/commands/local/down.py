@@ -6,12 +6,12 @@ import signal
 
 import click
 
-from lwsctl.cli.cluster import places
-from lwsctl.cli.cluster.places import ClusterDirectory
+from lwsctl.cli.cluster import clusterdirectories
+from lwsctl.cli.cluster.clusterdirectories import ClusterDirectory
 from lwsctl.cli.cluster.target import Target
 from lwsctl.cli.errors import CommandError, TimedOutError, UsageError
-from lwsctl.cli.nearmisses import hint
 from lwsctl.cli.sharedoptions import timeout_option
+from lwsctl.cli.suggestions import hint
 from lwsctl.cli.views.progress import ProgressLine
 
 
@@ -26,7 +26,7 @@ def command(target: Target, name: str | None, every: bool, deletes: bool, timeou
     if every and (name or target.local):
         raise UsageError("--all stops all clusters: omit the name")
     own = target.cluster_name(name)
-    directories = clusters(deletes=deletes) if every else [places.place(own)]
+    directories = clusters(deletes=deletes) if every else [clusterdirectories.place(own)]
     if not directories:
         click.echo("There is no cluster to delete." if deletes else "No cluster runs.")
     for place in directories:
@@ -35,7 +35,7 @@ def command(target: Target, name: str | None, every: bool, deletes: bool, timeou
 
 def clusters(*, deletes: bool) -> list[ClusterDirectory]:
     """Return the clusters that --all selects: running clusters, or with --delete all except those of `lws run`."""
-    own = [place for place in places.all_places() if place.is_cluster and not place.mark.is_file()]
+    own = [place for place in clusterdirectories.all_places() if place.is_cluster and not place.mark.is_file()]
     return [place for place in own if deletes or place.pid() is not None]
 
 
@@ -49,7 +49,7 @@ def end(place: ClusterDirectory, timeout: float, *, deletes: bool) -> None:
     elif was_running or place.is_cluster:
         click.echo(f"Cluster {name} {'stopped' if was_running else 'does not run'}.")
     else:
-        there = [directory.name for directory in places.all_places() if directory.is_cluster]
+        there = [directory.name for directory in clusterdirectories.all_places() if directory.is_cluster]
         click.echo(f"Cluster {name} does not exist (there: {', '.join(there) or 'none'}){hint(name, there)}")
 
 

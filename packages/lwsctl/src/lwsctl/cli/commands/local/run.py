@@ -22,34 +22,34 @@ from kuberuntime.objects.resources import PODS, Resource
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from lwsctl.cli import sharedoptions
 from lwsctl.cli.applying.applier import Applier, create_namespaces
-from lwsctl.cli.applying.idlekinds import without_unserved
-from lwsctl.cli.cluster import places
-from lwsctl.cli.cluster.places import ClusterDirectory
+from lwsctl.cli.applying.skippedkinds import without_unserved
+from lwsctl.cli.cluster import clusterdirectories
+from lwsctl.cli.cluster.clusterdirectories import ClusterDirectory
 from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.errors import INTERRUPTED, CommandError, TimedOutError, UsageError
-from lwsctl.cli.local import keptoptions
+from lwsctl.cli.local import savedoptions
 from lwsctl.cli.local.clusteroptions import AUTO, ClusterOptions, cluster_options, collect, require_localkube
 from lwsctl.cli.reading import manifestoptions
 from lwsctl.cli.reading.manifestoptions import manifest_arguments
 from lwsctl.cli.reading.manifests import Document, ordered
-from lwsctl.cli.rehearsal.imagenotes import notes
+from lwsctl.cli.rehearsal.imagewarnings import notes
 from lwsctl.cli.sets.causes import Causes, stuck_options
 from lwsctl.cli.views.live import REFRESH, Display, display
 from lwsctl.cli.views.progress import ProgressLine
 from lwsctl.cli.views.terminal import say
 from lwsctl.cli.watchwarnings import following
-from lwsctl.observation.following import Following, OneSet, informers_of
-from lwsctl.observation.logfollowing import LogFollower
+from lwsctl.observation.conditionwatch import Following, OneSet, informers_of
+from lwsctl.observation.logfollower import LogFollower
 from lwsctl.observation.podlogs import PodLogOptions
-from lwsctl.views import missing
-from lwsctl.views.disaggregation import Shown, leaderworkersets
-from lwsctl.views.folding import FEW_SETS
+from lwsctl.views import unmetconditions
+from lwsctl.views.disaggregatedset import Shown, leaderworkersets
+from lwsctl.views.grouprows import FEW_SETS
 from lwsctl.views.groups import View
 from lwsctl.views.outcome import Failures, all_done, count_of_ended
 from lwsctl.views.selection import Selection
 
 if TYPE_CHECKING:
-    from lwsctl.cli.local.assuming import Assumed  # it needs localkube, which may not be installed
+    from lwsctl.cli.local.autonodes import Assumed  # it needs localkube, which may not be installed
 
 FOLLOWED: Final = {resource.kind: resource for resource in (LEADERWORKERSETS, DISAGGREGATED_SETS)}
 """The kinds that a run watches."""
@@ -100,7 +100,7 @@ def command(target: Target, /, **options: Any) -> int:
     FILE` is equivalent to `lws run -f FILE`.
     """
     if target.local or target.kubeconfig or target.context_name:
-        to = f" {places.place(target.local).words}" if target.local else ""
+        to = f" {clusterdirectories.place(target.local).words}" if target.local else ""
         raise UsageError(
             f"lws run starts a temporary cluster; to use a running cluster, use lws apply{to}, lws wait{to}, lws logs{to}"
         )
@@ -133,12 +133,12 @@ def with_gpus(cluster: ClusterOptions, source: ParameterSource | None) -> Cluste
 def start(plan: "Run", documents: Sequence[Document]) -> int:
     """Run in a new directory, with the nodes and objects that are derived from the manifests."""
     lightaiohttp.load()
-    from lwsctl.cli.local.assuming import assume
+    from lwsctl.cli.local.autonodes import assume
 
     assumed = assume(documents, plan.cluster)
     images = notes((document.object for document in documents), dict(plan.cluster.images), is_typed=True)
     say(*assumed.lines, *(() if plan.cluster.stub else images), err=True)
-    place = places.ephemeral()
+    place = clusterdirectories.ephemeral()
     try:
         with place.held():
             return asyncio.run(run(plan, place, assumed))
@@ -186,7 +186,7 @@ async def run(plan: Run, place: ClusterDirectory, assumed: "Assumed") -> int:
             images=tuple(name for name, _ in plan.cluster.images),
             history=place.history,
         )
-        keptoptions.save(place, plan.cluster)
+        savedoptions.save(place, plan.cluster)
         if hold:
             place.until_done.touch()
         created = await create_namespaces(session, documents)
@@ -247,11 +247,11 @@ def lack(view: Shown, proof: timedelta, *, is_done: bool) -> str:
     if is_done and isinstance(view, View):
         return count_of_ended(view)
     unproven = _unproven(view, proof) if view.is_ready else None
-    return "; ".join(filter(None, [missing.ready_groups(view), unproven]))
+    return "; ".join(filter(None, [unmetconditions.ready_groups(view), unproven]))
 
 
 def _unproven(view: Shown, proof: timedelta) -> str | None:
-    return missing.for_lasting(view, SystemClock().now(), proof)
+    return unmetconditions.for_lasting(view, SystemClock().now(), proof)
 
 
 class Ending(Enum):
@@ -331,7 +331,7 @@ async def failure(tasks: Sequence[asyncio.Task[None]]) -> None:
 async def watch(objects: Following, parts: Parts, options: RunOptions) -> Ending | str:
     """Show every change. Return when the run is complete, or the reason why it cannot complete."""
     failures = Failures(options.max_failures)
-    lack = missing.lasting("ready", SystemClock().now, timedelta(seconds=options.ready_for))
+    lack = unmetconditions.lasting("ready", SystemClock().now, timedelta(seconds=options.ready_for))
 
     def look() -> Ending | str | None:
         views = views_of(parts.sets)

@@ -16,10 +16,10 @@ from msgspec.structs import fields, replace
 
 from kuberuntime import lightaiohttp
 from kuberuntime.errors import leaves
-from lwsctl.cli.cluster import places
-from lwsctl.cli.cluster.places import ClusterDirectory
+from lwsctl.cli.cluster import clusterdirectories
+from lwsctl.cli.cluster.clusterdirectories import ClusterDirectory
 from lwsctl.cli.errors import CommandError, UsageError, describe
-from lwsctl.cli.local import clusterlog, keptoptions, mappedimages
+from lwsctl.cli.local import clusterlog, imagemappings, savedoptions
 from lwsctl.cli.local.clusteroptions import AUTO, ClusterOptions, cluster_options, collect, require_localkube
 from lwsctl.cli.views.progress import ProgressLine
 
@@ -62,14 +62,14 @@ def command(
     image mappings to a running cluster, use `lws up --image NAME=DIR`.
     """
     require_localkube("up")
-    place = places.place(ctx.obj.cluster_name(name))
+    place = clusterdirectories.place(ctx.obj.cluster_name(name))
     fresh = bool(options.pop("defaults"))
     typed = collect(options)
     if AUTO in (typed.nodes, typed.gpus_per_node):
         raise UsageError("--nodes auto and --gpus auto need a manifest: lws run -f … --nodes auto --gpus auto")
-    previous = None if fresh else keptoptions.load(place)
-    settings = keptoptions.combine(typed, typed_names(ctx), previous)
-    again = keptoptions.difference(settings, typed)
+    previous = None if fresh else savedoptions.load(place)
+    settings = savedoptions.combine(typed, typed_names(ctx), previous)
+    again = savedoptions.difference(settings, typed)
     begins_anew = f"Options of the previous `lws up` (use --defaults to reset them): {shlex.join(again)}"
     start = Start(place, settings, typed, (begins_anew,) if again else ())
     if (detach or typed.images) and place.pid() is not None:
@@ -101,7 +101,7 @@ async def serve(start: Start) -> None:
                 until_stopped() as stopped,
                 localcluster.local_cluster(place, start.options, report.progress) as cluster,
             ):
-                keptoptions.save(place, start.options)
+                savedoptions.save(place, start.options)
                 report.ready([*start.notes, *cluster.notes, *invitation(place)])
                 await stopped.wait()
                 report.progress("stopping")
@@ -113,7 +113,7 @@ async def serve(start: Start) -> None:
 @contextmanager
 def removed_unless_started(place: ClusterDirectory) -> Iterator[None]:
     """Remove a new cluster that failed to start, which would otherwise be listed as stopped."""
-    options = place.directory / places.OPTIONS
+    options = place.directory / clusterdirectories.OPTIONS
     is_new = not (place.database.exists() or options.exists())
     try:
         yield
@@ -167,16 +167,16 @@ def change_running(start: Start, typed: Collection[str]) -> None:
     """Map additional images in a running cluster. Reject any other option that differs from the cluster's options."""
     place = start.place
     pid = f"process {place.pid()}"
-    current = keptoptions.load(place) or ClusterOptions()
+    current = savedoptions.load(place) or ClusterOptions()
     if words := refusals(start, typed, current):
         raise CommandError(
             f"cluster {place.name} runs ({pid}) without {shlex.join(words)}; to use that, stop it and start it again: "
             f"`lws down {place.name}`, then this command"
         )
     click.echo(f"Cluster {place.name} runs already ({pid}).")
-    images = mappedimages.added(current, start.typed)
+    images = imagemappings.added(current, start.typed)
     if images != current.images:
-        keptoptions.save(place, replace(current, images=images))
+        savedoptions.save(place, replace(current, images=images))
         for name, directory in start.typed.images:
             click.echo(f"Image {name} is mapped to {directory} now: containers that start later use it.")
     click.echo("\n".join(invitation(place)[1:]))
@@ -184,8 +184,8 @@ def change_running(start: Start, typed: Collection[str]) -> None:
 
 def refusals(start: Start, typed: Collection[str], current: ClusterOptions) -> list[str]:
     """Return the options that cannot be changed while the cluster runs."""
-    desired = keptoptions.combine(start.typed, typed, current)
-    return keptoptions.difference(replace(desired, images=current.images), current)
+    desired = savedoptions.combine(start.typed, typed, current)
+    return savedoptions.difference(replace(desired, images=current.images), current)
 
 
 def start_detached(start: Start) -> None:
@@ -195,7 +195,7 @@ def start_detached(start: Start) -> None:
     try:
         log = clusterlog.opened(place)
     except OSError as error:
-        raise places.unusable(error) from error
+        raise clusterdirectories.unusable(error) from error
     reader, writer = os.pipe()
     with log, os.fdopen(reader) as lines:
         process = subprocess.Popen(

@@ -10,7 +10,7 @@ import click
 
 from kuberuntime.errors import KubeError
 from lwsctl.cli import errors
-from lwsctl.cli.applying import idlekinds
+from lwsctl.cli.applying import skippedkinds
 from lwsctl.cli.applying.applier import Trial
 from lwsctl.cli.cluster.target import Target
 from lwsctl.cli.errors import CommandError
@@ -47,7 +47,7 @@ def command(target: Target, /, *, force_conflicts: bool, skip_unserved: bool, **
         documents = ordered(manifestoptions.collect(options).load())
 
         trials = target.run(
-            lambda session: idlekinds.try_out(session, documents, force=force_conflicts, skip=skip_unserved)
+            lambda session: skippedkinds.try_out(session, documents, force=force_conflicts, skip=skip_unserved)
         )
     except (CommandError, KubeError, OSError) as error:
         raise DiffError(errors.describe(error)) from error

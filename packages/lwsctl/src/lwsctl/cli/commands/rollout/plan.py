@@ -16,19 +16,19 @@ from msgspec.structs import replace
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
-from lwsctl.cli.applying import idlekinds
+from lwsctl.cli.applying import skippedkinds
 from lwsctl.cli.applying.applier import DEFAULT_NAMESPACE, Trial, check_here, place_in
 from lwsctl.cli.cluster.target import Target
 from lwsctl.cli.errors import CommandError, UsageError
 from lwsctl.cli.reading import manifestoptions, manifests
 from lwsctl.cli.reading.manifestoptions import manifest_arguments
 from lwsctl.cli.reading.manifests import Document, ordered
-from lwsctl.cli.rollouts import subjects
+from lwsctl.cli.rollouts import rollouttargets
 from lwsctl.cli.views import diffs, output
 from lwsctl.cli.views.terminal import say
-from lwsctl.steering import foresight, roleoutlook, snapshots
-from lwsctl.steering.foresight import Foreseen, Situation
-from lwsctl.steering.roleoutlook import RolesForeseen
+from lwsctl.rollout import applyforecast, roleforecast, snapshots
+from lwsctl.rollout.applyforecast import Foreseen, Situation
+from lwsctl.rollout.roleforecast import RolesForeseen
 
 
 class Outlook(Struct, frozen=True):
@@ -75,13 +75,15 @@ def command(target: Target, /, *, snapshot: str | None, save_snapshot: str | Non
 def show(outlooks: Sequence[Outlook], roles: Sequence[RolesForeseen], others: Sequence[str], form: str | None) -> None:
     """Print the plans, and a line for each object of a different kind."""
     if form:
-        plans = [foresight.document(outlook.foreseen) for outlook in outlooks] + list(map(roleoutlook.document, roles))
+        plans = [applyforecast.document(outlook.foreseen) for outlook in outlooks] + list(
+            map(roleforecast.document, roles)
+        )
         click.echo(output.as_json({"apiVersion": "lws/v1", "kind": "RolloutPlanList", "items": plans}))
         return
     for outlook in outlooks:
-        say(*foresight.lines(outlook.foreseen))
+        say(*applyforecast.lines(outlook.foreseen))
     for foreseen in roles:
-        say(*roleoutlook.lines(foreseen))
+        say(*roleforecast.lines(foreseen))
     say(*others)
 
 
@@ -93,12 +95,12 @@ async def online(
         outlooks: list[Outlook] = []
         roles: list[RolesForeseen] = []
         others: list[str] = []
-        for trial in await idlekinds.try_out(session, documents, force=force, skip=skip):
+        for trial in await skippedkinds.try_out(session, documents, force=force, skip=skip):
             if trial.after.get("kind") == LEADERWORKERSETS.kind:
-                before = None if trial.before is None else await subjects.situation_of(session, trial.before)
+                before = None if trial.before is None else await rollouttargets.situation_of(session, trial.before)
                 outlooks.append(Outlook(before, foresee(trial.document, before, trial.after)))
             elif trial.after.get("kind") == DISAGGREGATED_SETS.kind:
-                roles.append(roleoutlook.foresee(trial.before, trial.after))
+                roles.append(roleforecast.foresee(trial.before, trial.after))
             else:
                 others.append(other(trial))
         return outlooks, roles, others
@@ -131,7 +133,7 @@ def _find(objects: Sequence[JSONObject], obj: JSONObject, namespace: str) -> Sit
 def foresee(document: Document, before: Situation | None, after: JSONObject) -> Foreseen:
     """Predict one change. If this is not possible, raise an error that names the document."""
     try:
-        foreseen = foresight.foresee(before, after)
+        foreseen = applyforecast.foresee(before, after)
     except ValueError as error:
         raise CommandError(document.message(str(error))) from error
     return replace(foreseen, warnings=tuple(map(document.message, foreseen.warnings)))

@@ -8,9 +8,9 @@ from leaderworkerset.api import labels
 from lwsctl.cli import targets
 from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.errors import CommandError, UsageError
-from lwsctl.cli.rollouts import subjects
+from lwsctl.cli.rollouts import rollouttargets
 from lwsctl.cli.sharedoptions import DRY, dry_run_option
-from lwsctl.cli.shell import completing
+from lwsctl.cli.shell import completion
 from lwsctl.cli.views.terminal import say
 from lwsctl.views.groups import Group
 from lwsctl.views.selection import Selection
@@ -18,7 +18,7 @@ from lwsctl.views.wording import places
 
 
 @click.command("recover")
-@click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP]...", shell_complete=completing.names)
+@click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP]...", shell_complete=completion.names)
 @dry_run_option("Validate the change on the API server without persisting it.")
 @click.pass_obj
 def command(target: Target, names: tuple[str, ...], *, is_trial: bool) -> None:
@@ -40,7 +40,7 @@ def command(target: Target, names: tuple[str, ...], *, is_trial: bool) -> None:
 
 async def recover(session: Session, selection: Selection, *, is_trial: bool = False) -> str:
     """Annotate the leaders of the selected groups. Return a description."""
-    view = await targets.view_of(session, await subjects.read(session, selection.name))
+    view = await targets.view_of(session, await rollouttargets.read(session, selection.name))
     exhausted = [group for group in view.groups if group.name == selection.group and group.is_over] or [
         group for group in view.groups if group.is_exhausted and selection.group is None
     ]
@@ -57,4 +57,4 @@ async def _annotate(session: Session, group: Group, *, is_trial: bool) -> None:
     leader = group.ranks[0]
     patch = {"metadata": {"uid": leader.uid, "annotations": {labels.RECOVER: "true"}}}
     write = session.client.try_patch if is_trial else session.client.patch
-    await write(PODS, ObjectKey(session.namespace, leader.pod), patch, kind="merge", manager=subjects.MANAGER)
+    await write(PODS, ObjectKey(session.namespace, leader.pod), patch, kind="merge", manager=rollouttargets.MANAGER)

@@ -8,17 +8,17 @@ import click
 from kuberuntime.clock import SystemClock
 from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.errors import CommandError
-from lwsctl.cli.rollouts import changing, subjects
-from lwsctl.cli.rollouts.changing import Change
-from lwsctl.cli.rollouts.restarting import Restart, RestartRequest
+from lwsctl.cli.rollouts import rollouttargets, setchange
+from lwsctl.cli.rollouts.grouprestart import Restart, RestartRequest
+from lwsctl.cli.rollouts.setchange import Change
 from lwsctl.cli.sharedoptions import dry_run_option, timeout_option
-from lwsctl.cli.shell import completing
+from lwsctl.cli.shell import completion
 from lwsctl.cli.views.terminal import say
-from lwsctl.steering import patches
+from lwsctl.rollout import patches
 
 
 @click.command("restart")
-@click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP[/RANK]]...", shell_complete=completing.names)
+@click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP[/RANK]]...", shell_complete=completion.names)
 @click.option("--force", is_flag=True, help="Restart all named groups at the same time, ignoring maxUnavailable.")
 @dry_run_option("Show the groups to replace and the steps without persisting changes.")
 @timeout_option("10m")
@@ -43,12 +43,12 @@ def command(target: Target, names: tuple[str, ...], *, force: bool, is_trial: bo
 
 async def restart_all(session: Session, name: str, *, is_trial: bool = False) -> str:
     """Create a new revision without other changes, or validate this. Return a description."""
-    return await changing.carry_out(session, lambda: change(session, name), is_trial=is_trial)
+    return await setchange.carry_out(session, lambda: change(session, name), is_trial=is_trial)
 
 
 async def change(session: Session, name: str) -> Change:
     """Return the change that creates a new revision without other changes."""
-    obj = await subjects.writable(session, name)
+    obj = await rollouttargets.writable(session, name)
     try:
         patch = patches.restarting(obj, SystemClock().now())
     except patches.PausedError as error:

@@ -22,16 +22,16 @@ from lwsctl.cli import sharedoptions, targets
 from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.errors import TimedOutError, UsageError
 from lwsctl.cli.sets.causes import Causes, StuckError
-from lwsctl.cli.shell import completing
+from lwsctl.cli.shell import completion
 from lwsctl.cli.views import output
 from lwsctl.cli.views.progress import BETWEEN_LINES, ProgressLine
 from lwsctl.cli.views.terminal import say
 from lwsctl.cli.watchwarnings import following, present
-from lwsctl.observation.following import DisaggregatedInformers, Followed, OneSet, SetInformers
+from lwsctl.observation.conditionwatch import DisaggregatedInformers, Followed, OneSet, SetInformers
 from lwsctl.observation.podlogs import silent_lines
-from lwsctl.steering import pace
-from lwsctl.views import missing
-from lwsctl.views.disaggregation import leaderworkersets
+from lwsctl.rollout import rolloutprogress
+from lwsctl.views import unmetconditions
+from lwsctl.views.disaggregatedset import leaderworkersets
 from lwsctl.views.groups import View
 from lwsctl.views.wording import counted
 
@@ -40,7 +40,7 @@ REFRESH = 5.0
 
 
 @click.command("status")
-@click.argument("name", metavar="LWS|SET", shell_complete=completing.names)
+@click.argument("name", metavar="LWS|SET", shell_complete=completion.names)
 @click.option(
     "--timeout",
     type=sharedoptions.limit,
@@ -194,7 +194,7 @@ class RolloutFollower(RolloutWait):
     _informers: SetInformers
 
     def __init__(
-        self, session: Session, key: ObjectKey, stuck_after: float, ready_for: timedelta = missing.READY_FOR
+        self, session: Session, key: ObjectKey, stuck_after: float, ready_for: timedelta = unmetconditions.READY_FOR
     ) -> None:
         super().__init__(session, key, stuck_after, ready_for)
         self._informers = SetInformers(session.client, key)
@@ -204,39 +204,41 @@ class RolloutFollower(RolloutWait):
     async def document(self) -> JSONObject:
         """Return the progress of the rollout as a machine-readable document."""
         async with following(*self.followed):
-            return pace.document(self._measure())
+            return rolloutprogress.document(self._measure())
 
-    def _measure(self) -> pace.RolloutProgress:
+    def _measure(self) -> rolloutprogress.RolloutProgress:
         view = present(self._informers)
         leaders = self._leaders[groupname.is_hash_set(view.object)].store.get(self._key)
-        return pace.progress(view, leaders, self._clock.now())
+        return rolloutprogress.progress(view, leaders, self._clock.now())
 
     def summary(self) -> str:
         """Return the progress of the rollout."""
         progress = self._measure()
-        return _conclusion(progress) if progress.is_complete else pace.line(progress)
+        return _conclusion(progress) if progress.is_complete else rolloutprogress.line(progress)
 
     def check(self) -> End | None:
         """Return the end, or None while the rollout continues."""
         progress = self._measure()
         progress = replace(progress, left=None) if self._causes.is_stuck else progress
-        self.line, self.why = pace.line(progress), f"\n  {progress.why}" if progress.why else ""
-        failed = missing.for_lasting(
+        self.line, self.why = rolloutprogress.line(progress), f"\n  {progress.why}" if progress.why else ""
+        failed = unmetconditions.for_lasting(
             present(self._informers), self._clock.now(), self._ready_for, kept_back=progress.held
         )
         if progress.is_complete and not failed:
             return End(_conclusion(progress))
         if progress.is_complete:
-            self.line = f"{pace.line(progress)}; {failed}"
+            self.line = f"{rolloutprogress.line(progress)}; {failed}"
             self._progress.show(self.line)
             return None
         if progress.is_paused:
             resume = f"{self._session.lws} rollout resume {progress.name}"
-            return End(f"{pace.line(progress)}; continue with `{resume}`", is_done=False)
+            return End(f"{rolloutprogress.line(progress)}; continue with `{resume}`", is_done=False)
         if self._deadline.is_over(progress.standing):
             return self._stuck()
         self._progress.show(
-            f"{pace.bar(progress)} {pace.brief_line(progress)}" if self._progress.rewrites else self.line + self.why
+            f"{rolloutprogress.bar(progress)} {rolloutprogress.brief_line(progress)}"
+            if self._progress.rewrites
+            else self.line + self.why
         )
         return None
 
@@ -247,7 +249,7 @@ class SetFollower(RolloutWait):
     _informers: DisaggregatedInformers
 
     def __init__(
-        self, session: Session, key: ObjectKey, stuck_after: float, ready_for: timedelta = missing.READY_FOR
+        self, session: Session, key: ObjectKey, stuck_after: float, ready_for: timedelta = unmetconditions.READY_FOR
     ) -> None:
         super().__init__(session, key, stuck_after, ready_for)
         self._informers = DisaggregatedInformers(session.client, key)
@@ -261,14 +263,14 @@ class SetFollower(RolloutWait):
 
     def summary(self) -> str:
         """Return the progress of the rollout."""
-        return f"{self._key.name}: {missing.for_ready(self._informers.view()) or 'the rollout is done'}"
+        return f"{self._key.name}: {unmetconditions.for_ready(self._informers.view()) or 'the rollout is done'}"
 
     def check(self) -> End | None:
         """Return the end, or None while the rollout continues."""
         view = present(self._informers)
-        lacking = missing.for_ready(view) or ""
+        lacking = unmetconditions.for_ready(view) or ""
         self.line = f"{self._key.name}: {lacking}"
-        if not lacking and (failed := missing.for_lasting(view, self._clock.now(), self._ready_for)):
+        if not lacking and (failed := unmetconditions.for_lasting(view, self._clock.now(), self._ready_for)):
             self.line += failed
             self._progress.show(self.line)
             return None
@@ -280,7 +282,7 @@ class SetFollower(RolloutWait):
         return None
 
 
-def _conclusion(progress: pace.RolloutProgress) -> str:
+def _conclusion(progress: rolloutprogress.RolloutProgress) -> str:
     note = f"; the partition holds {counted(progress.held, 'group')}" if progress.held else ""
     paused = "; paused" if progress.is_paused else ""
     return f"{progress.name}: the rollout is done: {counted(progress.done, 'group')} updated and ready{note}{paused}"

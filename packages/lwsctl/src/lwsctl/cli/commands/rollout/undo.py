@@ -6,16 +6,16 @@ from leaderworkerset.decisions.revisioncontent import previous_entry
 from lwsctl.cli import targets
 from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.errors import CommandError
-from lwsctl.cli.rollouts import changing, subjects
-from lwsctl.cli.rollouts.changing import Change
+from lwsctl.cli.rollouts import rollouttargets, setchange
+from lwsctl.cli.rollouts.setchange import Change
 from lwsctl.cli.sharedoptions import dry_run_option
-from lwsctl.cli.shell import completing
+from lwsctl.cli.shell import completion
 from lwsctl.cli.views.terminal import say
-from lwsctl.steering import patches
+from lwsctl.rollout import patches
 
 
 @click.command("undo")
-@click.argument("name", metavar="LWS", shell_complete=completing.names)
+@click.argument("name", metavar="LWS", shell_complete=completion.names)
 @click.option(
     "--to-revision",
     "number",
@@ -38,18 +38,18 @@ def command(target: Target, name: str, number: int | None, *, is_trial: bool) ->
 
 async def undo(session: Session, name: str, number: int | None = None, *, is_trial: bool = False) -> str:
     """Patch the template, or validate the patch. Return a description."""
-    return await changing.carry_out(session, lambda: change(session, name, number), is_trial=is_trial)
+    return await setchange.carry_out(session, lambda: change(session, name, number), is_trial=is_trial)
 
 
 async def change(session: Session, name: str, number: int | None) -> Change:
     """Return the change that restores an earlier revision."""
-    obj = await subjects.writable(session, name)
+    obj = await rollouttargets.writable(session, name)
     if patches.is_paused(obj):
         raise CommandError(
             f"the rollout of {name} is paused: nothing was changed; resume it first: `{session.lws} rollout resume {name}`"
         )
-    entries = await subjects.entries(session, await targets.view_of(session, obj))
-    entry = previous_entry(entries) if number is None else subjects.entry_of(session, name, entries, number)
+    entries = await rollouttargets.entries(session, await targets.view_of(session, obj))
+    entry = previous_entry(entries) if number is None else rollouttargets.entry_of(session, name, entries, number)
     if entry is None:
         raise CommandError(f"{name} has no earlier revision: nothing was changed")
     if entry.is_current:

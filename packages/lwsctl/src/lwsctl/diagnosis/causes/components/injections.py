@@ -3,8 +3,8 @@
 from typing import Final
 
 from kuberuntime.objects import meta, podstate
-from kuberuntime.objects.deaths import Death
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.terminations import Death
 from lwsctl.diagnosis import exits, ranks
 from lwsctl.diagnosis.causes.starts import warming
 from lwsctl.diagnosis.finding import Finding, Person, cause

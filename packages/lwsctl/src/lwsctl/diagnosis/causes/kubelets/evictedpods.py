@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import Struct
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.deaths import REMEMBERED
+from kuberuntime.objects.terminations import REMEMBERED
 from lwsctl.diagnosis import ranks
 from lwsctl.diagnosis.finding import Finding, Person, cause
 from lwsctl.diagnosis.observed import Observed

@@ -7,8 +7,8 @@ ended after a signal, and there is no later event about the pod, the likely caus
 from collections.abc import Iterator
 
 from kuberuntime.objects import timestamps
-from kuberuntime.objects.deaths import REMEMBERED
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.terminations import REMEMBERED
 from leaderworkerset.api.kubeletkills import Kill
 from lwsctl.diagnosis import exits, ranks
 from lwsctl.diagnosis.observed import Observed

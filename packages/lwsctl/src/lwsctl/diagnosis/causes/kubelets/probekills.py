@@ -13,8 +13,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from kuberuntime.objects import meta, timestamps
-from kuberuntime.objects.deaths import REMEMBERED
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.terminations import REMEMBERED
 from leaderworkerset.api import kubeletkills
 from leaderworkerset.api.kubeletkills import Kill
 from lwsctl.diagnosis import ranks

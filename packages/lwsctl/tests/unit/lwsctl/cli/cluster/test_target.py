@@ -16,7 +16,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.errors import NotFoundError
 from lwsctl.cli import targets
 from lwsctl.cli.applying.applier import describe
-from lwsctl.cli.cluster import places
+from lwsctl.cli.cluster import clusterdirectories
 from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.commands.local.run import command as run_command
 from lwsctl.cli.errors import CommandError, UsageError
@@ -49,7 +49,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("by_variable", [True, False])
 def test_stopped_cluster_is_an_immediate_error(home: Path, monkeypatch: pytest.MonkeyPatch, by_variable: bool) -> None:
-    place = places.place("gpus")
+    place = clusterdirectories.place("gpus")
     if by_variable:
         monkeypatch.setenv("KUBECONFIG", str(place.kubeconfig))
     with place.held(), subprocess.Popen(["sleep", "600"]) as cluster:
@@ -69,9 +69,9 @@ def test_stopped_cluster_is_an_immediate_error(home: Path, monkeypatch: pytest.M
             cluster.kill()
 
 
-@pytest.mark.parametrize(("name", "words"), [("gpus", "--local=gpus"), (places.DEFAULT, "--local")])
+@pytest.mark.parametrize(("name", "words"), [("gpus", "--local=gpus"), (clusterdirectories.DEFAULT, "--local")])
 def test_hint_addresses_a_local_cluster(home: Path, name: str, words: str) -> None:
-    place = places.place(name)
+    place = clusterdirectories.place(name)
     with place.held():
         place.kubeconfig.write_bytes(KUBECONFIG)
         assert spoken(Target(local=name)) == (f"lws {words}", "")
@@ -100,8 +100,8 @@ def test_hint_starts_a_stopped_cluster_by_name(home: Path) -> None:
     ("names", "said"),
     [
         ((), "or start a local cluster: `lws up`"),
-        ((places.DEFAULT,), "or address the cluster of this machine: --local"),
-        ((places.DEFAULT, "gpus"), "or address a cluster of this machine: --local, --local=gpus"),
+        ((clusterdirectories.DEFAULT,), "or address the cluster of this machine: --local"),
+        ((clusterdirectories.DEFAULT, "gpus"), "or address a cluster of this machine: --local, --local=gpus"),
     ],
 )
 def test_error_without_a_kubeconfig_lists_local_clusters(
@@ -111,7 +111,7 @@ def test_error_without_a_kubeconfig_lists_local_clusters(
     monkeypatch.delenv("KUBECONFIG", raising=False)
     with ExitStack() as running:
         for name in names:
-            running.enter_context(places.place(name).held())
+            running.enter_context(clusterdirectories.place(name).held())
         with pytest.raises(CommandError, match=rf"give --kubeconfig; {said}$"):
             spoken(Target())
 

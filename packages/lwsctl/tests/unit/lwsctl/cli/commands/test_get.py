@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 from msgspec.structs import replace
+from testkit.fakeclock import SetClock
 from testkit.fakes import ScriptedTransport, answer, failure
-from testkit.setclock import SetClock
 from testkit.virtualtime import run
 
 from kuberuntime.client.client import Client

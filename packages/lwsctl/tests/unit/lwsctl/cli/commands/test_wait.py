@@ -13,7 +13,7 @@ from leaderworkerset.api.conditions import CONDITIONS, WAIT_WORDS, ConditionOutc
 from lwsctl.cli.commands import wait
 from lwsctl.cli.errors import UsageError
 from lwsctl.views.groups import Group, Rank, View
-from lwsctl.views.missing import Check
+from lwsctl.views.unmetconditions import Check
 
 
 def view(ready: int = 0, *ranks: Rank, conditions: tuple[dict[str, Any], ...] = (), **metadata: Any) -> View:

@@ -10,14 +10,14 @@ from msgspec.structs import replace
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.webhooks.configurations import MUTATING_NAME, VALIDATING_NAME
 from localkube.cluster import GpuReport
 from lwsctl.cli.doctor import findings, installationchecks, machine
+from lwsctl.cli.doctor.checkinputs import observe_machine
 from lwsctl.cli.doctor.findings import CheckResult, Level, Unread
 from lwsctl.cli.doctor.installationchecks import Access, Expiry, Facts
 from lwsctl.cli.doctor.machine import Machine
-from lwsctl.cli.doctor.observing import observe_machine
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 WANTED = MANAGED.definitions()

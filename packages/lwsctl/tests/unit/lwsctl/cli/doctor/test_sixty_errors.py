@@ -21,7 +21,7 @@ from tests.manifesterrors import (
 
 from kuberuntime.objects.meta import JSONObject
 from lwsctl.cli.doctor.findings import Level
-from lwsctl.cli.doctor.validity import validity
+from lwsctl.cli.doctor.manifestvalidation import validity
 from lwsctl.cli.reading import manifests
 
 

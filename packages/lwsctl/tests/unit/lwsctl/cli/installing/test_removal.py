@@ -3,7 +3,7 @@
 from kuberuntime.objects import meta
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 from lwsctl.cli.commands.uninstall import installable, is_dependent
 
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from lwsctl.cli.cluster.places import ClusterDirectory
+from lwsctl.cli.cluster.clusterdirectories import ClusterDirectory
 from lwsctl.cli.local import clusterlog
 
 WRITE = """
 import logging, os, sys
 from pathlib import Path
 from lwsctl.cli.local import clusterlog
-from lwsctl.cli.cluster.places import ClusterDirectory
+from lwsctl.cli.cluster.clusterdirectories import ClusterDirectory
 
 place = ClusterDirectory("demo", Path(sys.argv[1]))
 sys.stderr = clusterlog.BoundedLog(place, limit=10_000)

@@ -11,8 +11,8 @@ from localkube.controllers.scheduler.capacity import ClusterState
 from localkube.controllers.scheduler.decision import Placement, decide
 from localkube.controllers.scheduler.podinfo import read_pod
 from lwsctl.cli.local.localcluster import nodes_in
-from lwsctl.cli.rehearsal.demands import demands_of
 from lwsctl.cli.rehearsal.nodepools import Pool, pools
+from lwsctl.cli.rehearsal.podrequirements import demands_of
 
 GPUS = {"limits": {"nvidia.com/gpu": 8, "cpu": "4"}}
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from kuberuntime.objects.meta import JSONObject
-from lwsctl.cli.local.assuming import Rehearsed, rehearsed
+from lwsctl.cli.local.autonodes import Rehearsed, rehearsed
 from lwsctl.cli.reading.manifests import Document
 
 POD: JSONObject = {

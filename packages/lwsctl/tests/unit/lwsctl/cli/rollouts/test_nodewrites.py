@@ -20,7 +20,7 @@ from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import Store
 from lwsctl.cli.cluster.target import Session
-from lwsctl.cli.commands.rollout import emptynodes, movegroup
+from lwsctl.cli.commands.rollout import drain, move
 from lwsctl.cli.errors import CommandError
 from lwsctl.cli.rollouts.nodewrites import PATIENCE, TAINT, repelled
 
@@ -99,17 +99,17 @@ async def test_taint_is_removed_when_its_response_was_lost() -> None:
 async def test_second_move_is_refused_and_keeps_the_taint() -> None:
     async with cluster() as (session, _):
 
-        async def move() -> list[Any]:
+        async def moved() -> list[Any]:
             async with repelled(session, {"node-0"}):
                 await asyncio.sleep(1.0)
                 return await taints(session)
 
-        ended = await asyncio.gather(move(), move(), return_exceptions=True)
+        ended = await asyncio.gather(moved(), moved(), return_exceptions=True)
         assert {type(one) for one in ended} == {list, CommandError}
         assert [TAINT["key"]] in ended
         assert await taints(session) == []
 
 
-@pytest.mark.parametrize("command", [emptynodes.command, movegroup.command], ids=["drain", "move"])
+@pytest.mark.parametrize("command", [drain.command, move.command], ids=["drain", "move"])
 def test_help_names_the_patience_with_managers(command: click.Command) -> None:
     assert f"within {PATIENCE:g} s" in " ".join((command.help or "").split())

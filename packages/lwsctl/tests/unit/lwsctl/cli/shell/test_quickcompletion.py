@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 import pytest
-from tests.unit.lwsctl.cli.shell.test_completing import SmallApiServer
+from tests.unit.lwsctl.cli.shell.test_completion import SmallApiServer
 
 from lwsctl.cli import app
 from lwsctl.cli.commandtable import COMMANDS
-from lwsctl.cli.shell import completing, quickcompletion
+from lwsctl.cli.shell import completion, quickcompletion
 from lwsctl.cli.shell.quickcompletion import suggestions
 
 
@@ -83,7 +83,7 @@ def test_quick_completion_covers_the_commands_of_the_table() -> None:
             title
             for title, one in pairs
             for param in one.params
-            if isinstance(param, click.Argument) and param._custom_shell_complete is completing.names
+            if isinstance(param, click.Argument) and param._custom_shell_complete is completion.names
         }
     assert found <= quickcompletion.NAMED
     assert {one for one in quickcompletion.NAMED - found if not one.startswith("chaos")} == {"cp"}

@@ -9,12 +9,12 @@ from tests.builders import rank_pod
 from kuberuntime.objects.meta import JSONObject
 from lwsctl.cli.commands.local import chaosfaults
 from lwsctl.cli.faultnames import FAULTS, Of
-from lwsctl.cli.storms import playing, report, storm, stormpage
+from lwsctl.cli.storms import report, storm, stormpage, stormrunner
 from lwsctl.cli.storms.report import Deed, ProbeCounts, StormReport
+from lwsctl.cli.storms.stormeffects import Witness
 from lwsctl.cli.storms.stormpage import Row, Span
-from lwsctl.cli.storms.witness import Witness
 from lwsctl.views.groups import Group, Rank, View
-from lwsctl.views.health.memory import Crashes
+from lwsctl.views.health.failurehistory import Crashes
 
 KILLED = {"terminated": {"exitCode": 137, "reason": "Error"}}
 
@@ -160,7 +160,7 @@ def test_earlier_problems_are_listed_but_not_counted() -> None:
 def test_problems_are_compared_with_the_start() -> None:
     before = ["old", "old/0/0", "old/1"]
     now = ["old (0 of 3 groups ready)", "old/0/0", "old/1 (waits to be recreated)", "old/2/0", "web/0/1"]
-    assert playing.new_problems(now, before) == ["old/2/0", "web/0/1"]
+    assert stormrunner.new_problems(now, before) == ["old/2/0", "web/0/1"]
 
 
 @pytest.mark.parametrize("name", FAULTS)
@@ -200,5 +200,5 @@ def test_groups_that_failed_shortly_before_count_as_broken() -> None:
         "status": {"observedGeneration": 1, "conditions": [{"type": "Available", "status": "True"}]},
     }
     ready = View(name="web", namespace="d", ready=1, desired=1, up_to_date=1, created="", groups=groups, object=obj)
-    assert playing.broken([ready], now) == ["web", "web/0", "web/0/0", "web/0/1"]
-    assert playing.broken([ready], now + timedelta(hours=1)) == []
+    assert stormrunner.broken([ready], now) == ["web", "web/0", "web/0/0", "web/0/1"]
+    assert stormrunner.broken([ready], now + timedelta(hours=1)) == []

@@ -10,8 +10,8 @@ from tests.builders import leaderworkerset_object, rank_pod
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
-from leaderworkerset.api.occurrences import Happening
-from lwsctl.cli.views import description, happenings
+from leaderworkerset.api.eventvalue import Happening
+from lwsctl.cli.views import description, eventlines
 from lwsctl.cli.views.description import RECENT, Described
 from lwsctl.views import groups
 from lwsctl.views.outcome import failures
@@ -104,7 +104,7 @@ def test_earlier_events_are_counted() -> None:
 
 
 def test_event_is_a_line_with_its_time() -> None:
-    assert happenings.line(EVENT) == "2026-01-01T00:08:30Z Warning BackOff pod/web-1-1 (x2): back-off 10s"
+    assert eventlines.line(EVENT) == "2026-01-01T00:08:30Z Warning BackOff pod/web-1-1 (x2): back-off 10s"
 
 
 def test_failed_containers_belong_to_unready_ranks() -> None:

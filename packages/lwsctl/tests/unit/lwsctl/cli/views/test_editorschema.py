@@ -10,7 +10,7 @@ from testkit.repository import ROOT
 from tests import builders, disaggregated
 
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managedkinds import MANAGED
 from lwsctl.cli import app
 
 jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")

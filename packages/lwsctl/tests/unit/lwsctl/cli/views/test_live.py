@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from testkit.setclock import SetClock
+from testkit.fakeclock import SetClock
 
 from lwsctl.cli.views.live import PlainDisplay
 from lwsctl.views.groups import Group, Rank, View

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from lwsctl.cli.views import livetable
 from lwsctl.cli.views.livetable import Size
 from lwsctl.views.groups import Group, Rank, View
-from lwsctl.views.health.memory import Recreations
+from lwsctl.views.health.failurehistory import Recreations
 
 NOW = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
 AVAILABLE = {"type": "Available", "status": "True"}

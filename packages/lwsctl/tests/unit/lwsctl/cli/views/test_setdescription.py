@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from tests import builders
 from tests.disaggregated import disaggregatedset_object, role
-from tests.unit.lwsctl.views.test_disaggregation import part
+from tests.unit.lwsctl.views.test_disaggregatedset import part
 
-from leaderworkerset.api.occurrences import Happening
+from leaderworkerset.api.eventvalue import Happening
 from lwsctl.cli.views import description
 from lwsctl.cli.views.description import Described
-from lwsctl.views.disaggregation import set_view
+from lwsctl.views.disaggregatedset import set_view
 from lwsctl.views.groups import View
 from lwsctl.views.selection import Selection
 

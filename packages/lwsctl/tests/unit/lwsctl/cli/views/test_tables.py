@@ -12,7 +12,7 @@ from leaderworkerset.api import labels
 from lwsctl.cli.commands.inspect import tree
 from lwsctl.cli.views.tables import MOST_FOLDS, Form, tables
 from lwsctl.views import groups
-from lwsctl.views.disaggregation import set_view
+from lwsctl.views.disaggregatedset import set_view
 from lwsctl.views.groups import Group, Rank, View
 
 NOW = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from localkube.kubelet.processes import beneath
+from localkube.kubelet.processes import safeopen
 from localkube.kubelet.processes.kernelerrors import RefusedError
 
 from . import syscalls
@@ -87,7 +87,7 @@ def bind(source: str, target: str) -> None:
 
 
 def _bind_handle(handle: int, target: str) -> None:
-    recursive = syscalls.MS_REC if beneath.is_directory(handle) else 0
+    recursive = syscalls.MS_REC if safeopen.is_directory(handle) else 0
     syscalls.mount(None, f"/proc/self/fd/{handle}", target, syscalls.MS_BIND | recursive)
 
 
@@ -105,7 +105,7 @@ class _Tree:
     def make(self, place: Place) -> None:
         """Create a mount point if it does not exist."""
         mode = 0o755 if place.directory else 0o644
-        wish = beneath.Wish(make_directories=True, make_file=not place.directory, mode=mode)
+        wish = safeopen.Wish(make_directories=True, make_file=not place.directory, mode=mode)
         with self._open(place.target, wish):
             return
 
@@ -122,16 +122,16 @@ class _Tree:
                 syscalls.make_read_only(f"/proc/self/fd/{mounted}", recursive=False)
 
     @contextmanager
-    def _open(self, target: str, wish: beneath.Wish = beneath.Wish()) -> Iterator[int]:  # noqa: B008 - immutable
+    def _open(self, target: str, wish: safeopen.Wish = safeopen.Wish()) -> Iterator[int]:  # noqa: B008 - immutable
         volume = max((other for other in self._mounted if is_below(target, other)), key=len, default=None)
         if volume is None:
-            with beneath.opened(self._point, target, wish._replace(is_root=True)) as place:
+            with safeopen.opened(self._point, target, wish._replace(is_root=True)) as place:
                 yield place
             return
         with self._open(volume) as inside:
             try:
-                place = beneath.open_inside(inside, target[len(volume) :], wish)
-            except beneath.LeadsOutError as error:
+                place = safeopen.open_inside(inside, target[len(volume) :], wish)
+            except safeopen.LeadsOutError as error:
                 raise RefusedError(f"mount at {target}: a link in the volume at {volume} leads out of it") from error
         try:
             yield place

@@ -5,7 +5,7 @@ import sys
 
 from localkube.kubelet.sandbox.launcherprocess import DIRECTORY
 
-SHARED = {"beneath", "descriptors", "kernelerrors", "processtree"}
+SHARED = {"safeopen", "descriptors", "kernelerrors", "processtree"}
 
 
 def test_launcher_loads_only_the_standard_library_and_itself() -> None:

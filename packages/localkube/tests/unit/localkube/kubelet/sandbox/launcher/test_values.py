@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from localkube.kubelet.processes import kernelerrors, processtree
 from localkube.kubelet.processes.processtree import SeenProcess
-from localkube.kubelet.sandbox import addresses
+from localkube.kubelet.sandbox import ipam
 from localkube.kubelet.sandbox.launcher import stub
 from localkube.kubelet.sandbox.launcher.kernel import linuxnamespaces, syscalls
 
 
 @pytest.mark.parametrize(
     "module",
-    [addresses, linuxnamespaces, syscalls, kernelerrors, stub, processtree],
+    [ipam, linuxnamespaces, syscalls, kernelerrors, stub, processtree],
     ids=lambda module: module.__name__,
 )
 def test_docstring_examples_pass(module: ModuleType) -> None:

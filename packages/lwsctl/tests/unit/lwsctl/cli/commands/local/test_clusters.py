@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from lwsctl.cli import app
-from lwsctl.cli.cluster import places
+from lwsctl.cli.cluster import clusterdirectories
 from lwsctl.cli.commands.local import down
-from lwsctl.cli.local import keptoptions
+from lwsctl.cli.local import savedoptions
 from lwsctl.cli.local.clusteroptions import ClusterOptions
 
 
@@ -19,15 +19,15 @@ def state_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def stopped(name: str, nodes: int = 1) -> None:
-    place = places.place(name)
+    place = clusterdirectories.place(name)
     with place.held():
-        keptoptions.save(place, ClusterOptions(nodes=nodes))
+        savedoptions.save(place, ClusterOptions(nodes=nodes))
 
 
 def test_stopped_clusters_are_listed(state_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stopped("one", nodes=3)
     (state_home / "documents").mkdir()
-    with places.ephemeral().held():
+    with clusterdirectories.ephemeral().held():
         pass
     assert app.run(["clusters"]) == 0
     header, first, second = capsys.readouterr().out.splitlines()
@@ -37,7 +37,7 @@ def test_stopped_clusters_are_listed(state_home: Path, capsys: pytest.CaptureFix
 
 
 def test_unresponsive_cluster_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    with places.place("one").held():
+    with clusterdirectories.place("one").held():
         assert app.run(["clusters", "-o", "json"]) == 0
     (item,) = json.loads(capsys.readouterr().out)["items"]
     assert (item["name"], item["state"], item["nodes"], item["pods"]) == ("one", "not answering", None, None)
@@ -50,8 +50,8 @@ def test_empty_cluster_list_suggests_lws_up(capsys: pytest.CaptureFixture[str]) 
 
 def test_down_all_includes_stopped_clusters_only_with_delete() -> None:
     stopped("one")
-    run = places.ephemeral()
-    with run.held(), places.place("two").held():
+    run = clusterdirectories.ephemeral()
+    with run.held(), clusterdirectories.place("two").held():
         assert [place.name for place in down.clusters(deletes=False)] == ["two"]
         assert [place.name for place in down.clusters(deletes=True)] == ["one", "two"]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from lwsctl.cli import app, errors
-from lwsctl.cli.cluster import places
-from lwsctl.cli.cluster.places import ClusterDirectory
+from lwsctl.cli.cluster import clusterdirectories
+from lwsctl.cli.cluster.clusterdirectories import ClusterDirectory
 from lwsctl.cli.commands.local.up import invitation
 
 
@@ -29,7 +29,7 @@ def test_failed_start_leaves_no_cluster(
         words = ["up", "new", "--port", str(other.getsockname()[1])]
         assert app.run(words) == errors.FAILED
         assert "in use by another program" in capfd.readouterr().err
-        assert places.all_places() == []
+        assert clusterdirectories.all_places() == []
         own = ClusterDirectory("new", tmp_path / "new")
         own.make()
         own.database.touch(mode=0o600)
@@ -49,4 +49,4 @@ def test_unwritable_home_has_one_advice(
     home.touch()
     monkeypatch.setenv("LWS_STATE_HOME", str(home))
     assert app.run(["up"]) == errors.FAILED
-    assert capsys.readouterr().err == f"error: {home}: File exists; {places.SET_HOME}\n"
+    assert capsys.readouterr().err == f"error: {home}: File exists; {clusterdirectories.SET_HOME}\n"

@@ -7,11 +7,11 @@ from tests import builders
 
 from leaderworkerset.core.leaderworkerset.previousrevisions import Entry
 from lwsctl.cli import app, targets
-from lwsctl.cli.commands.rollout import history
+from lwsctl.cli.commands.rollout import rollouthistory
 from lwsctl.cli.commands.rollout.rolloutstatus import Deadline
 from lwsctl.cli.commandtable import COMMANDS
 from lwsctl.cli.errors import UsageError
-from lwsctl.cli.rollouts.restarting import RestartRequest
+from lwsctl.cli.rollouts.grouprestart import RestartRequest
 from lwsctl.cli.views import diffs
 
 
@@ -29,13 +29,13 @@ def entry(number: int, *, groups: tuple[int, ...] = (), cause: str = "", current
 
 def test_history_is_a_table() -> None:
     found = [entry(2, cause="new weights"), entry(3, groups=(0, 1, 2, 5), current=True)]
-    assert history.table(found, builders.NOW) == [
+    assert rollouthistory.table(found, builders.NOW) == [
         "REVISION   KEY    AGE   GROUPS   CHANGE-CAUSE",
         "2          key2   60m   -        new weights",
         "3 *        key3   60m   0-2,5    -",
         "* marks the revision of new groups",
     ]
-    assert history.table([], builders.NOW) == ["REVISION   KEY   AGE   GROUPS   CHANGE-CAUSE"]
+    assert rollouthistory.table([], builders.NOW) == ["REVISION   KEY   AGE   GROUPS   CHANGE-CAUSE"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,100 @@
+"""Client-side rate limiting with a token bucket in front of a transport (`clientConnection.qps` and `burst`).
+
+The bucket computes the wait from the time; the transport waits. Waiting namespaces take turns (`fairqueue.py`). When a
+token is available, the earliest request or stream of the namespace whose turn it is gets the token.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from kuberuntime.client import requests
+from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
+from kuberuntime.clock import Clock
+from kuberuntime.fairqueue import Turns
+
+
+class TokenBucket:
+    """Provides `rate` tokens per second, and stores up to `burst` tokens."""
+
+    def __init__(self, rate: float, burst: int) -> None:
+        self._rate = rate
+        self._burst = max(burst, 1)
+        self._tokens = float(self._burst)
+        self._at: float | None = None
+
+    def take(self, now: float) -> float:
+        """Reserve a token. Return the seconds until it is available.
+
+        >>> bucket = TokenBucket(rate=10, burst=2)
+        >>> [round(bucket.take(0.0), 3) for _ in range(4)]
+        [0.0, 0.0, 0.1, 0.2]
+        """
+        self._fill(now)
+        self._tokens -= 1
+        return max(0.0, -self._tokens / self._rate)
+
+    def take_now(self, now: float) -> bool:
+        """Take a token if one is available. Return whether the token was taken.
+
+        >>> bucket = TokenBucket(rate=10, burst=1)
+        >>> bucket.take_now(0.0), bucket.take_now(0.0), bucket.take_now(0.1)
+        (True, False, True)
+        """
+        self._fill(now)
+        if self._tokens < 1:
+            return False
+        self._tokens -= 1
+        return True
+
+    def _fill(self, now: float) -> None:
+        elapsed = 0.0 if self._at is None else max(now - self._at, 0.0)
+        self._at = now
+        self._tokens = min(self._tokens + elapsed * self._rate, self._burst)
+
+
+class LimitedTransport:
+    """A transport that waits for a token before each request. `observe` receives the wait in seconds."""
+
+    def __init__(
+        self, inner: Transport, bucket: TokenBucket, clock: Clock, observe: Callable[[float], None] = lambda _: None
+    ) -> None:
+        self._observe = observe
+        self._inner = inner
+        self._bucket = bucket
+        self._clock = clock
+        self._turns = Turns[asyncio.Future[None]]()
+
+    async def request(self, request: Request) -> Response:
+        """Wait for a token, then send the request."""
+        await self._wait(request)
+        return await self._inner.request(request)
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
+        """Wait for a token, then open the stream."""
+        await self._wait(request)
+        async with self._inner.stream(request) as response:
+            yield response
+
+    async def close(self) -> None:
+        """Release connections."""
+        await self._inner.close()
+
+    async def _wait(self, request: Request) -> None:
+        arrived = self._clock.monotonic()
+        delay = self._bucket.take(arrived)
+        if delay > 0:
+            loop = asyncio.get_running_loop()
+            turn = loop.create_future()
+            self._turns.put(requests.namespace_of(request), turn)
+            loop.call_later(delay, self._grant)
+            await turn
+            delay = self._clock.monotonic() - arrived
+        self._observe(delay)
+
+    def _grant(self) -> None:
+        """Send the next requests. One token is reserved for each waiting request."""
+        turn = self._turns.take()
+        if turn is not None and not turn.done():  # done: its caller was cancelled
+            turn.set_result(None)

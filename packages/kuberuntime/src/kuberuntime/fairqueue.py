@@ -1,0 +1,90 @@
+"""Fair queues for several tenants: a tenant with thousands of items delays other tenants by only one item.
+
+The keys of a work queue wait in this way, by namespace (`controller/workqueue.py`), requests for the client's quota
+(`client/ratelimit.py`), and events to be written (`controller/eventrecorder.py`).
+"""
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator, Callable, Hashable
+from contextlib import asynccontextmanager
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Turns(Generic[T]):
+    """A FIFO queue for each tenant, served round robin.
+
+    >>> turns = Turns[str]()
+    >>> for item in ("a1", "a2", "a3", "b1"):
+    ...     turns.put(item[0], item)
+    >>> [turns.take() for _ in range(5)]
+    ['a1', 'b1', 'a2', 'a3', None]
+    """
+
+    def __init__(self) -> None:
+        self._waiting: OrderedDict[Hashable, deque[T]] = OrderedDict()
+
+    def __bool__(self) -> bool:
+        """Return whether an item waits."""
+        return bool(self._waiting)
+
+    def put(self, tenant: Hashable, item: T) -> None:
+        """Add an item."""
+        self._waiting.setdefault(tenant, deque()).append(item)
+
+    def take(self, passed_over: Callable[[Hashable], bool] = lambda _: False) -> T | None:
+        """Return the next item of the next tenant that is not skipped, or None if there is none."""
+        tenant = next((candidate for candidate in self._waiting if not passed_over(candidate)), None)
+        if tenant is None:
+            return None
+        items = self._waiting[tenant]
+        item = items.popleft()
+        self._waiting.move_to_end(tenant)
+        if not items:
+            del self._waiting[tenant]
+        return item
+
+    def drop(self) -> T:
+        """Remove and return the last item of the tenant with most items. There must be at least one item."""
+        tenant, items = max(self._waiting.items(), key=lambda entry: len(entry[1]))
+        item = items.pop()
+        if not items:
+            del self._waiting[tenant]
+        return item
+
+
+class TurnLock:
+    """A fair lock for tenants. An item waits for the current item, and for one item of each other tenant."""
+
+    def __init__(self) -> None:
+        self._waiting = Turns[asyncio.Future[None]]()
+        self._holder: Hashable = None
+        self._is_held = False
+
+    @asynccontextmanager
+    async def turn(self, tenant: Hashable) -> AsyncIterator[None]:
+        """Wait for the lock, and hold it."""
+        if self._is_held:
+            granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.put(tenant, granted)
+            try:
+                await granted
+            except asyncio.CancelledError:
+                if granted.done() and not granted.cancelled():
+                    self._release()
+                raise
+        self._is_held, self._holder = True, tenant
+        try:
+            yield
+        finally:
+            self._release()
+
+    def _release(self) -> None:
+        """Pass the lock to the next tenant. The last tenant is next only if no other tenant waits."""
+        while granted := self._waiting.take(lambda tenant: tenant == self._holder) or self._waiting.take():
+            if not granted.done():  # whoever is cancelled waits no longer
+                granted.set_result(None)
+                return
+        self._is_held = False

@@ -1,0 +1,77 @@
+"""Converts an API server event (v1) to a value that can be displayed and stored. Pure."""
+
+from datetime import datetime
+from functools import partial
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.timestamps import BEGINNING
+from kuberuntime.texts import errorboundary
+from kuberuntime.texts.masking import masked
+from leaderworkerset.api.groupname import GroupName
+
+Place: TypeAlias = tuple[GroupName | None, int | None]
+"""The group and rank of an event. Both are empty if the event is about the LeaderWorkerSet."""
+
+
+class Happening(Struct, frozen=True, kw_only=True):
+    """One event as it is displayed. `ident` does not change if only the count of the event increases."""
+
+    ident: str
+    last: datetime
+    count: int
+    is_warning: bool
+    reason: str
+    object: str
+    message: str
+    place: Place
+    reporter: str
+    stored: JSONObject
+
+
+def last_seen(event: JSONObject) -> datetime:
+    """Return when an event (v1) last occurred, or the minimum datetime if it has no time."""
+    series = event.get("series") or {}
+    return max(
+        map(timestamps.moment, (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime")))
+    )
+
+
+def happening(event: JSONObject, place: Place = (None, None)) -> Happening:
+    """Convert an event with a known place. If the event is unreadable, its message is the error."""
+    return errorboundary.attempt(partial(_happening, event, place), partial(_unreadable, event, place))
+
+
+def _unreadable(event: JSONObject, place: Place, error: str) -> Happening:
+    return Happening(
+        ident=meta.uid(event) or meta.name(event),
+        last=BEGINNING,
+        count=1,
+        is_warning=True,
+        reason="Unreadable",
+        object=f"event/{meta.name(event)}",
+        message=error,
+        place=place,
+        reporter="",
+        stored=event,
+    )
+
+
+def _happening(event: JSONObject, place: Place) -> Happening:
+    about = event.get("involvedObject") or {}
+    series = event.get("series") or {}
+    return Happening(
+        ident=meta.uid(event) or meta.name(event),
+        last=last_seen(event),
+        count=int(series.get("count") or event.get("count") or 1),
+        is_warning=event.get("type") == "Warning",
+        reason=str(event.get("reason") or ""),
+        object=f"{str(about.get('kind', '')).lower()}/{about.get('name', '')}",
+        message=" ".join(masked(str(event.get("message") or "")).split()),
+        place=place,
+        reporter=event.get("reportingComponent") or (event.get("source") or {}).get("component") or "",
+        stored=event,
+    )

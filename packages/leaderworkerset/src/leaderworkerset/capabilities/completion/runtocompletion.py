@@ -1,0 +1,211 @@
+"""Runs to completion: a group is complete, and not recreated, once its leader has exited with code 0.
+
+The containers of StatefulSet pods are always restarted. So a leader is finished when the last run of each container has
+exited with code 0. Then the group is *over*, like a group that has exhausted its restarts. Its leader is marked and
+kept by a finalizer, so that it is not replaced and its log can be read. Its workers are terminated. A group that is not
+complete when its deadline passes is also over. Such groups are deleted when exhausted groups would be deleted: for a
+new template, when scaled down, when a user recovers them, and with their set.
+
+A group that hangs is recreated if its LeaderWorkerSet requests it. The recorder detects hangs
+(`recording/progressfollower.py`) and writes them to the leader.
+
+In: a live group, or the observed state of a LeaderWorkerSet. Out: the writes, or the time of the next decision. The
+reasons are in docs/adr/0026-progress-and-completion.md.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Final, assert_never
+
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.meta import UID, JSONObject
+from kuberuntime.plan import Delete, Event, Patch, guarded_delete
+from leaderworkerset.api import groupname, labels, progressannotations, runsettings
+from leaderworkerset.api.conditions import COMPLETE, FAILED
+from leaderworkerset.api.groupname import GroupEnd
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.api.recreationrecord import Failure
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.api.runsettings import RunSettings
+from leaderworkerset.core import decisionevents
+from leaderworkerset.core.extensions import SetExpiry
+from leaderworkerset.core.leaderworkerset.decision import SetFacts
+from leaderworkerset.core.policies import restartpolicy
+from leaderworkerset.core.policies.failures import Fault
+from leaderworkerset.core.policies.policy import NOTHING, LiveGroup, PolicyDecision
+from leaderworkerset.core.restarts import retention
+
+FINISHED_FOR_KUEUE: Final = {labels.POD_GROUP_SERVING: None, labels.RETRIABLE_IN_GROUP: "false"}
+"""The annotations by which Kueue finishes a group.
+
+A serving group is never finished (R-KQ-12). Other groups are finished when none of their pods is running and a pod must
+not be retried (R-KQ-34).
+"""
+
+EXPIRED: Final = decisionevents.EventKind("Normal", "TTLAfterFinished", "Delete")
+"""A finished LeaderWorkerSet was deleted after its time to live."""
+
+
+def settings_of(lws: LeaderWorkerSet) -> RunSettings:
+    """Return the settings of a LeaderWorkerSet. Groups with random keys do not run to completion."""
+    settings = runsettings.read(lws.annotations)
+    return runsettings.OFF if settings.completes and lws.spec.group_identity.is_hash else settings
+
+
+def has_succeeded(pod: JSONObject) -> bool:
+    """Return whether the last finished run of every container exited with code 0.
+
+    This includes containers that have been restarted since. Init containers and sidecars do not count.
+    """
+    statuses = meta.status(pod).get("containerStatuses") or []
+    return bool(statuses) and all(_last_exit(status) == 0 for status in statuses)
+
+
+def excuses(lws: LeaderWorkerSet | None, pod: JSONObject, _container: JSONObject) -> bool:
+    """Return whether restarts are ignored because the pod runs to completion and no container exited with an error."""
+    return lws is not None and settings_of(lws).completes and not failed(pod)
+
+
+def failed(pod: JSONObject) -> bool:
+    """Return whether a container of a pod was restarted after an error, not after exit code 0."""
+    statuses = [
+        status
+        for kind in ("containerStatuses", "initContainerStatuses")
+        for status in meta.status(pod).get(kind) or []
+        if (status.get("restartCount") or 0) > 0
+    ]
+    return any(_last_exit(status) != 0 for status in statuses)
+
+
+def _last_exit(status: JSONObject) -> int | None:
+    for when in ("state", "lastState"):
+        ended = (status.get(when) or {}).get("terminated")
+        if ended is not None:
+            code: int | None = ended.get("exitCode")
+            return code
+    return None
+
+
+def end_of(lws: LeaderWorkerSet, leader: JSONObject, revisions: Iterable[JSONObject], now: datetime) -> GroupEnd | None:
+    """Return how the leader's group finishes now, or None if the group continues."""
+    settings = settings_of(lws)
+    if not settings.completes:
+        return None
+    if has_succeeded(leader):
+        return GroupEnd.COMPLETE
+    left = time_left(settings, leader, revisions, now)
+    return GroupEnd.LATE if left is not None and left <= timedelta() else None
+
+
+def time_left(
+    settings: RunSettings, leader: JSONObject, revisions: Iterable[JSONObject], now: datetime
+) -> timedelta | None:
+    """Return the time until the deadline of a group, or None if it has no deadline.
+
+    It counts from the time at which the template of the leader was first desired.
+    """
+    key = groupname.revision(leader)
+    began = [meta.created(revision) for revision in revisions if groupname.revision(revision) == key]
+    if settings.deadline is None or not any(began):
+        return None
+    return timestamps.parse(min(filter(None, began))) + settings.deadline - now
+
+
+def expiry(lws: LeaderWorkerSet, kinds: Iterable[str], now: datetime) -> timedelta | None:
+    """Return the time until the LeaderWorkerSet is deleted, or None if it is kept.
+
+    It is deleted if it has one of these conditions for its latest spec.
+    """
+    ttl, types = settings_of(lws).ttl, set(kinds)
+    ended = [
+        condition.last_transition_time
+        for condition in lws.status.conditions
+        if condition.type in types and condition.status == "True" and condition.observed_generation == lws.generation
+    ]
+    if ttl is None or not any(ended):
+        return None
+    return timestamps.parse(min(filter(None, ended))) + ttl - now
+
+
+def keep_ended(group: LiveGroup) -> PolicyDecision:
+    """Terminate the pods of a marked group, unless they are terminated already, or a user resumes the group."""
+    leader, end = group.leader, groupname.end_of(group.leader)
+    if end is None:
+        return NOTHING
+    is_done = meta.is_deleting(leader) or retention.is_recovered(leader)
+    return PolicyDecision(holds="the group has ended", actions=() if is_done else (_end(group, end),))
+
+
+def finish(group: LiveGroup) -> PolicyDecision:
+    """Mark the leader of a group that finishes, then terminate the group.
+
+    The container of the leader may be running again.
+    """
+    end = end_of(group.lws, group.leader, group.revisions, group.now)
+    if end is not None:
+        return PolicyDecision(holds="the group ends", actions=(mark(group.leader, end), _end(group, end)))
+    left = time_left(settings_of(group.lws), group.leader, group.revisions, group.now)
+    return NOTHING if left is None else PolicyDecision(requeue_after=left.total_seconds())
+
+
+def mark(leader: JSONObject, end: GroupEnd) -> Patch:
+    """Mark and keep the leader of a finished group. Kueue then also finishes its Workload."""
+    marks = {labels.GROUP_ENDED: end.value, labels.RECOVER: None}
+    marks |= FINISHED_FOR_KUEUE if labels.QUEUE_NAME in meta.labels(leader) else {}
+    return retention.mark(leader, {"annotations": marks, "finalizers": [retention.FINALIZER]})
+
+
+def _end(group: LiveGroup, end: GroupEnd) -> Delete:
+    name, index = meta.name(group.leader), groupname.label(group.leader)
+    match end:
+        case GroupEnd.COMPLETE:
+            note = f"Leader pod {name} has exited with code 0: group {index} is complete"
+        case GroupEnd.LATE:
+            note = f"Group {index} is not complete at its deadline: ended it"
+        case _:
+            assert_never(end)
+    return restartpolicy.delete_leader(group, group_ended(group.obj, group.leader, end, note))
+
+
+def group_ended(obj: JSONObject, leader: JSONObject, end: GroupEnd, note: str) -> Event:
+    """Return the event for a group that finished in a LeaderWorkerSet that runs to completion."""
+    return Event(
+        "Normal" if end is GroupEnd.COMPLETE else "Warning",
+        f"Group{end.value}",
+        "Delete",
+        note,
+        decisionevents.reference(obj),
+        decisionevents.reference(leader),
+    )
+
+
+def expire(facts: SetFacts, now: datetime) -> SetExpiry:
+    """Delete a LeaderWorkerSet whose time to live has passed, or return the time until then."""
+    if labels.TTL_AFTER_FINISHED not in facts.lws.annotations:
+        return SetExpiry()
+    left = expiry(facts.lws, (COMPLETE.type, FAILED.type), now)
+    if left is None or left > timedelta():
+        return SetExpiry(seconds=None if left is None else left.total_seconds())
+    note = f"Deleted LeaderWorkerSet {facts.lws.name}: its time after the end is over"
+    expired = EXPIRED(facts.obj, note)
+    return SetExpiry((guarded_delete(LEADERWORKERSETS, facts.obj, on_success=(expired,)),))
+
+
+def of_hang(obj: JSONObject, leader: JSONObject) -> Failure | None:
+    """Return the failure of the rank that made no progress for the longest time, if the group hangs.
+
+    Return None unless the LeaderWorkerSet requests the recreation of such groups.
+    """
+    settings = runsettings.read(meta.annotations(obj))
+    hang = progressannotations.hang_of(meta.annotations(leader).get(labels.HANG, "")) if settings.recreates else None
+    if hang is None:
+        return None
+    blamed, timeout = hang.blamed, settings.timeout
+    waits = f", waits for {blamed.waits}" if blamed.waits else ""
+    length = 0 if timeout is None else int(timeout.total_seconds())
+    return Failure(pod=blamed.pod, uid=UID(blamed.uid), what=f"no progress for {length} s{waits}")
+
+
+def find_hang(group: LiveGroup) -> Fault:
+    """Return the failure of a group that hangs."""
+    return Fault(failure=of_hang(group.obj, group.leader))

@@ -1,0 +1,49 @@
+"""Finds the groups that are being updated in place, from their leaders and worker StatefulSets.
+
+In: the description of a group, its leader, and its worker StatefulSet. Out: the description, in which such a group is
+not ready.
+"""
+
+from msgspec.structs import replace
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.capabilities.inplace import inplacepods
+from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts, is_held
+
+
+def extend(facts: GroupFacts, leader: JSONObject, worker_statefulset: JSONObject | None) -> GroupFacts:
+    """Return the description of a group. A group that is being updated in place is not ready."""
+    updating = updating_to(leader, worker_statefulset)
+    if not updating:
+        return facts
+    return replace(facts, is_leader_ready=False, updating=updating, is_refused=is_refused(leader))
+
+
+def excuses(_lws: LeaderWorkerSet | None, pod: JSONObject, container: JSONObject) -> bool:
+    """Return whether a container was restarted only because its image changed."""
+    return (container.get("restartCount") or 0) <= inplacepods.excused(pod).get(container.get("name", ""), 0)
+
+
+def updating_to(leader: JSONObject, worker_statefulset: JSONObject | None) -> str:
+    """Return the revision to which a leader's group is being updated in place, or an empty string.
+
+    The update is complete when the leader and workers have the revision, the worker StatefulSet is no longer held, and
+    the new containers of the leader are running. The new containers of the workers are running before that.
+    """
+    mark = meta.annotations(leader).get(labels.IN_PLACE_REVISION, "")
+    if not mark:
+        return ""
+    is_done = groupname.revision(leader) == mark and inplacepods.is_settled(leader)
+    if is_done and worker_statefulset is not None:
+        is_same = groupname.revision(worker_statefulset) == mark
+        is_done = is_same and not is_held(worker_statefulset)
+    return "" if is_done else mark
+
+
+def is_refused(leader: JSONObject) -> bool:
+    """Return whether the nodes of a marked group do not resize its pods to the amounts in its revision."""
+    own = meta.annotations(leader)
+    return labels.IN_PLACE_REFUSED in own and own[labels.IN_PLACE_REFUSED] == own.get(labels.IN_PLACE_REVISION)

@@ -1,0 +1,203 @@
+"""Adds a preference for the previous node of its rank to each pod of a recreated group, if a set requests it.
+
+| pod | source of its preferences | when |
+|---|---|---|
+| a leader | the record of its group, by the patch that opens its gate | it has a node only after that |
+| a worker | an annotation of its StatefulSet's template, from the same record | at its admission |
+
+The nodes are stored in the recreation record of the group (`recreation.py`), with a separate field manager. They are
+written when all pods of a group have nodes. A node is avoided only if the group failed there twice in a row, because
+the program may have caused a single failure. Both are preferences, so that a group starts on other nodes instead of
+waiting. The reasons are in docs/adr/0025-places-and-ends.md.
+
+In: the LeaderWorkerSet, the record, live groups, pods at admission. Out: the record, and preferences of pods.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.objects import meta, names, ordinals
+from kuberuntime.objects.field import FieldError, invalid
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS
+from kuberuntime.plan import Apply
+from leaderworkerset.api import groupname, labels, recreationrecord
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.api.recreationrecord import Origin
+from leaderworkerset.core.leaderworkerset import groupstate
+from leaderworkerset.core.policies import failures, recreation, replacement
+from leaderworkerset.core.policies.celmutations import PodRule, has_annotation
+from leaderworkerset.core.policies.placement import PREFERENCES
+from leaderworkerset.core.policies.podedits import with_spec
+from leaderworkerset.core.policies.policy import LiveGroup, Member, Policy, PolicyDecision
+
+PREFERRED: Final = "Preferred"
+"""The value of the annotation."""
+
+WEIGHT: Final = 100
+"""The weight of each preference, which is the maximum of the API."""
+
+LONGEST: Final = 64 * 1024
+"""The maximum length of the joined node names of a group. Nodes of higher ranks are not recorded."""
+
+BLAMED_FROM: Final = 2
+"""The number of consecutive recreations from which on the node of the failed pod is avoided."""
+
+
+class Places(Struct, frozen=True):
+    """The previous nodes of a group by rank, and the node to avoid. Both may be empty."""
+
+    nodes: tuple[str, ...] = ()
+    avoided: str = ""
+
+    def preferences(self, rank: int) -> list[JSONObject]:
+        """Return the preferences of the pod with this rank."""
+        own = self.nodes[rank] if rank < len(self.nodes) else ""
+        operators = [("In", own)] if own != self.avoided else []
+        return [_preference(operator, node) for operator, node in (*operators, ("NotIn", self.avoided)) if node]
+
+
+NOWHERE: Final = Places()
+
+
+def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
+    """Return the error of the annotation. A stored invalid value counts as absent."""
+    key = labels.STAY_ON_NODES
+    text = lws.annotations.get(key)
+    if text is not None and text != PREFERRED:
+        yield invalid(f"metadata.annotations.{key}", text, f"must be {PREFERRED}")
+
+
+def stays(annotations: Mapping[str, str]) -> bool:
+    """Return whether groups prefer their previous nodes."""
+    return annotations.get(labels.STAY_ON_NODES) == PREFERRED
+
+
+def of(obj: JSONObject, record: JSONObject | None) -> Places:
+    """Return the places for the group with this record, if the LeaderWorkerSet requests them."""
+    if record is None or not stays(meta.annotations(obj)) or meta.is_of_predecessor(record, obj):
+        return NOWHERE
+    places = _read(meta.annotations(record))
+    last = recreationrecord.read(record)
+    is_last = last is not None and last.leader == meta.annotations(record).get(labels.FORMER_LEADER)
+    if last is None or not is_last or last.count < BLAMED_FROM or last.failure.origin is not Origin.PROGRAM:
+        return places
+    rank = _rank_of(last.failure.pod, recreationrecord.leader_of(record))
+    return Places(places.nodes, places.nodes[rank] if rank is not None and rank < len(places.nodes) else "")
+
+
+def marks(lws: LeaderWorkerSet, template: JSONObject | None) -> dict[str, str]:
+    """Return the annotation that adds the gate to leaders, which get their preferences when the gate is removed.
+
+    It changes only together with the revision, because the change alone would replace all groups.
+    """
+    annotations = lws.annotations if template is None else meta.annotations(template)
+    return {labels.STAY_ON_NODES: PREFERRED} if stays(annotations) else {}
+
+
+def prefer(obj: JSONObject, leader: JSONObject, record: JSONObject | None) -> list[JSONObject]:
+    """Return the preferences for a leader whose group has this record."""
+    return preferred(leader, of(obj, record), 0)
+
+
+def worker_annotations(obj: JSONObject, record: JSONObject | None) -> dict[str, str]:
+    """Return the worker template annotations for the group with this record."""
+    return annotations_of(of(obj, record))
+
+
+def decide(group: LiveGroup) -> PolicyDecision:
+    """Record the nodes of a group."""
+    return PolicyDecision(actions=remember(group, groupstate.own_size(group.leader) or group.lws.size))
+
+
+def remember(group: LiveGroup, size: int) -> tuple[Apply, ...]:
+    """Record the nodes of a group of this size when all its pods have nodes, unless they are recorded already."""
+    leader = group.leader
+    if not stays(meta.annotations(group.obj)):
+        return ()
+    members = failures.members(group)
+    by_rank = {
+        groupname.rank(pod): str(meta.spec(pod).get("nodeName") or "") for pod in members if not meta.is_deleting(pod)
+    }
+    if by_rank.keys() != set(range(size)) or "" in by_rank.values():
+        return ()
+    text = ",".join(node for _, node in sorted(by_rank.items()))
+    text = text if len(text) <= LONGEST else text[: LONGEST + 1].rpartition(",")[0]
+    noted = {labels.FORMER_NODES: text, labels.FORMER_LEADER: str(meta.uid(leader))}
+    known = {} if group.record is None else meta.annotations(group.record)
+    if all(known.get(key) == value for key, value in noted.items()):
+        return ()
+    return (
+        Apply(
+            resource=CONTROLLER_REVISIONS,
+            object=recreation.build_record(group.obj, group.leader, noted),
+            manager=labels.PLACES_MANAGER,
+        ),
+    )
+
+
+def annotations_of(places: Places) -> dict[str, str]:
+    """Return the annotations for the worker template."""
+    texts = {labels.FORMER_NODES: ",".join(places.nodes), labels.AVOIDED_NODE: places.avoided}
+    return {key: text for key, text in texts.items() if text}
+
+
+def admit(pod: JSONObject, member: Member) -> JSONObject:
+    """Add the gate to a marked leader with an index, and add the preferences to a worker instead of the node list."""
+    if member.is_leader:
+        is_gated = stays(meta.annotations(pod)) and not groupname.is_hash(pod)
+        return replacement.gated(pod) if is_gated else pod
+    keys = {labels.FORMER_NODES, labels.AVOIDED_NODE}
+    annotations = meta.annotations(pod)
+    if not annotations.keys() & keys:
+        return pod
+    kept = {key: text for key, text in annotations.items() if key not in keys}
+    plain = pod | {"metadata": meta.metadata(pod) | {"annotations": kept}}
+    preferences = preferred(pod, _read(annotations), member.worker_index)
+    return _with_preferences(plain, preferences) if preferences else plain
+
+
+def preferred(pod: JSONObject, places: Places, rank: int) -> list[JSONObject]:
+    """Return the pod's own preferences and those for its place, or an empty value if the place adds none."""
+    added = places.preferences(rank)
+    nodes: JSONObject = (meta.spec(pod).get("affinity") or {}).get("nodeAffinity") or {}
+    return [*(nodes.get(PREFERENCES) or []), *added] if added else []
+
+
+def _with_preferences(pod: JSONObject, preferences: list[JSONObject]) -> JSONObject:
+    affinity: JSONObject = meta.spec(pod).get("affinity") or {}
+    nodes: JSONObject = affinity.get("nodeAffinity") or {}
+    return with_spec(pod, {"affinity": affinity | {"nodeAffinity": nodes | {PREFERENCES: preferences}}})
+
+
+RULE: Final = PodRule(
+    conditions={
+        "has-no-place": f"!({' || '.join(map(has_annotation, (labels.STAY_ON_NODES, labels.FORMER_NODES, labels.AVOIDED_NODE)))})"
+    }
+)
+"""Pods that prefer nodes are left to the webhook."""
+
+POLICY: Final = Policy(admit=admit, rule=RULE)
+
+
+def _read(annotations: Mapping[str, str]) -> Places:
+    """Parse the places. Invalid node names are ignored, because users can write any annotation."""
+    nodes = tuple(_node(text) for text in annotations.get(labels.FORMER_NODES, "")[:LONGEST].split(","))
+    return Places(nodes if any(nodes) else (), _node(annotations.get(labels.AVOIDED_NODE, "")))
+
+
+def _node(text: str) -> str:
+    return "" if names.dns_1123_subdomain(text) else text
+
+
+def _rank_of(pod: str, leader: str) -> int | None:
+    """Return the rank of a pod in the group with this leader, from their names."""
+    ordinal = ordinals.split(pod)
+    return 0 if pod == leader else None if ordinal is None else ordinal.number
+
+
+def _preference(operator: str, node: str) -> JSONObject:
+    field: JSONObject = {"key": "metadata.name", "operator": operator, "values": [node]}
+    return {"weight": WEIGHT, "preference": {"matchFields": [field]}}

@@ -1,0 +1,151 @@
+"""The rollout of one slice from old LeaderWorkerSets to those of the latest revision (R-DS-35 to R-DS-43, R-DS-62).
+
+In: the parts of the slice and the target of each role. Out: a `Move`: the LeaderWorkerSets to create without groups,
+the sizes to record on old LeaderWorkerSets, and the counts to change. No state is kept in memory between two passes,
+because the objects contain all state.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from msgspec import Struct, field
+
+from leaderworkerset.api.disaggregatedset import Role
+from leaderworkerset.core.disaggregatedset import childsets, planner, roletargets
+from leaderworkerset.core.disaggregatedset.childsets import RolePart
+from leaderworkerset.core.disaggregatedset.planner import PlannerStep, RoleState
+from leaderworkerset.core.disaggregatedset.roletargets import Scalers
+
+
+class Resize(Struct, frozen=True):
+    """A LeaderWorkerSet, and the number of groups to which it is scaled."""
+
+    part: RolePart
+    replicas: int
+
+
+class Move(Struct, frozen=True, kw_only=True):
+    """The parts of one rollout step, in the order of their execution."""
+
+    starts: bool = False
+    records: tuple[RolePart, ...] = ()
+    """Old LeaderWorkerSets whose current size must be recorded."""
+    creates: tuple[str, ...] = ()
+    """Roles whose new LeaderWorkerSet must be created, without groups."""
+    scalings: tuple[Resize, ...] = field(default=())
+
+
+def move(roles: Sequence[Role], old: Sequence[RolePart], new: Mapping[str, RolePart], scalers: Scalers) -> Move:
+    """Return the next step, empty while new groups are not ready. `old` have groups, and `new` are the parts by role."""
+    missing = tuple(role.name for role in roles if role.name not in new)
+    if not new:
+        records = tuple(part for part in old if part.initial != part.replicas)
+        return Move(starts=True, records=records, creates=missing)
+    if missing:  # an interrupted start, or a LeaderWorkerSet that was deleted by hand (Q-3)
+        return Move(creates=missing)
+    if not all(new[role.name].is_stable for role in roles):
+        return Move()
+    names, state = describe(roles, old, new, scalers)
+    step = planner.next_step(state)
+    return Move() if step is None else Move(scalings=tuple(_apply(names, state, step, old, new)))
+
+
+def describe(
+    roles: Sequence[Role], old: Sequence[RolePart], new: Mapping[str, RolePart], scalers: Scalers
+) -> tuple[list[str], tuple[RoleState, ...]]:
+    """Return the input of the planner (R-DS-39 to R-DS-42): the roles of the spec, then the removed roles."""
+    known = {role.name: role for role in roles}
+    names = [*known, *sorted({part.role for part in old} - known.keys())]
+    return names, tuple(_describe(name, known.get(name), old, new, scalers) for name in names)
+
+
+def _describe(
+    name: str, role: Role | None, old: Sequence[RolePart], new: Mapping[str, RolePart], scalers: Scalers
+) -> RoleState:
+    initial = sum(part.baseline for part in old if part.role == name)
+    there = new[name].replicas if role is not None and name in new else 0
+    desired = 0 if role is None else roletargets.target(role, scalers, max(initial, there))
+    limits = roletargets.budget(role, desired)
+    kept = (
+        max(desired, there) if role is not None and role.is_external else desired
+    )  # External: never shrinks (R-DS-41)
+    left = childsets.total(old, name)
+    return RoleState(initial, left, there, kept, limits.surge, limits.unavailable)
+
+
+def _apply(
+    names: Sequence[str], state: planner.State, step: PlannerStep, old: Sequence[RolePart], new: Mapping[str, RolePart]
+) -> list[Resize]:
+    """Return the scale-ups, then the scale-downs. If the step cannot drain groups, create the next batch instead."""
+    drains = _drains(names, state, step, old)
+    raises = _raises(names, step, new)
+    if not drains and not raises:
+        instead = planner.raised(state)
+        raises = [] if instead is None else _raises(names, instead, new)
+    return [*raises, *drains]
+
+
+def _raises(names: Sequence[str], step: PlannerStep, new: Mapping[str, RolePart]) -> list[Resize]:
+    planned = {name: count for name, count in zip(names, step.new, strict=True) if name in new}
+    return [Resize(new[name], count) for name, count in planned.items() if count > new[name].replicas]
+
+
+def _drains(names: Sequence[str], state: planner.State, step: PlannerStep, old: Sequence[RolePart]) -> list[Resize]:
+    budget = {name: role.old - left for name, role, left in zip(names, state, step.old, strict=True)}
+    spare = {
+        name: max(0, role.old - max(0, role.floor - role.new))
+        for name, role in zip(names, state, strict=True)
+        if role.has_floor
+    }
+    revisions = childsets.newest_first(old)
+    kept = drain(
+        [{name: childsets.total(parts, name) for name in _roles_of(parts)} for parts in revisions], budget, spare
+    )
+    return [
+        Resize(part, keeps[part.role])
+        for parts, keeps in zip(revisions, kept, strict=True)
+        for part in parts
+        if keeps[part.role] < part.replicas
+    ]
+
+
+def _roles_of(parts: Sequence[RolePart]) -> list[str]:
+    return list(dict.fromkeys(part.role for part in parts))
+
+
+Counts: TypeAlias = Mapping[str, int]
+"""The number of groups by role. A role that a revision does not have is absent."""
+
+
+def drain(revisions: Sequence[Counts], budget: Counts, spare: Counts) -> list[dict[str, int]]:
+    """Return the groups that each old revision (newest first) keeps when a step drains groups (R-DS-62, R-DS-63).
+
+    `spare` is how many groups of a role may be removed. If a role is absent, all of them may be removed. The latest old
+    revision, which is only partly rolled out, is drained before older revisions. A revision serves with all its roles
+    or not at all. If one role would be drained to zero, the other roles are also drained to zero if their minimum
+    permits it. Otherwise, the role keeps one group. (The Go controller always drains the other roles, and spends the
+    budget again on older revisions: Q-4, Q-5.)
+
+    >>> drain([{"prefill": 2, "decode": 2}, {"prefill": 2, "decode": 2}], {"prefill": 2, "decode": 2}, {})
+    [{'prefill': 0, 'decode': 0}, {'prefill': 2, 'decode': 2}]
+    """
+    left, may_go = dict(budget), dict(spare)
+    kept = []
+    for counts in revisions:
+        keeps = _keeps(counts, left, may_go)
+        for role, count in counts.items():
+            drained = count - keeps[role]
+            left[role] = left.get(role, 0) - drained
+            if role in may_go:
+                may_go[role] -= drained
+        kept.append(keeps)
+    return kept
+
+
+def _keeps(counts: Counts, budget: Counts, spare: Counts) -> dict[str, int]:
+    keeps = {role: count - min(count, max(0, budget.get(role, 0))) for role, count in counts.items()}
+    if not any(count > 0 and keeps[role] == 0 for role, count in counts.items()):
+        return keeps
+    if all(count <= spare.get(role, count) for role, count in counts.items()):
+        return dict.fromkeys(counts, 0)
+    return {role: max(keeps[role], min(1, count)) for role, count in counts.items()}

@@ -1,0 +1,159 @@
+"""The remains of failed groups: which exhausted groups are kept as evidence, and how often groups were restarted.
+
+| an exhausted group is deleted | its count |
+|---|---|
+| when a user recovers it, or resumes all groups of the LeaderWorkerSet | is cleared |
+| when it would end anyway: scaled down, or replaced by a new template (N-RB-6) | is cleared if its keys are random |
+| with its LeaderWorkerSet, or with the object that keeps its leaders | is deleted with the LeaderWorkerSet |
+
+So evidence does not delay a deletion. The finalizer is removed as soon as the manager observes that the LeaderWorkerSet
+or its namespace is being deleted. Recreation records that no group needs are also deleted.
+
+In: the LeaderWorkerSet, its leader workload, its groups, and the pods with the finalizer. Out: the pods to release, and
+the desired counts.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from msgspec import Struct
+
+from kuberuntime.objects import decimals, meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.plan import Action
+from leaderworkerset.api import groupname, labels, recreationrecord
+from leaderworkerset.core.leaderworkerset import outdatedleaders
+from leaderworkerset.core.leaderworkerset.decision import SetFacts
+from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
+from leaderworkerset.core.restarts import retention
+from leaderworkerset.core.restarts.counts import Counts, Key
+
+
+class Leftovers(Struct, frozen=True):
+    """The actions that release pods, and the groups whose restart counts are cleared."""
+
+    actions: tuple[Action, ...] = ()
+    cleared: Collection[Key] = ()
+
+
+def sort_out(facts: SetFacts) -> Leftovers:
+    """Decide which pods the finalizer still keeps: the pods of an exhausted leader, unless a row of the table applies."""
+    kept = facts.observed.evidence
+    exhausted = sorted((pod for pod in kept if groupname.is_leader(pod) and groupname.is_over(pod)), key=meta.by_age)
+    recovered = {meta.name(pod) for pod in _recovered(facts.obj, exhausted, facts.observed.records)}
+    others = [pod for pod in exhausted if meta.name(pod) not in recovered]
+    is_hash = facts.lws.spec.group_identity.is_hash
+    ended = {meta.name(pod) for pod in (_ended_keyed if is_hash else _ended_ordinals)(facts, others)}
+    staying = {meta.name(pod) for pod in others} - ended
+    cleared = recovered | ended if is_hash else recovered
+    return Leftovers(
+        retention.release([pod for pod in kept if groupname.leader_of(pod) not in staying]),
+        {Key.of(pod) for pod in exhausted if meta.name(pod) in cleared},
+    )
+
+
+def _recovered(obj: JSONObject, exhausted: Sequence[JSONObject], records: Iterable[JSONObject]) -> Iterator[JSONObject]:
+    """Yield the leaders of groups that a user resumes: one group, or all groups if the annotation's text changed."""
+    resumed = meta.annotations(obj).get(labels.RESUME_GROUP_RESTARTS, "")
+    known = {
+        recreation.leader: recreation.resumed for record in records if (recreation := recreationrecord.read(record))
+    }
+    for leader in exhausted:
+        if retention.is_recovered(leader) or known.get(meta.uid(leader), resumed) != resumed:
+            yield leader
+
+
+def _ended_ordinals(facts: SetFacts, exhausted: Sequence[JSONObject]) -> Iterator[JSONObject]:
+    """Yield the leaders that their StatefulSet does not keep: wrong owner, scaled down, or with a new template."""
+    living = facts.living
+    if living is None:
+        return
+    current, key = outdatedleaders.position(living), groupname.revision(living)
+    for leader in exhausted:
+        index = decimals.natural(groupname.label(leader))
+        is_rolled = bool(key) and groupname.revision(leader) != key
+        bound = min(current.replicas, current.partition) if is_rolled else current.replicas
+        if meta.is_of_predecessor(leader, living) or (index is not None and index >= bound):
+            yield leader
+
+
+def _ended_keyed(facts: SetFacts, exhausted: Sequence[JSONObject]) -> Iterator[JSONObject]:
+    """Yield the leaders of an earlier LeaderWorkerSet or template, and the youngest leaders beyond the replicas."""
+    key = "" if facts.living is None else groupname.revision(facts.living)
+    of_this = [
+        pod
+        for pod in exhausted
+        if meta.created(pod) >= meta.created(facts.obj) and key in ("", groupname.revision(pod))
+    ]
+    yield from (pod for pod in exhausted if pod not in of_this)
+    live = [group for group in facts.observed.groups.values() if not group.is_deleting and not group.is_exhausted]
+    of_key = [group for group in live if group.revision == key]
+    gated = sum(group.awaits for group in of_key)
+    active = len(of_key) - gated + max(0, gated - len(of_this))
+    yield from of_this[max(0, facts.lws.spec.replicas - active) :] if key else ()
+
+
+def kept_counts(facts: SetFacts, counts: Counts, admitted: Sequence[JSONObject]) -> Counts:
+    """Return the counts of groups that exist or are being recreated (N-RB-11, N-RB-13, N-RB-14). Others are dropped.
+
+    `admitted` are leaders with random keys that are admitted now. Raise ValueError for a key without an index if groups
+    have indexes.
+    """
+    replicas = facts.lws.spec.replicas
+    if not facts.lws.spec.group_identity.is_hash:
+        living = facts.living
+        bound = replicas if living is None else max(replicas, outdatedleaders.position(living).replicas)
+        return {key: count for key, count in counts.items() if key.ordinal < bound}
+    owners = {
+        group.group_index: group
+        for group in facts.observed.groups.values()
+        if not group.is_deleting or group.is_exhausted
+    }
+    claimed = _claim(counts, admitted, owners)
+    placed = [group for group in owners.values() if not group.awaits]
+    key = "" if facts.living is None else groupname.revision(facts.living)
+    ahead = {groupname.label(leader) for leader in admitted}
+    free = replicas - sum(group.revision == key and group.group_index not in ahead for group in placed) - len(ahead)
+    unclaimed = _unclaimed(claimed, key, owners)[max(free, 0) :]
+    return {key: count for key, count in claimed.items() if key not in unclaimed}
+
+
+def _claim(counts: Counts, admitted: Sequence[JSONObject], owners: Mapping[str, GroupFacts]) -> Counts:
+    """Move the highest count without a leader to each admitted leader without a count (N-RB-13)."""
+    claimed = dict(counts)
+    for leader in admitted:
+        key = Key.of(leader)
+        free = _unclaimed(claimed, key.revision, owners)
+        if key not in claimed and free:
+            claimed[key] = claimed.pop(free[0])
+    return claimed
+
+
+def _unclaimed(counts: Counts, revision: str, owners: Mapping[str, GroupFacts]) -> list[Key]:
+    """Return the keys in a revision whose groups no longer have a leader, the highest count first."""
+    keys = [key for key in counts if key.revision == revision and key.group not in owners]
+    return sorted(keys, key=lambda key: (-counts[key], key))
+
+
+def unneeded(facts: SetFacts) -> list[JSONObject]:
+    """Return the records of groups that will not be recreated."""
+    records, groups = facts.observed.records, facts.observed.groups
+    if facts.lws.spec.group_identity.is_hash:
+        return unfollowed(records, groups)
+    return abandoned(records, groups, facts.lws.spec.replicas)
+
+
+def abandoned(records: Iterable[JSONObject], leaders: Mapping[str, GroupFacts], replicas: int) -> list[JSONObject]:
+    """Return the records of groups without a leader that were removed by a scale-down."""
+    return [
+        record
+        for record in records
+        if recreationrecord.leader_of(record) not in leaders
+        and (index := decimals.natural(groupname.label(record))) is not None
+        and index >= replicas
+    ]
+
+
+def unfollowed(records: Iterable[JSONObject], leaders: Mapping[str, GroupFacts]) -> list[JSONObject]:
+    """Return the records of deleted groups with random keys that no leader replaces."""
+    needed = leaders.keys() | {group.replaces for group in leaders.values()}
+    return [record for record in records if recreationrecord.leader_of(record) not in needed]

@@ -1,0 +1,303 @@
+"""The groups of a LeaderWorkerSet as sets of indexes, so that a decision reads only the relevant groups.
+
+A set of indexes is an integer in which bit i stands for group i. Decisions count the bits in intersections of a few
+sets. A thousand groups need 16 machine words. The sets depend neither on the size nor on the revision in the spec. So a
+change of a group changes only its own bits.
+
+A group is irregular if its objects are not named after its index. A group is also irregular if its index is much larger
+than the number of leaders, or if there are too many revisions. Users can write any label, but memory usage must depend
+only on existing objects. An irregular group is kept separately, counted by the status, and missing for the rollout
+(R-ROLL-8, R-STAT-5).
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, NamedTuple, Protocol
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.groupname import GroupEnd
+from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
+
+FEWEST: Final = 4096
+"""The number of indexes that any LeaderWorkerSet may use, which is half a KiB for each set of indexes."""
+
+SPARSEST: Final = 16
+"""The maximum ratio of an index to the number of leaders. It applies to indexes above `FEWEST`."""
+
+MOST_REVISIONS: Final = 64
+"""The maximum number of revisions that regular groups of one LeaderWorkerSet have at the same time."""
+
+ALL: Final = -1
+"""The set of all indexes."""
+
+
+class GroupState(NamedTuple):
+    """The state of one group during the rollout."""
+
+    is_ready: bool
+    is_updated: bool
+
+
+class States(NamedTuple):
+    """The groups that are ready, updated and gated, as sets of indexes. Other groups are not ready or missing.
+
+    Groups in `moving` wait to be moved off closed nodes. Surge groups replace them, as they replace updated groups.
+    Exhausted groups of an older revision never become ready.
+    """
+
+    ready: int
+    updated: int
+    gated: int = 0
+    exhausted: int = 0
+    moving: int = 0
+
+    @classmethod
+    def of(cls, states: Mapping[int, GroupState]) -> "States":
+        """Return the sets for states given by index."""
+        return cls(
+            sum(1 << index for index, state in states.items() if state.is_ready),
+            sum(1 << index for index, state in states.items() if state.is_updated),
+        )
+
+
+class Folded(Struct, frozen=True, kw_only=True):
+    """A summary of all groups at one moment, which later changes do not modify.
+
+    `stranded` groups are `updating` groups that cannot complete their update. The set is empty until it is computed.
+    `refused` groups are among them, because their nodes do not resize their pods. `departing` groups must leave their
+    nodes. Surge groups replace them, as they replace updated groups. `exhausted` groups have no successor; `complete`
+    and `late` groups are included in them.
+    """
+
+    members: int = 0
+    leader_ready: int = 0
+    with_workers: int = 0
+    workers_ready: int = 0
+    workers_named: int = 0
+    of_one_revision: int = 0
+    deleting: int = 0
+    gated: int = 0
+    exhausted: int = 0
+    updating: int = 0
+    refused: int = 0
+    stranded: int = 0
+    departing: int = 0
+    complete: int = 0
+    late: int = 0
+    alone: int = 0
+    larger: int = 0
+    leaders: Mapping[str, int] = field(default_factory=dict)
+    workers: Mapping[str, int] = field(default_factory=dict)
+    statefulset_revisions: Mapping[str, int] = field(default_factory=dict)
+    irregular: Mapping[str, GroupFacts] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, group: GroupFacts) -> "Folded":
+        """Return the summary of one group as group 0, regardless of its index."""
+        return _added(cls(), group, 0)
+
+    def counted(self, size: int, revision: str) -> tuple[int, int, int]:
+        """Return the groups that have all their parts, and which of them are ready and updated (R-STAT-6).
+
+        Exhausted groups do not need all parts (N-ST-13).
+        """
+        whole = self.members if size == 1 else self.with_workers | self.exhausted
+        ready = self.leader_ready & (ALL if size == 1 else self.workers_ready)
+        return whole, whole & ready, whole & self.updated(size, revision)
+
+    def without_workers(self, size: int) -> int:
+        """Return the groups that do not need workers, based on their size at creation or, if unknown, on the spec."""
+        return ~self.larger if size == 1 else self.alone
+
+    def available(self, size: int) -> int:
+        """Return the groups that are ready with their size at creation, and have no workers of an earlier leader."""
+        whole = (self.workers_ready & self.of_one_revision) | self.without_workers(size)
+        return self.leader_ready & ~self.deleting & whole
+
+    def updated(self, size: int, revision: str) -> int:
+        """Return the groups whose leader and workers have the revision (R-STAT-6)."""
+        of_workers = ALL if size == 1 else self.workers.get(revision, 0) | self.exhausted
+        return self.leaders.get(revision, 0) & of_workers
+
+    def states(self, size: int, revision: str) -> States:
+        """Return the states for the rollout. A group whose workers do not have its index is missing (R-ROLL-8).
+
+        Only groups that stay ready are ready. A group whose leader is being deleted, or whose workers belong to an
+        earlier leader, is about to be deleted, and must not permit the replacement of a second group.
+        """
+        complete = self.workers_named | self.without_workers(size)
+        ready, updated = self.available(size) & complete, self.updated(size, revision) & complete
+        exhausted = self.members & ~self.leaders.get(revision, 0) & self.exhausted
+        return States(ready, updated, self.gated, exhausted)
+
+
+class RolloutRoute(Protocol):
+    """How groups of older revisions are updated. Some of the released groups do not need new pods."""
+
+    def release(self, statefulset: JSONObject, folded: Folded, size: int, span: range) -> tuple[int, int]:
+        """Return the groups in the released `span` of indexes that do not need new pods, and the partition for them."""
+
+
+class Groups:
+    """The groups of one LeaderWorkerSet by leader, and their summary, which is updated with each change."""
+
+    def __init__(self, name: str) -> None:
+        self.by_leader: dict[str, GroupFacts] = {}
+        self._name = name
+        self._bits = Folded()
+        self._irregular: dict[str, GroupFacts] = {}
+        self._limit = FEWEST
+
+    def folded(self) -> Folded:
+        """Return the current summary."""
+        return replace(self._bits, irregular=self._irregular.copy())
+
+    def put(self, leader: str, group: GroupFacts | None) -> None:
+        """Record the new state of a leader's group, or None if the leader is deleted."""
+        old = self.by_leader.pop(leader, None)
+        if group is not None:
+            self.by_leader[leader] = group
+        limit = max(FEWEST, SPARSEST << len(self.by_leader).bit_length())
+        if not self._limit // 4 <= limit <= self._limit:
+            self._limit, self._bits, self._irregular = limit, Folded(), {}
+            for member in self.by_leader.values():
+                self._add(member)
+        elif group != old:
+            self._remove(old)
+            self._add(group)
+
+    def _add(self, group: GroupFacts | None) -> None:
+        if group is None:
+            return
+        index = regular_index(group, self._name, self._limit)
+        if index is None or self._is_of_one_too_many(group):
+            self._irregular[group.leader] = group
+        else:
+            self._bits = _added(self._bits, group, index)
+
+    def _remove(self, group: GroupFacts | None) -> None:
+        if group is not None and self._irregular.pop(group.leader, None) is None and group.index is not None:
+            self._bits = _removed(self._bits, group.index)
+
+    def _is_of_one_too_many(self, group: GroupFacts) -> bool:
+        """Return whether the group has a new revision although the maximum number of revisions is reached."""
+        bits = self._bits
+        pairs = [(bits.leaders, group.revision), (bits.statefulset_revisions, group.statefulset_revision)]
+        pairs += [] if group.workers is None else [(bits.workers, group.workers.revision)]
+        return any(revision not in known and len(known) >= MOST_REVISIONS for known, revision in pairs)
+
+
+def fold(groups: Iterable[GroupFacts], name: str) -> Folded:
+    """Compute the summary of all groups of the LeaderWorkerSet `name`."""
+    result = Groups(name)
+    for group in groups:
+        result.put(group.leader, group)
+    return result.folded()
+
+
+def regular_index(group: GroupFacts, name: str, limit: int) -> int | None:
+    """Return the group's index if its leader is named after it and the index is below the limit."""
+    if group.index is None or group.index >= limit or group.leader != f"{name}-{group.group_index}":
+        return None
+    return group.index
+
+
+def regular(groups: Iterable[GroupFacts], name: str, folded: Folded) -> int:
+    """Return the indexes of the groups that are regular in a summary."""
+    limit = folded.members.bit_length()
+    indexes = (regular_index(group, name, limit) for group in groups if group.leader not in folded.irregular)
+    return sum(1 << index for index in set(indexes) if index is not None)
+
+
+def below(indexes: int, end: int) -> int:
+    """Return the indexes that are less than `end`, which may be as large as the API allows.
+
+    >>> bin(below(0b10110, 3)), bin(below(0b10110, 2**31))
+    ('0b110', '0b10110')
+    """
+    return indexes if end >= indexes.bit_length() else indexes & ((1 << max(end, 0)) - 1)
+
+
+def down_to_outdated(ready_and_outdated: int, base: int, partition: int, total: int) -> int:
+    """Lower the partition to `base`, or to just above the highest existing group that is ready and not updated."""
+    top = min(partition, total - 1)
+    highest = max(below(ready_and_outdated, top + 1).bit_length() - 1, base - 1)
+    return highest + 1 if highest < top else partition
+
+
+def shortest_with(indexes: int, count: int) -> int:
+    """Return how many of the lowest bits of a set contain `count` members."""
+    lengths = range(indexes.bit_length() + 1)
+    return bisect_left(lengths, count, key=lambda end: below(indexes, end).bit_count())
+
+
+def highest(indexes: int) -> Iterator[int]:
+    """Yield the indexes in a set, the highest first.
+
+    >>> list(highest(0b10110))
+    [4, 2, 1]
+    """
+    while indexes:
+        index = indexes.bit_length() - 1
+        yield index
+        indexes ^= 1 << index
+
+
+def _without_bits(revisions: Mapping[str, int], others: int) -> dict[str, int]:
+    return {revision: kept for revision, indexes in revisions.items() if (kept := indexes & others)}
+
+
+def _added(folded: Folded, group: GroupFacts, index: int) -> Folded:
+    bit, workers, made_from = 1 << index, group.workers, group.statefulset_revision
+    return Folded(
+        members=folded.members | bit,
+        leader_ready=folded.leader_ready | (bit if group.is_leader_ready else 0),
+        with_workers=folded.with_workers | (bit if workers is not None else 0),
+        workers_ready=folded.workers_ready | (bit if workers is not None and workers.is_ready else 0),
+        workers_named=folded.workers_named | (bit if workers and workers.group_index == group.group_index else 0),
+        of_one_revision=folded.of_one_revision | (bit if workers and workers.revision == group.revision else 0),
+        deleting=folded.deleting | (bit if group.is_deleting else 0),
+        gated=folded.gated | (bit if group.is_gated else 0),
+        exhausted=folded.exhausted | (bit if group.is_exhausted else 0),
+        updating=folded.updating | (bit if group.updating else 0),
+        refused=folded.refused | (bit if group.is_refused else 0),
+        complete=folded.complete | (bit if group.end is GroupEnd.COMPLETE else 0),
+        late=folded.late | (bit if group.end is GroupEnd.LATE else 0),
+        alone=folded.alone | (bit if group.own_size == 1 else 0),
+        larger=folded.larger | (bit if group.own_size > 1 else 0),
+        leaders={**folded.leaders, group.revision: folded.leaders.get(group.revision, 0) | bit},
+        workers=folded.workers
+        if workers is None
+        else {**folded.workers, workers.revision: folded.workers.get(workers.revision, 0) | bit},
+        statefulset_revisions={
+            **folded.statefulset_revisions,
+            made_from: folded.statefulset_revisions.get(made_from, 0) | bit,
+        },
+    )
+
+
+def _removed(folded: Folded, index: int) -> Folded:
+    others = ~(1 << index)
+    return Folded(
+        members=folded.members & others,
+        leader_ready=folded.leader_ready & others,
+        with_workers=folded.with_workers & others,
+        workers_ready=folded.workers_ready & others,
+        workers_named=folded.workers_named & others,
+        of_one_revision=folded.of_one_revision & others,
+        deleting=folded.deleting & others,
+        gated=folded.gated & others,
+        exhausted=folded.exhausted & others,
+        updating=folded.updating & others,
+        refused=folded.refused & others,
+        complete=folded.complete & others,
+        late=folded.late & others,
+        alone=folded.alone & others,
+        larger=folded.larger & others,
+        leaders=_without_bits(folded.leaders, others),
+        workers=_without_bits(folded.workers, others),
+        statefulset_revisions=_without_bits(folded.statefulset_revisions, others),
+    )

@@ -1,0 +1,113 @@
+"""Decides about leaders with ordinals, which a StatefulSet creates. It is rolled out in steps (`rollingupdate.py`).
+
+When the StatefulSet matches the last apply, outdated leaders are deleted if its controller would replace only one at a
+time (docs/adr/0004).
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import STATEFULSETS
+from kuberuntime.plan import Action, Event, guarded_patch, together
+from leaderworkerset.api import groupname
+from leaderworkerset.core import decisionevents
+from leaderworkerset.core.extensions import UPSTREAM, Extensions
+from leaderworkerset.core.leaderworkerset import outdatedleaders, rollingupdate, statefulsets, status
+from leaderworkerset.core.leaderworkerset.cachedapply import follow, is_as_applied
+from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts, delete_leader
+from leaderworkerset.core.leaderworkerset.groupindex import fold
+from leaderworkerset.core.leaderworkerset.rollingupdate import Rollout
+from leaderworkerset.core.policies.placement import NO_PLACEMENT
+
+NOT_RENEWED: Final = (
+    "Failed to update broken groups before others, which needs the verb patch on statefulsets/status: {error}"
+)
+
+
+def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) -> LeaderDecision:
+    """Decide about the StatefulSet and its leaders."""
+    observed, lws, living, key = facts.observed, facts.lws, facts.living, facts.revision.key
+    folded = fold(observed.groups.values(), lws.name) if observed.folded is None else observed.folded
+    route = None
+    if extensions.find_route is not None:
+        route, folded = extensions.find_route(facts, folded)
+    for change in extensions.set_folds:
+        folded = change(facts, folded)
+    rollout = rollingupdate.advance(lws, living, folded, facts.revision, route)
+    step = rollout.step
+    source, applies = follow(facts.obj, key, step.replicas, step.partition, living, observed.known.applied)
+    keeper = None
+    if applies:
+        placement = extensions.placement
+        marks = {} if placement is NO_PLACEMENT else placement.marks(lws, _template_of(living, key))
+        keeper = statefulsets.build(facts.obj, lws, key=key, limits=rollout.limits, step=step, marks=marks)
+        applies = not (living and observed.known.whole and is_as_applied(keeper, living, observed.known.whole))
+    assessment, error = None, None
+    if living is not None:
+        try:
+            assessment = status.assess(lws, living, folded, key, now)
+        except status.UnknownIndexError as unknown:
+            error = str(unknown)
+    return LeaderDecision(
+        source=source,
+        actions=() if applies else (*_renew(facts, rollout.renewal), *_replace(facts, rollout.replaced)),
+        applied=keeper if applies else None,
+        updating=_update_events(facts, rollout),
+        is_void_if_behind=rollout.begins,
+        assessment=assessment,
+        error=error,
+        rollout=rollout,
+    )
+
+
+def _template_of(living: JSONObject | None, key: str) -> JSONObject | None:
+    """Return the template of the existing StatefulSet if it has this revision.
+
+    This avoids template changes that would replace all groups.
+    """
+    return None if living is None or groupname.revision(living) != key else meta.spec(living).get("template") or {}
+
+
+def _update_events(facts: SetFacts, rollout: Rollout) -> tuple[Event, ...]:
+    """Return the events for groups that a lower partition releases. A higher partition releases none (unlike Q-10)."""
+    current, step = rollout.current, rollout.step
+    if facts.revision.is_new or current is None or step.partition >= current.partition:
+        return ()
+    note = f"Updating replica {step.partition}"
+    if current.partition - 1 != step.partition:
+        note = f"Updating replicas {step.partition} to {current.partition - 1} (inclusive)"
+    return (decisionevents.updating(facts.obj, note),)
+
+
+def _renew(facts: SetFacts, revision: str) -> tuple[Action, ...]:
+    """Set the StatefulSet's latest revision as its current one, so that it creates all leaders from it.
+
+    If the manager lacks the permission, it reports this, and broken groups wait for the partition (docs/adr/0030).
+    """
+    if facts.living is None or not revision:
+        return ()
+    return (
+        guarded_patch(
+            STATEFULSETS,
+            facts.living,
+            {"status": outdatedleaders.renew(facts.living, revision)},
+            subresource="status",
+            if_present=True,
+            if_permitted=True,
+            on_failure=(decisionevents.failed_update(facts.obj, NOT_RENEWED),),
+        ),
+    )
+
+
+def _replace(facts: SetFacts, replaced: Sequence[int]) -> tuple[Action, ...]:
+    if not replaced:
+        return ()
+    leaders = facts.observed.groups
+    groups = ((index, leaders[f"{facts.lws.name}-{index}"]) for index in replaced)
+    return together(
+        delete_leader(facts, group, decisionevents.replacing_group(facts.obj, group.leader, index))
+        for index, group in groups
+    )

@@ -1,0 +1,110 @@
+"""Runs the controllers of a process immediately, or while this process is the leader."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Final
+
+from kuberuntime.serving.leaderelection import LeaderElection
+from leaderworkerset.manager.components import background
+from leaderworkerset.manager.controllers import Controllers
+from leaderworkerset.manager.webhookowner import WebhookOwner
+
+FINISH_SECONDS: Final = 6.0
+"""The time limit in seconds for stopping the controllers and releasing the lease."""
+
+
+async def at_once() -> None:
+    """Return immediately, which is the default start condition."""
+
+
+class Leading:
+    """Builds and runs new controllers for every leadership. It starts when `begin` returns, by default immediately.
+
+    If `owner` is set, it leads only while the cluster's webhooks do not refer to a different namespace.
+    """
+
+    def __init__(
+        self,
+        build: Callable[[], Controllers],
+        *,
+        election: LeaderElection | None,
+        begin: Callable[[], Awaitable[object]] = at_once,
+        owner: WebhookOwner | None = None,
+    ) -> None:
+        self._build = build
+        self._election = election
+        self._begin = begin
+        self._owner = owner
+        self._controllers: Controllers | None = None
+        self._is_stopping = False
+        self._work: asyncio.Task[None]
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether the controllers' caches are filled, or a different replica is the leader."""
+        return self._has_synced or (self._election is not None and not self._election.is_leader)
+
+    def receives_changes(self) -> bool:
+        """Return whether the watches of this leader receive data. Other replicas do not have watches."""
+        return not self._has_synced or self._controllers is None or not self._controllers.is_silent
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Take part in leader election and lead while the context is active."""
+        async with asyncio.TaskGroup() as tasks:
+            self._work = tasks.create_task(self._run(), name="work")
+            yield
+            self._work.cancel()
+
+    async def drain(self) -> None:
+        """Stop starting reconciles, finish those in progress, and release the lease."""
+        is_at_work = self._has_synced
+        self._is_stopping = True
+        if self._controllers is not None:
+            self._controllers.stop()
+        if is_at_work:
+            await asyncio.wait((self._work,), timeout=FINISH_SECONDS)
+        self._work.cancel()
+        await asyncio.wait((self._work,))
+
+    @property
+    def _has_synced(self) -> bool:
+        return self._controllers is not None and self._controllers.is_ready
+
+    async def _run(self) -> None:
+        await self._begin()
+        if self._owner is None:
+            await self._lead()
+            return
+        async with background(self._owner.follow()):
+            await self._owner.known()
+            while await self._lead_while_ours(self._owner):
+                pass
+
+    async def _lead_while_ours(self, owner: WebhookOwner) -> bool:
+        """Lead until the cluster's webhooks refer to a different namespace. Return whether that was the reason to stop."""
+        await owner.until(ours=True)
+        async with asyncio.TaskGroup() as tasks:
+            leading = tasks.create_task(self._lead(), name="leading")
+            noticing = tasks.create_task(owner.until(ours=False))
+            await asyncio.wait((leading, noticing), return_when=asyncio.FIRST_COMPLETED)
+            is_over = noticing.done()
+            leading.cancel()
+            noticing.cancel()
+        return is_over
+
+    async def _lead(self) -> None:
+        if self._election is not None:
+            await self._election.run(self._control)
+        else:
+            await self._control()
+
+    async def _control(self) -> None:
+        controllers = self._controllers = self._build()
+        if self._is_stopping:
+            controllers.stop()
+        try:
+            await controllers.run()
+        finally:
+            self._controllers = None

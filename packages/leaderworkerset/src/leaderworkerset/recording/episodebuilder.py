@@ -1,0 +1,256 @@
+"""Builds an episode from observations of a group: last pod states, record, logs, events and revisions. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Final, TypeAlias
+
+from msgspec import Struct, field
+
+from kuberuntime.objects import errorlines, meta, podstate, terminations, timestamps
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.texts import errorboundary, fieldchanges
+from kuberuntime.texts.fieldchanges import FieldChange
+from kuberuntime.texts.masking import Mask
+from leaderworkerset.api import episode, groupname, kubeletkills, labels, recreationrecord
+from leaderworkerset.api.episode import ContainerEnd, Episode, Happened, Outcome, RankEnd, Revision, RunEnd
+from leaderworkerset.api.eventvalue import happening
+from leaderworkerset.api.groupname import name_of, place_of
+from leaderworkerset.api.kubeletkills import Kill
+from leaderworkerset.api.recreationrecord import RECORDED, Recreation, RecreationState
+from leaderworkerset.core.leaderworkerset import previousrevisions
+from leaderworkerset.core.leaderworkerset.previousrevisions import revision_content
+from leaderworkerset.core.leaderworkerset.revisions import UnreadableRevisionError
+from leaderworkerset.core.restarts import failure
+
+Logs: TypeAlias = Mapping[tuple[str, str], Sequence[str]]
+"""The last log lines of each recorded run, the oldest run first, by pod UID and container name."""
+
+OUTCOMES: Final = {RecreationState.WAITING: Outcome.FAILED, RecreationState.EXHAUSTED: Outcome.EXHAUSTED}
+"""The outcome for each state of a record. Any other state means a recreation."""
+
+
+class Traces(Struct, frozen=True, kw_only=True):
+    """The observations of a failed group. The LeaderWorkerSet and the record may be missing."""
+
+    pods: Sequence[JSONObject]
+    now: datetime
+    lws: JSONObject | None = None
+    record: JSONObject | None = None
+    logs: Logs = field(default_factory=dict)
+    events: Sequence[JSONObject] = ()
+    revisions: Sequence[JSONObject] = ()
+    notes: tuple[str, ...] = ()
+
+
+def build(traces: Traces, mask: Mask) -> Episode:
+    """Return the episode. Raise ValueError if none of the pods belongs to a group.
+
+    A log, a pod or a revision that cannot be read is recorded with its error, and does not affect the rest.
+    """
+    member = next((pod for pod in traces.pods if place_of(pod) is not None), None)
+    if member is None:
+        raise ValueError("no pod of an episode has the labels of a group")
+    ranks = tuple(sorted(_ranks(traces, mask), key=lambda rank_end: (rank_end.rank, rank_end.pod)))
+    record = recreationrecord.read(traces.record)
+    recorded_name = record.failure.pod if record else ""
+    first, failed = errorboundary.attempt(partial(_first_failed, traces.pods, recorded_name), lambda _: (None, {}))
+    is_recorded = record is not None and meta.name(failed) in ("", record.failure.pod)
+    own_text = failure.describe(_with_log(failed, traces.logs)).what if failed else ""
+    failure_text = (
+        record.failure.what if record and is_recorded and not _is_same(record.failure.what, own_text) else own_text
+    )
+    return Episode(
+        namespace=meta.namespace(member),
+        lws=meta.labels(member)[labels.NAME],
+        group=str(name_of(groupname.label(member))),
+        outcome=OUTCOMES.get(record.state, Outcome.RECREATED) if record else Outcome.FAILED,
+        time=timestamps.render(traces.now),
+        first_rank=first,
+        failed_pod=meta.name(failed) if failed else record.failure.pod if record else "",
+        failure=mask.text(_with_kill(failure_text, traces, failed, record)),
+        recreations=record.count if record else 0,
+        recreate_after=record.due.isoformat() if record else "",
+        revision=errorboundary.attempt(partial(_revision, traces, mask), lambda _: None),
+        ranks=ranks,
+        events=tuple(_events(traces, mask)),
+        notes=traces.notes,
+        masked=mask.count,  # last: everything above was masked
+    )
+
+
+def _with_kill(text: str, traces: Traces, failed: JSONObject, record: Recreation | None) -> str:
+    """Return the description of a failed container, starting with why its kubelet killed it, if it did."""
+    uid = meta.uid(failed) if failed else record.failure.uid if record else ""
+    kill = kubeletkills.of_failure(_kills(traces.events), uid, text)
+    return f"{kill}; {text}" if kill else text
+
+
+def _kills(events: Iterable[JSONObject]) -> Iterator[Kill]:
+    for event in events:
+        about, own = event.get("involvedObject") or {}, happening(event)
+        if kill := kubeletkills.of_event(str(about.get("uid") or ""), own.reason, own.message, own.last):
+            yield kill
+
+
+def _first_failed(pods: Sequence[JSONObject], recorded_name: str) -> tuple[int | None, JSONObject]:
+    """Return the rank that failed first, or None if unknown, and its pod, or else the pod named by the record.
+
+    Runs that terminated because their group was recreated did not fail.
+    """
+    failures = [(meta.name(pod), end) for pod in pods for end in _failures(pod)]
+    first_name = terminations.first_of(failures) if failures else recorded_name
+    evicted = (meta.name(pod) for pod in pods if any(evictions(pod)))
+    pod_name = first_name or recorded_name or next((name for name, _ in failures), next(evicted, ""))
+    pod = next((candidate for candidate in pods if pod_name and meta.name(candidate) == pod_name), {})
+    place = place_of(pod) if first_name else None
+    return (None if place is None else place[1]), pod
+
+
+def evictions(pod: JSONObject) -> Iterator[str]:
+    """Yield the reason with which a kubelet evicted a pod, or nothing if it did not."""
+    status = meta.status(pod)
+    if status.get("phase") == "Failed" and status.get("reason"):
+        yield str(status["reason"])
+
+
+def _is_same(recorded: str, own: str) -> bool:
+    """Return whether two descriptions are of the same container termination, even if one has a better log line."""
+    ends = [
+        match.group("container", "code", "reason") for text in (recorded, own) if (match := RECORDED.fullmatch(text))
+    ]
+    return len(ends) == 2 and ends[0] == ends[1]
+
+
+def _with_log(pod: JSONObject, logs: Logs) -> JSONObject:
+    """Return a pod with the error from a container's log as its termination message, if the log contains one."""
+    status = meta.status(pod)
+    kinds = ("initContainerStatuses", "containerStatuses")
+    return pod | {
+        "status": status
+        | {kind: [_judged(pod, own, logs) for own in status[kind]] for kind in kinds if status.get(kind)}
+    }
+
+
+def _judged(pod: JSONObject, status: JSONObject, logs: Logs) -> JSONObject:
+    runs = logs.get((meta.uid(pod), str(status.get("name"))), ())
+    when = "state" if (status.get("state") or {}).get("terminated") else "lastState"
+    ended = (status.get(when) or {}).get("terminated")
+    run = (
+        runs[-2]
+        if when == "lastState" and len(runs) > 1 and "waiting" not in (status.get("state") or {})
+        else runs[-1:]
+    )
+    lines = (run if isinstance(run, str) else "".join(run)).splitlines()[-errorlines.JUDGED :]
+    if not ended or not errorlines.telling(lines).certain:
+        return status
+    return status | {when: {"terminated": ended | {"message": "\n".join(errorlines.excerpt(lines, 1))}}}
+
+
+def _failures(pod: JSONObject) -> Iterator[str]:
+    """Yield the first failures of a container, empty if its status no longer contains that run."""
+    for status in podstate.container_statuses(pod):
+        runs = [(status.get(when) or {}).get("terminated") or {} for when in ("lastState", "state")]
+        failed_runs = [run for run in runs if podstate.is_failure(run) and not podstate.ended_on_request(pod, run)]
+        run_count, visible_count = int(status.get("restartCount") or 0) + bool(runs[1]), sum(map(bool, runs))
+        if failed_runs:
+            yield str(failed_runs[0].get("finishedAt") or "") if run_count <= visible_count else ""
+
+
+def ends(container: JSONObject, pod: JSONObject | None = None) -> Iterator[RunEnd]:
+    """Yield how the last runs of a container in this pod terminated, the oldest first, from its status."""
+    for state in (container.get("lastState"), container.get("state")):
+        ended = (state or {}).get("terminated")
+        if ended:
+            finished = str(ended.get("finishedAt") or "")
+            is_asked = pod is not None and podstate.ended_on_request(pod, ended)
+            reason = episode.ON_REQUEST if is_asked else str(ended.get("reason") or "")
+            yield RunEnd(exit_code=int(ended.get("exitCode") or 0), reason=reason, finished_at=finished)
+
+
+def _ranks(traces: Traces, mask: Mask) -> Iterator[RankEnd]:
+    for pod in traces.pods:
+        place = place_of(pod)
+        if place is not None:
+            read = partial(_rank, pod, place[1], traces.logs, mask)
+            yield errorboundary.attempt(read, partial(_unreadable, pod, place[1]))
+
+
+def _unreadable(pod: JSONObject, index: int, error: str) -> RankEnd:
+    return RankEnd(rank=index, pod=meta.name(pod), phase=error)
+
+
+def _rank(pod: JSONObject, index: int, logs: Logs, mask: Mask) -> RankEnd:
+    return RankEnd(
+        rank=index,
+        pod=meta.name(pod),
+        node=str(meta.spec(pod).get("nodeName") or ""),
+        phase=str(meta.status(pod).get("phase") or ""),
+        containers=tuple(_container(pod, status, logs, mask) for status in podstate.container_statuses(pod)),
+    )
+
+
+def _container(pod: JSONObject, status: JSONObject, logs: Logs, mask: Mask) -> ContainerEnd:
+    name = str(status.get("name"))
+    runs = logs.get((meta.uid(pod), name), ())
+    return ContainerEnd(
+        name=name,
+        restarts=int(status.get("restartCount") or 0),
+        ends=tuple(ends(status, pod)),
+        logs=tuple(
+            errorboundary.attempt(partial(_lines, run, mask), lambda error: (f"the log {error}",)) for run in runs
+        ),
+    )
+
+
+def _lines(run: str, mask: Mask) -> tuple[str, ...]:
+    return tuple(mask.text(run).splitlines()[-episode.LINES :])
+
+
+def _events(traces: Traces, mask: Mask) -> list[Happened]:
+    """Return the events for the pods and the LeaderWorkerSet, the latest last."""
+    uids = {meta.uid(pod) for pod in traces.pods} | ({meta.uid(traces.lws)} if traces.lws else set())
+    own = [event for event in traces.events if (event.get("involvedObject") or {}).get("uid") in uids]
+    occurrences = sorted(map(happening, own), key=lambda occurrence: occurrence.last)
+    return [
+        Happened(
+            time=timestamps.render(occurrence.last),
+            object=occurrence.object,
+            message=mask.text(occurrence.message),
+            is_warning=occurrence.is_warning,
+            reason=occurrence.reason,
+            count=occurrence.count,
+        )
+        for occurrence in occurrences[-episode.MOST_EVENTS :]
+    ]
+
+
+def _masked(change: FieldChange, mask: Mask) -> FieldChange:
+    """Return a change with masked texts, because its lines may contain part of a secret without its name."""
+    before, after = (mask.text(value) if isinstance(value, str) else value for value in (change.before, change.after))
+    return FieldChange(change.path, before, after)
+
+
+def _revision(traces: Traces, mask: Mask) -> Revision | None:
+    """Return the revision of the group's pods, with the fields that differ from the previous revision."""
+    key = next((key for pod in traces.pods if (key := groupname.revision(pod))), "")
+    entries = previousrevisions.entries(traces.lws, traces.revisions) if traces.lws else []
+    own = next((entry for entry in entries if entry.key == key), None)
+    if own is None:
+        return None
+    before = next((entry for entry in reversed(entries) if entry.number < own.number), None)
+    changes: list[str] = []
+    if before is not None:
+        try:
+            old, new = ({"spec": revision_content(entry)} for entry in (before, own))
+        except UnreadableRevisionError as error:
+            changes = [f"not known: {error}"]
+        else:
+            changes = [mask.text(str(_masked(change, mask))) for change in fieldchanges.field_changes(old, new)]
+    return Revision(
+        number=own.number,
+        key=key,
+        created=own.created,
+        before=None if before is None else before.number,
+        changes=tuple(changes[: episode.MOST_CHANGES]),
+    )

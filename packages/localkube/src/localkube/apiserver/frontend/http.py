@@ -1,0 +1,180 @@
+"""The API server on a loopback port, over HTTP or HTTPS.
+
+In: client requests that the `guard` accepts. Out: the responses of `ApiServer.handle`. Watches and logs are streamed in
+chunks. `/attach`, `/exec` and `/portforward` use WebSockets (`podstreams.py`). Pass an `ssl_context`
+(`certificate.py`), because kubectl and client-go send bearer tokens over HTTPS only.
+"""
+
+import errno
+import ssl
+from asyncio import AbstractEventLoop, Transport, get_running_loop
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any, Final, cast
+from urllib.parse import parse_qsl
+
+from aiohttp import web
+
+from kuberuntime import timeouts
+from kuberuntime.client.transport import Request, Response, StreamResponse
+from kuberuntime.serving.limitlistener import LINGER_SECONDS, Acceptor, abort, bounds
+from kuberuntime.serving.protocollogs import protocol_logger
+from localkube.apiserver.frontend import podstreams
+from localkube.apiserver.frontend.authentication import Guard
+from localkube.apiserver.model import apierrors
+from localkube.apiserver.model.apierrors import RefusalError
+from localkube.apiserver.requests import representation
+from localkube.apiserver.routing import routes
+from localkube.apiserver.server import FAULTS_PATH, ApiServer
+from localkube.apiserver.storage.storeerrors import StoreError
+from localkube.apiserver.streams import sockets
+from localkube.errors import LocalkubeError
+
+LOOPBACK: Final = "127.0.0.1"
+
+BODY_LIMIT: Final = 3 * 2**20
+"""The maximum bytes of a request body, as in kube-apiserver."""
+
+BODY_SECONDS: Final = 60.0
+"""The timeout to receive a request's body, in seconds."""
+
+TO_REFUSE: Final = 1.0
+"""Seconds for which the connection stays open after the timeout, to send the error."""
+
+CONNECTIONS: Final = 4096
+"""The maximum number of connections from commands and the manager. Each watch needs one."""
+
+SHUTDOWN_SECONDS: Final = 1.0
+"""Seconds for running requests to complete when the server stops."""
+
+
+class ListenError(LocalkubeError):
+    """The server cannot listen on the port. The text contains the reason and the fix."""
+
+
+class HttpServer:
+    """A server on one port. Clients with the token have the user name `user`."""
+
+    def __init__(
+        self, api: ApiServer, *, token: str, user: str = "admin", ssl_context: ssl.SSLContext | None = None
+    ) -> None:
+        self._api = api
+        self._token = token
+        self._user = user
+        self._guard = Guard(0, token)
+        self._acceptor = Acceptor(bounds(CONNECTIONS), name="API server", context=ssl_context)
+        self._web: web.Server | None = None
+
+    async def start(self, port: int = 0) -> int:
+        """Listen on a port (0: any free port) and return it."""
+        loop = get_running_loop()
+        self._web = web.Server(
+            self._serve,
+            request_factory=_limited(loop),
+            access_log=None,
+            logger=protocol_logger("API server"),
+            handler_cancellation=True,
+            lingering_time=LINGER_SECONDS,
+            auto_decompress=False,  # kube-apiserver does not decompress bodies: a compressed one is not JSON
+        )
+        try:
+            await self._acceptor.listen(self._web, LOOPBACK, port)
+        except OSError as error:
+            what = "in use by another program" if error.errno == errno.EADDRINUSE else (error.strerror or str(error))
+            raise ListenError(f"{LOOPBACK}:{port}: {what}: choose another port, or 0 for any that is free") from error
+        self._guard = Guard(self._acceptor.port, self._token)
+        return self._acceptor.port
+
+    async def stop(self) -> None:
+        """Stop listening, end the watches, wait briefly for running requests, and close the connections."""
+        if self._web is not None:
+            self._acceptor.stop()
+            self._api.end_watches()
+            self._web.pre_shutdown()  # closes idle connections
+            await self._web.shutdown(SHUTDOWN_SECONDS)
+            await self._acceptor.close()
+
+    async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
+        if self._api.is_away and not request.path.startswith(FAULTS_PATH):
+            return _abort(request)
+        with self._acceptor.serving(request.transport):
+            return await self._answer(request)
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        error = self._guard.check(request.headers)
+        if error is not None:
+            return _refuse(error)
+        try:
+            with self._acceptor.receiving(request.transport, BODY_SECONDS + TO_REFUSE):
+                async with timeouts.within(BODY_SECONDS):
+                    body = await request.read()
+        except TimeoutError:
+            return _refuse(apierrors.RefusalError(408, "Timeout", f"the body was not sent within {BODY_SECONDS:.0f} s"))
+        except web.HTTPRequestEntityTooLarge:
+            return _refuse(apierrors.too_large(BODY_LIMIT))
+        api_request = _request(request, body)
+        if sockets.is_upgrade(request):
+            return await self._upgrade(request, api_request)
+        answer = await self._api.handle(api_request, self._user)
+        return _plain(answer) if isinstance(answer, Response) else await _stream(request, answer)
+
+    async def _upgrade(self, request: web.BaseRequest, api_request: Request) -> web.StreamResponse:
+        try:
+            call = self._api.call(api_request, self._user)
+            if call.subresource not in podstreams.SERVED:
+                raise apierrors.bad_request(f"{api_request.path} cannot be spoken over a WebSocket")
+            routes.require_served(call)
+            return await podstreams.SERVED[call.subresource](self._api.backend, call, request)
+        except RefusalError as refused:
+            return _refuse(refused)
+        except StoreError as error:
+            return _plain(representation.respond_store_error(error))
+        except ConnectionResetError:
+            return web.Response()  # the client left before the upgrade, and does not read this
+
+
+def _limited(loop: AbstractEventLoop) -> Any:
+    """Return a factory for requests with limited bodies."""
+
+    def build(*parts: Any) -> web.BaseRequest:
+        message, payload, protocol, writer, task = parts
+        return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=BODY_LIMIT)
+
+    return build
+
+
+def _request(request: web.BaseRequest, body: bytes) -> Request:
+    path, _, query = request.raw_path.partition("?")
+    pairs = tuple(parse_qsl(query, keep_blank_values=True)) if query else ()
+    return Request(request.method, path, pairs, request.headers, body)
+
+
+def _refuse(error: RefusalError) -> web.Response:
+    """Respond with an error and close the connection, because its body may be unread."""
+    response = _plain(representation.respond_refusal(error))
+    response.force_close()
+    return response
+
+
+def _abort(request: web.BaseRequest) -> web.Response:
+    """Close the connection, like an unavailable server. The response is not sent."""
+    if isinstance(request.transport, Transport):
+        abort(request.transport)
+    return web.Response()
+
+
+def _plain(answer: Response) -> web.Response:
+    return web.Response(status=answer.status, headers=answer.headers, body=answer.body)
+
+
+async def _stream(request: web.BaseRequest, answer: StreamResponse) -> web.StreamResponse:
+    response = web.StreamResponse(status=answer.status, headers=answer.headers)
+    async with aclosing(cast("AsyncGenerator[bytes, None]", answer.chunks)) as chunks:
+        try:
+            await response.prepare(request)
+            async for chunk in chunks:
+                await response.write(chunk)
+            await response.write_eof()
+        except ConnectionResetError:
+            return response  # the client left
+    return response

@@ -1,0 +1,161 @@
+"""A forwarded connection between the client's pair of streams and a pod's port.
+
+The client opens a data stream and an error stream, in any order. Each direction ends separately. If the client has sent
+all its data, the pod can still send, and vice versa.
+"""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from typing import Final, Literal, TypeAlias
+
+from kuberuntime import timeouts
+from localkube.apiserver.frontend.spdy import Connection, Headers
+from localkube.apiserver.streams.sockets import PIECE
+from localkube.podaccess import NodeError
+
+Send: TypeAlias = Callable[[bytes], Awaitable[None]]
+
+StreamType: TypeAlias = Literal["data", "error"]
+
+PORT: Final = re.compile(r"[0-9]{1,5}", re.ASCII)
+
+INBOX_LIMIT: Final = 32
+"""The maximum number of client frames that wait for the pod. Frames of kubectl have 32 KiB."""
+
+PATIENCE: Final = 30
+"""The timeout for the second stream of a pair in seconds, as in Kubernetes."""
+
+Dial: TypeAlias = Callable[[int], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
+"""Connects to a port of the pod."""
+
+
+class LinkError(Exception):
+    """The connection cannot be established. The text is sent to the client."""
+
+
+class Outlet:
+    """Sends the pending bytes of a SPDY connection. `send` waits until the client has read enough."""
+
+    def __init__(self, connection: Connection, send: Send) -> None:
+        self._connection = connection
+        self._send = send
+        self._turn = asyncio.Lock()
+
+    async def send(self, stream: int, data: bytes, *, fin: bool = False) -> None:
+        """Send bytes on a stream. `fin` marks the last bytes."""
+        self._connection.send(stream, data, fin=fin)
+        await self.flush()
+
+    async def flush(self) -> None:
+        """Send all pending bytes, including bytes from later calls."""
+        async with self._turn:
+            while data := self._connection.take():
+                await self._send(data)
+
+
+class PortLink:
+    """A forwarded connection. `data` and `error` are its streams, or 0 until they are open.
+
+    The client's data is put into `inbox`, and an empty text at its end.
+    """
+
+    def __init__(self, request: str, port: int, outlet: Outlet) -> None:
+        self.request = request
+        self.port = port
+        self.data = self.error = 0
+        self.inbox: asyncio.Queue[bytes] = asyncio.Queue(INBOX_LIMIT)
+        self._complete = asyncio.Event()
+        self._outlet = outlet
+
+    @property
+    def missing(self) -> StreamType | None:
+        """Return the type of the stream that is not yet open."""
+        if not self.data:
+            return "data"
+        return None if self.error else "error"
+
+    def add(self, stream: int, kind: StreamType, port: int) -> bool:
+        """Add a stream of the client. Return whether it belongs to this connection."""
+        if port != self.port or getattr(self, kind):
+            return False
+        setattr(self, kind, stream)
+        if not self.missing:
+            self._complete.set()
+        return True
+
+    async def run(self, dial: Dial) -> None:
+        """Wait for the second stream, connect, and forward bytes until both directions have ended."""
+        try:
+            await self._await_partner()
+            reader, writer = await connect(dial, self.port)
+        except LinkError as error:
+            await self._outlet.send(self.error, str(error).encode())
+            return
+        try:
+            async with asyncio.TaskGroup() as directions:
+                delivering = directions.create_task(_deliver(self.inbox, writer))
+                if not await self._answer(reader):
+                    delivering.cancel()  # the pod broke the connection: both directions have ended
+        except asyncio.CancelledError:
+            writer.transport.abort()  # data that the pod has not read yet is dropped
+            raise
+        finally:
+            writer.close()
+
+    async def _await_partner(self) -> None:
+        try:
+            async with timeouts.within(PATIENCE):
+                await self._complete.wait()
+        except TimeoutError as error:
+            text = f"request {self.request}: no {self.missing} stream came within {PATIENCE} s"
+            raise LinkError(text) from error
+
+    async def _answer(self, reader: asyncio.StreamReader) -> bool:
+        """Send the output of the pod until its end. Return whether the pod closed the connection normally."""
+        try:
+            while data := await reader.read(PIECE):
+                await self._outlet.send(self.data, data)
+        except OSError:
+            return False
+        await self._outlet.send(self.data, b"", fin=True)
+        return True
+
+
+def purpose(stream: int, headers: Headers) -> tuple[str, StreamType, int] | None:
+    """Return the request, type and port in the headers of a stream, or None if they are invalid.
+
+    Clients that do not send a request ID open the error stream, then the data stream.
+
+    >>> purpose(3, {"streamtype": "data", "port": "80"}) == ("1", "data", 80)
+    True
+    """
+    port = headers.get("port", "")
+    if not PORT.fullmatch(port) or not 0 < int(port) < 65536:
+        return None
+    match headers.get("streamtype"):
+        case "data":
+            return headers.get("requestid") or str(stream - 2), "data", int(port)
+        case "error":
+            return headers.get("requestid") or str(stream), "error", int(port)
+        case _:
+            return None
+
+
+async def connect(dial: Dial, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Connect to a port of the pod. Raise a `LinkError` with the reason if the connection fails."""
+    try:
+        return await dial(port)
+    except (NodeError, OSError) as error:
+        raise LinkError(f"error forwarding port {port}: {error}") from error
+
+
+async def _deliver(inbox: asyncio.Queue[bytes], writer: asyncio.StreamWriter) -> None:
+    try:
+        while data := await inbox.get():
+            writer.write(data)
+            await writer.drain()
+        writer.write_eof()
+    except OSError:  # the pod reads no more; what it has sent still goes to the client
+        while await inbox.get():
+            continue

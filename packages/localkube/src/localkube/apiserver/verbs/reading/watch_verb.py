@@ -1,0 +1,137 @@
+"""GET of a collection with `watch=true`: streams the changes of its objects.
+
+```
+resourceVersion absent or 0     the current objects as ADDED, then changes
+resourceVersion N               the changes after N; 410 Expired if they are no longer retained
+sendInitialEvents=true          the current objects, a bookmark annotated `k8s.io/initial-events-end`, then changes
+```
+"""
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Final
+
+import msgspec
+
+from kuberuntime.objects.field import FieldError, Kind, not_supported
+from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.model import apierrors
+from localkube.apiserver.requests import filters
+from localkube.apiserver.requests.call import Call
+from localkube.apiserver.requests.filters import Selection
+from localkube.apiserver.requests.representation import Representation
+from localkube.apiserver.requests.watch import Feed, follow
+from localkube.apiserver.storage.store import Store
+from localkube.apiserver.storage.storeerrors import CompactedError
+from localkube.apiserver.verbs.backend import Backend
+from localkube.apiserver.verbs.reading import list as listing
+from localkube.apiserver.verbs.reading.responseformat import encoder_of
+
+LONGEST: Final = 3600
+"""The duration of a watch without `timeoutSeconds`, in seconds."""
+
+INITIAL_EVENTS_END: Final = {"k8s.io/initial-events-end": "true"}
+
+
+class WatchPlan(msgspec.Struct, frozen=True):
+    """The parameters of a watch. `initial` sends the existing objects first; `marked` sends a bookmark after them."""
+
+    selection: Selection
+    revision: int
+    initial: bool
+    marked: bool
+    bookmarks: bool
+    timeout: float
+
+
+def watch(backend: Backend, call: Call, form: Representation) -> AsyncIterator[bytes]:
+    """Check the request and return the lines of the watch."""
+    check(call)
+    revision = listing.version(call.query.get("resourceVersion", ""))
+    marked = call.flag("sendInitialEvents")
+    plan = WatchPlan(
+        selection=filters.parse(call.served, call.namespace, call.query),
+        revision=revision,
+        initial=marked or (not revision and "sendInitialEvents" not in call.query),
+        marked=marked,
+        bookmarks=call.flag("allowWatchBookmarks"),
+        timeout=float(call.number("timeoutSeconds") or LONGEST),
+    )
+    backend.store.flush()
+    if revision > backend.store.revision:
+        raise listing.too_new(revision, backend.store.revision)
+    try:
+        return WatchLines(backend, call, plan, form)
+    except CompactedError as error:
+        raise apierrors.too_old(revision, error.oldest) from error
+
+
+def check(call: Call) -> None:
+    """Raise an error for options that are invalid for a watch."""
+    call.number("limit")  # has no effect, but must be a number
+    match, initial = call.query.get("resourceVersionMatch", ""), "sendInitialEvents" in call.query
+    if initial and match != "NotOlderThan":
+        text = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+    elif match and not initial:
+        text = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+    else:
+        return
+    errors = [FieldError(Kind.FORBIDDEN, "resourceVersionMatch", detail=text)]
+    if match not in {"", "NotOlderThan"}:
+        errors.append(not_supported("resourceVersionMatch", match, ["NotOlderThan"]))
+    raise apierrors.invalid("meta.k8s.io", "ListOptions", "", errors)
+
+
+class WatchLines:
+    """The lines of a watch: first the initial lines, then changes.
+
+    The caller must close it. Otherwise the hub keeps it.
+    """
+
+    def __init__(self, backend: Backend, call: Call, plan: WatchPlan, form: Representation) -> None:
+        encoder = encoder_of(backend, call, form)
+        self._store, self._hub, self._plan = backend.store, backend.hub, plan
+        self._feed, self._watcher = backend.hub.attach(call.served, plan.selection, encoder)
+        try:
+            self._watcher.push(_first(backend.store, self._feed, plan))
+        except CompactedError:
+            self._detach()
+            raise
+        if plan.marked:
+            self._watcher.push(self._feed.bookmark(backend.store.revision, INITIAL_EVENTS_END))
+        self._chunks = follow(self._watcher, timeout=plan.timeout, progress=self._progress)
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        return await anext(self._chunks)
+
+    async def aclose(self) -> None:
+        """Detach the watcher from the hub."""
+        self._detach()
+
+    def _detach(self) -> None:
+        self._hub.detach(self._feed, self._watcher)
+
+    def _progress(self) -> None:
+        if self._plan.bookmarks:
+            self._store.flush()
+            self._feed.deliver()
+            self._watcher.push(self._feed.bookmark(self._store.revision))
+
+
+def _first(store: Store, feed: Feed, plan: WatchPlan) -> bytes:
+    """Return the lines before the first change from the hub."""
+    served = feed.served
+    if plan.initial:
+        return feed.added(_present(store.list(served.stored_as, plan.selection.namespace), plan.selection))
+    if plan.revision:
+        return feed.lines_of(store.changes_since(plan.revision, served.stored_as))
+    return b""
+
+
+def _present(rows: Iterator[bytes], selection: Selection) -> Iterator[tuple[JSONObject, bytes]]:
+    for row in rows:
+        obj = msgspec.json.decode(row)
+        if selection.matches(obj):
+            yield obj, row

@@ -1,0 +1,136 @@
+"""Manages the faults of a cluster: starts requested faults, and reverts each fault at its deadline.
+
+The cluster enforces the deadline, so that faults of a killed command also end in time. When the cluster stops, all
+faults are reverted. If the cluster was killed, changes of objects are reverted when it starts again
+(`leavingnodes.restore`).
+
+`answer` serves `FAULTS_PATH` (`apiserver/server.py`), which is not part of the Kubernetes API: GET lists faults, POST
+starts a fault, and DELETE reverts all faults, or the fault whose number follows in the path. Every client with the
+token of the cluster can use it.
+"""
+
+import asyncio
+import itertools
+from collections.abc import Mapping
+from typing import Final
+
+import structlog
+from msgspec import Struct
+
+from kuberuntime import timeouts
+from kuberuntime.client.transport import Request, Response
+from kuberuntime.clock import Clock
+from kuberuntime.errors import KubeError
+from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.model import apierrors
+from localkube.apiserver.requests import representation
+from localkube.faults.effects import Effect, Undo
+from localkube.faults.fault import Fault, FaultError, FaultKind, parse
+from localkube.kubelet.processes.runner import StartError
+
+MOST: Final = 64
+"""The maximum number of concurrent faults."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class Active(Struct, frozen=True):
+    """An active fault. `until` is monotonic time."""
+
+    fault: Fault
+    until: float
+    undo: Undo
+
+
+class FaultKeeper:
+    """The faults of one cluster."""
+
+    def __init__(self, effects: Mapping[FaultKind, Effect], clock: Clock) -> None:
+        self._effects = effects
+        self._clock = clock
+        self._active: dict[int, Active] = {}
+        self._numbers = itertools.count(1)
+        self._changed = asyncio.Event()
+        self._changing = asyncio.Lock()
+
+    async def run(self) -> None:
+        """Revert each fault at its deadline, and all faults when cancelled."""
+        try:
+            while True:
+                self._changed.clear()
+                now = self._clock.monotonic()
+                for number in [number for number, active in self._active.items() if active.until <= now]:
+                    await self.undo(number)
+                await self._rest()
+        finally:
+            await self.undo_all()
+
+    async def begin(self, fault: Fault) -> int:
+        """Start a fault, and return its number. Raise `FaultError` or `StartError` if this is impossible."""
+        async with self._changing:
+            if len(self._active) >= MOST:
+                raise FaultError(f"{MOST} faults last already: undo some first")
+            undo = await self._effects[fault.kind](fault)
+            number = next(self._numbers)
+            self._active[number] = Active(fault, self._clock.monotonic() + fault.seconds, undo)
+        self._changed.set()
+        return number
+
+    async def undo(self, number: int) -> None:
+        """Revert a fault, unless it is already reverted."""
+        async with self._changing:
+            active = self._active.pop(number, None)
+            if active is None:
+                return
+            try:
+                await active.undo()
+            except StartError as error:  # its container or sandbox has ended, and the fault with it
+                log.info("fault ended with its target", fault=str(active.fault.kind), reason=str(error))
+            except KubeError:
+                log.exception("fault not undone", fault=str(active.fault.kind))
+
+    async def undo_all(self) -> None:
+        """Revert all faults, starting with the latest."""
+        for number in sorted(self._active, reverse=True):
+            await self.undo(number)
+
+    async def answer(self, request: Request, path: str) -> Response:
+        """Serve a fault request. `path` is the rest of its path."""
+        try:
+            match request.method, path:
+                case "GET", "":
+                    return representation.respond(200, self._document())
+                case "POST", "":
+                    number = await self.begin(parse(request.body))
+                    return representation.respond(201, {"kind": "Fault", "number": number})
+                case "DELETE", "":
+                    await self.undo_all()
+                    return representation.respond(200, self._document())
+                case "DELETE", _ if path[1:].isdecimal():
+                    await self.undo(int(path[1:]))
+                    return representation.respond(200, self._document())
+                case _:
+                    raise apierrors.method_not_allowed()
+        except (FaultError, StartError, KubeError) as error:
+            return representation.respond_refusal(apierrors.bad_request(str(error)))
+
+    async def _rest(self) -> None:
+        until = min((active.until for active in self._active.values()), default=None)
+        try:
+            async with timeouts.within(None if until is None else max(0.0, until - self._clock.monotonic())):
+                await self._changed.wait()
+        except TimeoutError:
+            return
+
+    def _document(self) -> JSONObject:
+        now = self._clock.monotonic()
+        items = [
+            {
+                "number": number,
+                "kind": str(active.fault.kind),
+                "targets": list(active.fault.targets),
+                "secondsLeft": round(max(0.0, active.until - now), 3),
+            }
+            for number, active in self._active.items()
+        ]
+        return {"kind": "FaultList", "items": items}

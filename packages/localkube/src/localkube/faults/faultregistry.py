@@ -1,0 +1,34 @@
+"""Composes the faults that a cluster supports."""
+
+import asyncio
+from collections.abc import Mapping
+from functools import partial
+
+from kuberuntime.clock import Clock
+from localkube.faults import containerfaults, nodefaults
+from localkube.faults.componentfaults import Part, Removing
+from localkube.faults.effects import Effect, PodsHere
+from localkube.faults.fault import FaultKind
+from localkube.faults.faultmanager import FaultKeeper
+from localkube.faults.networkfaults import Packets
+
+
+def keeper(pods: PodsHere, clock: Clock, parts: Mapping[FaultKind, Part], tasks: asyncio.TaskGroup) -> FaultKeeper:
+    """Return the keeper of a cluster's faults. `tasks` runs the background work of active faults."""
+    packets, removing = Packets(pods), Removing(parts)
+    effects: dict[FaultKind, Effect] = {
+        FaultKind.KILL: partial(containerfaults.kill, pods),
+        FaultKind.STOP: partial(containerfaults.stop, pods),
+        FaultKind.STARVE: partial(containerfaults.starve, pods, tasks),
+        FaultKind.PARTITION: packets.lose,
+        FaultKind.LOSE: packets.lose,
+        FaultKind.THROTTLE: packets.lose,
+        FaultKind.DELAY: packets.delay,
+        FaultKind.FILL: partial(containerfaults.fill, pods),
+        FaultKind.DRAIN: partial(nodefaults.remove, pods.client),
+        FaultKind.LOSE_NODE: partial(nodefaults.remove, pods.client),
+        FaultKind.APISERVER: removing.begin,
+        FaultKind.WEBHOOKS: removing.begin,
+        FaultKind.MANAGER: removing.begin,
+    }
+    return FaultKeeper(effects, clock)

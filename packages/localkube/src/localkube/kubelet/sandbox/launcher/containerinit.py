@@ -1,0 +1,131 @@
+"""The first process of a container: starts the program, reaps orphans, ends all processes when the program ends.
+
+A program that is PID 1 itself ignores SIGTERM unless it handles it, and does not reap orphans. So PID 1 is this loop.
+It ends when the program ends, and with PID 1 the kernel ends the rest. If the container shares its pod's PID namespace,
+or has none, the loop is a subreaper instead: it becomes the parent of orphans and kills them one by one.
+
+It reports to the launcher, in this order: `started` with a pidfd of the program (or `refused`), and `exit`.
+"""
+
+import os
+import signal
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import NamedTuple, NoReturn
+
+from localkube.kubelet.processes import processtree
+from localkube.kubelet.processes.kernelerrors import RefusedError, explain
+
+from .kernel import syscalls
+from .kernel.syscalls import read_pid
+from .launcherconnection import Link
+
+FAILED = 127
+
+_HELD = frozenset({signal.SIGCHLD, signal.SIGTERM})
+"""The signals that the loop waits for: a child ended; the launcher ended (`adopt_orphans`)."""
+
+
+class Report(NamedTuple):
+    """The link for reports, and the host's /proc (None: it is /proc), which has the PIDs to report."""
+
+    link: Link
+    host_proc: int | None
+
+
+def start(become: Callable[[], None], report: Report, own: Iterable[int]) -> int:
+    """Fork the program, report the result, and return its PID; `own` are descriptors that only the program needs."""
+    _hold_signals()
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        _run(become, writing)
+    for fd in (*own, writing):
+        os.close(fd)
+    with open(reading, "rb") as pipe:
+        refusal = pipe.read().decode()
+    if refusal:
+        os.waitpid(pid, 0)
+        report.link.send({"event": "refused", "text": refusal})
+        os._exit(FAILED)
+    report_started(report, pid)
+    return pid
+
+
+def report_started(report: Report, pid: int) -> None:
+    """Report the program's process, with a pidfd if the system supports them."""
+    handle = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None
+    if handle is None:
+        report.link.send({"event": "started", "pid": pid})
+        return
+    report.link.send({"event": "started", "pid": read_pid(handle, report.host_proc)}, (handle,))
+    os.close(handle)
+    if report.host_proc is not None:
+        os.close(report.host_proc)
+
+
+def watch(pid: int, link: Link) -> NoReturn:
+    """Reap children until the program exits, report its exit, kill its remaining processes, and exit."""
+    status = _reap_until(pid)
+    code = os.waitstatus_to_exitcode(status)
+    if os.getpid() != 1:
+        end_descendants(pid)
+    link.send({"event": "exit", "code": code if code >= 0 else 128 - code, "signal": max(0, -code)})
+    os._exit(0)
+
+
+def end_descendants(group: int | None = None) -> None:
+    """Kill and reap all descendants; also the process group, if /proc does not show descendants."""
+    while True:
+        if group is not None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(group, signal.SIGKILL)
+        for pid in processtree.descendants([os.getpid()], processtree.read()):
+            send_signal(pid, signal.SIGKILL)
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            return
+
+
+def adopt_orphans() -> None:
+    """Make this process the parent of the container's orphans, if it has no PID namespace and the system supports it."""
+    with suppress(AttributeError):  # not Linux: there are process groups only
+        syscalls.adopt_orphans()
+        syscalls.die_with_parent(signal.SIGTERM)
+
+
+def send_signal(pid: int, number: int) -> None:
+    """Send a signal; ignore that a process has ended."""
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return
+
+
+def _run(become: Callable[[], None], report: int) -> None:
+    try:
+        become()
+    except (RefusedError, OSError, ValueError) as error:  # ValueError: NUL in a path
+        os.write(report, explain(error).encode())
+    finally:
+        os._exit(FAILED)
+
+
+def _hold_signals() -> None:
+    """Block signals until they are waited for: a signal that arrives before a wait would not interrupt it."""
+    if os.getpid() != 1:  # which gets none from the kernel
+        signal.signal(signal.SIGCHLD, lambda *_: None)  # a signal ignored by default may be dropped even if blocked
+        signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)
+
+
+def _reap_until(pid: int) -> int:
+    """Reap children until this one has ended; return its wait status. If SIGTERM comes first, end all processes."""
+    options = os.WNOHANG if os.getpid() != 1 else 0
+    while True:
+        ended, status = os.waitpid(-1, options)
+        if ended == pid:
+            return status
+        if not ended and signal.sigwait(_HELD) == signal.SIGTERM:
+            end_descendants(pid)
+            os._exit(FAILED)

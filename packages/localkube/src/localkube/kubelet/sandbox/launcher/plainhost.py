@@ -1,0 +1,95 @@
+"""The ground of pods without isolation, on the plain host.
+
+The ground of Linux namespaces is in `isolation.py`, with the same methods. A ground creates and removes pods, forks a
+child into a pod's PID namespace, and moves that child into the pod's other namespaces, mounts included. It refuses
+requests that it cannot fulfil, with the reason. `host_proc` is a descriptor of the host's /proc; None if that is /proc.
+"""
+
+# ruff: noqa: ARG002 - the plain host needs fewer arguments than it gets
+
+import os
+import socket
+from contextlib import suppress
+
+from localkube.kubelet.processes.kernelerrors import RefusedError
+
+from . import containerinit
+from .kernel import syscalls
+from .kernel.packetrules import PacketRule
+from .launchspecs import Container, Pod
+
+NO_OWN_NETWORKS = (
+    "packets between pods: pods share the network of this machine, as --network shared or this machine says"
+)
+_STAND_INS = ("/dev/shm", "/tmp", "/var/tmp")  # noqa: S108 - names of mount points, nothing is put there
+
+
+class PlainGround:
+    """Plain processes on the host, which are grouped only by sessions and subreapers."""
+
+    host_proc: int | None = None
+
+    def __init__(self) -> None:
+        with suppress(AttributeError):  # not Linux
+            syscalls.adopt_orphans()
+
+    def own_pid(self) -> int:
+        """Return the launcher's PID."""
+        return os.getpid()
+
+    def create(self, pod: Pod) -> None:
+        """Do nothing: there are no namespaces."""
+
+    def remove(self, pod: Pod) -> None:
+        """Do nothing: there are no namespaces to release."""
+
+    def fork(self, pod: Pod) -> int:
+        """Fork a child."""
+        return os.fork()
+
+    def enter(self, pod: Pod, container: Container) -> None:
+        """Refuse containers that need namespaces; a scratch directory of the host may replace an empty volume."""
+        containerinit.adopt_orphans()
+        if container.root is not None:
+            raise RefusedError(
+                f"image root {container.root}: cannot replace / without namespaces, which are refused here"
+            )
+        for mount in container.mounts:
+            source = os.path.realpath(mount.source)
+            if source == os.path.realpath(mount.target):
+                continue
+            if mount.target.rstrip("/") in _STAND_INS and os.path.isdir(source) and not os.listdir(source):
+                continue
+            raise RefusedError(
+                f"mount {mount.source} at {mount.target}: cannot mount without namespaces, which are refused here; "
+                f"use a hostPath volume whose path is its mountPath"
+            )
+
+    def join(self, pod: Pod, first: int) -> None:
+        """Do nothing: there are no namespaces to join."""
+        containerinit.adopt_orphans()
+
+    def open_socket(self, pod: Pod | None) -> socket.socket:
+        """Return a socket of the host's network."""
+        return socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+
+    def stub_address(self, pod: Pod) -> str:
+        """Return the pod's own loopback address: all pods share the host's other addresses."""
+        return pod.address
+
+    def attach(self, interface: str, gateway: str | None, nameserver: str) -> None:
+        """Raise an error: the host's network needs no connection to the outside."""
+        raise RefusedError(f"attach {interface}: pods are on the host's network")
+
+    def lose(self, rules: list[PacketRule]) -> None:
+        """Refuse rules for lost packets: pods have no networks."""
+        if rules:
+            raise RefusedError(NO_OWN_NETWORKS)
+
+    def delay(self, pod: Pod, seconds: float) -> None:
+        """Refuse delays of packets: pods have no networks."""
+        raise RefusedError(NO_OWN_NETWORKS)
+
+    def bound(self, first: int, path: str, size: int) -> int:
+        """Refuse to resize a file system: containers have none."""
+        raise RefusedError(f"{path}: containers have no file systems of their own, as this machine refuses namespaces")

@@ -1,0 +1,69 @@
+"""Removing directories outside of the event loop."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from localkube.kubelet.node.directoryremoval import Trash
+
+LIMIT = 60.0
+
+DEPTH = sys.getrecursionlimit() + 200
+"""Nested directories: more than a recursion permits, with a path of more than 4,096 bytes."""
+
+
+async def emptied(trash: Trash, directory: Path) -> None:
+    """Run the trash until it is empty."""
+    task = asyncio.create_task(trash.run())
+    async with asyncio.timeout(LIMIT):
+        while await asyncio.to_thread(os.listdir, directory):
+            pass
+    task.cancel()
+
+
+async def test_directory_is_moved_immediately_and_deleted_later(tmp_path: Path) -> None:
+    pod = tmp_path / "pod"
+    (pod / "closed").mkdir(parents=True)
+    (pod / "closed" / "file").touch()
+    (pod / "closed").chmod(0)
+    trash = Trash(tmp_path / "trash")
+    trash.add(pod)
+    assert not pod.exists()
+    await emptied(trash, tmp_path / "trash")
+
+
+async def test_leftovers_of_a_crash_are_deleted_at_the_start(tmp_path: Path) -> None:
+    (tmp_path / "left").mkdir()
+    await emptied(Trash(tmp_path), tmp_path)
+
+
+async def test_missing_directory_is_ignored(tmp_path: Path) -> None:
+    Trash(tmp_path / "trash").add(tmp_path / "no")
+    assert not (tmp_path / "trash").exists()
+
+
+@pytest.mark.slow
+def test_thousands_of_nested_directories_are_deleted(tmp_path: Path) -> None:
+    """A container creates them in an emptyDir; a recursion would end the kubelet, and paths have a limit of 4,096."""
+    (tmp_path / "pod").mkdir()
+    inside = os.open(tmp_path / "pod", os.O_RDONLY)
+    for _ in range(DEPTH):
+        os.mkdir("deeper", dir_fd=inside)
+        inside, above = os.open("deeper", os.O_RDONLY, dir_fd=inside), inside
+        os.close(above)
+    os.symlink("/etc", "link", dir_fd=inside)
+    os.close(inside)
+
+    async def scenario() -> None:
+        trash = Trash(tmp_path / "trash")
+        trash.add(tmp_path / "pod")
+        await emptied(trash, tmp_path / "trash")
+
+    try:
+        asyncio.run(scenario())
+    finally:  # pytest itself cannot remove what is left when this fails
+        subprocess.run(["rm", "-rf", tmp_path / "trash", tmp_path / "pod"], check=True)

@@ -1,0 +1,44 @@
+"""Skips objects that would have no effect in a local cluster, if the API server does not serve their kinds.
+
+In: the documents to apply. Out: the applied documents, and a line for each skipped document.
+"""
+
+from collections.abc import Sequence
+
+from kuberuntime.client.client import Client
+from lwsctl.cli.applying import applier, skippedgroups
+from lwsctl.cli.applying.applier import Trial, brings_kind
+from lwsctl.cli.applying.kindlookup import Discovery, UnknownKindError
+from lwsctl.cli.cluster.target import Session
+from lwsctl.cli.reading.manifests import Document
+from lwsctl.cli.views.terminal import say
+
+
+async def without_unserved(client: Client, documents: Sequence[Document]) -> tuple[list[Document], list[str]]:
+    """Return the documents without unserved kinds that have no effect, and a line for each removed document."""
+    discovery = Discovery(client)
+    kept: list[Document] = []
+    skipped: list[str] = []
+    for document in documents:
+        why = skippedgroups.reason(document.object["apiVersion"])
+        if why and not brings_kind(documents, document) and not await _is_served(discovery, document):
+            skipped.append(f"skipping {document.title}: {why}")
+        else:
+            kept.append(document)
+    return kept, skipped
+
+
+async def try_out(session: Session, documents: Sequence[Document], *, force: bool, skip: bool) -> list[Trial]:
+    """Return the results of a dry run. If `skip` is set, print and skip unserved kinds that have no effect."""
+    if skip:
+        documents, skipped = await without_unserved(session.client, documents)
+        say(*skipped, err=True)
+    return await applier.try_out(session, documents, force=force)
+
+
+async def _is_served(discovery: Discovery, document: Document) -> bool:
+    try:
+        await discovery.resource_of(document.object)
+    except UnknownKindError:
+        return False
+    return True

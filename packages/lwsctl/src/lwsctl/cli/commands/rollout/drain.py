@@ -1,0 +1,243 @@
+"""`lws drain`: cordons nodes, and waits until the manager has moved their groups to other nodes."""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import TypeAlias
+
+import click
+from msgspec import Struct, field
+
+from kuberuntime import timeouts
+from kuberuntime.cache.informer import Informer
+from kuberuntime.client.requests import Selection
+from kuberuntime.objects import meta, placement
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import NODES, PODS
+from leaderworkerset.api import labels
+from leaderworkerset.api.conditions import MOVE_IN_PROGRESS
+from leaderworkerset.api.groupname import GroupName, place_of
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.decisions.nodemaintenance import MOVES_ON, must_leave
+from lwsctl.cli import targets
+from lwsctl.cli.cluster.target import Session, Target
+from lwsctl.cli.errors import CommandError, TimedOutError, UsageError
+from lwsctl.cli.rollouts import clustercapacity, nodewrites, setchange
+from lwsctl.cli.sharedoptions import dry_run_option, timeout_option
+from lwsctl.cli.views.progress import BETWEEN_LINES, ProgressLine
+from lwsctl.cli.views.terminal import say
+from lwsctl.cli.watchwarnings import following
+from lwsctl.diagnosis import groupmoves
+from lwsctl.rollout import drainforecast
+from lwsctl.rollout.relocation import stranded
+from lwsctl.views.groups import View
+from lwsctl.views.wording import counted, duration, groups_named
+
+GroupsBySet: TypeAlias = Mapping[ObjectKey, frozenset[GroupName]]
+"""Groups that have pods on the nodes, or could not be placed on them now, by LeaderWorkerSet."""
+
+
+class Drain(Struct):
+    """The nodes to drain, and the progress."""
+
+    session: Session
+    nodes: Sequence[JSONObject]
+    _progress: ProgressLine = field(default_factory=lambda: ProgressLine(between=BETWEEN_LINES))
+    _idle: dict[ObjectKey, float] = field(default_factory=dict)
+    _seen: set[tuple[ObjectKey, GroupName]] = field(default_factory=set)
+
+    @classmethod
+    async def of(cls, session: Session, names: Iterable[str]) -> "Drain":
+        """Read the nodes."""
+        keys = dict.fromkeys(ObjectKey("", name.removeprefix("node/")) for name in names)
+        return cls(session, [await session.client.get(NODES, key) for key in keys])
+
+    async def preview(self) -> str:
+        """Return which groups would move, in which order, and which groups would stay."""
+        listings = [await self.session.client.list(PODS, field_selector=_on(node)) for node in self.nodes]
+        pods = [pod for listing in listings for pod in listing.items]
+        by_set = _groups_by_set(pods)
+        groups_by_view = [
+            (view, [group for group in view.groups if group.name in by_set[view.key]])
+            for view in await self._views(by_set)
+        ]
+        sets = [drainforecast.leaving(view, groups, _refusal(view.object)) for view, groups in groups_by_view]
+        cluster = await clustercapacity.read(self.session, [group for _, groups in groups_by_view for group in groups])
+        moving = {(leaving.place, group) for leaving in sets if not leaving.why_not for group in leaving.groups}
+        others = [pod for pod in pods if (str(_set_of(pod)), _group_of(pod)) not in moving]
+        count = sum(len(leaving.groups) for leaving in sets)
+        lines = [f"{self._named}: {counted(count, 'group')} of {counted(len(sets), 'LeaderWorkerSet')}"]
+        lines += drainforecast.lines(sets)
+        if cluster is not None:
+            closed = {meta.name(node) for node in self.nodes}
+            lines += [line for view, groups in groups_by_view for line in stranded(view, groups, closed, cluster)]
+        lines += [f"what stays: {rest}"] if (rest := drainforecast.staying(others)) else []
+        return "\n".join([*lines, setchange.DRY])
+
+    async def cancel(self) -> str:
+        """Uncordon the nodes. Return the consequences as text."""
+        opened = [meta.name(node) for node in self.nodes if await nodewrites.close(self.session, node, is_closed=False)]
+        if not opened:
+            return f"{self._named}: not cordoned, nothing was changed"
+        return f"{', '.join(opened)} uncordoned: groups that have not moved stay, and moved groups do not return"
+
+    async def run(self, timeout: float) -> str:
+        """Cordon the nodes, and return when no group is left. Raise an error if groups will not be moved."""
+        async with asyncio.TaskGroup() as tasks:  # at once: a group that came to the second one would move again
+            for node in self.nodes:
+                tasks.create_task(self._close(node))
+        client, loop = self.session.client, asyncio.get_running_loop()
+        pods = [
+            Informer(client, Selection(PODS, label_selector=labels.NAME, field_selector=_on(node)))
+            for node in self.nodes
+        ]
+        sets = Informer(client, Selection(LEADERWORKERSETS))
+        began = loop.time()
+        try:
+            async with timeouts.within(timeout), following(*pods, sets, self.session.lifeline) as objects:
+                by_set = await objects.until(lambda: self._step(_pods(pods), sets, loop.time()), every=1.0)
+        except TimeoutError as error:
+            remaining = _words_of(_groups_by_set(_pods(pods)))
+            raise TimedOutError(
+                f"{self._named} not empty after {timeout:g} s: {remaining} there; {self._state}"
+            ) from error
+        except asyncio.CancelledError:
+            self._progress.clear()
+            say(f"{self._named} not empty yet; {self._state}", err=True)
+            raise
+        finally:
+            self._progress.clear()
+        if by_set:
+            raise CommandError("\n".join([f"{self._named} not empty; {self._state}", *await self._reasons(by_set)]))
+        took = duration(timedelta(seconds=loop.time() - began))
+        rest = f"`{self.session.kubectl or 'kubectl'} drain {self._words} --ignore-daemonsets` to evict the other pods"
+        return f"{self._named}: no groups remain, {counted(len(self._seen), 'group')} moved in {took}; {rest}"
+
+    async def _close(self, node: JSONObject) -> None:
+        if await nodewrites.close(self.session, node, is_closed=True):
+            say(f"{meta.name(node)} cordoned")
+
+    def _step(self, pods: Sequence[JSONObject], sets: Informer, now: float) -> GroupsBySet | None:
+        """Return the groups that will stay, or none if all have left. Return None while groups may still move."""
+        by_set = _groups_by_set(pods)
+        self._seen.update((key, group) for key, groups in by_set.items() for group in groups)
+        ending = {_set_of(pod) for pod in pods if meta.is_deleting(pod)}
+        idle = {key for key in by_set.keys() - ending if not _is_moving(sets.store.get(key))}
+        self._idle = {key: self._idle.get(key, now) for key in idle}
+        if all(now - self._idle.get(key, now) >= nodewrites.PATIENCE for key in by_set):
+            return by_set
+        self._progress.show(f"{self._named}: {_words_of(by_set)} there")
+        return None
+
+    async def _views(self, by_set: GroupsBySet) -> list[View]:
+        """Return the views of LeaderWorkerSets that have groups on the nodes."""
+        read = [await self.session.client.find(LEADERWORKERSETS, key) for key in sorted(by_set)]
+        sets = [obj for obj in read if obj is not None]
+        return await targets.views_of(self.session, sets) if sets else []
+
+    async def _reasons(self, by_set: GroupsBySet) -> list[str]:
+        """Return a line about the remaining groups for each LeaderWorkerSet."""
+        return [
+            f"  {_words_of({view.key: by_set[view.key]})}: {_why(view, by_set)}" for view in await self._views(by_set)
+        ]
+
+    @property
+    def _named(self) -> str:
+        return ", ".join(map(meta.name, self.nodes))
+
+    @property
+    def _words(self) -> str:
+        return " ".join(map(meta.name, self.nodes))
+
+    @property
+    def _state(self) -> str:
+        lws = self.session.lws
+        return f"cordoned as before: `{lws} drain {self._words}` goes on, `{lws} drain {self._words} --cancel` opens"
+
+
+def _on(node: JSONObject) -> str:
+    return f"spec.nodeName={meta.name(node)}"
+
+
+def _pods(informers: Iterable[Informer]) -> list[JSONObject]:
+    return [pod for informer in informers for pod in informer.store.list()]
+
+
+def _set_of(pod: JSONObject) -> ObjectKey:
+    return ObjectKey(meta.namespace(pod), meta.labels(pod).get(labels.NAME, ""))
+
+
+def _group_of(pod: JSONObject) -> GroupName | None:
+    place = place_of(pod)
+    return place[0] if place else None
+
+
+def _groups_by_set(pods: Iterable[JSONObject]) -> GroupsBySet:
+    names_by_set: dict[ObjectKey, set[GroupName]] = {}
+    for pod in pods:
+        group, key = _group_of(pod), _set_of(pod)
+        if key.name and group is not None and (meta.is_deleting(pod) or must_leave(pod, (placement.CORDONED,))):
+            names_by_set.setdefault(key, set()).add(group)
+    return {key: frozenset(groups) for key, groups in names_by_set.items()}
+
+
+def _is_moving(lws: JSONObject | None) -> bool:
+    """Return whether the manager reports that it moves groups, and the rollout budget permits it."""
+    return lws is not None and meta.is_condition_true(lws, MOVE_IN_PROGRESS.type) and not groupmoves.refusal(lws)
+
+
+def _words_of(by_set: GroupsBySet) -> str:
+    return ", ".join(f"{groups_named(sorted(groups, key=str))} of {key}" for key, groups in sorted(by_set.items()))
+
+
+def _refusal(lws: JSONObject) -> str:
+    setting = meta.annotations(lws).get(labels.MOVE_OFF_CLOSED_NODES)
+    unless = (
+        ""
+        if setting == MOVES_ON
+        else f"unless the manager moves by default: set its annotation {labels.MOVE_OFF_CLOSED_NODES} to {MOVES_ON}"
+    )
+    return groupmoves.refusal(lws) or unless
+
+
+def _why(view: View, by_set: GroupsBySet) -> str:
+    """Return why a LeaderWorkerSet's groups stay."""
+    over = [group.name for group in view.groups if group.is_over and group.name in by_set[view.key]]
+    if over:
+        return f"{groups_named(over)} exhausted or complete: kept until recovered or deleted"
+    if why := groupmoves.refusal(view.object):
+        return why
+    if meta.annotations(view.object).get(labels.MOVE_OFF_CLOSED_NODES) == MOVES_ON:
+        return "the manager does not move groups: `maintenance: {enable: true}` is missing in its configuration, or it is down"
+    return (
+        f"the manager does not move them: set annotation {labels.MOVE_OFF_CLOSED_NODES}={MOVES_ON}, and"
+        " `maintenance: {enable: true}` in its configuration"
+    )
+
+
+@click.command("drain")
+@click.argument("names", nargs=-1, required=True, metavar="NODE...")
+@click.option("--cancel", is_flag=True, help="Cancel the drain: mark the nodes as schedulable.")
+@dry_run_option("Show the groups to move and the remaining pods without persisting changes.")
+@timeout_option("30m")
+@click.pass_obj
+def command(target: Target, names: tuple[str, ...], *, cancel: bool, is_trial: bool, timeout: float) -> None:
+    """Cordon nodes and wait until all groups have moved to other nodes.
+
+    The manager moves each group as a whole, within the limits of its rollout strategy, if maintenance is enabled. Pods
+    that do not belong to a group are not evicted; use `kubectl drain` for them. If the command exits early, the nodes
+    remain cordoned and groups continue to move.
+
+    If the manager does not report within 10 s that it is moving the remaining groups, the command exits with the
+    reasons before --timeout.
+    """
+    if cancel and is_trial:
+        raise UsageError("--cancel cannot be combined with --dry-run")
+
+    async def act(session: Session) -> str:
+        drain = await Drain.of(session, names)
+        if cancel:
+            return await drain.cancel()
+        return await (drain.preview() if is_trial else drain.run(timeout))
+
+    say(target.run(act))

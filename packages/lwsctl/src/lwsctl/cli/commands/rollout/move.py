@@ -1,0 +1,212 @@
+"""`lws move`: moves a group away from its nodes, or from one of them.
+
+Its leader is annotated, and its nodes do not accept new pods until the group is scheduled on other nodes.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
+from typing import Final
+
+import click
+from msgspec import Struct, field
+
+from kuberuntime import timeouts
+from kuberuntime.errors import ConflictError, InvalidError, NotFoundError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.api import labels
+from leaderworkerset.decisions.nodemaintenance import must_leave
+from lwsctl.cli import targets
+from lwsctl.cli.cluster.target import Session, Target
+from lwsctl.cli.errors import CommandError, TimedOutError, UsageError
+from lwsctl.cli.rollouts import clustercapacity, nodewrites, rollouttargets, setchange
+from lwsctl.cli.sharedoptions import dry_run_option, timeout_option
+from lwsctl.cli.shell import completion
+from lwsctl.cli.views.progress import ProgressLine
+from lwsctl.cli.views.terminal import say
+from lwsctl.cli.watchwarnings import following, present
+from lwsctl.diagnosis import groupmoves
+from lwsctl.observation.conditionwatch import SetInformers
+from lwsctl.rollout.relocation import Relocation, relocate
+from lwsctl.views.groups import Group, Rank, View
+from lwsctl.views.reasons import reasons
+from lwsctl.views.selection import Selection
+
+UNKNOWN: Final = "the new nodes are unknown, because you may not list nodes or pods in all namespaces"
+
+
+class GroupMove(Struct):
+    """The group to move, with its leader, and the nodes that it must leave."""
+
+    session: Session
+    selection: Selection
+    leader: Rank
+    nodes: frozenset[str]
+    off: str = ""
+    """The only node that the group must leave, if one is named."""
+    outlook: Relocation | None = None
+    """The nodes on which the group would fit, or None if unknown."""
+    _progress: ProgressLine = field(default_factory=ProgressLine)
+
+    @classmethod
+    async def of(cls, session: Session, selection: Selection, node: str, *, is_forced: bool = False) -> "GroupMove":
+        """Find the group and the nodes that it must leave. Reject a group that cannot move, or may return.
+
+        Unless the move is forced, also reject a group that does not fit on other nodes.
+        """
+        view = await targets.view_of(session, await rollouttargets.read(session, selection.name))
+        targets.refuse_missing(view, selection)
+        group = next(group for group in view.groups if group.name == selection.group)
+        leader = group.ranks[0]
+        if leader.object is None or leader.index or group.is_over:
+            raise CommandError(f"{selection} has no leader that could be replaced: nothing was moved")
+        if why := groupmoves.obstacle(view.object):
+            raise CommandError(f"{selection} cannot be moved: {why}; `{session.lws} restart {selection}` recreates it")
+        nodes = frozenset(rank.node for rank in group.ranks if rank.node and node in ("", rank.node))
+        for rank in _tolerant(group, nodes):
+            raise CommandError(
+                f"pod {rank.pod} tolerates the taint {labels.MOVING}, so it could be placed on {rank.node} again: nothing was"
+                " moved; remove the toleration from the template"
+            )
+        cluster = await clustercapacity.read(session, [group]) if nodes else None
+        outlook = relocate(view.object, group, nodes, cluster) if cluster else None
+        if outlook and outlook.why_nowhere and not is_forced:
+            raise CommandError(
+                f"{selection} was not moved, {outlook}; `--force` moves it, and it then waits for a node"
+            )
+        return cls(session, selection, leader, nodes, node, outlook)
+
+    @property
+    def _elsewhere(self) -> str:
+        where = f"pod on {self.off}" if self.off else "node yet"
+        return f"{self.selection} has no {where}: nothing was moved"
+
+    def preview(self) -> str:
+        """Return which nodes the group would leave, and on which nodes it would fit."""
+        if not self.nodes:
+            return self._elsewhere
+        where = f"; {self.outlook or UNKNOWN}"
+        return (
+            f"{self.selection}: pod {self.leader.pod} and its workers would leave {self._named}{where}\n{setchange.DRY}"
+        )
+
+    async def run(self, timeout: float) -> str:
+        """Annotate the leader. Return when the recreated group is ready."""
+        if not self.nodes:
+            return self._elsewhere
+        informers = SetInformers(self.session.client, ObjectKey(self.session.namespace, self.selection.name))
+        try:
+            async with timeouts.within(timeout), following(*informers.all, self.session.lifeline) as objects:
+                async with nodewrites.repelled(self.session, self.nodes), self._marked():
+                    latest = asyncio.get_running_loop().time() + nodewrites.PATIENCE
+                    is_placed = await objects.until(lambda: self._is_placed(present(informers), latest), every=1.0)
+                if is_placed:
+                    await objects.until(lambda: self._is_ready(present(informers)))
+        except TimeoutError as error:
+            view = informers.view()
+            raise TimedOutError(
+                f"{self.selection} not moved and ready after {timeout:g} s{reasons(view) if view else ''}; no taint and no mark is left"
+            ) from error
+        finally:
+            self._progress.clear()
+        if not is_placed:
+            raise CommandError(
+                f"the manager does not move {self.selection}: enable `maintenance` in its configuration;"
+                f" `{self.session.lws} restart {self.selection}` recreates it where the scheduler places it"
+            )
+        return f"{self.selection} moved off {self._named}"
+
+    @asynccontextmanager
+    async def _marked(self) -> AsyncIterator[None]:
+        """Annotate the leader while the context is active. On exit, remove the annotation if the leader exists."""
+        await self._mark("true")
+        try:
+            yield
+        finally:
+            with suppress(
+                NotFoundError, ConflictError, InvalidError
+            ):  # it was moved, and another one may have its name
+                await self._mark(None)
+
+    async def _mark(self, value: str | None) -> None:
+        patch = {"metadata": {"uid": self.leader.uid, "annotations": {labels.MOVE_GROUP: value}}}
+        key = ObjectKey(self.session.namespace, self.leader.pod)
+        await self.session.client.patch(PODS, key, patch, kind="merge", manager=rollouttargets.MANAGER)
+
+    def _is_placed(self, view: View, latest: float) -> bool | None:
+        """Return that the group has nodes again, or that the manager does not move it.
+
+        Return None while the command must wait.
+        """
+        old = next((leader for leader in _leaders(view) if leader.uid == self.leader.uid), None)
+        if old is not None:
+            is_going = meta.is_deleting(old.object or {})
+            if not is_going and not groupmoves.is_moving(view) and asyncio.get_running_loop().time() > latest:
+                return False
+            self._progress.show(f"{self.selection}: {'ends' if is_going else 'waits for its turn'}{reasons(view)}")
+            return None
+        self._progress.show(f"{self.selection}: waits for nodes{reasons(view)}")
+        groups = list(self._successors(view))
+        return True if groups and not view.more and all(rank.node for group in groups for rank in group.ranks) else None
+
+    def _is_ready(self, view: View) -> bool | None:
+        self._progress.show(f"{self.selection}: starts{reasons(view)}")
+        return all(group.is_ready for group in self._successors(view)) or None
+
+    def _successors(self, view: View) -> Iterator[Group]:
+        """Yield the group with the same index. With random keys, yield all groups, as the new key is unknown."""
+        for group in view.groups:
+            if group.index < view.desired and (group.key or group.name == self.selection.group):
+                yield group
+
+    @property
+    def _named(self) -> str:
+        return ", ".join(sorted(self.nodes))
+
+
+def _leaders(view: View) -> Iterator[Rank]:
+    return (rank for group in view.groups for rank in group.ranks[:1] if rank.object is not None)
+
+
+def _tolerant(group: Group, nodes: frozenset[str]) -> Iterator[Rank]:
+    for rank in group.ranks:
+        is_there = rank.object is not None and rank.node in nodes and not meta.is_deleting(rank.object)
+        if is_there and not must_leave(rank.object or {}, (nodewrites.TAINT,)):
+            yield rank
+
+
+@click.command("move")
+@click.argument("name", metavar="LWS/GROUP", shell_complete=completion.names)
+@click.option(
+    "--off",
+    "node",
+    default="",
+    metavar="NODE",
+    help="Move the group only if one of its pods runs on this node, and only away from this node.",
+)
+@click.option("--force", "is_forced", is_flag=True, help="Move the group even if it does not fit on other nodes.")
+@dry_run_option("Show the current and the new nodes of the group without persisting changes.")
+@timeout_option("10m")
+@click.pass_obj
+def command(target: Target, name: str, *, node: str, is_forced: bool, is_trial: bool, timeout: float) -> None:
+    """Move a group to other nodes. The manager recreates it within the maxUnavailable and maxSurge of the rollout.
+
+    Maintenance must be enabled in the manager. The previous nodes are tainted until all pods of the group are
+    scheduled.
+
+    A group that does not fit on other nodes is not moved. Use --force to move it anyway, for example if an autoscaler
+    adds nodes.
+
+    If the manager does not report within 10 s that it is moving the group, the command exits before --timeout.
+    """
+    selection = targets.parse(name)
+    if selection.group is None or selection.rank is not None:
+        raise UsageError("specify one group, such as web/3")
+
+    async def act(session: Session) -> str:
+        move = await GroupMove.of(session, selection, node.removeprefix("node/"), is_forced=is_forced)
+        return move.preview() if is_trial else await move.run(timeout)
+
+    say(target.run(act))

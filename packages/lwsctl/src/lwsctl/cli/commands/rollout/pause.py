@@ -1,0 +1,84 @@
+"""`lws rollout pause` and `resume`: pauses a rollout with its partition, and resumes it."""
+
+import click
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSON, JSONObject
+from leaderworkerset.api import groupname
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from lwsctl.cli import targets
+from lwsctl.cli.cluster.target import Session, Target
+from lwsctl.cli.errors import CommandError
+from lwsctl.cli.rollouts import rollouttargets
+from lwsctl.cli.sharedoptions import DRY, dry_run_option
+from lwsctl.cli.shell import completion
+from lwsctl.cli.views.terminal import say
+from lwsctl.rollout import patches
+from lwsctl.views.wording import counted
+
+MANAGER = "lws-pause"
+"""The field manager for the partition of a paused rollout, which `lws apply` does not take over."""
+
+
+@click.command("pause")
+@click.argument("name", metavar="LWS", shell_complete=completion.names)
+@dry_run_option("Validate the change on the API server without persisting it.")
+@click.pass_obj
+def command(target: Target, name: str, *, is_trial: bool) -> None:
+    """Pause a rollout. Updated groups are kept, and the other groups are not updated.
+
+    The partition is raised. `lws rollout resume` restores the recorded previous value.
+    """
+    name = targets.whole(name, "rollout")
+    say(target.run(lambda session: pause(session, name, is_trial=is_trial)))
+
+
+@click.command("resume")
+@click.argument("name", metavar="LWS", shell_complete=completion.names)
+@dry_run_option("Validate the change on the API server without persisting it.")
+@click.pass_obj
+def resume(target: Target, name: str, *, is_trial: bool) -> None:
+    """Resume a paused rollout. The partition is restored to its previous value."""
+    name = targets.whole(name, "rollout")
+    say(target.run(lambda session: let_go(session, name, is_trial=is_trial)))
+
+
+async def pause(session: Session, name: str, *, is_trial: bool = False) -> str:
+    """Raise the partition. Return a description."""
+
+    async def attempt() -> str:
+        obj = await rollouttargets.writable(session, name)
+        if groupname.is_hash_set(obj):
+            raise CommandError(
+                f"the rollout of {name} cannot be paused: a pause is a partition, and groups with random keys have none;"
+                f" to take a change back: `{session.lws} rollout undo {name}`"
+            )
+        statefulset = await rollouttargets.leaders_of(session.client, obj)
+        patch = patches.pausing(await targets.view_of(session, obj), statefulset)
+        if patch is None:
+            return f"{name} is paused already"
+        groups = counted(await _write(session, obj, patch, is_trial=is_trial), "group")
+        return f"{name} paused: {groups} held by the partition{DRY if is_trial else ''}"
+
+    return await rollouttargets.persistently(attempt)
+
+
+async def let_go(session: Session, name: str, *, is_trial: bool = False) -> str:
+    """Restore the partition. Return a description."""
+
+    async def attempt() -> str:
+        obj = await rollouttargets.writable(session, name)
+        patch = patches.resuming(obj)
+        if patch is None:
+            return f"{name} is not paused"
+        partition = await _write(session, obj, patch, is_trial=is_trial)
+        note = f": the partition holds {counted(partition, 'group')}, as before" if partition else ""
+        return f"{name} resumed{note}{DRY if is_trial else ''}"
+
+    return await rollouttargets.persistently(attempt)
+
+
+async def _write(session: Session, obj: JSONObject, patch: JSON, *, is_trial: bool) -> int:
+    """Write the patch, or validate it. Return the new partition."""
+    write = session.client.try_patch if is_trial else session.client.patch
+    return patches.partition(await write(LEADERWORKERSETS, meta.key(obj), patch, kind="merge", manager=MANAGER))

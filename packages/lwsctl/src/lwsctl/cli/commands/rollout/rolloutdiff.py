@@ -1,0 +1,36 @@
+"""`lws rollout diff`: shows the differences between two revisions, as a unified diff of YAML."""
+
+import click
+
+from leaderworkerset.decisions.revisioncontent import Entry, current_entry, previous_entry, revision_content
+from lwsctl.cli import targets
+from lwsctl.cli.cluster.target import Session, Target
+from lwsctl.cli.errors import CommandError
+from lwsctl.cli.rollouts import rollouttargets
+from lwsctl.cli.shell import completion
+from lwsctl.cli.views import diffs
+from lwsctl.cli.views.terminal import say
+
+
+@click.command("diff")
+@click.argument("name", metavar="LWS", shell_complete=completion.names)
+@click.argument("first", type=click.IntRange(min=1), required=False, metavar="[A")
+@click.argument("second", type=click.IntRange(min=1), required=False, metavar="[B]]")
+@click.pass_obj
+def command(target: Target, name: str, first: int | None, second: int | None) -> None:
+    """Show the differences between revisions A and B. B defaults to the current revision, and A to the previous one."""
+    name = targets.whole(name, "rollout")
+
+    async def act(session: Session) -> tuple[Entry, Entry]:
+        entries = await rollouttargets.past(session, name)
+        old = previous_entry(entries) if first is None else rollouttargets.entry_of(session, name, entries, first)
+        new = current_entry(entries) if second is None else rollouttargets.entry_of(session, name, entries, second)
+        if old is None or new is None:
+            raise CommandError(f"{name} has only one revision")
+        return old, new
+
+    old, new = target.run(act)
+    lines = diffs.unified(
+        revision_content(old), revision_content(new), (f"{name} revision {old.number}", f"{name} revision {new.number}")
+    )
+    say(*(lines or [f"revisions {old.number} and {new.number} of {name} have the same content"]))

@@ -1,0 +1,65 @@
+"""`lws rollout history`: shows the revisions of a LeaderWorkerSet, their change causes, and their groups."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import click
+
+from kuberuntime.clock import SystemClock
+from leaderworkerset.decisions.revisioncontent import Entry, revision_content
+from lwsctl.cli import targets
+from lwsctl.cli.cluster.target import Session, Target
+from lwsctl.cli.rollouts import rollouttargets
+from lwsctl.cli.shell import completion
+from lwsctl.cli.views import output
+from lwsctl.cli.views.terminal import say
+from lwsctl.rollout import revisionhistory
+from lwsctl.views.wording import age, places
+
+HEADER = ("REVISION", "KEY", "AGE", "GROUPS", "CHANGE-CAUSE")
+
+
+@click.command("history")
+@click.argument("name", metavar="LWS", shell_complete=completion.names)
+@click.option(
+    "--revision",
+    "number",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Show the details of revision N, including its template.",
+)
+@click.option("-o", "--output", "form", type=click.Choice(["json"]), help="Output format. Defaults to a table.")
+@click.pass_obj
+def command(target: Target, name: str, number: int | None, form: str | None) -> None:
+    """List the revisions of a LeaderWorkerSet with their creation time, change cause and groups.
+
+    The change cause is read from the annotation kubernetes.io/change-cause. The latest revision is listed last.
+    """
+    name = targets.whole(name, "rollout")
+
+    async def act(session: Session) -> list[Entry]:
+        entries = await rollouttargets.past(session, name)
+        return entries if number is None else [rollouttargets.entry_of(session, name, entries, number)]
+
+    entries = target.run(act)
+    if form:
+        click.echo(output.as_json(revisionhistory.document(name, entries)))
+    elif number is not None:
+        say(output.as_yaml(revision_content(entries[0])))
+    else:
+        say(*table(entries, SystemClock().now()))
+
+
+def table(entries: Sequence[Entry], now: datetime) -> list[str]:
+    """Return one line for each revision. The current revision is marked."""
+    rows = [
+        (
+            f"{entry.number}{' *' if entry.is_current else ''}",
+            entry.key,
+            age(entry.created, now),
+            places(entry.groups) or "-",
+            entry.cause or "-",
+        )
+        for entry in entries
+    ]
+    return [*output.table(HEADER, rows), *(["* marks the revision of new groups"] if rows else [])]

@@ -1,0 +1,194 @@
+"""The cluster that `lws run` assumes for a manifest: `--nodes auto --gpus auto`.
+
+Without these options nothing is assumed; if the nodes lack what the manifest needs, a note suggests them.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kuberuntime.objects.meta import JSON, JSONObject
+from leaderworkerset.decisions.nodefit import DEFAULT_SCHEDULER
+from localkube.cluster import DEFAULT_CLASS_NAME, PROVISIONER, Nodes
+from lwsctl.cli.errors import CommandError
+from lwsctl.cli.local.clusteroptions import AUTO, ClusterOptions
+from lwsctl.cli.local.localcluster import nodes_in, nodes_of
+from lwsctl.cli.reading.manifests import Document
+from lwsctl.cli.rehearsal import devicecounts, nodepools
+from lwsctl.cli.rehearsal.nodepools import Pool
+from lwsctl.cli.rehearsal.podrequirements import Demand, demands_of
+
+
+class Rehearsed(Struct, frozen=True):
+    """Documents that can be applied here, and the assumptions for them."""
+
+    documents: tuple[Document, ...]
+    assumptions: tuple[str, ...]
+
+
+def rehearsed(documents: Sequence[Document], *, provisioner: str, there: Collection[str]) -> Rehearsed:
+    """Return the documents with the objects that they need; `there` has the storage classes of every cluster here."""
+    objects = [document.object for document in documents]
+    classes = dict.fromkeys(name for obj in objects for name in values(obj, "storageClassName"))
+    own = [_local(document, provisioner) for document in documents]
+    lines = [
+        f"storage class {_name(document.object)}: makes directories" for document in own if document not in documents
+    ]
+    additions: list[JSONObject] = []
+    for name in classes:
+        if name not in there and not _brings(objects, "StorageClass", name):
+            additions.append(_of("storage.k8s.io/v1", "StorageClass", name, provisioner=provisioner))
+            lines.append(f"storage class {name}: makes directories")
+    for name in dict.fromkeys(name for obj in objects for name in values(obj, "priorityClassName")):
+        if not _brings(objects, "PriorityClass", name) and not name.startswith("system-"):
+            additions.append(_of("scheduling.k8s.io/v1", "PriorityClass", name, value=1000))
+            lines.append(f"priority class {name}: value 1000")
+    for namespace, name in _claims(objects):
+        claim = _of("v1", "PersistentVolumeClaim", name)
+        claim["metadata"] |= {"namespace": namespace} if namespace else {}
+        claim["spec"] = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}}
+        additions.append(claim)
+        lines.append(f"volume claim {name}: an empty directory")
+    added = [Document("--nodes auto", 1, obj) for obj in additions]
+    return Rehearsed((*added, *own), tuple(lines))
+
+
+def _local(document: Document, provisioner: str) -> Document:
+    """Return a storage class of the manifest with the provisioner of this machine, other objects unchanged."""
+    obj = document.object
+    if obj["kind"] != "StorageClass" or obj.get("provisioner") == provisioner:
+        return document
+    fields = {name: value for name, value in obj.items() if name not in {"parameters", "allowedTopologies"}}
+    changed = fields | {"provisioner": provisioner, "volumeBindingMode": "Immediate"}
+    return replace(document, object=changed)
+
+
+def _claims(objects: Sequence[JSONObject]) -> list[tuple[str, str]]:
+    """Return namespace and name of the claims that pods mount and that do not exist."""
+    brought = {(_namespace(obj), _name(obj)) for obj in objects if obj["kind"] == "PersistentVolumeClaim"}
+    mounted = {(_namespace(obj), name): None for obj in objects for name in values(obj, "claimName")}
+    return [claim for claim in mounted if claim not in brought]
+
+
+def values(node: JSON, field: str) -> Iterator[str]:
+    """Yield the texts of a field at any depth of an object."""
+    if isinstance(node, dict):
+        for name, child in node.items():
+            if name == field and isinstance(child, str) and child:
+                yield child
+            else:
+                yield from values(child, field)
+    elif isinstance(node, list):
+        for child in node:
+            yield from values(child, field)
+
+
+def _brings(objects: Sequence[JSONObject], kind: str, name: str) -> bool:
+    return any(obj["kind"] == kind and _name(obj) == name for obj in objects)
+
+
+def _of(api_version: str, kind: str, name: str, **fields: JSON) -> JSONObject:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, **fields}
+
+
+def _name(obj: JSONObject) -> str:
+    return str(obj["metadata"].get("name") or "")
+
+
+def _namespace(obj: JSONObject) -> str:
+    return str(obj["metadata"].get("namespace") or "")
+
+
+GPU: Final = "nvidia.com/gpu"
+
+
+class Assumed(Struct, frozen=True):
+    """The objects to apply, the nodes, and the notes to print before."""
+
+    documents: Sequence[Document]
+    nodes: Nodes
+    lines: tuple[str, ...] = ()
+
+
+def assume(documents: Sequence[Document], options: ClusterOptions) -> Assumed:
+    """Return the nodes and objects that the documents need, as far as they can be derived."""
+    for document in documents:
+        for name in values(document.object, "schedulerName"):
+            if name != DEFAULT_SCHEDULER:
+                raise CommandError(
+                    f"{document.place}: schedulerName {name}: the cluster of lws run has no such scheduler, and pods would wait "
+                    "for it: leave schedulerName out to run the groups without it"
+                )
+    if isinstance(options.gpus_per_node, str) and options.nodes == AUTO:
+        nodes_of(options)  # raises: real GPUs need a number of nodes
+    devices = devicecounts.counted(documents)
+    documents, counts = devices.documents, tuple(f"assumed: {line}" for line in devices.assumptions)
+    demands = [demand for document in documents for demand in demands_of(document.object)]
+    if AUTO not in (options.nodes, options.gpus_per_node):
+        return Assumed(documents, nodes_of(options), (*counts, *_offer(demands, options)))
+    pools = [_combined(pool, options) for pool in _pools(demands, options)]
+    total = sum(pool.count for pool in pools)
+    if total > nodepools.MOST:
+        raise CommandError(
+            f"--nodes auto: the manifest needs {total} nodes, and at most {nodepools.MOST} are simulated: "
+            "give fewer replicas, or --nodes with a number"
+        )
+    lines = (*counts, *(f"assumed: {pool}" for pool in pools))
+    if options.nodes != AUTO:
+        return Assumed(documents, nodes_in(pools), lines)
+    around = rehearsed(documents, provisioner=PROVISIONER, there=(DEFAULT_CLASS_NAME,))
+    return Assumed(around.documents, nodes_in(pools), (*lines, *(f"assumed: {line}" for line in around.assumptions)))
+
+
+def _pools(demands: Sequence[Demand], options: ClusterOptions) -> list[Pool]:
+    """Return the pools before the options of the command line are added."""
+    if options.nodes == AUTO:
+        pools = nodepools.pools(demands) or [Pool(count=1)]
+        return pools if options.gpus_per_node == AUTO else list(map(nodepools.without_resources, pools))
+    capacity = tuple(f"{name}={amount}" for name, amount in sorted(nodepools.largest(demands).items()))
+    return [Pool(count=options.nodes, capacity=capacity, sources=tuple(demand.source for demand in demands))]
+
+
+def _combined(pool: Pool, options: ClusterOptions) -> Pool:
+    """Add the options of the command line: they apply to every node, and override what is assumed."""
+    typed = _typed(options)
+    labels, capacity = _names(typed.labels), _names(typed.capacity)
+    return replace(
+        pool,
+        labels=(*(word for word in pool.labels if not _names([word]) & labels), *typed.labels),
+        taints=tuple(dict.fromkeys([*pool.taints, *typed.taints])),
+        capacity=(*(word for word in pool.capacity if not _names([word]) & capacity), *typed.capacity),
+    )
+
+
+def _typed(options: ClusterOptions) -> Pool:
+    number = options.gpus_per_node
+    gpus = (f"{GPU}={number}",) if isinstance(number, str) or number > 0 else ()
+    return Pool(
+        count=options.nodes,
+        labels=options.node_labels,
+        taints=options.node_taints,
+        capacity=(*options.node_capacity, *gpus),
+    )
+
+
+def _names(words: Sequence[str]) -> set[str]:
+    """Return the names in a text like NAME=VALUE,NAME=VALUE."""
+    return {part.partition("=")[0] for word in words for part in word.split(",")}
+
+
+def _offer(demands: Sequence[Demand], options: ClusterOptions) -> tuple[str, ...]:
+    """Return the note about what the nodes lack; empty if they lack nothing."""
+    typed = _typed(options)
+    capacity, labels = _names(typed.capacity), _names(typed.labels)
+    own = {"kubernetes.io/hostname", "kubernetes.io/os", "kubernetes.io/arch"}
+    lacking = dict.fromkeys(name for demand in demands for name in demand.resources if name not in capacity)
+    lacking |= dict.fromkeys(
+        f"label {key}" for demand in demands for key, _ in demand.labels if key not in labels | own
+    )
+    if not lacking:
+        return ()
+    what = f"note: no node meets the requirements of the manifest ({', '.join(lacking)}), so pods will wait"
+    return (f"{what}: use --nodes auto --gpus auto to simulate suitable nodes",)

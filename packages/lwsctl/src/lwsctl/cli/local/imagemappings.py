@@ -1,0 +1,54 @@
+"""The images that a cluster of this machine maps to directories: `lws up --image` adds some while it runs.
+
+The kept options of the cluster say which (`keptoptions`). Its process reads them again when their file has changed, so a
+container that starts later runs with the new mapping.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from lwsctl.cli.cluster.clusterdirectories import OPTIONS, ClusterDirectory
+from lwsctl.cli.errors import CommandError
+from lwsctl.cli.local import savedoptions
+from lwsctl.cli.local.clusteroptions import ClusterOptions
+
+
+class MappedImages(Mapping[str, Path]):
+    """The mappings of a cluster, including the mappings that were added after its start."""
+
+    def __init__(self, place: ClusterDirectory, options: ClusterOptions) -> None:
+        self._place = place
+        self._images = dict(options.images)
+        self._changed = self._time()
+
+    def __getitem__(self, name: str) -> Path:
+        """Return the directory of an image."""
+        return self._current()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names of images."""
+        return iter(self._current())
+
+    def __len__(self) -> int:
+        """Return how many images are mapped."""
+        return len(self._current())
+
+    def _current(self) -> Mapping[str, Path]:
+        if (time := self._time()) != self._changed:
+            self._changed = time
+            with suppress(CommandError):  # it is unreadable: the mappings so far remain
+                options = savedoptions.load(self._place)
+                self._images = dict(options.images) if options is not None else self._images
+        return self._images
+
+    def _time(self) -> int:
+        try:
+            return (self._place.directory / OPTIONS).stat().st_mtime_ns
+        except OSError:
+            return 0
+
+
+def added(options: ClusterOptions, typed: ClusterOptions) -> tuple[tuple[str, Path], ...]:
+    """Return the mappings of a cluster combined with the mappings of a command, which take precedence."""
+    return tuple((dict(options.images) | dict(typed.images)).items())

@@ -1,0 +1,70 @@
+"""The options of a cluster, kept next to its objects for the next `lws up`.
+
+In: the options of the command line. Out: the options to start with, and a text that names those of the last start. They
+are written once a cluster runs, so that options with which it does not start are not kept.
+"""
+
+from collections.abc import Collection
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import asdict, replace
+
+from lwsctl.cli.cluster.clusterdirectories import OPTIONS, ClusterDirectory
+from lwsctl.cli.errors import CommandError
+from lwsctl.cli.local.clusteroptions import MISSING, ClusterOptions
+
+SINGLE: Final = ("log_level", "log_format")
+"""Options that apply to a single start: the next start uses their defaults."""
+
+
+def load(place: ClusterDirectory) -> ClusterOptions | None:
+    """Return the options of the last start, None if there are none."""
+    path = place.directory / OPTIONS
+    try:
+        value: Any = msgspec.json.decode(path.read_bytes())
+        if isinstance(value, dict) and isinstance(value.get("stub"), bool):  # as it was kept before --stub took values
+            value["stub"] = (MISSING,) if value["stub"] else ()
+        return msgspec.convert(value, ClusterOptions, dec_hook=_decode)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror}") from error
+    except msgspec.MsgspecError as error:
+        raise CommandError(f"{path}: {error}; `lws up {place.name} --defaults` begins without it") from error
+
+
+def save(place: ClusterDirectory, options: ClusterOptions) -> None:
+    """Store the options for the next start."""
+    from localkube.cluster import open_private
+
+    content = msgspec.json.encode(
+        {name: value for name, value in asdict(options).items() if name not in SINGLE}, enc_hook=str
+    )
+    path = place.directory / OPTIONS
+    fresh = path.with_suffix(".new")
+    try:
+        with open_private(fresh) as file:
+            file.truncate(0)
+            file.write(content)
+        fresh.replace(path)
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror}") from error
+
+
+def combine(typed: ClusterOptions, names: Collection[str], previous: ClusterOptions | None) -> ClusterOptions:
+    """Return the options of the command line, and the kept ones for the rest."""
+    if previous is None:
+        return typed
+    return replace(previous, **{name: getattr(typed, name) for name in {*names, *SINGLE}})
+
+
+def difference(options: ClusterOptions, base: ClusterOptions) -> list[str]:
+    """Return the command line words for the options that differ from others."""
+    base_words = set(base.words())
+    return [word for word in options.words() if word not in base_words]
+
+
+def _decode(kind: Any, text: Any) -> Any:
+    """Convert text to a path, the one type of an option that JSON does not have."""
+    return kind(text)

@@ -1,0 +1,148 @@
+"""The restart of some groups of a LeaderWorkerSet, or of one rank, a few groups at a time.
+
+A group is recreated as after a failure: its leader is deleted in the foreground, workers first.
+"""
+
+from msgspec import Struct, field
+
+from kuberuntime import timeouts
+from kuberuntime.errors import ConflictError, NotFoundError
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.api import leaderworkerset
+from leaderworkerset.api.groupname import GroupName
+from leaderworkerset.decisions.rolloutsteps import read_rollout_budget
+from lwsctl.cli import targets
+from lwsctl.cli.cluster.target import Session
+from lwsctl.cli.errors import CommandError, TimedOutError, UsageError
+from lwsctl.cli.rollouts import rollouttargets, setchange
+from lwsctl.cli.views.progress import ProgressLine
+from lwsctl.cli.watchwarnings import following, present
+from lwsctl.observation.conditionwatch import SetInformers
+from lwsctl.rollout import restarts
+from lwsctl.rollout.restarts import Turn
+from lwsctl.views.groups import Group, View
+from lwsctl.views.reasons import reasons
+from lwsctl.views.selection import Selection
+from lwsctl.views.wording import counted, places
+
+NO_BUDGET = 2**31
+
+
+class RestartRequest(Struct, frozen=True):
+    """The targets of a restart: a whole LeaderWorkerSet, some of its groups, or one rank of a group."""
+
+    name: str
+    groups: tuple[GroupName, ...] = ()
+    rank: int | None = None
+
+    @classmethod
+    def parse(cls, words: tuple[str, ...]) -> "RestartRequest":
+        """Read the names; all of them must belong to one LeaderWorkerSet."""
+        selections = [targets.parse(word) for word in words]
+        if len({selection.name for selection in selections}) > 1:
+            raise UsageError("specify groups of one LeaderWorkerSet")
+        if len(selections) > 1 and any(
+            selection.group is None or selection.rank is not None for selection in selections
+        ):
+            raise UsageError("specify a LeaderWorkerSet, groups of it, or one rank")
+        first: Selection = selections[0]
+        groups = sorted(
+            {selection.group for selection in selections if selection.group is not None},
+            key=lambda name: (str(type(name)), name),
+        )
+        return cls(first.name, tuple(groups), first.rank)
+
+    def __str__(self) -> str:
+        """Return the groups or the rank as text."""
+        where = f"group {self.groups[0]}" if len(self.groups) == 1 else f"groups {places(self.groups)}"
+        return where if self.rank is None else f"rank {self.groups[0]}/{self.rank}"
+
+
+class Restart(Struct):
+    """The restart of some groups, a few at a time."""
+
+    session: Session
+    request: RestartRequest
+    force: bool = False
+    _old: dict[GroupName, str] = field(default_factory=dict)
+    _progress: ProgressLine = field(default_factory=ProgressLine)
+
+    async def run(self, timeout: float) -> str:
+        """Delete the pods in turns; return when all groups are ready again."""
+        await rollouttargets.read(self.session, self.request.name)
+        informers = SetInformers(self.session.client, ObjectKey(self.session.namespace, self.request.name))
+        try:
+            async with timeouts.within(timeout), following(*informers.all, self.session.lifeline) as objects:
+                self._old = self._pods_to_delete(present(informers))
+                while (turn := await objects.until(lambda: self._next(present(informers)))).left:
+                    for rank in turn.now:
+                        await self._delete(rank.pod, rank.uid)
+        except TimeoutError as error:
+            view = informers.view()
+            raise TimedOutError(
+                f"{self.request.name} {self.request} not restarted after {timeout:g} s{reasons(view) if view else ''}"
+            ) from error
+        finally:
+            self._progress.clear()
+        return f"{self.request.name} {self.request} restarted"
+
+    async def preview(self) -> str:
+        """Return which pods would be deleted, and how many groups at once."""
+        obj = await rollouttargets.read(self.session, self.request.name)
+        view = await targets.view_of(self.session, obj)
+        uids = self._pods_to_delete(view)
+        pace = "all at once" if self.force else f"at most {counted(self._budget(view), 'group')} unavailable at a time"
+        lines = [f"{self.request.name} {self.request} would be recreated, {pace}, in this order:"]
+        ordered = sorted(view.groups, key=lambda group: group.index, reverse=True)
+        groups = [group for group in ordered if group.name in uids]
+        lines += [f"  {self._what(group)}" for group in groups]
+        lws = leaderworkerset.decode(obj)
+        if self.request.rank and restarts.takes_group(lws, groups[0]):
+            policy = lws.spec.leader_worker_template.restart_policy
+            lines.append(f"with the restart policy {policy}, all ranks of the group with it")
+        return "\n".join([*lines, setchange.DRY])
+
+    def _what(self, group: Group) -> str:
+        if self.request.rank:
+            return f"rank {group.name}/{self.request.rank}: pod {group.ranks[self.request.rank].pod}"
+        workers = sum(rank.object is not None for rank in group.ranks[1:])
+        return f"group {group.name}: pod {group.ranks[0].pod} and {counted(workers, 'worker')}"
+
+    def _pods_to_delete(self, view: View) -> dict[GroupName, str]:
+        if over := [group for group in view.groups if group.is_over and group.name in self.request.groups]:
+            place = f"{self.request.name}/{over[0].name}"
+            why = "is exhausted, and its pods are kept for diagnosis" if over[0].is_exhausted else "has ended"
+            raise CommandError(
+                f"group {place} {why}: nothing was restarted; `{self.session.lws} recover {place}` recovers it"
+            )
+        uids = restarts.pods_to_delete(view, self.request.groups, self.request.rank)
+        lacking = [index for index in self.request.groups if index not in uids]
+        if lacking:
+            raise CommandError(
+                f"{self.request.name} has no pod for {RestartRequest(self.request.name, tuple(lacking), self.request.rank)} now: "
+                f"nothing was restarted; {self.request.name} has {counted(len(view.groups) + view.more, 'group')}"
+            )
+        return uids
+
+    def _next(self, view: View) -> Turn | None:
+        """Return the next batch of groups, or that all are done; None if the command must wait."""
+        turn = restarts.turn(view, self._old, self._budget(view), rank=self.request.rank)
+        done = max(0, len(self._old) - len(turn.left))  # a group that takes a place of one is waited for, too
+        self._progress.show(
+            f"{self.request.name}: {done} of {counted(len(self._old), 'group')} restarted{reasons(view)}"
+        )
+        return turn if turn.now or not turn.left else None
+
+    def _budget(self, view: View) -> int:
+        if self.force:
+            return NO_BUDGET
+        return max(read_rollout_budget(leaderworkerset.decode(view.object).spec).unavailable, 1)
+
+    async def _delete(self, pod: str, uid: str) -> None:
+        key = ObjectKey(self.session.namespace, pod)
+        propagation = None if self.request.rank else "Foreground"
+        try:
+            await self.session.client.delete(PODS, key, propagation=propagation, uid=uid)  # type: ignore[arg-type]  # a literal
+        except (NotFoundError, ConflictError):
+            return  # the pod of this UID was deleted by another client

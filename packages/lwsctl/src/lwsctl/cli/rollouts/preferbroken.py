@@ -1,0 +1,79 @@
+"""The output of `lws scale --prefer-broken`, and the actions of `--recreate-broken`.
+
+In groups with indexes, the highest indexes are removed, ready or not. So a remaining group that is not ready is
+recreated after the deletion of the removed groups, when there is room. The result is the desired number of groups, all
+of them ready.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from kuberuntime import timeouts
+from kuberuntime.objects.meta import ObjectKey
+from leaderworkerset.api.groupname import GroupName
+from lwsctl.cli import targets
+from lwsctl.cli.cluster.target import Session
+from lwsctl.cli.errors import CommandError, TimedOutError
+from lwsctl.cli.rollouts import rollouttargets
+from lwsctl.cli.rollouts.grouprestart import Restart, RestartRequest
+from lwsctl.cli.watchwarnings import following
+from lwsctl.observation.conditionwatch import SetInformers
+from lwsctl.rollout import scaledown
+from lwsctl.rollout.scaledown import ScaleDown
+from lwsctl.views.groups import View
+from lwsctl.views.wording import counted, groups_named
+
+
+async def foresee(session: Session, name: str, replicas: int) -> ScaleDown:
+    """Return which groups will be removed; raise an error if no group would be removed."""
+    view = await targets.view_of(session, await rollouttargets.writable(session, name))
+    if replicas >= view.desired:
+        raise CommandError(
+            f"{name} has {counted(view.desired, 'group')}: --prefer-broken requires a smaller number of groups; nothing was changed"
+        )
+    return scaledown.foresee(view, replicas)
+
+
+def report(session: Session, name: str, scale_down: ScaleDown, *, recreates: bool) -> list[str]:
+    """Return lines about the groups that are removed and that remain, and what the user can do about unready groups."""
+    lines = list(scaledown.lines(name, scale_down))
+    if scale_down.over:
+        lines.append(f"`{session.lws} recover {name}/{scale_down.over[0]}` recovers it")
+    if scale_down.staying and not recreates:
+        lines.append("use --recreate-broken to recreate the unready groups after scaling")
+    return lines
+
+
+async def recreate(session: Session, name: str, scale_down: ScaleDown, timeout: float) -> str:
+    """Recreate the remaining unready groups once the removed groups are deleted; return a description."""
+    if not scale_down.staying:
+        return f"{name}: all remaining groups are ready"
+    loop = asyncio.get_running_loop()
+    begin = loop.time()
+    await _await_end(session, name, scale_down.going, timeout)
+    view = await targets.view_of(session, await rollouttargets.read(session, name))
+    still = tuple(group.name for group in view.groups if group.name in scale_down.staying and not group.is_ready)
+    if not still:
+        return f"{name}: {groups_named(scale_down.staying)} got ready meanwhile"
+    remaining = max(timeout - (loop.time() - begin), 0)
+    return await Restart(session, RestartRequest(name, still)).run(remaining)
+
+
+async def _await_end(session: Session, name: str, going: Sequence[GroupName], timeout: float) -> None:
+    informers = SetInformers(session.client, ObjectKey(session.namespace, name))
+
+    def are_gone() -> bool | None:
+        view = informers.view()
+        return True if view is None or not _present(view, going) else None
+
+    try:
+        async with timeouts.within(timeout), following(*informers.all, session.lifeline) as objects:
+            await objects.until(are_gone)
+    except TimeoutError as error:
+        raise TimedOutError(
+            f"{name} {groups_named(going)} not gone after {timeout:g} s: nothing was recreated"
+        ) from error
+
+
+def _present(view: View, going: Sequence[GroupName]) -> bool:
+    return any(rank.object is not None for group in view.groups if group.name in going for rank in group.ranks)

@@ -1,0 +1,101 @@
+"""The LeaderWorkerSet that a verb of `lws rollout` acts on, with its pods, its revisions and its leader StatefulSet.
+
+A DisaggregatedSet rolls by creating new LeaderWorkerSets, so it has no template to return to and no partition: only
+`status` supports it. Its LeaderWorkerSets are written by its controller; they may be shown, and restarted by group
+only.
+"""
+
+from collections.abc import Awaitable, Callable
+
+from kuberuntime.client.client import Client
+from kuberuntime.errors import ConflictError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, PODS, STATEFULSETS
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.disaggregatedset import SET_NAME
+from leaderworkerset.api.resources import LEADERWORKERSETS, OF_STATEFULSETS
+from leaderworkerset.decisions.revisioncontent import Entry, find_entry, history_selector
+from lwsctl.cli import targets
+from lwsctl.cli.cluster.target import Session
+from lwsctl.cli.errors import CommandError
+from lwsctl.rollout import applyforecast, ownfields, revisionhistory
+from lwsctl.rollout.applyforecast import Situation
+from lwsctl.views.groups import View
+
+MANAGER = ownfields.ROLLOUT
+
+ATTEMPTS = 5
+"""The number of attempts to read and write an object that others change, as a rollout changes its status."""
+
+
+async def read(session: Session, name: str) -> JSONObject:
+    """Return the LeaderWorkerSet; refuse a DisaggregatedSet with an explanation."""
+    resource, obj = await targets.find_either(session, name)
+    if resource == LEADERWORKERSETS:
+        return obj
+    parts = ", ".join(map(meta.name, await targets.list_parts(session, session.namespace, name))) or "none yet"
+    raise CommandError(
+        f"{name} is a DisaggregatedSet, which has no revisions of its own: `{session.lws} rollout status {name}` "
+        f"shows its rollout; its LeaderWorkerSets: {parts}"
+    )
+
+
+async def writable(session: Session, name: str) -> JSONObject:
+    """Return a LeaderWorkerSet whose spec no other controller writes."""
+    obj = await read(session, name)
+    owner = meta.labels(obj).get(SET_NAME)
+    if owner and meta.controller_of(obj) is not None:
+        raise CommandError(
+            f"{name} belongs to DisaggregatedSet {owner}, which would undo the change: nothing was changed; "
+            f"change {owner} instead"
+        )
+    return obj
+
+
+async def persistently(attempt: Callable[[], Awaitable[str]]) -> str:
+    """Return the result of a write; after a conflict read and try again."""
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return await attempt()
+        except ConflictError:
+            continue
+    return await attempt()
+
+
+async def situation_of(session: Session, lws: JSONObject) -> Situation:
+    """Read the pods and the leader StatefulSet (or Deployment) of a LeaderWorkerSet."""
+    selector = f"{labels.NAME}={meta.name(lws)}"
+    listing = await session.client.list(PODS, namespace=meta.namespace(lws), label_selector=selector)
+    return applyforecast.situation(lws, listing.items, await leaders_of(session.client, lws))
+
+
+async def entries(session: Session, view: View) -> list[Entry]:
+    """Return the revisions of a LeaderWorkerSet, the oldest first."""
+    revisions: list[JSONObject] = []
+    own = f"{labels.NAME}={view.name},{labels.TEMPLATE_REVISION_HASH},!{OF_STATEFULSETS}"
+    for selector in (own, history_selector(view.name)):
+        listing = await session.client.list(CONTROLLER_REVISIONS, namespace=view.namespace, label_selector=selector)
+        revisions += listing.items
+    return revisionhistory.entries(view, revisions)
+
+
+async def past(session: Session, name: str) -> list[Entry]:
+    """Return the revisions of the LeaderWorkerSet with that name."""
+    return await entries(session, await targets.view_of(session, await read(session, name)))
+
+
+def entry_of(session: Session, name: str, history: list[Entry], number: int) -> Entry:
+    """Return the revision with the number; an error lists the existing ones."""
+    entry = find_entry(history, number)
+    if entry is None:
+        numbers = ", ".join(str(entry.number) for entry in history) or "none"
+        raise CommandError(
+            f"{name} has no revision {number} (there: {numbers}): see `{session.lws} rollout history {name}`"
+        )
+    return entry
+
+
+async def leaders_of(client: Client, lws: JSONObject) -> JSONObject | None:
+    """Return the leader StatefulSet, or the Deployment of groups with random keys; None if it does not exist yet."""
+    return await client.find(DEPLOYMENTS if groupname.is_hash_set(lws) else STATEFULSETS, meta.key(lws))

@@ -1,0 +1,64 @@
+"""A change of a LeaderWorkerSet by a verb: written, or checked by the API server and shown with its effects."""
+
+from collections.abc import Awaitable, Callable
+
+from msgspec import Struct
+
+from kuberuntime.client.requests import PatchKind
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSON, JSONObject
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from lwsctl.cli.cluster.target import Session
+from lwsctl.cli.errors import CommandError
+from lwsctl.cli.rollouts import rollouttargets
+from lwsctl.cli.views import diffs
+from lwsctl.rollout import applyforecast
+
+DRY: str = "nothing was changed (dry run)"
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """The patch of a LeaderWorkerSet, None without a change; `done` describes it."""
+
+    lws: JSONObject
+    done: str
+    patch: JSON = None
+    kind: PatchKind = "merge"
+
+    @property
+    def name(self) -> str:
+        """Return the name of the LeaderWorkerSet."""
+        return meta.name(self.lws)
+
+
+async def carry_out(session: Session, find: Callable[[], Awaitable[Change]], *, is_trial: bool) -> str:
+    """Write the change that `find` returns, or check it; after a conflict, call `find` again."""
+
+    async def attempt() -> str:
+        return await (_preview if is_trial else _perform)(session, await find())
+
+    return await rollouttargets.persistently(attempt)
+
+
+async def _perform(session: Session, change: Change) -> str:
+    if change.patch is not None:
+        await session.client.patch(
+            LEADERWORKERSETS, meta.key(change.lws), change.patch, kind=change.kind, manager=rollouttargets.MANAGER
+        )
+    return change.done
+
+
+async def _preview(session: Session, change: Change) -> str:
+    """Check the change on the API server, and return the differences and the groups of each step of the rollout."""
+    if change.patch is None:
+        return f"{change.done}: {DRY}"
+    after = await session.client.try_patch(
+        LEADERWORKERSETS, meta.key(change.lws), change.patch, kind=change.kind, manager=rollouttargets.MANAGER
+    )
+    try:
+        foreseen = applyforecast.foresee(await rollouttargets.situation_of(session, change.lws), after)
+    except ValueError as error:
+        raise CommandError(f"{change.name}: {error}") from error
+    titles = (f"{change.name}, now", f"{change.name}, then")
+    differences = diffs.unified(diffs.comparable(change.lws), diffs.comparable(after), titles)
+    return "\n".join([*differences, "", *applyforecast.lines(foreseen), DRY])

@@ -1,0 +1,113 @@
+"""Names for shell completion: LeaderWorkerSets and DisaggregatedSets, then groups and ranks after a slash.
+
+Errors are not printed while a line is completed: without an answer in time there are no suggestions.
+"""
+
+import os
+import shlex
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from lwsctl.cli.shell.argumentorder import LOCAL, hoist
+
+__all__ = ["LOCAL", "MOST", "PATIENCE", "matching", "names", "places", "typed", "where"]
+
+if TYPE_CHECKING:
+    from lwsctl.cli.cluster.target import Session  # imported only when there is a name to complete
+
+PATIENCE: Final = 3.0
+"""The maximum seconds that a shell waits for names."""
+
+MOST: Final = 200
+"""The maximum number of suggestions."""
+
+
+def names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the names that begin with the typed text."""
+    import asyncio
+
+    from msgspec import convert
+
+    from kuberuntime.client import http  # noqa: F401 - imported before the time limit starts
+    from kuberuntime.errors import KubeError
+    from lwsctl.cli import targets  # noqa: F401 - likewise
+    from lwsctl.cli.cluster.target import Target
+    from lwsctl.cli.errors import CommandError
+
+    async def read() -> list[str]:
+        async with convert(where(typed(), ctx.find_root().command), Target).session() as session:
+            return await _names(session, incomplete)
+
+    try:
+        return asyncio.run(asyncio.wait_for(read(), PATIENCE))
+    except (KubeError, CommandError, OSError, TimeoutError):
+        return []
+
+
+def matching(names: Iterable[str], start: str) -> list[str]:
+    """Return the names that begin with the typed text, as far as they are suggested."""
+    return [name for name in sorted(names) if name.startswith(start)][:MOST]
+
+
+def typed() -> list[str]:
+    """Return the words of the completed line; none if a quotation is open."""
+    try:
+        return shlex.split(os.environ.get("COMP_WORDS", ""))[1:]
+    except ValueError:
+        return []
+
+
+def where(words: Sequence[str], root: click.Command) -> dict[str, str]:
+    """Return the options that select a cluster, at any position of the line.
+
+    >>> from lwsctl.cli.app import lws
+    >>> where(["get", "-nprod", "--local=gpus", "we"], lws)
+    {'namespace': 'prod', 'local': 'gpus'}
+    """
+    options = {word: str(param.name) for param in root.params if param.expose_value for word in param.opts}
+    values: dict[str, str] = {}
+    rest = iter(hoist(words, root))
+    for word in rest:
+        name, _, value = word.partition("=")
+        if name not in options:
+            break
+        values[options[name]] = value or next(rest, "")
+    return values
+
+
+async def _names(session: "Session", incomplete: str) -> list[str]:
+    from kuberuntime.objects import meta
+    from kuberuntime.objects.resources import PODS
+    from leaderworkerset.api.groupname import name_of, place_of
+    from leaderworkerset.api.resources import LEADERWORKERSETS
+    from lwsctl.cli import targets
+    from lwsctl.views.selection import Selection
+
+    name, *rest = incomplete.split("/")
+    if rest:
+        group = name_of(rest[0]) if len(rest) > 1 else None
+        selector = Selection(name, group, None if len(rest) > 1 else 0).label_selector()  # of groups the leaders
+        listing = await session.client.list(PODS, namespace=session.namespace, label_selector=selector)
+        return places(name, [place for pod in listing.items if (place := place_of(pod))], incomplete)
+    sets = await session.client.list(LEADERWORKERSETS, namespace=session.namespace)
+    others = await targets.list_sets(session, session.namespace, "")
+    names = sorted({meta.name(obj) for obj in (*sets.items, *others)})
+    return [name for name in names if name.startswith(incomplete)][:MOST]
+
+
+def places(name: str, pairs: Sequence[tuple[int | str, int]], incomplete: str) -> list[str]:
+    """Return groups, or the ranks of the typed group.
+
+    >>> places("web", [(0, 0), (0, 1), (1, 0)], "web/")
+    ['web/0', 'web/1']
+    >>> places("web", [(0, 0), (0, 1), (1, 0)], "web/0/")
+    ['web/0/0', 'web/0/1']
+    """
+    depth = incomplete.count("/")
+    positions = {
+        f"{name}/{group}" if depth == 1 else f"{name}/{group}/{rank}": (group, rank) for group, rank in sorted(pairs)
+    }
+    in_order = sorted(positions, key=lambda place: positions[place])
+    return [place for place in in_order if place.startswith(incomplete)][:MOST]

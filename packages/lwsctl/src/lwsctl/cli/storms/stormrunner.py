@@ -1,0 +1,218 @@
+"""Plays a storm on a cluster of this machine: requests each fault at its time, and watches the ranks.
+
+The cluster ends every fault itself. The requests at the end, or on Ctrl-C, only end them earlier.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from kuberuntime import timeouts
+from kuberuntime.cache.informer import Change
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request
+from kuberuntime.clock import SystemClock
+from kuberuntime.errors import KubeError, NotFoundError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.texts.masking import masked
+from lwsctl.cli import targets
+from lwsctl.cli.cluster.target import Session
+from lwsctl.cli.errors import CommandError
+from lwsctl.cli.faultnames import Of
+from lwsctl.cli.storms.report import Deed, ProbeCounts, StormReport
+from lwsctl.cli.storms.storm import Step
+from lwsctl.cli.storms.stormeffects import rank_of
+from lwsctl.cli.watchwarnings import following
+from lwsctl.observation.conditionwatch import AllSets, Following
+from lwsctl.views.groups import View
+
+PATH: Final = "/localkube/faults"
+BETWEEN_PROBES: Final = 0.2
+PROBE_SECONDS: Final = 5.0
+"""Seconds that a probe waits for an answer."""
+
+MOMENT: Final = 0.5
+"""Seconds after the last fault until its effect is visible; then the readiness of all ranks is checked."""
+
+
+async def faults(client: Client, method: str, *, number: int = 0, body: JSONObject | None = None) -> JSONObject:
+    """Return a connection to the cluster's faults; other clusters than those of this machine have none."""
+    path = f"{PATH}/{number}" if number else PATH
+    try:
+        response = await client.send(Request(method, path, body=msgspec.json.encode(body) if body else b""))
+    except NotFoundError as error:
+        raise CommandError("faults are supported only in local clusters (`lws up`, with --local)") from error
+    return msgspec.json.decode(response.body, type=JSONObject)
+
+
+class Play:
+    """One storm on one cluster."""
+
+    def __init__(self, session: Session, tell: Callable[[str], None]) -> None:
+        self.report = StormReport()
+        self._session = session
+        self._tell = tell
+        self._sets = AllSets(session.client, session.namespace, "")
+        self._begun: list[int] = []
+        self._began: float | None = None
+
+    @property
+    def ranks(self) -> list[str]:
+        """Return the ranks of the namespace, in order."""
+        return sorted(filter(None, map(rank_of, self._sets.pods.store.list())))
+
+    @asynccontextmanager
+    async def watching(self) -> AsyncIterator[Following]:
+        """Watch ranks inside the context; on any exit, undo the remaining faults of the storm."""
+        await faults(self._session.client, "GET")
+        async with following(self._session.lifeline, *self._sets.all) as followed:
+            self._sets.pods.subscribe(self._see)
+            self._began = self._now()  # from now on, as a subscriber gets what is there first
+            try:
+                yield followed
+            finally:
+                await self._undo()
+
+    async def run(self, steps: Sequence[Step], settle: float, followed: Following) -> None:
+        """Play the steps, then wait until all previously ready ranks are ready again, for at most `settle` seconds."""
+        self.report.before = broken(self._sets.views(), SystemClock().now())
+        async with asyncio.TaskGroup() as tasks:
+            for step in steps:
+                tasks.create_task(self._take(step))
+        ended = self._elapsed()
+        await self._undo()
+        await asyncio.sleep(MOMENT)
+        with suppress(TimeoutError):
+            async with timeouts.within(settle):
+                await followed.until(self._are_all_ready)
+        self.report.unready = self._new_problems()
+        if not self.report.unready:
+            last = self.report.witness.without(self.report.before).last_ready()
+            self.report.recovered = max(0.0, last - ended)
+
+    async def probe(self, url: str) -> None:
+        """Request a URL repeatedly until cancelled."""
+        import aiohttp
+
+        counts = self.report.probe = ProbeCounts(masked(url))
+        answered = self._now()
+        is_out = False
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(PROBE_SECONDS)) as session:
+            while True:
+                counts.asked += 1
+                try:
+                    async with session.get(url) as answer:
+                        await answer.read()
+                    problem = f"status {answer.status}" if answer.status >= 500 else ""
+                except (aiohttp.ClientError, OSError, TimeoutError) as error:
+                    problem = str(error) or type(error).__name__
+                if problem:
+                    counts.failed += 1
+                    counts.first_error = counts.first_error or problem
+                if problem or is_out:
+                    outage = (answered - (self._began or 0.0), self._elapsed())
+                    counts.outages[-1 if is_out else len(counts.outages) :] = [outage]
+                    counts.longest = max(counts.longest, outage[1] - outage[0])
+                is_out = bool(problem)
+                if not problem:
+                    answered = self._now()
+                await asyncio.sleep(BETWEEN_PROBES)
+
+    async def _take(self, step: Step) -> None:
+        await asyncio.sleep(max(0.0, step.at - self._elapsed()))
+        at = self._elapsed()
+        try:
+            body = {
+                "kind": step.fault.name,
+                "seconds": step.seconds,
+                "targets": [self._target(step, target) for target in step.targets],
+                "amount": step.amount,
+                "path": step.path,
+            }
+            begun = await faults(self._session.client, "POST", body=body)
+        except (CommandError, KubeError) as error:
+            self.report.deeds.append(Deed(at, step, str(error)))
+            self._tell(f"{at:6.1f} s  not done: {step}: {error}")
+            return
+        self._begun.append(begun["number"])
+        self.report.deeds.append(Deed(at, step))
+        self._tell(f"{at:6.1f} s  {step}")
+        await asyncio.sleep(step.seconds)
+
+    def _target(self, step: Step, words: str) -> str:
+        """Return the target's name in the cluster: for a rank, its current pod."""
+        if step.fault.of is Of.NODE:
+            return words
+        selection = targets.parse(words)
+        if selection.rank is None:
+            raise CommandError(f"{words} is not a rank: use LWS/GROUP/RANK, such as {words.partition('/')[0]}/0/1")
+        for pod in self._sets.pods.store.list():
+            if rank_of(pod) == str(selection):
+                return str(meta.key(pod))
+        raise CommandError(f"{words} has no pod now; there are {', '.join(self.ranks) or 'no ranks'}")
+
+    async def _undo(self) -> None:
+        numbers, self._begun = self._begun, []
+        for number in numbers:
+            with suppress(KubeError):  # the cluster has ended, and its faults with it
+                await faults(self._session.client, "DELETE", number=number)
+
+    def _see(self, change: Change) -> None:
+        if self._began is not None:
+            self.report.witness.see(self._elapsed(), change.old, change.new)
+
+    def _problems(self) -> list[str]:
+        return [text for view in self._sets.views() for text in unsettled(view)]
+
+    def _new_problems(self) -> list[str]:
+        return new_problems(self._problems(), self.report.before)
+
+    def _are_all_ready(self) -> bool | None:
+        return not self._new_problems() or None
+
+    def _elapsed(self) -> float:
+        return self._now() - (self._began or 0.0)
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+
+def broken(views: Iterable[View], now: datetime) -> list[str]:
+    """Return the ranks, groups and sets with problems, and the ranks of groups that failed and are ready for a moment."""
+    places: set[str] = set()
+    for view in views:
+        places |= {place_of_problem(text) for text in unsettled(view)}
+        failing = [group for group in view.groups if group.crashes is not None and not group.crashes.are_over(now)]
+        places |= {view.name} if failing else set()
+        places |= {f"{view.name}/{group.name}" for group in failing}
+        places |= {f"{view.name}/{rank.place}" for group in failing for rank in group.ranks}
+    return sorted(places)
+
+
+def new_problems(problems: Sequence[str], before: Sequence[str]) -> list[str]:
+    """Return the problems of ranks, groups and sets that had none before the storm.
+
+    >>> new_problems(["web/0/1", "old/0/0", "old (0 of 2 groups ready)"], ["old", "old/0/0"])
+    ['web/0/1']
+    """
+    return [text for text in problems if place_of_problem(text) not in before]
+
+
+def place_of_problem(text: str) -> str:
+    """Return the rank, group or set that a problem is about."""
+    return text.partition(" (")[0]
+
+
+def unsettled(view: View) -> Iterator[str]:
+    """Yield the remaining problems: groups that wait to be recreated, ranks that are not ready, or the whole set."""
+    waiting = [group.name for group in view.groups if group.recreations and group.recreations.is_waiting]
+    yield from (f"{view.name}/{name} (waits to be recreated)" for name in waiting)
+    ranks = [rank for group in view.groups if group.name not in waiting for rank in group.ranks if not rank.is_ready]
+    yield from (f"{view.name}/{rank.place}" for rank in ranks)
+    if not view.is_ready and not waiting and not ranks:
+        yield f"{view.name} ({view.ready} of {view.desired} groups ready)"

@@ -1,0 +1,81 @@
+"""Which actions apply to an object as it is now, and what an action ends. Pure.
+
+In: a set of the picture. Out: the verbs that its page offers, and a sentence that the dialog shows before the action runs.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from kuberuntime.objects import decimals, meta
+from kuberuntime.objects.meta import ObjectKey
+from leaderworkerset.api import groupname
+from lwsctl.dashboard.actions import Verb
+from lwsctl.dashboard.picture import Picture
+from lwsctl.rollout.patches import is_paused
+from lwsctl.views.disaggregatedset import SetView
+from lwsctl.views.groups import Group, View
+from lwsctl.views.wording import counted
+
+AGAIN: Final = "and is created again: its programs are stopped"
+
+
+def of_set(view: View, *, has_past: bool = False) -> str:
+    """Return the verbs that apply to a LeaderWorkerSet, as words; `has_past` if it has an earlier revision."""
+    if meta.is_deleting(view.object) or meta.controller_of(view.object) is not None:
+        return ""  # its owner would undo the change
+    if is_paused(view.object):
+        return _words(Verb.SCALE, Verb.RESUME)
+    pause = [] if groupname.is_hash_set(view.object) else [Verb.PAUSE]
+    return _words(Verb.SCALE, Verb.RESTART, *pause, *([Verb.UNDO] if has_past else []))
+
+
+def of_group(view: View, group: Group) -> list[Verb]:
+    """Return the verbs that apply to a group."""
+    if meta.is_deleting(view.object):
+        return []
+    return [Verb.RECOVER_GROUP] if group.is_exhausted or group.is_over else [Verb.RESTART_GROUP]
+
+
+def of_whole(whole: SetView) -> str:
+    """Return the verbs that apply to a DisaggregatedSet, as words."""
+    return "" if meta.is_deleting(whole.object) else _words(Verb.SCALE_ROLE)
+
+
+def roles(whole: SetView) -> Mapping[str, int]:
+    """Return the number of groups of each role in one slice, which its command scales."""
+    slices = max(int(meta.spec(whole.object).get("slices", 1)), 1)
+    return {role.name: role.desired // slices for role in whole.roles}
+
+
+def ends(action: Mapping[str, object], picture: Picture) -> str:
+    """Return what an action ends; empty if it stops no program."""
+    key = ObjectKey(str(action.get("namespace")), str(action.get("name")))
+    verb = action.get("verb")
+    if verb == Verb.SCALE_ROLE:
+        whole = picture.find_whole(key)
+        return "" if whole is None else _fewer(action, roles(whole).get(str(action.get("role")), 0))
+    view = picture.find(key)
+    if view is None:
+        return ""
+    match verb:
+        case Verb.SCALE:
+            return _fewer(action, view.desired)
+        case Verb.RESTART | Verb.UNDO:
+            return f"Each of {counted(view.desired, 'group')} ends {AGAIN}."
+        case Verb.RESTART_GROUP | Verb.RECOVER_GROUP:
+            return f"Group {action.get('group')} ends {AGAIN}."
+        case _:
+            return ""
+
+
+def _fewer(action: Mapping[str, object], now: int) -> str:
+    target = decimals.natural(str(action.get("groups")))
+    if target is None or target >= now:
+        return ""
+    if not target:
+        return f"All groups end ({now}): nothing of {action.get('role') or action.get('name')} runs after this."
+    return f"{counted(now - target, 'group')} of {now} end: their programs are stopped."
+
+
+def _words(*verbs: Verb) -> str:
+    return " ".join(verbs)

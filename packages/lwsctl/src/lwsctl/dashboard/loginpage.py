@@ -1,0 +1,164 @@
+"""The login of a shared dashboard: without a session, every request gets the login page.
+
+Unlike the link of `lws dashboard` it accepts any host name, because an ingress or a forwarded port has its own. Requests must
+come from the same origin: other sites do not send the cookie (SameSite), and every POST must name the origin. Actions need a
+second secret of the session.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Final
+from urllib.parse import urlsplit
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from kuberuntime.errors import KubeError
+from lwsctl.dashboard import staticfiles
+from lwsctl.dashboard.loginsessions import NotAdmittedError, Visitor, Visitors
+from lwsctl.dashboard.markup import Safe, tag
+from lwsctl.dashboard.requestchecks import (
+    ACTION_HEADER,
+    CONTENT_POLICY,
+    COOKIE,
+    LONGEST_ADDRESS,
+    METHODS,
+    OWN_SITES,
+    Refusal,
+    same,
+)
+
+VISITOR: Final = web.RequestKey("visitor", Visitor)
+HEALTH: Final = "/healthz"
+LOGIN: Final = "/login"
+LOGOUT: Final = "/logout"
+FILES: Final = tuple(f"/{staticfiles.folder()}/{name}" for name in ("style.css", "icon.svg"))
+"""The files of the login page."""
+
+HEADERS: Final[Mapping[str, str]] = {
+    "Content-Security-Policy": CONTENT_POLICY.replace("form-action 'none'", "form-action 'self'"),
+    "Referrer-Policy": "same-origin",  # with `no-referrer` a browser names no origin when it sends a form
+}
+"""Headers of the login page, in addition to those of all pages."""
+
+
+class LoginDoor:
+    """Answers logins; passes other requests on only for users who are logged in."""
+
+    def __init__(self, visitors: Visitors, cluster: str = "") -> None:
+        self.visitors = visitors
+        self._page = partial(page, cluster=cluster)
+
+    async def guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Answer a request, or pass it to the handler if its user is logged in."""
+        if (refusal := refused(request)) is not None:
+            return web.Response(status=refusal.status, text=f"{refusal.text}\n")
+        match request.method, request.path:
+            case "GET", path if path == HEALTH:
+                return web.Response(text="ok\n")
+            case "GET", path if path in FILES:
+                return await handler(request)
+            case "POST", path if path == LOGIN:
+                return await self._login(request)
+            case "POST", path if path == LOGOUT:
+                return self._logout(request)
+            case _:
+                return await self._visited(request, handler)
+
+    async def admits(self, request: web.Request) -> bool:
+        """Return whether the user of a long answer may still read; the rights are checked like those of pages."""
+        return await self.visitors.find(request.headers.getall("Cookie", [])) is not None
+
+    async def _visited(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        visitor = await self.visitors.find(request.headers.getall("Cookie", []))
+        is_own = set(request.headers.getall("Sec-Fetch-Site", [])) <= OWN_SITES
+        if visitor is None or not is_own:
+            return self._page("", status=401)
+        if request.path == LOGIN:
+            return self._page(f"{visitor.user} is logged in.", logs_out=True)
+        tokens = request.headers.getall(ACTION_HEADER, [])
+        if request.method == "POST" and not (len(tokens) == 1 and same(tokens[0], visitor.action)):
+            return web.Response(status=Refusal.FORGED.status, text=f"{Refusal.FORGED.text}\n")
+        request[VISITOR] = visitor
+        return await handler(request)
+
+    def _logout(self, request: web.Request) -> web.StreamResponse:
+        self.visitors.leave(request.headers.getall("Cookie", []))
+        response = self._page("You are logged out.")
+        response.del_cookie(COOKIE, path="/")
+        return response
+
+    async def _login(self, request: web.Request) -> web.StreamResponse:
+        try:
+            token = (await request.post()).get("token")
+            session = await self.visitors.enter(token.strip() if isinstance(token, str) else "")
+        except web.HTTPRequestEntityTooLarge:
+            return self._page("The token is too long.", status=422)
+        except NotAdmittedError as error:
+            return self._page(str(error), status=403)
+        except KubeError as error:
+            return self._page(f"The API server does not answer: {error}", status=503)
+        response = web.Response(status=303, headers={"Location": "/"})
+        is_encrypted = request.secure or request.headers.get("X-Forwarded-Proto") == "https"
+        response.set_cookie(COOKIE, session, path="/", httponly=True, samesite="Strict", secure=is_encrypted)
+        return response
+
+
+def refused(request: web.Request) -> Refusal | None:
+    """Return why a request is refused for every user; None if it is not."""
+    hosts, origins = request.headers.getall("Host", []), request.headers.getall("Origin", [])
+    if len(hosts) != 1:
+        return Refusal.HOST
+    if len(request.path) > LONGEST_ADDRESS:
+        return Refusal.ADDRESS
+    if request.method not in METHODS:
+        return Refusal.METHOD
+    is_own = all(
+        urlsplit(origin).netloc == hosts[0] and urlsplit(origin).scheme in {"http", "https"} for origin in origins
+    )
+    if not is_own or (request.method == "POST" and not origins):
+        return Refusal.ORIGIN
+    return None
+
+
+def page(note: str, *, status: int = 200, logs_out: bool = False, cluster: str = "") -> web.Response:
+    """Return the login page, with a button that logs out if the browser is logged in."""
+    field = tag("input", name="token", type="password", autocomplete="off", required=True, id="token")
+    form = tag(
+        "form",
+        tag("label", "Token ", field),
+        tag("button", "Log in", type="submit"),
+        method="post",
+        action=LOGIN,
+        class_="tools",
+    )
+    logout = tag("form", tag("button", "Log out", type="submit"), method="post", action=LOGOUT, class_="tools")
+    needs = "It must be allowed to list LeaderWorkerSets, pods and events, and to read logs. For example, type:"
+    main = tag(
+        "main",
+        tag("p", tag("strong", "lws", class_="brand"), f" {cluster}" if cluster else None),
+        tag("h1", f"Log in to {cluster or 'the cluster'}"),
+        tag(
+            "p",
+            "With a token of the cluster, which is kept in the memory of the dashboard only. Actions are done with it, as you.",
+        ),
+        tag("p", note, role="alert") if note else None,
+        logout if logs_out else None,
+        form,
+        tag("p", needs),
+        tag("pre", "kubectl create token SERVICEACCOUNT --namespace NAMESPACE --duration 8h", tabindex=0),
+        tag("p", tag("a", "Continue, if you are logged in already", href="/")),
+        id="main",
+        class_="login",
+    )
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", "Log in · lws"),
+        tag("link", rel="icon", href=FILES[1], type="image/svg+xml"),
+        tag("link", rel="stylesheet", href=FILES[0]),
+    )
+    html = Safe("<!doctype html>" + tag("html", head, tag("body", main), lang="en"))
+    return web.Response(text=html, content_type="text/html", charset="utf-8", status=status, headers=HEADERS)

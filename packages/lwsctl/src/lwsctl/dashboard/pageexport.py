@@ -1,0 +1,44 @@
+"""One page as one file that works without a server: its content at one moment, without scripts and links."""
+
+from functools import partial
+
+from msgspec.structs import replace
+
+from kuberuntime.objects import untrustedtext
+from kuberuntime.texts import errorboundary
+from lwsctl.dashboard import staticfiles
+from lwsctl.dashboard.address import Address, PageKind
+from lwsctl.dashboard.fragments import Rendering
+from lwsctl.dashboard.markup import Safe
+from lwsctl.dashboard.pages import cells, htmldocument, ranktable
+from lwsctl.dashboard.pages.page import PageFacts
+from lwsctl.dashboard.picture import Picture
+from lwsctl.dashboard.subscriptions import page_of
+
+
+def exported(picture: Picture, address: Address, facts: PageFacts) -> str:
+    """Return the document; for a set, with the plain table of its ranks below the grid."""
+    page = page_of(address)
+    where = f" of {address.key}" if address.key.name else ""
+    note = f"The state{where} at {picture.now:%Y-%m-%d %H:%M:%S} UTC, saved by `lws dashboard`."
+    rendering = errorboundary.attempt(partial(page.render, picture, address, facts), partial(_failed, picture))
+    ranks = errorboundary.attempt(partial(_ranks, picture, address), lambda _: None)
+    return htmldocument.standalone(page, address, rendering, staticfiles.files()["style.css"], note, ranks)
+
+
+def text(picture: Picture, address: Address, facts: PageFacts) -> str:
+    """Return the lines of a page as text, with control characters visible."""
+    page = page_of(address)
+    lines = errorboundary.attempt(lambda: [*page.text(picture, address, facts)], lambda error: [f"this page {error}"])
+    return "".join(f"{untrustedtext.visible_lines(line)}\n" for line in lines)
+
+
+def _failed(picture: Picture, error: str) -> Rendering:
+    return {"trouble": cells.trouble(replace(picture, trouble=f"this page {error}"))}
+
+
+def _ranks(picture: Picture, address: Address) -> Safe | None:
+    view = picture.find(address.key) if address.kind is PageKind.SET else None
+    if view is None:
+        return None
+    return ranktable.frame(view.name, ranktable.render(view, PageFacts(), picture.now))

@@ -1,0 +1,91 @@
+"""A DisaggregatedSet: its roles, its cause, and its LeaderWorkerSets by slice, role and revision. Pure."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from lwsctl.dashboard import availableactions
+from lwsctl.dashboard.address import Address
+from lwsctl.dashboard.fragments import Piece, Rendering, region
+from lwsctl.dashboard.markup import Safe, joined, tag
+from lwsctl.dashboard.pages import cells, setheader, totals
+from lwsctl.dashboard.pages.page import Page, PageFacts
+from lwsctl.dashboard.picture import Picture
+from lwsctl.diagnosis.document import headline, lines
+from lwsctl.views.disaggregatedset import PartView
+from lwsctl.views.health.verdict import AS_DESIRED
+from lwsctl.views.wording import counted
+
+
+def frame(address: Address, rendering: Rendering) -> Safe:
+    """Return the page with its regions."""
+    return joined(
+        setheader.frame(address, rendering),
+        region("div", "cause", rendering),
+        region("ul", "rows", rendering, class_="roles", aria_label=f"The LeaderWorkerSets of {address.key.name}"),
+    )
+
+
+def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
+    """Return the pieces; for a set that does not exist a sentence that says so."""
+    whole = picture.find_whole(address.key)
+    if whole is None:
+        return cells.absent(picture, address, "cause", "rows", "scale-role")
+    item, has_slices = picture.told_whole(whole), len({part.slice for part in whole.parts}) > 1
+    return {
+        "trouble": cells.trouble(picture),
+        "head": [setheader.piece(picture, item, data_actions=availableactions.of_whole(whole))],
+        "cause": [cells.cause_piece("cause-text", item.told)],
+        "rows": [_row(picture, part, has_slices=has_slices) for part in whole.parts],
+        "scale-role": [_role(name, groups) for name, groups in availableactions.roles(whole).items()],
+    }
+
+
+def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
+    """Yield the lines of the page as text."""
+    whole = picture.find_whole(address.key)
+    if whole is None:
+        yield f"{address.key.name} does not exist in namespace {address.key.namespace}"
+        return
+    item = picture.told_whole(whole)
+    yield from lines(item.told)
+    yield ""
+    yield from (headline(part.told) for part in item.parts)
+
+
+def _role(name: str, groups: int) -> Piece:
+    """Return the entry of a role in the list of roles, with its number of groups."""
+    return cells.part(f"role/{name}", "option", name, value=name, data_groups=groups)
+
+
+def _row(picture: Picture, part: PartView, *, has_slices: bool) -> Piece:
+    """Return a LeaderWorkerSet of the set: its state, its facts, and the tabs of its pages."""
+    view, item, key = part.view, picture.told(part.view), f"p/{part.view.name}"
+    state = cells.part(
+        f"{key}/state",
+        "p",
+        cells.verdict(item.told),
+        " ",
+        cells.since(picture, item),
+        tag("span", cells.meter([view]), f" {view.ready} of {counted(view.desired, 'group')} ready", class_="groups"),
+        class_="state",
+    )
+    calm = item.told.verdict in AS_DESIRED
+    why = cells.part(
+        f"{key}/why", "p", None if calm else cells.sentence(item.told.sentence, item.told.target), class_="why"
+    )
+    facts = {"Slice": part.slice if has_slices else "", "Revision": part.revision, "Image": totals.image(view)}
+    entries = [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts.items() if value]
+    html = tag(
+        "li",
+        tag("h2", part.role, " ", tag("small", view.name)),
+        state.html,
+        tag("dl", entries, class_="facts"),
+        why.html,
+        cells.tabs(view.key, None),
+        id=key,
+        data_find=view.name,
+    )
+    return Piece(key, html, parts=(state, why))
+
+
+PAGE: Final = Page(title=lambda address: address.key.name, frame=frame, render=render, text=text)

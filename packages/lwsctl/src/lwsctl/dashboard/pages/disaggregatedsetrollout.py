@@ -1,0 +1,82 @@
+"""The rollout of a DisaggregatedSet: its roles side by side, each with its picture and its revisions. Pure."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from lwsctl.dashboard.address import Address, PageKind
+from lwsctl.dashboard.fragments import Piece, Rendering, region
+from lwsctl.dashboard.markup import Safe, joined, tag
+from lwsctl.dashboard.pages import cells, revisionchart, rolloutpage, setheader
+from lwsctl.dashboard.pages.page import Page, PageFacts
+from lwsctl.dashboard.picture import Picture
+from lwsctl.views.disaggregatedset import PartView, RoleCount, SetView, placed
+from lwsctl.views.groups import Group
+from lwsctl.views.wording import counted
+
+
+def frame(address: Address, rendering: Rendering) -> Safe:
+    """Return the page with its regions."""
+    roles = region("ul", "rows", rendering, class_="roles", aria_label=f"The roles of {address.key.name}")
+    return joined(setheader.frame(address, rendering), region("div", "cause", rendering), roles)
+
+
+def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
+    """Return the pieces, or a sentence if the set does not exist."""
+    whole = picture.find_whole(address.key)
+    if whole is None:
+        return cells.absent(picture, address, "cause", "rows")
+    item, newest = picture.told_whole(whole), _newest(whole)
+    return {
+        "trouble": cells.trouble(picture),
+        "head": [setheader.piece(picture, item)],
+        "cause": [cells.cause_piece("cause-text", item.told)],
+        "rows": [_row(role, _parts(whole, role), newest) for role in whole.roles],
+    }
+
+
+def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
+    """Yield the lines of the page as text."""
+    whole = picture.find_whole(address.key)
+    if whole is None:
+        yield f"{address.key.name} does not exist in namespace {address.key.namespace}"
+        return
+    yield whole.rollout
+    for role in whole.roles:
+        yield from (f"{role.name}: {_words(part)}" for part in _parts(whole, role))
+
+
+def _parts(whole: SetView, role: RoleCount) -> list[PartView]:
+    return [part for part in whole.parts if part.role == role.name]
+
+
+def _newest(whole: SetView) -> str:
+    """Return the revision of the LeaderWorkerSets that were created last."""
+    return max(whole.parts, key=lambda part: part.view.created).revision if whole.parts else ""
+
+
+def _words(part: PartView) -> str:
+    view = part.view
+    return f"revision {part.revision}, slice {part.slice}: {view.ready} of {counted(view.desired, 'group')} ready"
+
+
+def _row(role: RoleCount, parts: Sequence[PartView], newest: str) -> Piece:
+    """Return the row of a role: its ready groups, its picture, and its LeaderWorkerSets."""
+    key, steps = f"r/{role.name}", {}
+    own: list[Group] = []
+    for part in parts:
+        is_updated = part.revision == newest
+        for group in part.view.groups:
+            steps[placed(str(group.name), [part.view.name])] = rolloutpage.step_of(group, is_updated=is_updated)
+        own += part.view.groups if is_updated else []
+    done = sum(group.is_ready for group in own)
+    words = f"{done} of {counted(role.desired, 'group')} of the newest revision ready"
+    bar = cells.part(f"{key}/bar", "p", cells.bar(done, role.desired, words), " ", words)
+    course = revisionchart.course(own, max(role.desired, len(own)))
+    drawing = rolloutpage.drawing(f"{key}/picture", steps, course)
+    links = [tag("li", cells.link(PageKind.ROLLOUT, part.view.key, _words(part))) for part in parts]
+    listed = cells.part(f"{key}/parts", "ul", links)
+    html = tag("li", tag("h2", role.name), bar.html, drawing.html, listed.html, id=key, data_find=role.name)
+    return Piece(key, html, parts=(bar, drawing, listed))
+
+
+PAGE: Final = Page(title=lambda address: f"Rollout of {address.key.name}", frame=frame, render=render, text=text)

@@ -1,0 +1,69 @@
+"""The head that all pages of one set share: its name, verdict, since when, and its groups; and the facts below it. Pure."""
+
+from lwsctl.dashboard.address import Address, PageKind
+from lwsctl.dashboard.fragments import Piece, Rendering, region
+from lwsctl.dashboard.markup import Attribute, Safe, joined, tag
+from lwsctl.dashboard.pages import cells, totals
+from lwsctl.dashboard.picture import Picture, ToldSet, ToldWhole
+from lwsctl.views.groups import View
+from lwsctl.views.health.verdict import ready_or_complete
+from lwsctl.views.wording import counted, listed
+
+MOST_REVISIONS = 3
+"""The maximum of revisions of groups that are named."""
+
+
+def frame(address: Address, rendering: Rendering) -> Safe:
+    """Return the region of the head, and the tabs of the pages of a set."""
+    home = PageKind.WHOLE if address.of_whole else PageKind.SET
+    return joined(region("header", "head", rendering), cells.tabs(address.key, address.kind, home))
+
+
+def piece(picture: Picture, item: ToldSet | ToldWhole, **attributes: Attribute) -> Piece:
+    """Return the name, and the state as a part that changes alone; `attributes` are facts for scripts."""
+    view = item.view
+    views = [view] if isinstance(view, View) else [part.view for part in view.parts]
+    ready = ready_or_complete(item.told.verdict, view.ready, view.desired)
+    words = f"{ready} of {counted(view.desired, 'group')} {'complete' if ready > view.ready else 'ready'}"
+    updated = f", {view.up_to_date} updated" if isinstance(view, View) and view.is_updating else ""
+    state = cells.part(
+        "state",
+        "p",
+        cells.verdict(item.told),
+        " ",
+        cells.since(picture, item),
+        tag("span", cells.meter(views), f" {words}{updated}", class_="groups"),
+        class_="state",
+    )
+    html = tag("div", _name(picture, item), state.html, id="title", **attributes)
+    return Piece("title", html, parts=(state,))
+
+
+def facts(view: View) -> Piece:
+    """Return what a set consists of: image, revision, size, accelerators and nodes."""
+    revisions = list(dict.fromkeys(group.revision for group in view.groups if group.revision))
+    own = totals.accelerators([view])
+    idle = f", {own.idle:,} idle" if own.idle and not view.is_ready else ""
+    entries = {
+        "Image": totals.image(view),
+        "Revision": listed(revisions, MOST_REVISIONS),
+        "Size": counted(totals.size(view), "rank"),
+        "GPUs": f"{own.wanted:,}{idle}" if own.wanted else "",
+        "Nodes": str(totals.nodes(view) or ""),
+    }
+    items = [tag("div", tag("dt", name), tag("dd", value)) for name, value in entries.items() if value]
+    return Piece("facts-list", tag("dl", items, id="facts-list", class_="facts"))
+
+
+def _name(picture: Picture, item: ToldSet | ToldWhole) -> Safe:
+    view = item.view
+    owner = next((whole for whole in picture.sets if any(part.view.key == view.key for part in whole.parts)), None)
+    if isinstance(item, ToldWhole):
+        kind = joined(" ", tag("small", "DisaggregatedSet"))
+    else:
+        kind = (
+            joined(" ", tag("small", "part of ", cells.link(PageKind.WHOLE, owner.key, owner.name)))
+            if owner
+            else Safe("")
+        )
+    return tag("h1", view.name, " ", tag("small", view.namespace), kind)

@@ -1,0 +1,187 @@
+"""The pages that are open, each rendered once for all browsers; new pictures become differences.
+
+Pages that no browser shows any more are dropped, so that the work is bounded by the open pages.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from datetime import datetime
+from typing import Final
+
+import structlog
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from kuberuntime import randomness, timeouts
+from kuberuntime.client.requests import Selection as Query
+from kuberuntime.errors import KubeError
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
+from kuberuntime.texts import errorboundary
+from leaderworkerset.api.episode import Episode
+from lwsctl.dashboard.address import Address, PageKind
+from lwsctl.dashboard.channel import Channel
+from lwsctl.dashboard.livemodel import LiveModel
+from lwsctl.dashboard.pages import (
+    causepage,
+    cells,
+    disaggregatedsetpage,
+    disaggregatedsetrollout,
+    historypage,
+    logspage,
+    nowpage,
+    rolloutpage,
+    setpage,
+    topologypage,
+)
+from lwsctl.dashboard.pages.page import Page, PageFacts
+from lwsctl.observation.lists import Lists, TooManyError
+
+PAGES: Final[Mapping[PageKind, Page]] = {
+    PageKind.NOW: nowpage.PAGE,
+    PageKind.SET: setpage.PAGE,
+    PageKind.ROLLOUT: rolloutpage.PAGE,
+    PageKind.LOGS: logspage.PAGE,
+    PageKind.HISTORY: historypage.PAGE,
+    PageKind.WHOLE: disaggregatedsetpage.PAGE,
+    PageKind.TOPOLOGY: topologypage.PAGE,
+    PageKind.CAUSE: causepage.PAGE,
+}
+
+
+def page_of(address: Address) -> Page:
+    """Return the page at an address; the roles of a DisaggregatedSet have a rollout of their own."""
+    return (
+        disaggregatedsetrollout.PAGE if address.of_whole and address.kind is PageKind.ROLLOUT else PAGES[address.kind]
+    )
+
+
+KEPT_PAGES: Final = 64
+"""The maximum of kept pages without a stream."""
+
+PATIENCE: Final = 5.0
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class Opened(Struct):
+    """A kept page: its channel, the number of its streams, and the lists that it read last."""
+
+    channel: Channel
+    lookers: int = 0
+    facts: PageFacts = field(default_factory=lambda: PageFacts(is_read=False))
+    read_at: float = float("-inf")
+    made_at: datetime | None = None
+    """The time of the picture that it shows."""
+
+
+class Hub:
+    """The opened pages of one server."""
+
+    def __init__(self, model: LiveModel) -> None:
+        self._model = model
+        self._opened: dict[Address, Opened] = {}
+
+    async def channel(self, address: Address) -> Channel:
+        """Return the channel of a page as it is now."""
+        return (await self._current(address, waits=not page_of(address).shows_first(address))).channel
+
+    @asynccontextmanager
+    async def looking(self, address: Address) -> AsyncIterator[Channel]:
+        """Keep a page current in the body; yield its channel."""
+        opened = await self._current(address, waits=not page_of(address).shows_first(address))
+        opened.lookers += 1
+        try:
+            async with self._model.looking():
+                if self._is_due(address, opened):
+                    self._model.announce()  # the lists are read now, also without a change
+                yield opened.channel
+        finally:
+            opened.lookers -= 1
+
+    async def facts(self, address: Address) -> PageFacts:
+        """Return the lists and recorded failures of a page."""
+        return (await self._current(address)).facts
+
+    async def run(self) -> None:
+        """Show every new picture on the open pages, until cancelled; slow lists of a page do not delay other pages."""
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                picture = self._model.picture
+                for address, opened in self._opened.items():
+                    is_due = opened.lookers and self._is_due(address, opened)
+                    if is_due:
+                        tasks.create_task(self._renew(address, opened))
+                    if opened.lookers and (not is_due or page_of(address).shows_first(address)):
+                        self._show(address, opened)
+                if self._model.picture is picture:  # else there was another one meanwhile
+                    await self._model.changed()
+
+    async def _current(self, address: Address, *, waits: bool = True) -> Opened:
+        opened = self._opened.pop(address, None)
+        if opened is None:
+            opened = Opened(Channel(randomness.uid()))
+        self._opened[address] = opened  # the last entry, so that pages that were not used for long are dropped first
+        opened.lookers += 1
+        try:
+            if waits and self._is_due(address, opened):
+                await self._renew(address, opened)
+            else:
+                self._show(address, opened)
+        finally:
+            opened.lookers -= 1
+        idle = [key for key, page in self._opened.items() if not page.lookers and page is not opened]
+        for key in idle[: max(len(self._opened) - KEPT_PAGES, 0)]:
+            del self._opened[key]
+        return opened
+
+    def _is_due(self, address: Address, opened: Opened) -> bool:
+        """Return whether a page reads lists, and its last reading is too old."""
+        page = page_of(address)
+        does_read = page.reads_episodes or bool(page.reads(address))
+        return does_read and self._model.clock.monotonic() >= opened.read_at + page.reads_every
+
+    async def _renew(self, address: Address, opened: Opened) -> None:
+        opened.read_at = self._model.clock.monotonic()
+        page = page_of(address)
+        episodes = await self._episodes(address) if page.reads_episodes else None
+        opened.facts = PageFacts(await self._read(page.reads(address)), episodes)
+        self._show(address, opened)
+
+    def _show(self, address: Address, opened: Opened) -> None:
+        picture = self._model.picture
+        try:
+            facts = replace(opened.facts, before=opened.channel.shown)
+            rendering = page_of(address).render(picture, address, facts)
+            opened.made_at = picture.now
+        except Exception as error:  # anything may be stored in an object: the other pages continue
+            log.warning("a page could not be rendered", page=address.path(), error=repr(error), exc_info=error)
+            trouble = f"this page cannot be shown, so it is out of date: {errorboundary.describe(error)}"
+            notice = cells.trouble(replace(picture, trouble=trouble, answered=opened.made_at))
+            rendering = {**opened.channel.shown, "trouble": notice}
+        opened.channel.show(rendering)
+
+    async def _read(self, queries: Sequence[Query]) -> dict[Resource, list[JSONObject]]:
+        objects: dict[Resource, list[JSONObject]] = {}
+        for query in queries:
+            # It may not be read, or is too long: the page shows the rest.
+            with suppress(KubeError, TimeoutError, TooManyError):
+                async with timeouts.within(PATIENCE):
+                    read = await Lists(self._model.client).bounded(query)
+                    objects.setdefault(query.resource, []).extend(read)
+        return objects
+
+    async def _episodes(self, address: Address) -> Sequence[Episode] | None:
+        """Return the recorded failures of a set, which outlive it, or of all LeaderWorkerSets of a DisaggregatedSet."""
+        if self._model.read_episodes is None:
+            return None
+        keys = [address.key]
+        if address.of_whole:
+            keys = [view.key for view, _ in self._model.picture.owners(address.key, of_whole=True)]
+        try:
+            async with timeouts.within(PATIENCE):
+                return [episode for key in keys for episode in await self._model.read_episodes(key)]
+        except (KubeError, OSError, TimeoutError) as error:
+            log.warning("recorded failures could not be read", lws=str(address.key), error=str(error))
+            return None

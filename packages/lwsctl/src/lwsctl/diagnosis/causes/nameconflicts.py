@@ -1,0 +1,189 @@
+"""Finds objects that cannot be created because their name is used, or because the API server rejects them.
+
+Pure.
+
+In: the Warning events of the LeaderWorkerSet, which contain the messages of the API server. A warning applies as long
+as the object is missing.
+"""
+
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from re import Match
+from typing import Final
+
+from kuberuntime.objects import meta, quantity
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, SERVICES, STATEFULSETS
+from leaderworkerset.api import groupname
+from leaderworkerset.decisions.admissionchecks import RECONCILE_FAILED, is_reconcile_failing, reconcile_failure_message
+from lwsctl.diagnosis import ranks
+from lwsctl.diagnosis.causes.unreconciled import own
+from lwsctl.diagnosis.finding import Finding, Subject, cause
+from lwsctl.diagnosis.observed import RESOURCE_QUOTAS, Observed
+from lwsctl.diagnosis.ranks import quote
+from lwsctl.views.events.eventrecord import WarningEvent
+from lwsctl.views.events.warningevents import LONGEST_SILENCE
+
+TAKEN: Final = re.compile(
+    r"Failed to (?:create|update) (?P<what>headless service|worker statefulset|leader statefulset|leader deployment)"
+    r"\b.*?: (?P<why>.*(?:is controlled by|has no controller|has controller owner|has spec\.clusterIP).*)"
+)
+"""The manager's message about an object name that is used by a different owner."""
+
+PROMPT: Final = timedelta(seconds=5)
+"""The time within which the StatefulSet controller stores a ControllerRevision."""
+
+REVISIONS_COUNTED: Final = f"count/{CONTROLLER_REVISIONS.group_resource}"
+"""The resource name of ControllerRevisions in a quota."""
+
+OTHER: Final = re.compile(
+    r"Failed to create (?P<what>headless service|revision (?P<name>\S+))(?: for error)?: (?P<why>.*)"
+)
+"""The manager's message if the API server rejects an object that is not a pod or a StatefulSet."""
+
+
+def _warnings(observed: Observed, pattern: re.Pattern[str]) -> Iterator[tuple[WarningEvent, Match[str]]]:
+    """Yield matching warnings about the LeaderWorkerSet that may still apply, the latest first."""
+    view = observed.view
+    if meta.is_deleting(view.object):
+        return
+    uid = meta.uid(view.object)
+    for warning in sorted(
+        observed.warnings.about(view.namespace, "LeaderWorkerSet", view.name), key=_last, reverse=True
+    ):
+        match = pattern.fullmatch(warning.message)
+        if match is not None and warning.uid == uid and observed.now - warning.last <= LONGEST_SILENCE:
+            yield warning, match
+
+
+def _last(warning: WarningEvent) -> str:
+    return warning.last.isoformat()
+
+
+def _is_there(observed: Observed, warning: WarningEvent, what: str) -> bool:
+    """Return whether the object in a warning now exists, if objects of its kind were read."""
+    view = observed.view
+    owner = ranks.pod(view, warning.related)
+    if what == "headless service":
+        service = observed.by_name(SERVICES, groupname.host(owner) if owner else view.name)
+        return service is not None and meta.is_controlled(service, owner or view.object)
+    if what == "worker statefulset":
+        return owner is None or groupname.find_workers(owner, observed.get(STATEFULSETS)) is not None
+    keeper = observed.leader_deployment if what == "leader deployment" else observed.leader_statefulset
+    return keeper is not None and not groupname.is_foreign(keeper, view.object, groupname.leader_labels(view.name))
+
+
+@cause(
+    code="LWS-E019",
+    title="a name is used by another owner",
+    meaning=(
+        "Objects of groups are named after the LeaderWorkerSet and the group. Group 1 of `meet` needs a StatefulSet `meet-1`, "
+        "which is also what a LeaderWorkerSet `meet-1` needs. An object of that name exists, and belongs to another owner. "
+        "The same holds for a pod with the name of a rank."
+    ),
+    remedy="Delete one of the two, or rename one. For a Service: delete it, make it headless (`clusterIP: None`), or let its selector match the pods.",
+)
+def name_is_taken(observed: Observed) -> Finding | None:
+    """Find a StatefulSet or Service with a required name that belongs to a different owner."""
+    for warning, match in _warnings(observed, TAKEN):
+        if _is_there(observed, warning, match["what"]):
+            continue
+        place = f" of leader {warning.related}" if warning.related else ""
+        return Finding(
+            subject=own(observed),
+            sentence=f"the {match['what']}{place} of {observed.view.name} cannot be created: {quote(match['why'])}",
+            evidence=(f"event {warning.reason} of LeaderWorkerSet {observed.view.name}",),
+            steps=(
+                observed.lws("get"),
+                f"delete the other object, or create {observed.view.name} under a name that none of its groups shares",
+            ),
+        )
+    return _pod_name_is_taken(observed)
+
+
+def _pod_name_is_taken(observed: Observed) -> Finding | None:
+    """Find an unrelated pod that has a rank's name. The StatefulSet controller does not create an event about it."""
+    pod = observed.namesake
+    controller = meta.controller_of(pod) if pod else None
+    if pod is None or meta.is_deleting(pod) or (controller and not groupname.has_foreign_controller(pod)):
+        return None
+    name = meta.name(pod)
+    return Finding(
+        subject=Subject(kind="Pod", name=name),
+        sentence=f'pod {name} of {observed.view.name} cannot be created: pods "{name}" already exists: it {meta.ownership(pod)}',
+        evidence=(f"pod {name} does not belong to {observed.view.name}",),
+        steps=(
+            observed.kubectl(f"get pod {name} --show-labels"),
+            f"delete pod {name}, or create it under another name",
+        ),
+    )
+
+
+@cause(
+    code="LWS-E028",
+    title="an object of the LeaderWorkerSet is rejected",
+    meaning=(
+        "The API server rejects a Service or a ControllerRevision that the LeaderWorkerSet needs, or another write or deletion of its manager. "
+        "The sentence quotes the API server, or the condition `Progressing`."
+    ),
+    remedy="Remove the reason: a ResourceQuota, an admission policy or a webhook. If no event names it, read the log of the manager.",
+)
+def object_is_refused(observed: Observed) -> Finding | None:
+    """Find a Service or revision that the API server rejects, or a reconcile that fails for a different reason."""
+    for warning, match in _warnings(observed, OTHER):
+        name = match["name"]
+        is_there = observed.by_name(CONTROLLER_REVISIONS, name) if name else _is_there(observed, warning, match["what"])
+        if is_there:
+            continue
+        kind = (CONTROLLER_REVISIONS if name else SERVICES).kind
+        return Finding(
+            subject=Subject(kind=kind, name=name or warning.related or observed.view.name),
+            sentence=f"a {kind} of {observed.view.name} cannot be created: {quote(match['why'])}",
+            evidence=(f"event {warning.reason} of LeaderWorkerSet {observed.view.name}",),
+            steps=(observed.lws(f"events {observed.view.name} --warnings"), observed.kubectl("describe resourcequota")),
+        )
+    return _refused_revision(observed) or _failed_reconcile(observed)
+
+
+def _failed_reconcile(observed: Observed) -> Finding | None:
+    """Find a reconcile that failed for a different reason, from the status of the LeaderWorkerSet."""
+    obj = observed.view.object
+    if observed.of_set is not None or not is_reconcile_failing(obj):
+        return None
+    return Finding(
+        subject=own(observed),
+        sentence=f"the last reconcile of {observed.view.name} failed: {quote(reconcile_failure_message(obj))}",
+        evidence=(f"condition Progressing: {RECONCILE_FAILED}",),
+        steps=(observed.lws(f"events {observed.view.name} --warnings"), "read the log of the manager"),
+    )
+
+
+def without_revision(observed: Observed) -> list[str]:
+    """Return StatefulSets without a stored revision for some time. The controller does not report this error."""
+    return [
+        meta.name(statefulset)
+        for statefulset in observed.get(STATEFULSETS)
+        if not meta.status(statefulset).get("updateRevision")
+        and (age := observed.since(meta.created(statefulset))) is not None
+        and age >= PROMPT
+    ]
+
+
+def _refused_revision(observed: Observed) -> Finding | None:
+    """Find a quota for ControllerRevisions that the StatefulSet controller has exhausted."""
+    names = without_revision(observed)
+    for quota in observed.get(RESOURCE_QUOTAS) if names else ():
+        status = meta.status(quota)
+        hard, used = ((status.get(part) or {}).get(REVISIONS_COUNTED) for part in ("hard", "used"))
+        if hard is not None and used is not None and quantity.parse(used) >= quantity.parse(hard):
+            return Finding(
+                subject=Subject(kind=STATEFULSETS.kind, name=names[0]),
+                sentence=f"ResourceQuota {meta.name(quota)} has no room for the ControllerRevision of StatefulSet {names[0]}: "
+                f"{used} of {hard} are used, so it makes no pods",
+                evidence=(f"StatefulSet {names[0]} has no status.updateRevision",),
+                steps=(
+                    "raise the quota, or remove other ControllerRevisions of the namespace",
+                    observed.kubectl(f"describe resourcequota {meta.name(quota)}"),
+                ),
+            )
+    return None

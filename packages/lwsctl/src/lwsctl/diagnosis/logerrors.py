@@ -1,0 +1,72 @@
+"""Finds the error of a failure in the container log, which has more lines than a termination message. Pure."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from kuberuntime.objects import errorlines, meta, podstate
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.terminations import Death
+from kuberuntime.texts.masking import Mask
+from lwsctl.diagnosis import ranks
+from lwsctl.diagnosis.finding import Diagnosis, RecordedRun
+
+QUOTED: Final = 5
+"""The number of log lines that are quoted after the first error."""
+
+CUT_LINES: Final = 80
+CUT_LENGTH: Final = 2000
+"""The minimum size of a message that the kubelet has truncated at its start (`FallbackToLogsOnError`)."""
+
+NO_LINES: Final = (
+    "the log of the failed run is deleted with its pod: to keep its last lines, set recorder.enable in the configuration of "
+    "the manager, or terminationMessagePolicy: FallbackToLogsOnError in container "
+)
+"""A step that keeps log lines of the next failure, before the container name. Not needed if an episode has lines."""
+
+INDENT: Final = "  "
+"""The indentation of quoted lines in evidence."""
+
+
+def quotes(lines: Sequence[str]) -> list[str]:
+    """Return the first error and the last lines of a container as masked evidence."""
+    return _quoted(Mask().lines(lines)) if lines else []
+
+
+def _quoted(masked_lines: Sequence[str]) -> list[str]:
+    return [f"{INDENT}{ranks.quote(line)}" for line in errorlines.excerpt(masked_lines, QUOTED)]
+
+
+def wants_log(end: JSONObject) -> bool:
+    """Return whether the log of a run may contain an error that is missing in its termination message."""
+    lines, message = podstate.last_lines(end), str(end.get("message") or "")
+    is_cut = len(lines) >= CUT_LINES or len(message) >= CUT_LENGTH
+    return is_cut or not errorlines.telling(lines).certain
+
+
+def recorded_run(death: Death) -> RecordedRun | None:
+    """Return the run in the recreation record, if its log may contain an error that is missing in the record."""
+    if not death.is_recorded or not wants_log(death.end):
+        return None
+    return RecordedRun(death.pod, death.container, int(death.end.get("exitCode") or 0))
+
+
+def with_log(diagnosis: Diagnosis, lines: Sequence[str]) -> Diagnosis:
+    """Return a diagnosis that includes the error in the container log. Without lines, return it unchanged."""
+    if diagnosis.log is None:
+        return diagnosis
+    return with_lines(diagnosis, meta.name(diagnosis.log.pod), diagnosis.log.container, lines)
+
+
+def with_lines(diagnosis: Diagnosis, pod: str, container: str, lines: Sequence[str]) -> Diagnosis:
+    """Return a diagnosis that includes the error in these masked lines. Without lines, return it unchanged."""
+    if not lines:
+        return diagnosis
+    facts = [line for line in diagnosis.evidence if not line.startswith(INDENT)]
+    title = f"the last lines of {pod}, container {container}:"
+    error = ranks.quote(podstate.quoted(lines)) if diagnosis.statement else ""
+    sentence = f"{diagnosis.statement}{error}" if diagnosis.statement else diagnosis.sentence
+    steps = tuple(step for step in diagnosis.steps if not step.startswith(NO_LINES))
+    evidence = (*facts, title, *_quoted(lines))
+    return replace(diagnosis, sentence=sentence, evidence=evidence, steps=steps, recorded=None)

@@ -1,0 +1,353 @@
+"""Watches API objects while a command waits for a condition, which is checked after every change."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Final, Protocol, TypeAlias, TypeVar
+
+from kuberuntime import timeouts
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Selection, only
+from kuberuntime.clock import Clock, SystemClock
+from kuberuntime.errors import ForbiddenError, UnauthorizedError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
+from kuberuntime.objects.resources import PODS, Resource
+from leaderworkerset.api import labels
+from leaderworkerset.api.disaggregatedset import SET_NAME
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
+from lwsctl.observation import lists
+from lwsctl.views.disaggregatedset import SetView, Shown, set_view
+from lwsctl.views.events.warningevents import Evidence, explained, wants_events
+from lwsctl.views.groups import Rank, View, rank_of, view
+from lwsctl.views.unmetconditions import Check
+
+T = TypeVar("T")
+
+AGAIN: Final = 5.0
+"""Seconds until the permissions for a supplement are checked again, if the check failed."""
+
+LONGEST_PAUSE: Final = 0.25
+"""The maximum delay in seconds to batch several changes."""
+
+
+class Followed(Protocol):
+    """A source such as an informer, which runs while a command waits, and reports changes."""
+
+    def subscribe(self, callback: Callable[[Change], None]) -> None:
+        """Call `callback` after every change."""
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+
+    async def wait_synced(self) -> None:
+        """Wait until the initial objects are known."""
+
+
+class Relistable(Followed, Protocol):
+    """Objects that can be listed again."""
+
+    def relist(self, then: Callable[[], None]) -> None:
+        """List all objects again, and call back when they are known."""
+
+
+class Supplement:
+    """Objects that explain other objects. They are watched from the first request on, if the user may list them.
+
+    If `is_needed` is set, they are watched immediately, and a wait starts when they are known or access is denied.
+    """
+
+    def __init__(self, client: Client, selection: Selection, *, is_needed: bool = False) -> None:
+        self._informer = Informer(client, selection)
+        self._requested, self._refused, self._is_needed = asyncio.Event(), asyncio.Event(), is_needed
+        if is_needed:
+            self._requested.set()
+
+    def ask(self) -> list[JSONObject]:
+        """Return the currently known objects. The first call starts the watch."""
+        self._requested.set()
+        return list(self._informer.store.list())
+
+    def subscribe(self, callback: Callable[[Change], None]) -> None:
+        """Call `callback` after every change."""
+        self._informer.subscribe(callback)
+
+    def relist(self, then: Callable[[], None]) -> None:
+        """List all objects again."""
+        self._informer.relist(then)
+
+    async def wait_synced(self) -> None:
+        """Wait until required objects are known or access is denied. Otherwise, return immediately."""
+        if self._is_needed:
+            answers = [asyncio.ensure_future(self._informer.wait_synced()), asyncio.ensure_future(self._refused.wait())]
+            try:
+                await asyncio.wait(answers, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for answer in answers:
+                    answer.cancel()
+
+    async def run(self) -> None:
+        """Watch the objects after the first request, if the user has the permission. Retry while that is unknown."""
+        await self._requested.wait()
+        while True:
+            try:
+                await self._informer.run(gives_up=True)
+            except ForbiddenError:
+                self._refused.set()
+                return
+            except UnauthorizedError:  # a token that has expired meanwhile; who it is about is followed elsewhere
+                self._refused.set()
+                await asyncio.sleep(AGAIN)
+
+
+class Explanations:
+    """Supplementary evidence in a namespace (empty: all namespaces): Warning events and recreation records."""
+
+    def __init__(self, client: Client, namespace: str, name: str = "", clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._events = Supplement(client, lists.events_in(namespace))
+        # without its record, a group that failed looks healthy between two failures
+        self._records = Supplement(client, lists.records_of(namespace, name), is_needed=True)
+
+    @property
+    def all(self) -> tuple[Relistable, ...]:
+        """Return both supplements."""
+        return (self._events, self._records)
+
+    def with_evidence(self, views: list[View]) -> list[View]:
+        """Return the views with the known evidence. Events are watched when an object is not ready."""
+        events = self._events.ask() if wants_events(views) else []
+        return explained(views, Evidence(events=events, records=self._records.ask()), self._clock.now())
+
+
+class Following:
+    """The informers that run during a wait."""
+
+    def __init__(self, informers: tuple[Followed, ...]) -> None:
+        self._changed = asyncio.Event()
+        for informer in informers:
+            informer.subscribe(self._note)
+
+    def _note(self, _: Change) -> None:
+        self._changed.set()
+
+    async def until(self, check: Callable[[], T | None], *, every: float | None = None) -> T:
+        """Return the first result of `check` that is not None. `check` is called after every change.
+
+        If `every` is set, it is also called after this number of seconds without a change. After each check there is a
+        pause (`pause_left`). Changes during the pause are checked together. The pause depends on the shorter of the
+        last two checks, because a single check may take long on a machine whose CPUs are busy.
+        """
+        clock = SystemClock()
+        before = 0.0
+        while True:
+            began = clock.monotonic()
+            if (answer := check()) is not None:
+                return answer
+            ended = clock.monotonic()
+            took, before = min(ended - began, before), ended - began
+            with suppress(TimeoutError):
+                async with timeouts.within(every):
+                    await self._changed.wait()
+            await asyncio.sleep(pause_left(took, clock.monotonic() - ended))
+            self._changed.clear()
+
+
+def pause_left(took: float, since: float) -> float:
+    """Return the seconds until the next check. The last check took `took` seconds, `since` seconds ago.
+
+    The pause is three times as long as the check, and at most `LONGEST_PAUSE`. Therefore, checks of thousands of pods
+    leave CPU time for other processes. A change after the pause is checked immediately.
+
+    >>> pause_left(0.0625, 0.125), pause_left(0.0625, 5.0)
+    (0.0625, 0.0)
+    """
+    return max(0.0, min(3 * took, LONGEST_PAUSE) - since)
+
+
+@asynccontextmanager
+async def following(*informers: Followed) -> AsyncIterator[Following]:
+    """Run informers, and yield when all of them are synchronized.
+
+    If the user may not watch an object, ForbiddenError is raised in an exception group, instead of waiting forever.
+    """
+    async with asyncio.TaskGroup() as tasks:
+        running = [tasks.create_task(_run(informer)) for informer in informers]
+        for informer in informers:
+            await informer.wait_synced()
+        try:
+            yield Following(informers)
+        finally:
+            for task in running:
+                task.cancel()
+
+
+async def _run(informer: Followed) -> None:
+    await (informer.run(gives_up=True) if isinstance(informer, Informer) else informer.run())
+
+
+class AllSets:
+    """The informers for all LeaderWorkerSets with these labels in a namespace (empty: all), and for their pods."""
+
+    def __init__(self, client: Client, namespace: str, label_selector: str, clock: Clock | None = None) -> None:
+        self.sets = Informer(client, Selection(LEADERWORKERSETS, namespace, label_selector))
+        self.pods = Informer(client, Selection(PODS, namespace, labels.NAME))
+        self._explanations = Explanations(client, namespace, clock=clock)
+        self._ranks = KnownRanks()
+
+    @property
+    def all(self) -> tuple[Relistable, ...]:
+        """Return the informers."""
+        return (self.sets, self.pods, *self._explanations.all)
+
+    def views(self) -> list[View]:
+        """Return the current views by namespace and name. Pods that did not change are not parsed again."""
+        return self._explanations.with_evidence(_views(self.sets, self.pods, self._ranks.next()))
+
+
+class KnownRanks:
+    """The ranks of previously parsed pods. Informers replace changed pods, and never modify them."""
+
+    def __init__(self) -> None:
+        self._last: dict[UID, Rank] = {}
+
+    def next(self) -> Callable[[JSONObject], Rank]:
+        """Return the function that converts pods to ranks. Ranks of pods that it does not receive are dropped."""
+        previous, self._last = self._last, {}
+        current = self._last
+
+        def describe(pod: JSONObject) -> Rank:
+            uid = meta.uid(pod)
+            rank = previous.get(uid)
+            current[uid] = rank if rank is not None and rank.object is pod else rank_of(pod)
+            return current[uid]
+
+        return describe
+
+
+def _views(sets: Informer, pods: Informer, describe: Callable[[JSONObject], Rank] | None = None) -> list[View]:
+    members: dict[ObjectKey, list[JSONObject]] = {}
+    for pod in pods.store.list():
+        members.setdefault(ObjectKey(meta.namespace(pod), meta.labels(pod)[labels.NAME]), []).append(pod)
+    return [view(lws, members.get(meta.key(lws), ()), describe) for lws in sorted(sets.store.list(), key=meta.key)]
+
+
+class SetInformers:
+    """The informers for one LeaderWorkerSet and its pods."""
+
+    def __init__(self, client: Client, key: ObjectKey) -> None:
+        self.key = key
+        self.set = Informer(client, only(LEADERWORKERSETS, key))
+        self.pods = Informer(client, Selection(PODS, key.namespace, f"{labels.NAME}={key.name}"))
+        self._explanations = Explanations(client, key.namespace, key.name)
+
+    @property
+    def all(self) -> tuple[Followed, ...]:
+        """Return the informers."""
+        return (self.set, self.pods, *self._explanations.all)
+
+    @property
+    def object(self) -> JSONObject | None:
+        """Return the LeaderWorkerSet, or None after its deletion."""
+        return self.set.store.get(self.key)
+
+    def view(self) -> View | None:
+        """Return the current view, or None after the deletion of the LeaderWorkerSet."""
+        lws = self.object
+        return None if lws is None else self._explanations.with_evidence([view(lws, self.pods.store.list())])[0]
+
+
+class DisaggregatedInformers:
+    """The informers for a DisaggregatedSet, the LeaderWorkerSets with its label, and their pods."""
+
+    def __init__(self, client: Client, key: ObjectKey) -> None:
+        selector = f"{SET_NAME}={key.name}"
+        self.key = key
+        self.set = Informer(client, only(DISAGGREGATED_SETS, key))
+        self.leaderworkersets = Informer(client, Selection(LEADERWORKERSETS, key.namespace, selector))
+        self.pods = Informer(client, Selection(PODS, key.namespace, f"{selector},{labels.NAME}"))
+        self._explanations = Explanations(client, key.namespace)
+
+    @property
+    def all(self) -> tuple[Followed, ...]:
+        """Return the informers."""
+        return (self.set, self.leaderworkersets, self.pods, *self._explanations.all)
+
+    @property
+    def object(self) -> JSONObject | None:
+        """Return the DisaggregatedSet, or None after its deletion."""
+        return self.set.store.get(self.key)
+
+    def view(self) -> SetView | None:
+        """Return the current view, or None after the deletion of the DisaggregatedSet."""
+        obj = self.object
+        if obj is None:
+            return None
+        return set_view(obj, self._explanations.with_evidence(_views(self.leaderworkersets, self.pods)))
+
+
+OneSet: TypeAlias = SetInformers | DisaggregatedInformers
+"""The informers for one named object of either kind."""
+
+
+def informers_of(client: Client, resource: Resource, key: ObjectKey) -> OneSet:
+    """Return the informers for a LeaderWorkerSet or a DisaggregatedSet."""
+    return (DisaggregatedInformers if resource == DISAGGREGATED_SETS else SetInformers)(client, key)
+
+
+FIRST_ANSWER: Final = 10.0
+"""Seconds until the initial state must be known, if only that state is checked."""
+
+
+class WaitTimeoutError(TimeoutError):
+    """The condition was not met in time. The message describes what was missing.
+
+    `missing` contains only that part. `view` is the last view, or None if there was none.
+    """
+
+    def __init__(self, name: str, seconds: float, missing: str, view: Shown | None) -> None:
+        self.missing = missing
+        self.view = view
+        super().__init__(f"{name} after {seconds:g} s: {missing}")
+
+
+async def wait_for(
+    informers: OneSet,
+    check: Check,
+    timeout: float | None,
+    *,
+    report: Callable[[str], None] = lambda _: None,
+    beside: tuple[Followed, ...] = (),
+    every: float | None = None,
+) -> Shown | None:
+    """Wait until nothing is missing, and return the final view. `report` is called when the missing part changes.
+
+    If `every` is set, the check is also repeated after this number of seconds without a change.
+
+    If the timeout is 0, only the initial state is checked, as in kubectl.
+    """
+    missing = "the first response of the API server"
+    seen: Shown | None = None
+    name = informers.key.name
+
+    def is_done() -> bool | None:
+        nonlocal missing, seen
+        seen = informers.view()
+        missing = check(seen) or ""
+        if missing:
+            report(f"{name}: {missing}")
+        return None if missing else True
+
+    try:
+        async with (
+            timeouts.within(FIRST_ANSWER if timeout == 0 else timeout),
+            following(*informers.all, *beside) as objects,
+        ):
+            if is_done() is None and timeout != 0:
+                await objects.until(is_done, every=every)
+    except TimeoutError as error:
+        raise WaitTimeoutError(name, timeout or 0, missing, informers.view()) from error
+    if missing:
+        raise WaitTimeoutError(name, 0, missing, seen)
+    return seen

@@ -1,0 +1,277 @@
+"""Reads the input for a diagnosis concurrently: only pods if a LeaderWorkerSet is healthy, else related objects.
+
+If the user may not read a kind, or the server fails to list it, the kind is recorded as unread. If a kind is not
+served, its list is empty. Cluster-wide lists are limited, and longer lists are ignored, so that a diagnosis never waits
+for 5,000 nodes.
+"""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kuberuntime.client.requests import Selection as Query
+from kuberuntime.client.requests import only
+from kuberuntime.clock import Clock, SystemClock
+from kuberuntime.errors import APIError, NotFoundError
+from kuberuntime.objects import meta, resources
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import Resource
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.metadata import LEASE, MANAGER
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.decisions.failureevents import CONTENTION
+from leaderworkerset.decisions.nodefit import VOLCANO_GROUP_NAME
+from lwsctl.diagnosis import evictions, groupmoves, ranks
+from lwsctl.diagnosis.causes import managers, missingpods, nameconflicts, volumes
+from lwsctl.diagnosis.causes.components import autoscalers
+from lwsctl.diagnosis.causes.schedulinggates import GROUPED, gates
+from lwsctl.diagnosis.diagnose import diagnose
+from lwsctl.diagnosis.facts import is_as_desired
+from lwsctl.diagnosis.finding import Diagnosis
+from lwsctl.diagnosis.observed import QUEUED_WORKLOADS, RESOURCE_QUOTAS, Commands, Observed
+from lwsctl.observation import lists
+from lwsctl.observation.lists import Lister, TooManyError
+from lwsctl.views.events.warningevents import EVICTED, Evidence, explained
+from lwsctl.views.groups import Group, Rank, View
+from lwsctl.views.health import crashes
+from lwsctl.views.selection import Selection
+
+FEW: Final = 10
+"""The maximum number of nodes that are read by name. For more nodes, a list request is cheaper."""
+
+STARTED: Final = frozenset({"Running", "Failed"})
+"""The pod phases in which containers have run, and can look up the names that a Service publishes."""
+
+GANG_MARKS: Final = frozenset({labels.GANG_GROUP, VOLCANO_GROUP_NAME, labels.WORKLOAD_AWARE_SCHEDULING})
+"""The annotations of pods in a group that a gang scheduler starts, for lws, Volcano and `spec.scheduling`."""
+
+NEWER_WORKLOADS: Final = replace(QUEUED_WORKLOADS, version="v1beta2")
+
+
+class Want(Struct, frozen=True):
+    """A list to read. `instead` is read if the first resource is not served."""
+
+    query: Query
+    instead: Resource | None = None
+
+
+async def diagnose_one(
+    lists: Lister, plain: View, selection: Selection, commands: Commands, clock: Clock | None = None
+) -> Diagnosis:
+    """Return the diagnosis of a LeaderWorkerSet, group or rank. `commands` are used in its next steps."""
+    observed = await observe_view(lists, plain, selection, clock or SystemClock())
+    if is_as_desired(observed.view, selection, observed.now):
+        observed = await _with_contention(lists, observed)
+    return diagnose(replace(observed, commands=commands), selection)
+
+
+async def _with_contention(lists: Lister, observed: Observed) -> Observed:
+    """Add events about fields that other writers revert to the observation of a healthy set."""
+    reader, known = Reader(lists), observed.get(resources.CORE_EVENTS)
+    query = Query(resources.CORE_EVENTS, observed.view.namespace, field_selector=f"reason={CONTENTION}")
+    await reader.read(Want(query))
+    events = (*known, *reader.objects.get(resources.CORE_EVENTS, ()))
+    return replace(observed, objects={**observed.objects, resources.CORE_EVENTS: events})
+
+
+async def observe_view(
+    lists: Lister, plain: View, selection: Selection, clock: Clock, *, is_brief: bool = False
+) -> Observed:
+    """Read the objects that explain a LeaderWorkerSet whose pods were read. If brief, omit resource amounts."""
+    reader, now = Reader(lists), clock.now()
+    if is_as_desired(plain, selection, now):
+        known = plain if crashes.is_calm(plain, now) else await _with_memory(reader, plain, now)
+        if is_as_desired(known, selection, now):
+            if evictions.are_asked_for(plain):
+                own = f"{labels.NAME}={plain.name}"
+                await reader.read(Want(Query(resources.POD_DISRUPTION_BUDGETS, plain.namespace, own)))
+            return Observed(view=known, now=now, objects=reader.objects)
+    async with asyncio.TaskGroup() as tasks:
+        for want in wants_of_view(plain):
+            tasks.create_task(reader.read(want))
+        tasks.create_task(reader.read_nodes(plain))
+        tasks.create_task(reader.read_leader_deployment(plain))
+        running = tasks.create_task(reader.read_running(plain)) if not is_brief else None
+    records = [obj for obj in reader.objects.get(resources.CONTROLLER_REVISIONS, ()) if not _is_revision(obj)]
+    evidence = Evidence(events=reader.objects.get(resources.CORE_EVENTS, ()), records=records)
+    now = clock.now()
+    observed = Observed(
+        view=explained([plain], evidence, now)[0],
+        now=now,
+        objects=reader.objects,
+        unread=frozenset(reader.unread),
+        running=None if running is None else running.result(),
+        leader_deployment=reader.leader_deployment,
+    )
+    if name := missingpods.unexplained(observed):
+        observed = replace(observed, namesake=await reader.find_pod(ObjectKey(plain.namespace, name)))
+    if not (wants := list(_wants_of_evidence(observed))):
+        return observed
+    async with asyncio.TaskGroup() as tasks:
+        for want in wants:
+            tasks.create_task(reader.read(want))
+    return replace(observed, objects=reader.objects, unread=frozenset(reader.unread))
+
+
+async def _with_memory(reader: "Reader", view: View, now: datetime) -> View:
+    """Add recreations and evictions to a view, because its groups may have failed recently."""
+    await reader.read(Want(lists.records_of(view.namespace, view.name)))
+    await reader.read(Want(Query(resources.CORE_EVENTS, view.namespace, field_selector=f"reason={EVICTED}")))
+    records = reader.objects.get(resources.CONTROLLER_REVISIONS, ())
+    events = reader.objects.get(resources.CORE_EVENTS, ())
+    return explained([view], Evidence(events=events, records=records), now)[0]
+
+
+def wants_of_view(view: View) -> Iterator[Want]:
+    """Yield the lists that causes need for a LeaderWorkerSet that is not in its desired state."""
+    namespace, own = view.namespace, f"{labels.NAME}={view.name}"
+    yield Want(lists.events_in(namespace))
+    members = [rank for group in view.groups for rank in group.ranks if not rank.is_ready]
+    is_changing = meta.is_deleting(view.object) or view.is_updating or len(view.groups) != view.desired
+    # without unready members the status is behind the pods: it follows what StatefulSets report
+    if is_changing or not members or not meta.is_observed(view.object) or any(map(_is_to_be_made, members)):
+        yield Want(Query(resources.CONTROLLER_REVISIONS, namespace, own))
+        yield Want(Query(resources.STATEFULSETS, namespace, own))
+    else:
+        yield Want(lists.records_of(namespace, view.name))
+    if any(map(_has_started, members)):
+        yield Want(Query(resources.SERVICES, namespace))
+    if not meta.is_observed(view.object) or any(map(_awaits_manager, view.groups)):
+        yield from of_manager()
+    if waiting := list(filter(ranks.is_unscheduled, members)):
+        yield from _of_places(view, waiting)
+    elif any(rank.node and not _has_started(rank) and volumes.claims(rank) for rank in members):
+        yield Want(Query(resources.PERSISTENT_VOLUME_CLAIMS, namespace))
+    if any(gates(rank) for rank in members):
+        yield Want(Query(QUEUED_WORKLOADS, namespace), NEWER_WORKLOADS)
+
+
+def _has_started(rank: Rank) -> bool:
+    return meta.status(rank.object or {}).get("phase") in STARTED
+
+
+def _wants_of_evidence(observed: Observed) -> Iterator[Want]:
+    """Yield additional lists that events indicate."""
+    if autoscalers.nominated(observed):
+        yield Want(Query(autoscalers.NODE_CLAIMS))
+    if nameconflicts.without_revision(observed):
+        yield Want(Query(RESOURCE_QUOTAS, observed.view.namespace))
+    if managers.unadmitted(observed) and not observed.knows(resources.DEPLOYMENTS):
+        yield from of_manager()
+
+
+def _is_to_be_made(rank: Rank) -> bool:
+    """Return whether a rank has no pod, or its pod is about to be replaced."""
+    return rank.object is None or meta.is_deleting(rank.object)
+
+
+def _awaits_manager(group: Group) -> bool:
+    """Return whether the manager must create workers for a group, because its leader has a node."""
+    has_leader = group.leader is not None and group.leader.node
+    return bool(has_leader) and any(rank.index and rank.object is None for rank in group.ranks)
+
+
+def of_manager() -> Iterator[Want]:
+    """Yield the lists for a manager that may be inactive."""
+    name = f"{LEADERWORKERSETS.plural}.{LEADERWORKERSETS.group}"
+    yield Want(Query(resources.DEPLOYMENTS, field_selector=f"metadata.name={MANAGER}"))
+    yield Want(Query(resources.LEASES, field_selector=f"metadata.name={LEASE}"))
+    yield Want(only(resources.CUSTOM_RESOURCE_DEFINITIONS, ObjectKey("", name)))
+
+
+def _of_places(view: View, waiting: Sequence[Rank]) -> Iterator[Want]:
+    namespace = view.namespace
+    if any(map(volumes.claims, waiting)):
+        yield Want(Query(resources.PERSISTENT_VOLUME_CLAIMS, namespace))
+        yield Want(Query(resources.STORAGE_CLASSES))
+    if any(GANG_MARKS & meta.annotations(pod).keys() for pod in view.pods):
+        for _, kind in GROUPED:
+            yield Want(Query(kind, namespace, f"{labels.NAME}={view.name}"))
+    if labels.EXCLUSIVE_TOPOLOGY in meta.annotations(view.object):
+        yield Want(Query(resources.PODS, namespace, labels.GROUP_KEY))
+
+
+class Reader:
+    """Reads lists, and records the lists that cannot be read."""
+
+    def __init__(self, lists: Lister) -> None:
+        self._lists = lists
+        self.objects: dict[Resource, Sequence[JSONObject]] = {}
+        self.unread: set[Resource] = set()
+        self.leader_deployment: JSONObject | None = None
+
+    async def read(self, want: Want) -> None:
+        """Read one list."""
+        resource = want.query.resource
+        try:
+            self.objects[resource] = await self._list(want)
+        except APIError:
+            self.unread.add(resource)
+
+    async def read_nodes(self, view: View) -> None:
+        """Read the nodes of unready or moving ranks, or all nodes if ranks wait for a node."""
+        is_moving = groupmoves.is_moving(view)
+        members = [rank for group in view.groups for rank in group.ranks if is_moving or not rank.is_ready]
+        names = {rank.node for rank in members if rank.node}
+        if not members or (not names and not any(map(ranks.is_unscheduled, members))):
+            return
+        try:
+            if len(names) <= FEW and not any(map(ranks.is_unscheduled, members)):
+                nodes = [await self._lists.node(name) for name in sorted(names)]
+                self.objects[resources.NODES] = [node for node in nodes if node is not None]
+            else:
+                self.objects[resources.NODES] = await self._lists.bounded(Query(resources.NODES))
+        except APIError:
+            self.unread.add(resources.NODES)
+        except TooManyError:
+            return
+
+    async def read_leader_deployment(self, view: View) -> None:
+        """Read the leader Deployment of groups with random keys."""
+        if not groupname.is_hash_set(view.object):
+            return
+        try:
+            deployments = await self._lists.all(
+                Query(resources.DEPLOYMENTS, view.namespace, f"{labels.NAME}={view.name}")
+            )
+        except APIError:
+            self.unread.add(resources.DEPLOYMENTS)
+        else:
+            self.leader_deployment = next((obj for obj in deployments if meta.name(obj) == view.name), None)
+
+    async def find_pod(self, key: ObjectKey) -> JSONObject | None:
+        """Return a pod, or None if it does not exist or cannot be read."""
+        try:
+            return next(iter(await self._lists.all(only(resources.PODS, key))), None)
+        except APIError:
+            return None
+
+    async def read_running(self, view: View) -> Sequence[JSONObject] | None:
+        """Read the pods on all nodes if a rank waits for resources. Return None if unnecessary or impossible."""
+        short = [rank for group in view.groups for rank in group.ranks if "Insufficient" in rank.why]
+        if not short:
+            return None
+        try:
+            return await self._lists.bounded(Query(resources.PODS))
+        except (APIError, TooManyError):
+            return None
+
+    async def _list(self, want: Want) -> Sequence[JSONObject]:
+        query = want.query
+        try:
+            return await self._lists.all(query)
+        except NotFoundError:
+            if want.instead is None:
+                return []
+        try:
+            return await self._lists.all(replace(query, resource=want.instead))
+        except NotFoundError:
+            return []
+
+
+def _is_revision(obj: JSONObject) -> bool:
+    return labels.TEMPLATE_REVISION_HASH in meta.labels(obj)

@@ -1,0 +1,214 @@
+"""Diagnoses many LeaderWorkerSets together. Each list is read once for all of them.
+
+The lists for one LeaderWorkerSet are selected from the shared lists. Therefore, hundreds of diagnoses need a dozen
+requests, and the time for each diagnosis depends only on its own objects and events.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kuberuntime.client.requests import Selection as Query
+from kuberuntime.clock import Clock, SystemClock
+from kuberuntime.errors import APIError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CORE_EVENTS, NODES
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import ROLE_SCALERS
+from lwsctl.diagnosis.diagnose import diagnose
+from lwsctl.diagnosis.finding import Diagnosis
+from lwsctl.diagnosis.observed import Commands, Observed
+from lwsctl.observation import lists
+from lwsctl.observation.diagnosisinput import FEW, Reader, Want, observe_view, of_manager
+from lwsctl.observation.lists import Lists, TooManyError
+from lwsctl.views.disaggregatedset import SetView
+from lwsctl.views.groups import View
+from lwsctl.views.selection import Selection
+
+Keys: TypeAlias = Callable[[JSONObject], Iterable[ObjectKey]]
+"""The keys of an object: the keys of LeaderWorkerSets, or a namespace without a name."""
+
+Arranged: TypeAlias = Mapping[ObjectKey, Sequence[JSONObject]]
+
+
+async def survey(
+    lists: Lists,
+    views: Sequence[View],
+    namespace: str,
+    commands: Commands,
+    clock: Clock | None = None,
+    *,
+    is_brief: bool = False,
+) -> list[Diagnosis]:
+    """Return the diagnosis of each view, in order. All views are in one namespace, or in any if it is empty."""
+    shared = SharedLists(lists, namespace, [view.key for view in views])
+    moment = clock or SystemClock()
+    diagnoses = []
+    for view in views:
+        selection = Selection(view.name)
+        own = OwnLists(shared, view.key)
+        observed = await observe_view(own, view, selection, moment, is_brief=is_brief)
+        diagnoses.append(diagnose(replace(observed, commands=commands), selection))
+    return diagnoses
+
+
+class Answer(Struct, frozen=True):
+    """The objects in a list, or the error from reading it."""
+
+    arranged: Arranged
+    error: Exception | None = None
+
+
+class SharedLists:
+    """Lists for all LeaderWorkerSets in a namespace (empty: all), which are read once."""
+
+    def __init__(self, lists: Lists, namespace: str, keys: Sequence[ObjectKey]) -> None:
+        self._lists = lists
+        self._namespace = namespace
+        self._keys = frozenset(keys)
+        self._lengths = frozenset(key.name.count("-") + 1 for key in keys)
+        self._answers: dict[tuple[Query, bool], Answer] = {}
+
+    def wide(self, query: Query) -> Query:
+        """Return the query for all LeaderWorkerSets that includes the query for one LeaderWorkerSet."""
+        own, comma, others = query.label_selector.partition(",")
+        namespace = self._namespace if query.namespace else ""
+        name, _, _ = own.partition("=")
+        wide = f"{name}{comma}{others}" if name == labels.NAME else query.label_selector
+        return replace(query, namespace=namespace, label_selector=wide)
+
+    async def read(self, query: Query, keys: Keys, *, is_bounded: bool = False) -> Arranged:
+        """Return the objects by their keys, or raise the error from reading them."""
+        answer = self._answers.get((query, is_bounded))
+        if answer is None:
+            answer = self._answers[query, is_bounded] = await self._ask(query, keys, is_bounded=is_bounded)
+        if answer.error is not None:
+            raise answer.error
+        return answer.arranged
+
+    async def _ask(self, query: Query, keys: Keys, *, is_bounded: bool) -> Answer:
+        try:
+            objects = await (self._lists.bounded if is_bounded else self._lists.all)(query)
+        except (APIError, TooManyError) as error:
+            return Answer({}, error)
+        by_key: dict[ObjectKey, list[JSONObject]] = {}
+        for obj in objects:
+            for key in keys(obj):
+                by_key.setdefault(key, []).append(obj)
+        return Answer(by_key)
+
+    async def node(self, name: str) -> JSONObject | None:
+        """Read one node if there are too many nodes to read all. For many LeaderWorkerSets, raise an error."""
+        if len(self._keys) > FEW:
+            raise TooManyError(NODES.group_resource)
+        return await self._lists.node(name)
+
+    def mentioned(self, event: JSONObject) -> Iterator[ObjectKey]:
+        """Yield the keys that an event may belong to: every part of the object name, as `web` in `data-web-0`.
+
+        The names of pods, claims, PodGroups and Workloads contain the name of their LeaderWorkerSet, separated by
+        dashes.
+        """
+        about = event.get("involvedObject") or {}
+        namespace = about.get("namespace") or meta.namespace(event)
+        words = str(about.get("name") or "").split("-")
+        parts = ("-".join(words[at : at + length]) for length in self._lengths for at in range(len(words) - length + 1))
+        yield from {key for part in parts if (key := ObjectKey(namespace, part)) in self._keys}
+
+
+class OwnLists(Struct, frozen=True):
+    """The part of shared lists that belongs to one LeaderWorkerSet."""
+
+    shared: SharedLists
+    key: ObjectKey
+
+    async def all(self, query: Query) -> Sequence[JSONObject]:
+        """Return the objects in a list that belong to the LeaderWorkerSet or to its namespace."""
+        wide = self.shared.wide(query)
+        if wide.label_selector != query.label_selector:
+            return (await self.shared.read(wide, _labelled)).get(self.key, ())
+        if query.resource == CORE_EVENTS:
+            return (await self.shared.read(wide, self.shared.mentioned)).get(self.key, ())
+        keys = _placed if query.namespace else _anywhere
+        return (await self.shared.read(wide, keys)).get(ObjectKey(query.namespace, ""), ())
+
+    async def bounded(self, query: Query) -> Sequence[JSONObject]:
+        """Return a list of at most `MOST` objects in all namespaces."""
+        keys = _of_node if query.resource == NODES else _anywhere
+        return (await self.shared.read(query, keys, is_bounded=True)).get(ObjectKey("", ""), ())
+
+    async def node(self, name: str) -> JSONObject | None:
+        """Return a node, or None if it does not exist. All nodes are read, because other sets also need them."""
+        try:
+            nodes = await self.shared.read(Query(NODES), _of_node, is_bounded=True)
+        except TooManyError:
+            return await self.shared.node(name)
+        return next(iter(nodes.get(ObjectKey("", name), ())), None)
+
+
+def _labelled(obj: JSONObject) -> Iterable[ObjectKey]:
+    return (ObjectKey(meta.namespace(obj), meta.labels(obj).get(labels.NAME, "")),)
+
+
+def _placed(obj: JSONObject) -> Iterable[ObjectKey]:
+    return (ObjectKey(meta.namespace(obj), ""),)
+
+
+def _of_node(node: JSONObject) -> Iterable[ObjectKey]:
+    return (ObjectKey("", meta.name(node)), ObjectKey("", ""))
+
+
+def _anywhere(_: JSONObject) -> Iterable[ObjectKey]:
+    return (ObjectKey("", ""),)
+
+
+async def diagnose_sets(
+    lists: Lists, sets: Sequence[SetView], namespace: str, commands: Commands, clock: Clock | None = None
+) -> list[Diagnosis]:
+    """Return the diagnosis of each set, in order. All sets are in one namespace, or in any if it is empty."""
+    shared = SharedLists(lists, namespace, [whole.key for whole in sets])
+    moment = clock or SystemClock()
+    diagnoses = []
+    for set_view in sets:
+        reader = Reader(OwnLists(shared, set_view.key))
+        async with asyncio.TaskGroup() as tasks:
+            for want in wants_of_set(set_view):
+                tasks.create_task(reader.read(want))
+        observed = Observed(
+            view=bare(set_view),
+            now=moment.now(),
+            objects=reader.objects,
+            unread=frozenset(reader.unread),
+            of_set=set_view,
+            commands=commands,
+        )
+        diagnoses.append(diagnose(observed, Selection(set_view.name)))
+    return diagnoses
+
+
+def wants_of_set(set_view: SetView) -> Iterator[Want]:
+    """Yield the lists for a DisaggregatedSet, or none if the set is complete."""
+    if set_view.is_settled:
+        return
+    yield Want(lists.events_in(set_view.namespace))
+    yield Want(Query(ROLE_SCALERS, set_view.namespace))
+    if not meta.is_observed(set_view.object):
+        yield from of_manager()
+
+
+def bare(set_view: SetView) -> View:
+    """Return a view of a set that contains its name and object, but no groups."""
+    return View(
+        name=set_view.name,
+        namespace=set_view.namespace,
+        ready=0,
+        desired=0,
+        up_to_date=0,
+        created=set_view.created,
+        groups=(),
+        object=set_view.object,
+    )

@@ -1,0 +1,322 @@
+"""Predicts the effects of applying a manifest to a LeaderWorkerSet: changed fields, and rollout steps. Pure.
+
+In: the LeaderWorkerSet with its pods and leader StatefulSet, and the changed LeaderWorkerSet. Out: a `Foreseen`, as
+text for users and as a machine-readable document. The number of lines is limited, regardless of the number of groups.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from statistics import median_low
+from typing import Final
+
+import msgspec
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.ordinals import ranges
+from kuberuntime.texts.fieldchanges import FieldChange, change_lines, field_changes, verdict
+from leaderworkerset.api import groupname, leaderworkerset
+from leaderworkerset.decisions.admissionchecks import leaderworkerset_warnings
+from leaderworkerset.decisions.revisioncontent import (
+    build_revision_content,
+    build_revision_data,
+    restore_revision,
+    revision_hash,
+)
+from leaderworkerset.decisions.rolloutsteps import (
+    Budget,
+    Current,
+    InPlace,
+    in_place_obstacle,
+    read_in_place,
+    read_rollout_budget,
+    rollout_position,
+)
+from lwsctl.rollout.forecast import Forecast, Wave, World, forecast
+from lwsctl.rollout.patches import is_paused
+from lwsctl.views.document import VERSION
+from lwsctl.views.groups import Group, View, view
+from lwsctl.views.wording import counted, duration, groups_named
+
+WAVES_SHOWN: Final = 12
+"""The maximum number of steps in the text. Documents contain all steps."""
+
+
+class Situation(msgspec.Struct, frozen=True, kw_only=True):
+    """A LeaderWorkerSet with its groups, and its leader StatefulSet, if it exists."""
+
+    view: View
+    statefulset: JSONObject | None = None
+
+
+class Foreseen(msgspec.Struct, frozen=True, kw_only=True):
+    """The effects of changing one LeaderWorkerSet. `startup` is how long its groups took to start, if known.
+
+    If `rolls` is set, `kept` groups already have the desired revision, because an incomplete update is reverted.
+    """
+
+    name: str
+    is_new: bool
+    rolls: bool
+    kept: int
+    is_paused: bool
+    changes: tuple[FieldChange, ...]
+    size: int
+    budget: Budget
+    forecast: Forecast
+    startup: timedelta | None
+    samples: int
+    exhausted: tuple[Group, ...] = ()
+    """The groups without remaining restarts."""
+    in_place: int = 0
+    """The number of groups whose pods are kept."""
+    obstacle: str = ""
+    """The first field that prevents an in-place update."""
+    is_barred: bool = False
+    """Whether only in-place updates are permitted, so that the obstacle blocks the rollout."""
+    warnings: tuple[str, ...] = ()
+    """Warnings about names that happen to fit, and about ignored labels in templates."""
+    is_open: bool = False
+    """Whether the Deployment controller determines the order of groups, so that steps cannot be predicted."""
+
+    @property
+    def takes(self) -> timedelta | None:
+        """Return the duration of all waves that create groups, if it can be estimated."""
+        making = sum(bool(wave.groups) for wave in self.forecast.waves)
+        return None if self.startup is None else self.startup * making
+
+
+def foresee(before: Situation | None, after: JSONObject) -> Foreseen:
+    """Return the effects of changing the LeaderWorkerSet to `after`. `before` is None if it does not exist yet.
+
+    Raise ValueError for values that the controller could not use, or for too many groups.
+    """
+    lws = leaderworkerset.decode(after)
+    limits = read_rollout_budget(lws.spec)
+    old = before.view.object if before else None
+    content = build_revision_data(after)
+    rolls = old is not None and build_revision_data(old) != content
+    starts = startups(before.view) if before else []
+    is_open = groupname.is_hash_set(after)
+    world = World(Current(0, 0, "")) if is_open else _world(before, revision_hash(content) if rolls else "")
+    way = read_in_place(meta.annotations(after)) if rolls and not is_open else InPlace.OFF
+    obstacle = _obstacle(old, after) if old is not None and way.is_wanted else ""
+    is_barred = bool(obstacle) and way.forbids_recreation
+    if is_open or is_barred:
+        future = Forecast(waves=(), held=world.members.bit_count(), is_stuck=False)
+    else:
+        future = forecast(limits, world, is_new_revision=rolls)
+    staying = world.ready & ~world.updated if way.is_wanted and not obstacle else 0
+    return Foreseen(
+        name=meta.name(after),
+        is_new=old is None,
+        rolls=rolls,
+        kept=world.updated.bit_count() if rolls else 0,
+        is_paused=is_paused(after),
+        changes=() if old is None else tuple(field_changes(_read(old), _read(after))),
+        size=lws.size,
+        budget=limits,
+        forecast=future,
+        is_open=is_open,
+        warnings=tuple(leaderworkerset_warnings(lws)),
+        in_place=sum(staying >> index & 1 for wave in future.waves for index in wave.groups),
+        obstacle=obstacle,
+        is_barred=is_barred,
+        exhausted=tuple(group for group in before.view.groups if group.is_exhausted) if before else (),
+        startup=median_low(starts) if starts else None,
+        samples=len(starts),
+    )
+
+
+def startups(lws_view: View) -> list[timedelta]:
+    """Return how long groups without restarts took from the creation of the leader until every rank was ready."""
+    return [length for group in lws_view.groups if (length := _startup(group)) is not None]
+
+
+def lines(plan: Foreseen) -> list[str]:
+    """Return the effects as text for users."""
+    head = [f"{plan.name}: {verdict(plan.changes, is_new=plan.is_new)}", *change_lines(plan.changes)]
+    return [
+        *head,
+        _summary(plan),
+        *_in_place(plan),
+        *_steps(plan),
+        *_exhausted(plan),
+        *_bounds(plan),
+        *_warnings(plan),
+    ]
+
+
+def document(plan: Foreseen) -> JSONObject:
+    """Return the effects with stable field names, as `-o json` prints them."""
+    takes = plan.takes
+    return {
+        "apiVersion": VERSION,
+        "kind": "RolloutPlan",
+        "leaderWorkerSet": plan.name,
+        "created": plan.is_new,
+        "newRevision": plan.rolls,
+        "paused": plan.is_paused,
+        "changes": [{"field": change.path, "before": change.before, "after": change.after} for change in plan.changes],
+        "steps": [
+            {"groups": sorted(wave.groups), "extraGroups": wave.extra, "availableGroups": wave.available}
+            for wave in plan.forecast.waves
+        ],
+        "inPlacePods": plan.in_place * plan.size,
+        "recreatedPods": _recreated(plan) * plan.size,
+        "notInPlace": plan.obstacle,
+        "heldGroups": plan.forecast.held,
+        "peakExtraPods": plan.forecast.extra * plan.size,
+        "lowestAvailableGroups": plan.forecast.available,
+        "estimatedSeconds": None if takes is None else int(takes.total_seconds()),
+        "exhaustedGroups": [group.name for group in plan.exhausted],
+        "endsByItself": not plan.forecast.is_stuck,
+        "warnings": list(plan.warnings),
+    }
+
+
+def _read(obj: JSONObject) -> JSONObject:
+    """Parse a LeaderWorkerSet and its template like the controller, which ignores empty fields."""
+    content = build_revision_content(obj)["spec"]
+    return restore_revision(obj, {"data": {"spec": content}})
+
+
+def _world(before: Situation | None, revision: str) -> World:
+    """Return the current groups. `revision` is the revision key after the change, or empty if it is unchanged."""
+    if before is None:
+        return World(Current(0, 0, ""))
+    lws_view, statefulset = before.view, before.statefulset
+    key = revision or (groupname.revision(statefulset) if statefulset else "")
+    existing = [group for group in lws_view.groups if group.leader and group.leader.object is not None]
+    desired = lws_view.desired
+    current = Current(desired, 0, str(desired)) if statefulset is None else rollout_position(statefulset)
+    return World(
+        current,
+        members=_bits(existing),
+        ready=_bits([group for group in existing if group.is_ready]),
+        updated=_bits([group for group in existing if not key or group.revision == key]),
+        exhausted=_bits([group for group in existing if group.is_over]),
+    )
+
+
+def _obstacle(old: JSONObject, new: JSONObject) -> str:
+    """Return the first field that prevents an in-place update, or an empty string if there is none."""
+    if meta.spec(new).get("scheduling") is not None:
+        return "spec.scheduling"
+    return in_place_obstacle(*(build_revision_content(obj)["spec"] for obj in (old, new)))
+
+
+def _bits(groups: list[Group]) -> int:
+    return sum(1 << group.index for group in groups)
+
+
+def _startup(group: Group) -> timedelta | None:
+    if not group.is_ready or any(rank.restarts for rank in group.ranks):
+        return None
+    began = min((rank.created for rank in group.ranks if rank.created), default="")
+    ends = [
+        str((meta.find_condition(rank.object, "Ready") or {}).get("lastTransitionTime") or "")
+        for rank in group.ranks
+        if rank.object is not None
+    ]
+    if not began or not ends or not all(ends):
+        return None
+    return max(datetime.fromisoformat(max(ends)) - datetime.fromisoformat(began), timedelta())
+
+
+def _summary(plan: Foreseen) -> str:
+    making = sum(len(wave.groups) for wave in plan.forecast.waves)
+    if plan.is_new:
+        return f"{counted(plan.budget.replicas, 'group')} of {counted(plan.size, 'pod')} would be created"
+    if plan.is_open and plan.rolls:
+        bounds = f"at most {plan.budget.unavailable} unavailable, at most {plan.budget.surge} more than wanted"
+        return f"a new revision: the Deployment controller replaces all groups, in an order of its own; {bounds}"
+    if plan.is_open:
+        return f"no new revision: {counted(plan.budget.replicas, 'group')} of {counted(plan.size, 'pod')} wanted"
+    if not plan.forecast.waves:
+        return "no group is created or removed" + (_held_note(plan) if plan.rolls else "")
+    has = "has" if plan.kept == 1 else "have"
+    back = f"the revision that {counted(plan.kept, 'group')} {has} already" if plan.kept else "a new revision"
+    reason = back if plan.rolls else "no new revision"
+    action = "updated" if plan.in_place else "created"
+    return f"{reason}: {counted(making, 'group')} of {counted(plan.size, 'pod')} would be {action}{_held_note(plan)}"
+
+
+def _held_note(plan: Foreseen) -> str:
+    if not plan.forecast.held:
+        return ""
+    if plan.is_barred:
+        return f"; {counted(plan.forecast.held, 'group')} would keep the old revision"
+    why = "the rollout is paused" if plan.is_paused else f"partition {plan.budget.partition}"
+    return f"; {counted(plan.forecast.held, 'group')} would keep the old revision ({why})"
+
+
+def _recreated(plan: Foreseen) -> int:
+    return sum(len(wave.groups) for wave in plan.forecast.waves) - plan.in_place
+
+
+def _in_place(plan: Foreseen) -> Iterator[str]:
+    """Yield the number of pods that are kept, or the field that prevents an in-place update."""
+    if plan.is_barred:
+        yield f"in place: impossible, and the rollout is held: {plan.obstacle} cannot change in a pod that runs"
+    elif plan.obstacle:
+        yield f"in place: 0 pods: {plan.obstacle} cannot change in a pod that runs"
+    elif plan.in_place:
+        yield f"in place: {counted(plan.in_place * plan.size, 'pod')}, recreated: {_recreated(plan) * plan.size}"
+
+
+def _steps(plan: Foreseen) -> Iterator[str]:
+    waves = plan.forecast.waves
+    for number, wave in enumerate(waves, start=1):
+        if number < WAVES_SHOWN or number == len(waves):
+            yield f"  step {number}: {_wave_text(wave)}; {wave.available} available{_extra(wave, plan.size)}"
+        elif number == WAVES_SHOWN:
+            yield f"  … {counted(len(waves) - WAVES_SHOWN, 'more step')}"
+
+
+def _exhausted(plan: Foreseen) -> Iterator[str]:
+    """Yield what happens to groups without remaining restarts: they are replaced, removed, or kept."""
+    indexes = {index for wave in plan.forecast.waves for index in wave.groups}
+    if plan.is_open and plan.rolls:
+        indexes = {group.index for group in plan.exhausted}
+    in_turn = [group.name for group in plan.exhausted if group.index in indexes]
+    staying = [
+        group.name for group in plan.exhausted if group.index not in indexes and group.index < plan.budget.replicas
+    ]
+    if in_turn:
+        yield (
+            f"no restart left: {groups_named(in_turn)}, passed over and outside maxUnavailable until replaced; read why it failed"
+            f" before: lws explain {plan.name}"
+        )
+    if staying:
+        yield f"no restart left: {groups_named(staying)}, which would stay terminated; to recover it: lws recover {plan.name}"
+
+
+def _wave_text(wave: Wave) -> str:
+    if not wave.groups:
+        return "surplus groups are deleted"
+    return f"group{'s' if len(wave.groups) > 1 else ''} {ranges(wave.groups)}"
+
+
+def _extra(wave: Wave, size: int) -> str:
+    return f", {counted(wave.extra * size, 'extra pod')}" if wave.extra else ""
+
+
+def _bounds(plan: Foreseen) -> Iterator[str]:
+    if plan.forecast.is_stuck:
+        yield "  it would not end by itself: groups that are not ready use up what may be unavailable"
+    if plan.forecast.available is None or plan.is_new:
+        return
+    pods = counted(plan.forecast.extra * plan.size, "extra pod")
+    yield f"at most {pods}; at least {plan.forecast.available} of {counted(plan.budget.replicas, 'group')} available"
+    if (takes := plan.takes) is not None and plan.startup is not None:
+        yield f"about {duration(takes)}: {counted(plan.samples, 'group')} started in {duration(plan.startup)} each"
+
+
+def _warnings(plan: Foreseen) -> Iterator[str]:
+    yield from (f"warning: {text}" for text in plan.warnings)
+
+
+def situation(lws: JSONObject, pods: list[JSONObject], statefulset: JSONObject | None) -> Situation:
+    """Return the situation of a LeaderWorkerSet whose objects were read."""
+    return Situation(view=view(lws, pods), statefulset=statefulset)

@@ -1,0 +1,94 @@
+"""Predicts which groups move when nodes are closed, in which order and how fast, and which groups stay.
+
+Pure.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import timedelta
+from math import ceil
+from statistics import median_low
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import groupname, leaderworkerset
+from leaderworkerset.api.groupname import GroupName
+from leaderworkerset.decisions.nodemaintenance import choose_moves
+from leaderworkerset.decisions.rolloutsteps import read_rollout_budget
+from lwsctl.rollout.applyforecast import startups
+from lwsctl.views.groups import Group, View
+from lwsctl.views.wording import counted, duration
+
+MIRROR: Final = "kubernetes.io/config.mirror"
+"""The annotation of static pods, which a drain cannot delete."""
+
+
+class Leaving(Struct, frozen=True, kw_only=True):
+    """The groups of one LeaderWorkerSet (`NAMESPACE/NAME`) that must move to other nodes, in their order.
+
+    At most `at_once` groups move at a time, and `extra` of them are replaced before they are deleted. `takes` is the
+    total duration, estimated from earlier starts, or None if unknown. If `why_not` is not empty, no group moves.
+    """
+
+    place: str
+    groups: tuple[GroupName, ...]
+    at_once: int
+    extra: int
+    takes: timedelta | None
+    why_not: str = ""
+
+
+def leaving(view: View, groups: Sequence[Group], why_not: str = "") -> Leaving:
+    """Return how these groups move. Raise ValueError if the rollout strategy is invalid."""
+    limits = read_rollout_budget(leaderworkerset.decode(view.object).spec)
+    extra = 0 if groupname.is_hash_set(view.object) else limits.surge
+    at_once = max(limits.unavailable + extra, 1)
+    available = {group.name for group in view.groups if group.is_ready}
+    ordered = [group.name for group in sorted(groups, key=_turn)]
+    starts = startups(view)
+    return Leaving(
+        place=f"{view.namespace}/{view.name}",
+        groups=tuple(choose_moves(ordered, available, least=0)),
+        at_once=at_once,
+        extra=extra,
+        takes=median_low(starts) * ceil(len(groups) / at_once) if starts else None,
+        why_not=why_not,
+    )
+
+
+def _turn(group: Group) -> tuple[int, str]:
+    """Return the sort key for the order of moves: the highest index first, or the leader's name with random keys."""
+    return (0, group.ranks[0].pod) if group.key else (-group.index, "")
+
+
+def lines(sets: Iterable[Leaving]) -> Iterator[str]:
+    """Yield a line for each LeaderWorkerSet with the groups that would move, or why they would not move."""
+    for leaving in sets:
+        many = f"{'group' if len(leaving.groups) == 1 else 'groups'} {', '.join(map(str, leaving.groups))}"
+        if leaving.why_not:
+            yield f"  {leaving.place}: {many} would stay: {leaving.why_not}"
+            continue
+        extra = f", {counted(leaving.extra, 'extra group')} first" if leaving.extra else ""
+        takes = f", about {duration(leaving.takes)}" if leaving.takes is not None else ""
+        yield f"  {leaving.place}: {many} would move, at most {leaving.at_once} at a time{extra}{takes}"
+
+
+def staying(pods: Iterable[JSONObject]) -> str:
+    """Return the number of pods that do not belong to groups, by kind of owner, or an empty string."""
+    kinds = [_kind(pod) for pod in pods]
+    others = kinds.count("")
+    words = [counted(others, "pod") + " of no group that moves (`kubectl drain` ends them)"] if others else []
+    words += [f"{counted(count, 'pod')} of {kind}" for kind in (DAEMONS, NODE) if (count := kinds.count(kind))]
+    return ", ".join(words)
+
+
+DAEMONS: Final = "DaemonSets"
+NODE: Final = "the node itself"
+
+
+def _kind(pod: JSONObject) -> str:
+    if MIRROR in meta.annotations(pod):
+        return NODE
+    return DAEMONS if (meta.controller_of(pod) or {}).get("kind") == "DaemonSet" else ""

@@ -1,0 +1,125 @@
+"""Predicts the effects of applying a manifest to a DisaggregatedSet: changed fields, and steps of each role.
+
+Pure.
+
+In: the DisaggregatedSet before and after the change. Out: a `RolesForeseen`, as text for users and as a
+machine-readable document. The planner calculates the steps, as if every group became ready immediately. The number of
+existing groups comes from the status. A role with a scaler keeps its groups.
+"""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.texts import fieldchanges
+from kuberuntime.texts.fieldchanges import FieldChange
+from leaderworkerset.api import disaggregatedset
+from leaderworkerset.api.disaggregatedset import DisaggregatedSet
+from leaderworkerset.decisions.rolesteps import (
+    PlannerStep,
+    RoleState,
+    role_budget,
+    role_revision,
+    role_target,
+    simulate_rollout,
+)
+from lwsctl.rollout.applyforecast import WAVES_SHOWN
+from lwsctl.views.document import VERSION
+from lwsctl.views.wording import counted
+
+
+class RolesForeseen(Struct, frozen=True, kw_only=True):
+    """The effects of changing one DisaggregatedSet. The counts apply to one slice."""
+
+    name: str
+    is_new: bool
+    rolls: bool
+    slices: int
+    changes: tuple[FieldChange, ...]
+    roles: tuple[str, ...]
+    states: tuple[RoleState, ...]
+    steps: tuple[PlannerStep, ...]
+
+
+def foresee(before: JSONObject | None, after: JSONObject) -> RolesForeseen:
+    """Return the effects. `before` is None if the set does not exist yet. Raise ValueError for invalid values."""
+    new = disaggregatedset.decode(after)
+    old = None if before is None else disaggregatedset.decode(before)
+    revisions = [role_revision(meta.spec(obj).get("roles") or []) for obj in (before or after, after)]
+    rolls = revisions[0] != revisions[1]
+    roles = {role.name: role for role in new.roles}
+    present = {} if old is None else _present(old)
+    names = (*roles, *sorted(present.keys() - roles.keys()))
+    states = tuple(_state(name, new, present.get(name, 0)) for name in names)
+    return RolesForeseen(
+        name=new.name,
+        is_new=old is None,
+        rolls=rolls,
+        slices=new.slices,
+        changes=() if before is None else tuple(fieldchanges.field_changes(before, after)),
+        roles=names,
+        states=states,
+        steps=tuple(simulate_rollout(states))[1:] if rolls else (),
+    )
+
+
+def lines(plan: RolesForeseen) -> Iterator[str]:
+    """Yield the effects as text for users."""
+    yield f"{plan.name}: {fieldchanges.verdict(plan.changes, is_new=plan.is_new)}"
+    yield from fieldchanges.change_lines(plan.changes)
+    each = f" in each of {plan.slices} slices" if plan.slices > 1 else ""
+    for name, state in zip(plan.roles, plan.states, strict=True):
+        if plan.is_new or plan.rolls or state.initial != state.target:
+            now = "" if plan.is_new else f", now {state.initial}"
+            yield f"  role {name}: {counted(state.target, 'group')} wanted{now}{each}"
+    if not plan.is_new:
+        yield "a new revision: the groups of all roles would be replaced" if plan.rolls else "no new revision"
+    for number, step in enumerate(plan.steps, start=1):
+        if number < WAVES_SHOWN or number == len(plan.steps):
+            yield f"  step {number}: {_counts(plan, step)}"
+        elif number == WAVES_SHOWN:
+            yield f"  … {counted(len(plan.steps) - WAVES_SHOWN, 'more step')}"
+
+
+def document(plan: RolesForeseen) -> JSONObject:
+    """Return the effects with stable field names, as `-o json` prints them."""
+    return {
+        "apiVersion": VERSION,
+        "kind": "RolloutPlan",
+        "disaggregatedSet": plan.name,
+        "created": plan.is_new,
+        "newRevision": plan.rolls,
+        "slices": plan.slices,
+        "changes": [{"field": change.path, "before": change.before, "after": change.after} for change in plan.changes],
+        "roles": [
+            {"name": name, "groups": state.initial, "wantedGroups": state.target}
+            for name, state in zip(plan.roles, plan.states, strict=True)
+        ],
+        "steps": [
+            {
+                "oldGroups": dict(zip(plan.roles, step.old, strict=True)),
+                "newGroups": dict(zip(plan.roles, step.new, strict=True)),
+            }
+            for step in plan.steps
+        ],
+    }
+
+
+def _present(old: DisaggregatedSet) -> dict[str, int]:
+    """Return the number of existing groups of each role in a slice."""
+    status = {role.name: role.replicas for role in old.status.role_statuses or ()} if old.status else {}
+    return {role.name: status[role.name] // old.slices if role.name in status else role.replicas for role in old.roles}
+
+
+def _state(name: str, new: DisaggregatedSet, present: int) -> RoleState:
+    role = next((role for role in new.roles if role.name == name), None)
+    target = 0 if role is None else role_target(role, {}, present)
+    limits = role_budget(role, target)
+    return RoleState(present, present, 0, target, limits.surge, limits.unavailable)
+
+
+def _counts(plan: RolesForeseen, step: PlannerStep) -> str:
+    rows = zip(plan.roles, step.old, step.new, strict=True)
+    return "; ".join(f"{name} {old} old, {new} new" for name, old, new in rows)

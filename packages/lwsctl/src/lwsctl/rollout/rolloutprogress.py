@@ -1,0 +1,159 @@
+"""Measures the progress of a rollout, and estimates the remaining time. Pure.
+
+A group is done when it has the revision of the leader StatefulSet and all its ranks are ready. Groups below the
+partition are not part of the rollout.
+"""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import groupname
+from leaderworkerset.api.conditions import UPDATE_IN_PROGRESS
+from leaderworkerset.api.groupname import GroupEnd, GroupName
+from lwsctl.rollout.patches import is_paused, partition
+from lwsctl.views.document import VERSION
+from lwsctl.views.groups import View
+from lwsctl.views.reasons import reasons
+from lwsctl.views.wording import counted, duration, groups_named
+
+BAR: Final = 20
+"""The width of the progress bar in characters."""
+
+SHORTEST: Final = timedelta(seconds=1)
+"""The minimum remaining time that is shown."""
+
+
+class RolloutProgress(Struct, frozen=True, kw_only=True):
+    """The progress of a rollout: `done` of `wanted` groups are updated and ready. The partition holds `held` groups."""
+
+    name: str
+    done: int
+    updated: int
+    ready: int
+    wanted: int
+    held: int
+    is_complete: bool
+    is_paused: bool
+    left: timedelta | None
+    why: str
+    passed: tuple[GroupName, ...] = ()
+    """Old-revision groups without remaining restarts, which the rollout replaces without waiting."""
+    exhausted: tuple[GroupName, ...] = ()
+    """Latest-revision groups without remaining restarts. The rollout waits until they are recovered."""
+
+    @property
+    def standing(self) -> tuple[int, int, int]:
+        """Return the numbers that change while the rollout progresses."""
+        return self.done, self.updated, self.ready
+
+
+def progress(view: View, statefulset: JSONObject | None, now: datetime) -> RolloutProgress:
+    """Measure the rollout of a LeaderWorkerSet by its groups."""
+    lws = view.object
+    key = groupname.revision(statefulset) if statefulset else ""
+    held_count = min(partition(lws), view.desired)
+    rolled = [group for group in view.groups if held_count <= group.index < view.desired]
+    updated = [group for group in rolled if key and group.revision == key]
+    done = [group for group in updated if group.is_ready or group.end is GroupEnd.COMPLETE]
+    is_observed = meta.is_observed(lws)
+    desired = view.desired - held_count
+    is_complete = is_observed and statefulset is not None and len(done) >= desired and not view.is_updating
+    return RolloutProgress(
+        name=view.name,
+        done=len(done),
+        updated=len(updated),
+        ready=view.ready_by_pods,
+        wanted=desired,
+        held=held_count,
+        is_complete=is_complete,
+        is_paused=is_paused(lws),
+        left=None if is_complete else _remaining(lws, len(done), desired, now),
+        why=reasons(view).removeprefix("; "),
+        passed=tuple(group.name for group in rolled if group.is_exhausted and group not in updated),
+        exhausted=tuple(group.name for group in updated if group.is_exhausted),
+    )
+
+
+def line(rollout: RolloutProgress) -> str:
+    """Format the progress of a rollout in one line.
+
+    >>> line(RolloutProgress(name="web", done=1, updated=2, ready=3, wanted=4, held=0, is_complete=False, is_paused=False,
+    ...     left=timedelta(seconds=90), why=""))
+    'web: 1/4 groups updated, 1 starting; about 90s left'
+    """
+    parts = [f"{rollout.done}/{counted(rollout.wanted, 'group')} updated"]
+    if starting := rollout.updated - rollout.done:
+        parts[0] += f", {starting} starting"
+    if rollout.held:
+        parts.append(f"the partition holds {counted(rollout.held, 'group')}")
+    if rollout.passed:
+        parts.append(
+            f"exhausted: {groups_named(rollout.passed)}, to be replaced without counting towards maxUnavailable"
+        )
+    if rollout.exhausted:
+        parts.append(f"exhausted: {groups_named(rollout.exhausted)}; to recover: lws recover {rollout.name}")
+    if rollout.is_paused:
+        parts.append("paused")
+    elif rollout.left is not None and rollout.left >= SHORTEST:
+        parts.append(f"about {duration(rollout.left)} left")
+    return f"{rollout.name}: {'; '.join(parts)}"
+
+
+def brief_line(rollout: RolloutProgress) -> str:
+    """Format the progress for a terminal, which truncates the line, with the most important information first.
+
+    >>> brief_line(RolloutProgress(name="web", done=1, updated=2, ready=3, wanted=4, held=0, is_complete=False, is_paused=False,
+    ...     left=timedelta(seconds=90), why="web-1 is Pending: no node"))
+    'web: 1/4 groups updated; about 90s left; web-1 is Pending: no node; 1 starting'
+    """
+    parts = [f"{rollout.done}/{counted(rollout.wanted, 'group')} updated"]
+    if rollout.is_paused:
+        parts.append("paused")
+    elif rollout.left is not None and rollout.left >= SHORTEST:
+        parts.append(f"about {duration(rollout.left)} left")
+    parts += [rollout.why] if rollout.why else []
+    parts += [f"{starting} starting"] if (starting := rollout.updated - rollout.done) else []
+    return f"{rollout.name}: {'; '.join(parts)}"
+
+
+def document(rollout: RolloutProgress) -> JSONObject:
+    """Return the progress with stable field names, as `-o json` prints it."""
+    return {
+        "apiVersion": VERSION,
+        "kind": "RolloutStatus",
+        "leaderWorkerSet": rollout.name,
+        "complete": rollout.is_complete,
+        "paused": rollout.is_paused,
+        "doneGroups": rollout.done,
+        "updatedGroups": rollout.updated,
+        "readyGroups": rollout.ready,
+        "wantedGroups": rollout.wanted,
+        "heldGroups": rollout.held,
+        "exhaustedGroups": [*rollout.passed, *rollout.exhausted],
+        "estimatedSeconds": None if rollout.left is None else int(rollout.left.total_seconds()),
+        "reason": rollout.why,
+    }
+
+
+def bar(rollout: RolloutProgress) -> str:
+    """Return a bar of the groups: done, starting, and remaining.
+
+    >>> bar(RolloutProgress(name="web", done=2, updated=3, ready=3, wanted=4, held=0, is_complete=False, is_paused=False,
+    ...     left=None, why=""))
+    '[##########=====-----]'
+    """
+    total = max(rollout.wanted, 1)
+    done = BAR * min(rollout.done, total) // total if rollout.wanted else BAR
+    starting = BAR * min(rollout.updated, total) // total - done if rollout.wanted else 0
+    return f"[{'#' * done}{'=' * starting}{'-' * (BAR - done - starting)}]"
+
+
+def _remaining(lws: JSONObject, done: int, desired: int, now: datetime) -> timedelta | None:
+    began = (meta.find_condition(lws, UPDATE_IN_PROGRESS.type) or {}).get("lastTransitionTime")
+    if not began or not done or not meta.is_condition_true(lws, UPDATE_IN_PROGRESS.type):
+        return None
+    return max(now - datetime.fromisoformat(began), timedelta()) / done * (desired - done)

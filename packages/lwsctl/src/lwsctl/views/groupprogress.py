@@ -1,0 +1,54 @@
+"""Describes the progress of a group: a bar with the remaining time, or a hang with the suspected rank. Pure."""
+
+from datetime import datetime
+from typing import Final
+
+from leaderworkerset.api.progressannotations import Hang, Progress
+from lwsctl.views import devices
+from lwsctl.views.groups import Group
+from lwsctl.views.wording import duration
+
+BAR: Final = 20
+"""The width of a bar in characters."""
+
+MOST_METRICS: Final = 3
+"""The maximum number of metrics to show. `-o json` includes all metrics."""
+
+
+def sentence(group: Group, now: datetime) -> str:
+    """Return a line with a group's progress and its first rank with idle GPUs.
+
+    Return an empty string if nothing is known.
+    """
+    if group.hang is not None:
+        text = silence(group.hang, now)
+    elif group.progress is not None and group.end is None:
+        text = steps(group.progress, now)
+    else:
+        return ""
+    idle = ((rank.pod, devices.idle(rank.object, now)) for rank in group.ranks)
+    return text + next((f"; {pod}: {words}" for pod, words in idle if words), "")
+
+
+def steps(progress: Progress, now: datetime) -> str:
+    """Return the progress of a workload with a bar.
+
+    >>> steps(Progress(step=120, total=480, metrics=(("loss", "2.1"),)), datetime.now())
+    '[#####---------------] step 120 of 480 (25 %), loss 2.1'
+    """
+    share, left = progress.share, progress.left(now)
+    parts = [f"step {progress.step}"]
+    if share is not None:
+        filled = int(share * BAR)
+        bar = f"[{'#' * filled}{'-' * (BAR - filled)}]"
+        parts = [f"{bar} step {progress.step} of {progress.total} ({int(share * 100)} %)"]
+    parts += [f"{name} {value}" for name, value in progress.metrics[:MOST_METRICS]]
+    return ", ".join([*parts, *([f"{duration(left)} left"] if left is not None else [])])
+
+
+def silence(hang: Hang, now: datetime) -> str:
+    """Return how long there has been no progress, and which rank has the oldest progress report."""
+    blamed = hang.blamed
+    waits = f" and waits for {blamed.waits}" if blamed.waits else ""
+    silent = f"{blamed.pod} is silent for {duration(now - blamed.since)}{waits}"
+    return f"no progress for {duration(now - hang.since)}: {silent}"

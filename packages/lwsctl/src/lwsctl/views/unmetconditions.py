@@ -1,0 +1,188 @@
+"""Checks what a set still lacks to reach a required condition. Checks return a sentence, or None. Pure."""
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Final, TypeAlias
+
+from kuberuntime.objects import decimals, meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels, runsettings
+from leaderworkerset.api.conditions import AVAILABLE, COMPLETE, WAIT_WORDS, ConditionOutcome
+from leaderworkerset.api.groupname import GroupEnd
+from lwsctl.views import jsonpath
+from lwsctl.views.disaggregatedset import SetView, Shown, leaderworkersets
+from lwsctl.views.groups import View
+from lwsctl.views.jsonpath import JSONPathError, Step
+from lwsctl.views.outcome import not_ended
+from lwsctl.views.reasons import behind, reasons
+from lwsctl.views.wording import counted
+
+READY_FOR: Final = timedelta(seconds=10)
+"""The time for which a group must be ready after a failure, before a waiting command exits."""
+
+Check: TypeAlias = Callable[[Shown | None], str | None]
+"""A function that returns what is missing as text, or None if the condition is met."""
+
+ASSIGNMENT: Final = re.compile(r"(?P<path>\{.*\}|.+?)(?:(?<![=!<>])=(?!=)(?P<value>.*))?")
+"""A path and the expected value. `==` is part of the path."""
+
+USABLE: Final = (
+    f"{', '.join(WAIT_WORDS)}, delete, replicas=N (ready groups), condition=TYPE[=STATUS], or jsonpath={{PATH}}[=VALUE]"
+)
+
+
+def parse(condition: str) -> Check:
+    """Parse the condition to wait for. Raise ValueError if it is unknown."""
+    word, _, value = condition.partition("=")
+    if word in WAIT_WORDS and not value:
+        return for_outcome(WAIT_WORDS[word])
+    if word == "delete" and not value:
+        return for_deletion
+    replicas = decimals.natural(value)
+    if word == "replicas" and replicas is not None:
+        return lambda view: for_replicas(view, replicas)
+    if word == "condition" and value:
+        kind, _, status = value.partition("=")
+        return lambda view: for_condition(view, kind, status or "True")
+    if word == "jsonpath" and (match := ASSIGNMENT.fullmatch(value)):
+        path = jsonpath.completed(match["path"])
+        steps = jsonpath.path(path)
+        return lambda view: for_path(view, path, steps, match["value"])
+    raise ValueError(f"{condition}: use {USABLE}")
+
+
+def for_outcome(outcome: ConditionOutcome) -> Check:
+    """Return the check for a named condition. For two conditions, the text also describes what groups lack."""
+    if outcome is AVAILABLE:
+        return for_ready
+    if outcome is COMPLETE:
+        return for_completion
+    return lambda view: for_condition(view, outcome.type, "True")
+
+
+def for_ready(view: Shown | None) -> str | None:
+    """Return what is missing until the latest spec is applied and all groups are ready."""
+    if view is None:
+        return "it is gone"
+    if view.is_ready:
+        return None
+    return ready_groups(view)
+
+
+def lasting(condition: str, now: Callable[[], datetime], least: timedelta = READY_FOR) -> Check:
+    """Return the check for a condition. After a failure, `ready` must last. Raise ValueError if it is unknown."""
+    check = parse(condition)
+    if WAIT_WORDS.get(condition) is not AVAILABLE:
+        return check
+    return lambda view: check(view) or for_lasting(view, now(), least)
+
+
+def for_lasting(view: Shown | None, now: datetime, least: timedelta = READY_FOR, *, kept_back: int = 0) -> str | None:
+    """Return the first group that failed and has not been ready for `least` and longer than its longest run.
+
+    If `least` is 0, it is sufficient that the group is currently ready. The first `kept_back` groups are ignored.
+    """
+    views = () if view is None or not least else leaderworkersets([view])
+    for own in views:
+        for group in own.groups:
+            is_wanted = kept_back <= group.index < own.desired
+            if is_wanted and group.crashes is not None and not group.crashes.are_over(now, least):
+                return f"group {group.name} of {own.name} failed, and has not been ready for long enough since"
+    return None
+
+
+def ready_groups(view: Shown) -> str:
+    """Return how many groups are ready, and the first reason why other groups are not ready."""
+    if isinstance(view, SetView):
+        roles = ", ".join(f"{role.name} {role.ready} of {counted(role.desired, 'group')} ready" for role in view.roles)
+        return f"{roles}; rollout {view.rollout}{_first_reason(view)}"
+    return f"{view.ready_by_pods} of {counted(view.desired, 'group')} ready{reasons(view) or _behind(view)}"
+
+
+def for_completion(view: Shown | None) -> str | None:
+    """Return what is missing until a LeaderWorkerSet that runs to completion is complete."""
+    if view is None:
+        return "it is gone"
+    if isinstance(view, SetView):
+        return "a DisaggregatedSet serves and does not end"
+    if not runsettings.read(meta.annotations(view.object)).completes:
+        return f"it does not run to completion: it lacks the annotation {labels.RUN_TO_COMPLETION}"
+    if view.is_complete:
+        return None
+    ended = sum(group.end is GroupEnd.COMPLETE for group in view.groups)
+    late = [str(group.name) for group in view.groups if group.end is GroupEnd.LATE]
+    failed = f"; ended at the deadline: {', '.join(late)}" if late else ""
+    return f"{ended} of {counted(view.desired, 'group')} complete{failed}{_progress(view) or _not_ended(view)}"
+
+
+def _progress(view: View) -> str:
+    """Return a LeaderWorkerSet's progress without the remaining time, because a changed line is printed again."""
+    advances = [(group, group.progress) for group in view.groups if group.end is None and group.progress is not None]
+    texts = [
+        f"group {group.name} at step {progress.step}" + (f" of {progress.total}" if progress.total else "")
+        for group, progress in advances
+    ]
+    return f"; {texts[0]}" if texts else ""
+
+
+def _not_ended(view: View) -> str:
+    text = not_ended(view)
+    return f"; {text}" if text else ""
+
+
+def for_replicas(view: Shown | None, count: int) -> str | None:
+    """Return what is missing until exactly `count` groups are ready."""
+    if view is None:
+        return "it is gone"
+    if view.ready == count:
+        return None
+    return f"{counted(view.ready, 'group')} ready, not {count}{_first_reason(view)}{_behind(view)}"
+
+
+def _behind(view: Shown) -> str:
+    """Return a note if the status does not yet match the pods."""
+    text = "" if isinstance(view, SetView) else behind(view)
+    return f"; {text}" if text else ""
+
+
+def _first_reason(view: Shown) -> str:
+    """Return the first reason of an unready rank in all LeaderWorkerSets of a DisaggregatedSet."""
+    if isinstance(view, SetView):
+        return next((why for part in view.parts if (why := reasons(part.view))), "")
+    return reasons(view)
+
+
+def for_condition(view: Shown | None, kind: str, status: str) -> str | None:
+    """Return what is missing until a condition for the latest spec has the status (R-STAT-15), ignoring case."""
+    if view is None:
+        return "it is gone"
+    conditions = meta.status(view.object).get("conditions") or []
+    condition: JSONObject = next(
+        (candidate for candidate in conditions if str(candidate.get("type")).lower() == kind.lower()), {}
+    )
+    current = condition.get("observedGeneration") == meta.generation(view.object)
+    if str(condition.get("status", "False")).lower() == status.lower() and (current or status.lower() != "true"):
+        return None
+    stale = "" if current or not condition else " of an earlier spec"
+    return f"condition {kind} is {condition.get('status', 'not there')}{stale}{_first_reason(view)}"
+
+
+def for_path(view: Shown | None, path: str, steps: Sequence[Step], value: str | None) -> str | None:
+    """Return what is missing until a field of the object exists or has the expected value."""
+    if view is None:
+        return "it is gone"
+    try:
+        texts = [jsonpath.text(result) for result in jsonpath.select(steps, view.object)]
+    except JSONPathError as error:
+        return f"{path}: {error}"
+    if not texts:
+        return f"{path} is not there{_first_reason(view)}"
+    if value is None or texts == [value.strip("'\"")]:
+        return None
+    return f"{path} is {' '.join(texts)}, not {value}{_first_reason(view)}"
+
+
+def for_deletion(view: Shown | None) -> str | None:
+    """Return what is missing until the set is deleted."""
+    return None if view is None else "it is still there"

@@ -1,0 +1,175 @@
+"""A cluster has a directory; the kernel knows whether it runs."""
+
+import os
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kuberuntime.access.filepermissions import OwnershipError
+from lwsctl.cli.cluster import clusterdirectories
+from lwsctl.cli.commands.local import down
+from lwsctl.cli.errors import CommandError, UsageError
+
+
+@pytest.fixture(autouse=True)
+def state_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LWS_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state"
+
+
+def test_cluster_directory_is_private_and_locked(state_home: Path) -> None:
+    place = clusterdirectories.place("demo")
+    assert place.pid() is None
+    with place.held():
+        assert stat.S_IMODE(place.directory.stat().st_mode) == 0o700
+        assert place.pid() is not None
+        with pytest.raises(CommandError, match="cluster demo runs already"), clusterdirectories.place("demo").held():
+            pass
+    assert place.pid() is None
+    assert place.directory == state_home / "demo"
+
+
+def test_leftovers_of_killed_runs_are_removed(state_home: Path) -> None:
+    killed = clusterdirectories.ephemeral()
+    with killed.held():
+        (killed.directory / "state.db").write_text("data")
+    place = clusterdirectories.ephemeral()
+    assert place.name.startswith("run-")
+    assert not killed.directory.exists() or killed.directory == place.directory
+    assert not place.database.exists()
+
+
+def test_stopped_cluster_is_kept_under_any_name(state_home: Path) -> None:
+    own = [
+        clusterdirectories.place("run-1"),
+        clusterdirectories.place(f"run-{os.getpid()}"),
+        clusterdirectories.place("default"),
+    ]
+    for place in own:
+        with place.held():
+            place.database.write_text("data")
+    fresh = clusterdirectories.ephemeral()
+    with fresh.held():
+        fresh.database.write_text("other data")
+    fresh.remove()
+    assert [place.database.read_text() for place in own] == ["data"] * 3
+
+
+def test_starting_run_is_kept(state_home: Path) -> None:
+    beginning = clusterdirectories.ephemeral()
+    with beginning.held():
+        clusterdirectories.ephemeral()
+        assert beginning.lock.exists()
+
+
+def test_parent_directory_of_clusters_is_kept(state_home: Path) -> None:
+    state_home.mkdir()
+    place = clusterdirectories.ephemeral()
+    with place.held():
+        pass
+    place.remove()
+    assert list(state_home.iterdir()) == []
+
+
+def test_foreign_directory_is_neither_used_nor_removed(state_home: Path) -> None:
+    documents = state_home / "documents"
+    documents.mkdir(parents=True)
+    (documents / "thesis.txt").write_text("years of work")
+    place = clusterdirectories.place("documents")
+    with pytest.raises(CommandError, match=r"contains 'thesis.txt', so it is not the directory of a cluster"):
+        place.make()
+    with pytest.raises(CommandError, match="nothing was deleted"):
+        place.remove()
+    assert (documents / "thesis.txt").exists()
+
+
+def test_arbitrary_content_of_a_lock_file_is_ignored(state_home: Path) -> None:
+    place = clusterdirectories.place("demo")
+    with place.held():
+        for content in (b"", b"x", b"-1", b"9" * 40, b"\xff"):
+            place.lock.write_bytes(content)
+            assert place.pid() is None
+
+
+def test_state_directory_that_is_a_file_is_an_error(state_home: Path) -> None:
+    state_home.write_text("")
+    for attempt in (clusterdirectories.all_places, clusterdirectories.ephemeral):
+        with pytest.raises(CommandError, match="set LWS_STATE_HOME to a writable directory"):
+            attempt()
+    assert clusterdirectories.place("demo").pid() is None
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "..", "Big", "-a", "a" * 41])
+def test_invalid_cluster_names_are_rejected(name: str) -> None:
+    with pytest.raises(UsageError, match="cluster name"):
+        clusterdirectories.place(name)
+
+
+def test_directory_that_cannot_be_created_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("LWS_STATE_HOME", str(tmp_path / "file"))
+    with pytest.raises(CommandError, match="LWS_STATE_HOME"), clusterdirectories.place("demo").held():
+        pass
+
+
+def test_state_directory_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LWS_STATE_HOME")
+    monkeypatch.setenv("XDG_STATE_HOME", "/state")
+    assert clusterdirectories.home() == Path("/state/lws")
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setenv("HOME", "/home/someone")
+    assert clusterdirectories.home() == Path("/home/someone/.local/state/lws")
+    assert clusterdirectories.all_places() == []
+
+
+def test_directory_that_others_write_is_not_read(state_home: Path) -> None:
+    for name in ("own", "open"):
+        with clusterdirectories.place(name).held():
+            pass
+    (state_home / "open").chmod(0o777)
+    with pytest.raises(OwnershipError, match="open: others may write to it"):
+        clusterdirectories.place("open")
+    assert [place.name for place in clusterdirectories.all_places()] == ["own"]
+    assert clusterdirectories.of_kubeconfig(state_home / "open" / "kubeconfig") is None
+    state_home.chmod(0o777)
+    with pytest.raises(OwnershipError, match="state: others may write to it"):
+        clusterdirectories.place("own")
+
+
+def test_process_without_the_lock_is_not_stopped(state_home: Path) -> None:
+    place = clusterdirectories.place("demo")
+    with place.held(), subprocess.Popen(["sleep", "600"]) as bystander:
+        place.lock.write_text(f"{bystander.pid}\n")
+        with pytest.raises(CommandError, match=f"names process {bystander.pid}, which is not the cluster demo"):
+            down.stop(place, 10)
+        assert bystander.poll() is None
+        bystander.kill()
+
+
+def test_failed_run_records_are_kept_up_to_a_limit() -> None:
+    count = clusterdirectories.KEPT_RUNS + 2
+    for number in range(count):
+        run = clusterdirectories.ephemeral()
+        with run.held():
+            run.database.touch()
+            (run.directory / "pods").mkdir()
+            record = run.history / "default" / "web" / "0" / "1-x.json"
+            record.parent.mkdir(parents=True)
+            record.touch()
+            os.utime(run.history, (number, number))
+        run.keep_record()
+        assert {path.name for path in run.directory.iterdir()} == {"history", "ephemeral"}
+        assert (run.has_record, run.is_cluster) == (True, False)
+    clusterdirectories.ephemeral().keep_record()
+    kept = sorted(int(one.history.stat().st_mtime) for one in clusterdirectories.all_places())
+    assert kept == list(range(2, count))
+
+
+def test_run_without_failures_leaves_nothing() -> None:
+    run = clusterdirectories.ephemeral()
+    with run.held():
+        run.history.mkdir()
+    run.keep_record()
+    assert not run.directory.exists()

@@ -1,0 +1,65 @@
+"""The groups that would leave nodes, their order, and the pods that would stay."""
+
+from datetime import timedelta
+from typing import Any
+
+from tests import builders
+
+from lwsctl.rollout import drainforecast
+from lwsctl.rollout.drainforecast import Leaving
+from lwsctl.views.groups import View, view
+
+
+def shown(*, unready: tuple[int, ...] = (), surge: int = 0, unavailable: int = 1) -> View:
+    """Return four groups of one pod."""
+    rolling = {"maxUnavailable": unavailable, "maxSurge": surge}
+    strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": rolling}
+    lws = builders.leaderworkerset_object(size=1, replicas=4, spec={"rolloutStrategy": strategy})
+    return view(lws, [builders.leader_pod(lws, index, ready=index not in unready) for index in range(4)])
+
+
+def on_node(found: View, *indexes: int) -> Leaving:
+    return drainforecast.leaving(found, [group for group in found.groups if group.index in indexes])
+
+
+def pod(owner: str = "", **annotations: str) -> dict[str, Any]:
+    owners = [{"kind": owner, "name": "x", "uid": "1", "controller": True}] if owner else []
+    return {"metadata": {"name": "x", "annotations": annotations, "ownerReferences": owners}}
+
+
+def test_highest_index_moves_first_after_unavailable_groups() -> None:
+    assert on_node(shown(), 0, 2, 3).groups == (3, 2, 0)
+    assert on_node(shown(unready=(0,)), 0, 2, 3).groups == (0, 3, 2)
+
+
+def test_unavailable_limit_and_surge_set_the_parallelism() -> None:
+    found = on_node(shown(surge=2, unavailable=0), 0, 1, 2)
+    assert (found.at_once, found.extra) == (2, 2)
+
+
+def test_groups_with_random_keys_get_no_surge() -> None:
+    lws = builders.hash_object()
+    rolling = {"maxUnavailable": 1, "maxSurge": 2}
+    lws["spec"] |= {"rolloutStrategy": {"type": "RollingUpdate", "rollingUpdateConfiguration": rolling}}
+    whole = view(lws, [builders.hash_leader(lws, letter) for letter in "ba"])
+    found = drainforecast.leaving(whole, whole.groups)
+    assert (found.at_once, found.extra, len(found.groups)) == (1, 0, 2)
+    first = next(group for group in whole.groups if group.name == found.groups[0])
+    assert first.ranks[0].pod.endswith("a")
+
+
+def test_outlook_lists_moving_and_staying_groups() -> None:
+    moves = Leaving(place="a/web", groups=(3, 1), at_once=2, extra=1, takes=timedelta(seconds=90))
+    stays = Leaving(place="b/llm", groups=("95e88034",), at_once=1, extra=0, takes=None, why_not="it may not")
+    assert list(drainforecast.lines([moves, stays])) == [
+        "  a/web: groups 3, 1 would move, at most 2 at a time, 1 extra group first, about 90s",
+        "  b/llm: group 95e88034 would stay: it may not",
+    ]
+
+
+def test_staying_pods_are_counted_by_owner() -> None:
+    pods = [pod(), pod("ReplicaSet"), pod("DaemonSet"), pod("Node", **{drainforecast.MIRROR: "x"})]
+    assert drainforecast.staying(pods) == (
+        "2 pods of no group that moves (`kubectl drain` ends them), 1 pod of DaemonSets, 1 pod of the node itself"
+    )
+    assert drainforecast.staying([]) == ""

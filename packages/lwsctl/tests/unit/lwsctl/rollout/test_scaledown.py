@@ -1,0 +1,88 @@
+"""The groups that a scale-down deletes, and the unready groups that stay."""
+
+from typing import Any
+
+from tests import builders
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from lwsctl.rollout import scaledown
+from lwsctl.rollout.scaledown import ScaleDown
+from lwsctl.views.groups import View, view
+
+EXHAUSTED = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true"}
+
+
+def groups(replicas: int, *unready: int, going: tuple[int, ...] = (), exhausted: tuple[int, ...] = ()) -> View:
+    """Return groups of one pod with indexes."""
+    lws = builders.leaderworkerset_object(size=1, replicas=replicas)
+    leaders = [
+        builders.leader_pod(
+            lws, index, ready=index not in unready, deleting=index in going,
+            annotations=EXHAUSTED if index in exhausted else {},
+        )
+        for index in range(replicas)
+    ]  # fmt: skip
+    return view(lws, leaders)
+
+
+def keyed(*ready: bool) -> View:
+    """Return groups of one pod with random keys `00000000`, `11111111` and so on."""
+    lws = builders.hash_object(size=1, replicas=len(ready))
+    leaders: list[JSONObject] = []
+    for number, is_ready in enumerate(ready):
+        own: dict[str, Any] = {"ready": is_ready, "extra_labels": {labels.GROUP_INDEX: str(number) * 40}}
+        leaders.append(builders.leader_pod(lws, number, annotations={labels.GROUP_IDENTITY: "Hash"}, **own))
+    return view(lws, leaders)
+
+
+def told(name: str, found: ScaleDown) -> list[str]:
+    return list(scaledown.lines(name, found))
+
+
+def test_highest_indexes_are_deleted_and_unready_ones_may_stay() -> None:
+    """The highest indexes are deleted and unready ones may stay (R-ARC-2)."""
+    found = scaledown.foresee(groups(5, 1, 4), 3)
+    assert found == ScaleDown(going=(3, 4), broken=(4,), staying=(1,))
+    assert told("web", found) == [
+        "web: group 4 goes: not ready",
+        "web: group 3 goes, ready: groups with an index go from the highest",
+        "web: group 1 stays, not ready",
+    ]
+
+
+def test_terminating_and_missing_groups_are_not_counted() -> None:
+    found = scaledown.foresee(groups(4, 3, going=(3,)), 2)
+    assert found == ScaleDown(going=(2,), broken=())
+    assert scaledown.foresee(view(builders.leaderworkerset_object(), ()), 0) == ScaleDown(going=(), broken=())
+
+
+def test_exhausted_groups_are_listed_separately() -> None:
+    """Only a recovery by a user recreates exhausted groups (N-RB-4)."""
+    found = scaledown.foresee(groups(4, 0, 1, going=(0,), exhausted=(0,)), 2)
+    assert found == ScaleDown(going=(2, 3), broken=(), staying=(1,), over=(0,))
+    assert told("web", found) == [
+        "web: groups 2-3 go, ready: groups with an index go from the highest",
+        "web: group 1 stays, not ready",
+        "web: group 0 stays, not ready, and not recreated",
+    ]
+
+
+def test_unready_groups_with_random_keys_are_deleted_first() -> None:
+    """Unready groups with random keys are deleted first (N-HASH-6)."""
+    found = scaledown.foresee(keyed(True, False, True, True), 2)
+    assert found == ScaleDown(going=("11111111",), broken=("11111111",), others=1)
+    assert told("keyed", found) == [
+        "keyed: group 11111111 goes: not ready",
+        "keyed: 1 group that is ready goes",
+    ]
+    assert told("keyed", scaledown.foresee(keyed(True, True, True), 1)) == ["keyed: 2 groups that are ready go"]
+
+
+def test_choice_among_unready_groups_is_left_to_kubernetes() -> None:
+    """The choice among unready groups is left to Kubernetes (N-HASH-6)."""
+    found = scaledown.foresee(keyed(False, False, True), 2)
+    assert found.others == -1
+    (line,) = told("keyed", found)
+    assert line.startswith("keyed: 1 of groups ")
+    assert line.endswith(" goes: not ready, and Kubernetes deletes such first")
