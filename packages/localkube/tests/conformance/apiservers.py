@@ -1,4 +1,4 @@
-"""The two API servers that must agree: the embedded one in this process, and kube-apiserver with only its etcd.
+"""Runs the two API servers that must agree: the embedded server in this process, and kube-apiserver with only etcd.
 
 No controller runs next to them, so that each change was made by the request itself.
 """
@@ -24,7 +24,7 @@ ADMINISTRATOR = "admin"
 
 @dataclass(frozen=True)
 class Token:
-    """A bearer token that never changes."""
+    """A bearer token that does not change."""
 
     value: str
 
@@ -36,7 +36,7 @@ class Token:
 
 
 def transport_to(plane: Plane) -> HTTPTransport:
-    """Return a transport to a control plane, as its administrator."""
+    """Return a transport to a control plane with administrator permissions."""
     access = Access(plane.server, Token(plane.token), TLS(authority=plane.authority.read_bytes()))
     return HTTPTransport(access, user_agent=USER_AGENT)
 
@@ -50,7 +50,7 @@ async def embedded() -> AsyncIterator[Transport]:
 
 @dataclass(frozen=True)
 class Servers:
-    """The embedded server, the real one if it runs, and their event loop."""
+    """The embedded server, the kube-apiserver if it runs, and the event loop of both."""
 
     runner: asyncio.Runner
     embedded: Transport

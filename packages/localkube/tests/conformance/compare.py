@@ -1,4 +1,4 @@
-"""Play one sequence of requests to both servers, and report where their answers differ."""
+"""Sends one sequence of requests to both servers, and reports the differences between their responses."""
 
 import asyncio
 import re
@@ -17,12 +17,12 @@ LIST_ITEM = re.compile(r"^(\.items)?\[\d+\](\.object)?|^\.items\[\d+\]")
 
 
 def answers(runner: asyncio.Runner, transport: Transport, namespace: str, sequence: Sequence) -> list[Entry]:
-    """Play the sequence to a server in a namespace of its own; return its answers without the name of the namespace."""
+    """Send the sequence to a server in a separate namespace. Return the responses without the namespace name."""
     return normalized(runner.run(play(transport, namespace, sequence)))
 
 
 async def play(transport: Transport, namespace: str, sequence: Sequence) -> list[Entry]:
-    """Play a sequence to one server."""
+    """Send a sequence to one server."""
     made = b'{"apiVersion":"v1","kind":"%s","metadata":{"name":"%s"}}'
     headers = {"content-type": "application/json"}
     for path, body in (
@@ -37,7 +37,7 @@ async def play(transport: Transport, namespace: str, sequence: Sequence) -> list
 
 
 def compare(embedded: Iterable[Entry], real: Iterable[Entry]) -> Iterator[Difference]:
-    """Yield the differences of two transcripts; a repeated difference is reported once."""
+    """Yield the differences between two transcripts. A repeated difference is reported once."""
     told: set[str] = set()
     for ours, theirs in zip_longest(embedded, real):
         if ours is None or theirs is None or ours.request != theirs.request:

@@ -1,4 +1,4 @@
-"""Fixtures: both API servers, started once."""
+"""Defines the fixtures that start both API servers once."""
 
 import asyncio
 import re
@@ -26,7 +26,7 @@ from kuberuntime.client.transport import Request, Transport
 from kuberuntime.objects.meta import JSON
 
 TRIALS = 3
-"""How often a sequence is played during which the second changed.
+"""The number of times that a sequence is repeated if the clock reached the next second during the run.
 
 Entries of `managedFields` have times in whole seconds, and are sorted by them; where an apply with a status in it changes
 nothing else, the Kubernetes API server writes a new version in the next second, and none in the same one.
@@ -38,18 +38,18 @@ CheckSame = Callable[[Sequence], None]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let `make conformance` record the answers of the real servers."""
+    """Let `make conformance` record the responses of the real servers."""
     parser.addoption("--renew", action="store_true", help="record the answers of the real control plane again")
 
 
 def is_live(config: pytest.Config) -> bool:
-    """Return whether a real control plane answers, not a recording."""
+    """Return whether the responses come from a running control plane, and not from a recording."""
     return bool(config.getoption("renew", default=False)) or config.getoption("tier") == "kubernetes"
 
 
 @pytest.fixture(scope="session")
 def recordings(request: pytest.FixtureRequest) -> Iterator[Recordings]:
-    """Read the recorded answers; with `--renew`, write new ones at the end."""
+    """Read the recorded responses. With `--renew`, write new responses at the end."""
     recordings = Recordings()
     yield recordings
     if request.config.getoption("renew", default=False):
@@ -58,7 +58,7 @@ def recordings(request: pytest.FixtureRequest) -> Iterator[Recordings]:
 
 @pytest.fixture(scope="package")
 def servers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    """Both API servers with the LWS definition; without a real one, its recording."""
+    """Run both API servers with the LeaderWorkerSet CRD. Without a control plane, use its recording."""
     with ExitStack() as stack:
         real: Transport | None = None
         if is_live(request.config):
@@ -77,7 +77,7 @@ def servers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def renamed(entries: list[Entry], name: str, first: str) -> list[Entry]:
-    """Return the entries of a further trial with the name of the first namespace, which the recording has."""
+    """Return the entries of a repeated run with the namespace name of the first run, which the recording contains."""
     if name == first:
         return entries
     text = msgspec.json.encode(packed(entries)).decode().replace(name, first)
@@ -85,7 +85,7 @@ def renamed(entries: list[Entry], name: str, first: str) -> list[Entry]:
 
 
 def steady(value: JSON) -> str:
-    """Return a value as text, without what every control plane makes up itself: addresses of services, versions within messages.
+    """Return a value as a string without generated parts. These are Service addresses, and versions in messages.
 
     >>> steady("10.0.3.255 of 10.0.0.0/16")
     "'<address> of 10.0.0.0/16'"
@@ -94,7 +94,7 @@ def steady(value: JSON) -> str:
 
 
 async def _define(transport: Transport) -> None:
-    """Install the definition of LeaderWorkerSets and wait until it is served."""
+    """Install the LeaderWorkerSet CRD, and wait until it is served."""
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     body = msgspec.json.encode(definition())
     answer = await transport.request(Request("POST", path, (), {"content-type": "application/json"}, body))
@@ -106,14 +106,14 @@ async def _define(transport: Transport) -> None:
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:
-    """Record that only some of these tests will run."""
+    """Record that only a part of these tests is selected."""
     for item in comparing(items):
         item.config.stash[NARROWED] = True
 
 
 @pytest.fixture(scope="package")
 def witness(request: pytest.FixtureRequest) -> Iterator[Witness]:
-    """Record the differences that occur; after a complete run, fail if an accepted difference did not occur."""
+    """Record the differences that occur. After a complete run, fail if an accepted difference did not occur."""
     one = Witness()
     yield one
     if one.saw_everything(request.session):
@@ -124,7 +124,7 @@ def witness(request: pytest.FixtureRequest) -> Iterator[Witness]:
 
 @pytest.fixture
 def same(servers: Servers, witness: Witness, recordings: Recordings, request: pytest.FixtureRequest) -> CheckSame:
-    """Play a sequence to both servers, in a namespace of its own; fail if their answers differ.
+    """Send a sequence to both servers in separate namespaces. Fail if their responses differ.
 
     If a difference may come only from the second of the request, the sequence is played again at the start of a second.
     """

@@ -1,4 +1,4 @@
-"""Differences of two values."""
+"""Finds the differences between two values."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ ABSENT = "<absent>"
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference in the answers to one request."""
+    """A difference between the responses to one request."""
 
     request: str
     path: str
@@ -19,7 +19,7 @@ class Difference:
 
     @property
     def may_come_from_time(self) -> bool:
-        """Return whether the difference may depend on the second: the order of owners, and the version."""
+        """Return whether the difference may depend on the time: the order of owners, or the resource version."""
         return self.path.endswith(".resourceVersion") or ".managedFields" in self.path
 
     def __str__(self) -> str:
@@ -27,7 +27,7 @@ class Difference:
 
 
 def parts(path: str, ours: JSON, theirs: JSON) -> Iterator[tuple[str, JSON, JSON]]:
-    """Yield the differences of two values."""
+    """Yield the differences between two values."""
     if isinstance(ours, dict) and isinstance(theirs, dict) and ours.get("kind") == theirs.get("kind"):
         for name in sorted({*ours, *theirs}):
             yield from parts(f"{path}.{name}", ours.get(name, ABSENT), theirs.get(name, ABSENT))

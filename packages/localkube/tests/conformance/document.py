@@ -1,4 +1,4 @@
-"""`docs/reference/conformance.md`, made from the table of differences: `python -m tests.conformance.document`."""
+"""Generates `docs/reference/conformance.md` from the table of differences: `python -m tests.conformance.document`."""
 
 from testkit.repository import ROOT
 from tests.conformance.refused import TABLE

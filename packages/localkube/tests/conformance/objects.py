@@ -1,4 +1,4 @@
-"""Small objects of many kinds, and pods that use every family of fields."""
+"""Builds small objects of many kinds, and pods that use every group of fields."""
 
 from typing import Any, Final
 
@@ -25,12 +25,12 @@ from kuberuntime.objects.resources import (
 
 
 def named(name: str, **fields: Any) -> JSONObject:
-    """Return an object with a name."""
+    """Return an object with this name."""
     return {"metadata": {"name": name}, **fields}
 
 
 def labeled(name: str, labels: dict[str, str], **fields: Any) -> JSONObject:
-    """Return an object with a name and labels."""
+    """Return an object with this name and these labels."""
     return {"metadata": {"name": name, "labels": labels}, **fields}
 
 
@@ -40,7 +40,7 @@ def container(**fields: Any) -> JSONObject:
 
 
 def pod(name: str, **spec: Any) -> JSONObject:
-    """Return a pod that is on a node already and mounts no token."""
+    """Return a pod that is already assigned to a node and does not mount a token."""
     return named(name, spec={"automountServiceAccountToken": False, "containers": [container()], **spec})
 
 

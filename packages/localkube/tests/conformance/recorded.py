@@ -1,4 +1,4 @@
-"""Recorded answers of kube-apiserver and its controllers: one file for each module of tests.
+"""Stores the recorded responses of kube-apiserver and its controllers, in one file for each test module.
 
 `make conformance` plays every test to a living control plane and writes the files again. `make test` compares the embedded
 servers with the files, `make test-kubernetes` the living ones, and fails where these say something else than the files.
@@ -20,19 +20,19 @@ RENEW: Final = "make conformance"
 
 
 class Unrecorded(AssertionError):
-    """A test has no recorded answer; the text has the command that records it."""
+    """A test does not have a recorded response. The message contains the command that records it."""
 
 
 @dataclass
 class Recordings:
-    """The recorded answers by module and test, read on demand, and the answers of this run."""
+    """The recorded responses by module and test, which are read on demand, and the responses of this run."""
 
     folder: Path = FOLDER
     kept: dict[str, dict[str, JSON]] = field(default_factory=dict)
     heard: dict[str, dict[str, JSON]] = field(default_factory=dict)
 
     def of(self, module: str, test: str) -> JSON:
-        """Return the recorded answers of a test; raise `Unrecorded` if there are none."""
+        """Return the recorded responses of a test. Raise `Unrecorded` if there are none."""
         if module not in self.kept:
             path = self._path(module)
             self.kept[module] = msgspec.json.decode(lzma.decompress(path.read_bytes())) if path.exists() else {}
@@ -41,11 +41,11 @@ class Recordings:
         return self.kept[module][test]
 
     def note(self, module: str, test: str, answers: JSON) -> None:
-        """Record the answers of a real server."""
+        """Record the responses of a real server."""
         self.heard.setdefault(module, {})[test] = answers
 
     def write(self) -> None:
-        """Write the answers of this run, in place of the recorded answers of the same tests."""
+        """Write the responses of this run, and replace the recorded responses of the same tests."""
         self.folder.mkdir(exist_ok=True)
         for module, heard in self.heard.items():
             path = self._path(module)
@@ -63,5 +63,5 @@ def packed(entries: Iterable[Entry]) -> JSON:
 
 
 def unpacked(answers: JSON) -> list[Entry]:
-    """Return the transcript that `packed` made this of."""
+    """Return the transcript from which `packed` created this value."""
     return [Entry(*answer) for answer in answers]

@@ -1,4 +1,4 @@
-"""Accepted differences in the text of refusals and warnings: messages, causes and details."""
+"""Lists the accepted differences in the messages, causes and details of errors and warnings."""
 
 import re
 
@@ -8,7 +8,7 @@ from kuberuntime.objects.meta import JSON
 
 
 def with_sorted_values(message: str) -> JSON:
-    """Return the parts of a message without the order of the values that it lists."""
+    """Return a message in parts that do not depend on the order of the values in it."""
     return sorted(re.split(r"[ ,]+", message))
 
 

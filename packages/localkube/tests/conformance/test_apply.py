@@ -1,4 +1,4 @@
-"""Server-side apply: owners, conflicts, force, giving up fields, lists, subresources."""
+"""Tests server-side apply: owners, conflicts, force, removed fields, lists, and subresources."""
 
 from typing import Any
 

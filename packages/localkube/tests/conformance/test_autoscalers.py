@@ -1,4 +1,4 @@
-"""HorizontalPodAutoscalers: defaults, errors, status and table."""
+"""Tests HorizontalPodAutoscalers: defaults, errors, status, and tables."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
 
 
 def autoscaler(**spec: Any) -> JSONObject:
-    """Return an autoscaler; a value of None leaves a field out."""
+    """Return an autoscaler. A value of None omits the field."""
     given = {"scaleTargetRef": TARGET, "maxReplicas": 4} | spec
     return named("web", spec={name: value for name, value in given.items() if value is not None})
 

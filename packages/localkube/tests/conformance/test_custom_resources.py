@@ -1,4 +1,4 @@
-"""The LeaderWorkerSet definition in use: pruning, defaults, errors of values."""
+"""Tests custom resources with the LeaderWorkerSet CRD: pruning, defaults, and validation errors."""
 
 import pytest
 from testkit.customkind import LEADERWORKERSETS
@@ -98,7 +98,7 @@ def test_statuses_are_validated(same: CheckSame, status: JSON) -> None:
 
 
 def crd(plural: str, schema: JSONObject, **version: object) -> JSONObject:
-    """Return a small definition."""
+    """Return a small CRD."""
     kind = plural.removesuffix("s").capitalize()
     served = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}, **version}
     names = {"plural": plural, "kind": kind}

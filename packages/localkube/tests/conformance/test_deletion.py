@@ -1,4 +1,4 @@
-"""Deletion: options, preconditions, finalizers, grace periods, collections, dry runs."""
+"""Tests deletion: options, preconditions, finalizers, grace periods, collections, and dry runs."""
 
 import pytest
 from testkit.customkind import LEADERWORKERSETS

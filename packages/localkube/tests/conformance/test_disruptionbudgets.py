@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets: refused budgets, and changes that increment the generation."""
+"""Tests PodDisruptionBudgets: rejected budgets, and changes that increment the generation."""
 
 from typing import Any
 

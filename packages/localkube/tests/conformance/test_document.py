@@ -1,4 +1,4 @@
-"""The page that lists the differences."""
+"""Tests the page that lists the differences."""
 
 from tests.conformance import document
 

@@ -1,4 +1,4 @@
-"""Values that are not 32-bit integers in integer fields are type errors, not invalid values."""
+"""Tests that integer fields report values outside 32 bits as type errors and not as invalid values."""
 
 import pytest
 from tests.conformance.conftest import CheckSame

@@ -1,4 +1,4 @@
-"""Lists: selectors, pages, versions, and refused options."""
+"""Tests lists: selectors, pages, versions, and rejected options."""
 
 import pytest
 from testkit.customkind import LEADERWORKERSETS

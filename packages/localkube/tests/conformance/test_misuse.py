@@ -1,4 +1,4 @@
-"""Wrong requests: both servers answer them with the same code and reason, and never by accident.
+"""Tests that both servers reject invalid requests with the same code and reason.
 
 Of a refusal only the code, the reason and the fields are compared, because the words are those of decoders.
 """
@@ -19,7 +19,7 @@ from kuberuntime.objects.resources import CONFIG_MAPS, NODES, PODS, STATEFULSETS
 
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 TOLD_APART: Final = ("<nil>", "patch")
-"""Fields that only one server names, which the other one names differently."""
+"""Fields that only one server reports, or that the servers report differently."""
 
 HUGE: Final[tuple[JSON, ...]] = (
     2**31,
@@ -38,7 +38,7 @@ HUGE: Final[tuple[JSON, ...]] = (
 
 
 async def outcome(session: Session, method: str, path: str, body: object = None, **options: Any) -> None:
-    """Send a request; record only the code, reason and fields of a refusal."""
+    """Send a request. Record only the code, reason and fields of the error."""
     answer = await session.send(method, path, body, **options)
     entry = session.entries.pop()
     sent = body.decode(errors="replace") if isinstance(body, bytes) else json.dumps(body)

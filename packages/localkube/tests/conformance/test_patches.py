@@ -1,4 +1,4 @@
-"""JSON patch, merge patch, strategic merge patch: results and refusals."""
+"""Tests the results and errors of JSON patches, merge patches, and strategic merge patches."""
 
 import pytest
 from testkit.customkind import LEADERWORKERSETS

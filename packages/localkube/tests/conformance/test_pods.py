@@ -1,4 +1,4 @@
-"""Pods: the defaults of every family of fields, and the errors of invalid values."""
+"""Tests pods: the defaults of each group of fields, and the errors for invalid values."""
 
 import pytest
 from tests.conformance.conftest import CheckSame
@@ -19,12 +19,12 @@ def with_container(**fields: object) -> JSONObject:
 
 
 def rule(*codes: int, action: str = "RestartAllContainers", operator: str = "In") -> JSONObject:
-    """Return a rule on the exit codes of a container."""
+    """Return a rule for the exit codes of a container."""
     return {"action": action, "exitCodes": {"operator": operator, "values": list(codes)}}
 
 
 def with_volume(**source: object) -> JSONObject:
-    """Return a spec of one volume that is mounted."""
+    """Return a pod spec with one mounted volume."""
     return {
         "volumes": [{"name": "v", **source}],
         "containers": [container(volumeMounts=[{"name": "v", "mountPath": "/v"}])],

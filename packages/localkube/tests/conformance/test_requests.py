@@ -1,4 +1,4 @@
-"""Requests for missing objects, and malformed requests."""
+"""Tests requests for missing objects, and malformed requests."""
 
 import pytest
 from testkit.customkind import LEADERWORKERSETS
@@ -106,7 +106,7 @@ def test_kinds_are_discovered(same: CheckSame, path: str) -> None:
 @pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning")
 @pytest.mark.parametrize("resource", [LEADERWORKERSETS, STATEFULSETS], ids=["LeaderWorkerSet", "StatefulSet"])
 def test_objects_above_the_etcd_limit_are_refused(same: CheckSame, resource: Resource) -> None:
-    """From 2 MiB on, the client of etcd refuses them with another message and the same code."""
+    """From 2 MiB on, the etcd client rejects requests with another message and the same code."""
 
     async def sequence(session: Session) -> None:
         for name, length in (("little", 10), ("much", 1_400_000), ("more", 1_600_000)):

@@ -1,4 +1,4 @@
-"""`pods/resize`: written, dropped and refused fields."""
+"""Tests `pods/resize`: fields that are written, dropped, and rejected."""
 
 import pytest
 from tests.conformance.conftest import CheckSame
@@ -19,7 +19,7 @@ SIZED = pod(
 
 
 def of(name: str = "main", **resources: JSONObject) -> JSONObject:
-    """Return the strategic patch of one container's resources."""
+    """Return a strategic merge patch of the resources of one container."""
     return {"spec": {"containers": [{"name": name, "resources": resources}]}}
 
 

@@ -1,4 +1,4 @@
-"""Replacing objects: versions, UIDs, server-managed fields, generations, subresources."""
+"""Tests the replacement of objects: versions, UIDs, server-managed fields, generations, and subresources."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ IDS = [resource.plural for resource, _ in OBJECTS]
 
 
 def with_metadata(obj: JSONObject, **fields: Any) -> JSONObject:
-    """Return the object with other metadata; None removes."""
+    """Return the object with these changes to its metadata. None removes a field."""
     metadata = {name: value for name, value in (obj["metadata"] | fields).items() if value is not None}
     return {**obj, "metadata": metadata}
 

@@ -1,4 +1,4 @@
-"""The verbs on every kind: create, read, list, replace, patch, delete; and the table for clients."""
+"""Tests the verbs for each kind: create, get, list, update, patch and delete. Also tests the table format."""
 
 import pytest
 from tests.conformance.conftest import CheckSame
@@ -19,7 +19,7 @@ ANY_KIND = (*SIMPLE, *CLUSTER_WIDE)
 
 
 def words(value: object) -> str:
-    """Return the name of a parameter."""
+    """Return the parameter name."""
     return value.plural if isinstance(value, Resource) else ""
 
 

@@ -1,4 +1,4 @@
-"""Watches: events, their order, and the start at a version."""
+"""Tests the order and the start version of watch events."""
 
 from testkit.customkind import LEADERWORKERSETS
 from tests.conformance.conftest import CheckSame

@@ -1,4 +1,4 @@
-"""Admission webhooks: their requests, their changes, and their refusals."""
+"""Tests admission webhooks: their requests, their patches, and their rejections."""
 
 import base64
 import json
@@ -35,7 +35,7 @@ ANSWERS: dict[str, JSONObject] = {
 
 @asynccontextmanager
 async def answering(seen: list[JSONObject]) -> AsyncIterator[tuple[str, str]]:
-    """Serve webhooks whose answer depends on the path; yield the address and the bundle."""
+    """Serve webhooks whose responses depend on the path. Yield the address and the CA bundle."""
     authority = trustme.CA()
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     authority.issue_cert("127.0.0.1").configure_cert(context)
@@ -68,7 +68,7 @@ async def answering(seen: list[JSONObject]) -> AsyncIterator[tuple[str, str]]:
 
 
 def webhook(how: str, address: str, bundle: str, namespace: str, **fields: Any) -> JSONObject:
-    """Return a webhook for the ConfigMaps of one namespace."""
+    """Return a webhook for the ConfigMaps in one namespace."""
     return {
         "name": f"{how}.conformance.example.com",
         "clientConfig": {"url": f"{address}/{how}", "caBundle": bundle},
@@ -82,17 +82,17 @@ def webhook(how: str, address: str, bundle: str, namespace: str, **fields: Any) 
 
 
 def asked(seen: list[JSONObject]) -> list[JSONObject]:
-    """Return the requests of the webhooks, without generated values."""
+    """Return the webhook requests without generated values."""
     return [{name: value for name, value in one.items() if name not in {"uid", "userInfo"}} for one in seen]
 
 
 def probing(how: str) -> JSONObject:
-    """Return a ConfigMap that only shows whether a webhook is asked."""
+    """Return a ConfigMap that shows whether a webhook is called."""
     return {"metadata": {"name": "probe", "labels": {"ask": how}}}
 
 
 def shapes(questions: list[JSONObject]) -> JSON:
-    """Return the shapes of requests; kube-apiserver repeats a request if its cache was behind, so each counts once."""
+    """Return the shapes of requests, each once. kube-apiserver repeats a request if its cache was out of date."""
     found = [[one["operation"], one.get("name"), sorted(one), sorted(one.get("options") or {})] for one in questions]
     return [shape for shape, _ in groupby(found)]
 

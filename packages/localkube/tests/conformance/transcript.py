@@ -1,4 +1,4 @@
-"""Send requests to one API server and record the answers, in a form that does not depend on the server.
+"""Sends requests to one API server, and records the responses in a form that does not depend on the server.
 
 Values that always differ are replaced: UIDs by `uid-1`, `uid-2` in their order, and resourceVersions by their
 rank. Times, continue tokens and generated suffixes are replaced by a word.
@@ -38,7 +38,7 @@ USER_AGENT: Final = "conformance/1"
 
 @dataclass(frozen=True)
 class Entry:
-    """One request in words, and its answer."""
+    """A description of a request, and its response."""
 
     request: str
     status: int
@@ -48,7 +48,7 @@ class Entry:
 
 @dataclass
 class Session:
-    """A conversation with one server about one namespace."""
+    """A session with one server in one namespace."""
 
     transport: Transport
     namespace: str
@@ -65,7 +65,7 @@ class Session:
         raw: str = "",
         **query: Any,
     ) -> Any:
-        """Send a request, record it, and return the body of the answer; of `raw` also the field's bytes."""
+        """Send a request, record it, and return the response body. For `raw`, also record the bytes of that field."""
         pairs = tuple(pair for name, value in query.items() for pair in _pairs(name, value))
         content = body if isinstance(body, bytes) else b"" if body is None else msgspec.json.encode(body)
         headers = {"accept": accept, "user-agent": USER_AGENT} | ({"content-type": media} if body is not None else {})
@@ -77,7 +77,7 @@ class Session:
         return decoded
 
     def path(self, resource: Resource, name: str = "", subresource: str = "") -> str:
-        """Return the path of a collection or an object of the session's namespace."""
+        """Return the path of a collection, or of an object in the session's namespace."""
         return resource.path(self.namespace, name, subresource)
 
     async def create(self, resource: Resource, obj: JSONObject, **query: Any) -> Any:
@@ -85,7 +85,10 @@ class Session:
         return await self.send("POST", self.path(resource), identified(resource, obj), **query)
 
     async def await_known(self, resource: Resource, obj: JSONObject, shows: Callable[[Any], bool]) -> None:
-        """Wait until admission, which reads caches, knows the write: a dry run of a creation, which is not recorded, shows it."""
+        """Wait until the caches of admission contain the written object.
+
+        To check this, send dry runs that are not recorded.
+        """
         rehearsal = Session(self.transport, self.namespace)
         async with asyncio.timeout(PATIENCE):
             while not shows(await rehearsal.create(resource, obj, dryRun="All")):  # noqa: ASYNC110 - nothing tells when
@@ -96,7 +99,7 @@ class Session:
         return await self.send("GET", self.path(resource, name), accept=accept, **query)
 
     async def update(self, resource: Resource, obj: JSONObject, *, subresource: str = "", **query: Any) -> Any:
-        """Replace an object or a subresource of it."""
+        """Replace an object or one of its subresources."""
         path = self.path(resource, obj["metadata"]["name"], subresource)
         return await self.send("PUT", path, identified(resource, obj) if not subresource else obj, **query)
 
@@ -110,11 +113,11 @@ class Session:
         subresource: str = "",
         **query: Any,
     ) -> Any:
-        """Patch an object or a subresource of it."""
+        """Patch an object or one of its subresources."""
         return await self.send("PATCH", self.path(resource, name, subresource), change, media=media, **query)
 
     async def apply(self, resource: Resource, obj: JSONObject, *, manager: str, **query: Any) -> Any:
-        """Apply an object server-side."""
+        """Apply an object with server-side apply."""
         name = obj["metadata"]["name"]
         path = self.path(resource, name, str(query.pop("subresource", "")))
         whole = identified(resource, obj)
@@ -145,7 +148,7 @@ class Session:
 
 
 def _distinct(causes: list[JSONObject]) -> list[JSONObject]:
-    """Sort causes; kube-apiserver has no fixed order, and repeats some."""
+    """Sort causes, because kube-apiserver returns them in any order, and removes duplicates."""
     ordered = sorted(causes, key=lambda cause: (str(cause.get("field")), str(cause.get("message"))))
     return [one for index, one in enumerate(ordered) if one not in ordered[:index]]
 
@@ -162,7 +165,7 @@ def identified(resource: Resource, obj: JSONObject) -> JSONObject:
 
 
 def bytes_of(content: bytes, name: str) -> str:
-    """Return the bytes of a field of an object, or of the first of a list, as text."""
+    """Return the bytes of a field as a string, from an object or from the first object in a list."""
     fields = msgspec.json.decode(content, type=dict[str, msgspec.Raw])
     if "items" in fields:
         fields = msgspec.json.decode(fields["items"], type=list[dict[str, msgspec.Raw]])[0]
@@ -170,7 +173,7 @@ def bytes_of(content: bytes, name: str) -> str:
 
 
 def decode(content: bytes) -> Any:
-    """Decode JSON; other bodies are returned as text."""
+    """Decode JSON. Return other bodies as strings."""
     try:
         return msgspec.json.decode(content)
     except msgspec.DecodeError:
@@ -178,7 +181,7 @@ def decode(content: bytes) -> Any:
 
 
 def normalized(entries: Iterable[Entry]) -> list[Entry]:
-    """Return the entries with whatever depends on the server replaced."""
+    """Return the entries with placeholders for the values that depend on the server."""
     found = list(entries)
     names = Names.of(found)
     return [Entry(names.request(one.request), one.status, one.warnings, names.value(one.body)) for one in found]
@@ -186,19 +189,19 @@ def normalized(entries: Iterable[Entry]) -> list[Entry]:
 
 @dataclass
 class Names:
-    """Replacements for the generated values of one server."""
+    """Placeholders for the generated values of one server."""
 
     versions: Mapping[str, str]
     uids: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, entries: Iterable[Entry]) -> "Names":
-        """Rank the resourceVersions of objects."""
+        """Replace the resourceVersions of objects with their ranks."""
         seen = sorted({int(version) for entry in entries for version in _versions(entry.body)})
         return cls({str(version): f"version-{rank}" for rank, version in enumerate(seen)})
 
     def value(self, value: JSON) -> JSON:
-        """Return a value with names in it replaced."""
+        """Return a value with placeholders for names."""
         if isinstance(value, dict):
             return self._object(value)
         if isinstance(value, list):
@@ -206,12 +209,12 @@ class Names:
         return self.text(value) if isinstance(value, str) else value
 
     def request(self, text: str) -> str:
-        """Return the words of a request with names in it replaced."""
+        """Return the description of a request with placeholders for names."""
         text = TOKEN.sub(r"\1<token>", text)
         return self.text(VERSION.sub(lambda match: match[1] + self.versions.get(match[2], match[2]), text))
 
     def text(self, text: str) -> str:
-        """Return a text with names in it replaced."""
+        """Return a string with placeholders for names."""
         text = UID.sub(lambda match: self.uids.setdefault(match[0], f"uid-{len(self.uids) + 1}"), text)
         return RECORD.sub("<version>", MOMENT.sub("<time>", text))
 

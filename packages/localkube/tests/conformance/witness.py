@@ -1,4 +1,4 @@
-"""The accepted differences that occurred, and a check that all of the table did."""
+"""Records the accepted differences that occurred, and checks that each row of the table occurred."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -10,12 +10,12 @@ from tests.conformance.difference import Difference
 
 HERE = Path(__file__).parent
 NARROWED = pytest.StashKey[bool]()
-"""Whether some of these tests were deselected."""
+"""Whether a part of these tests was deselected."""
 
 
 @dataclass
 class Witness:
-    """Records the tests that ran, and their accepted differences."""
+    """Records the completed tests, and their accepted differences."""
 
     ran: set[str] = field(default_factory=set)
     met: set[str] = field(default_factory=set)
@@ -27,11 +27,11 @@ class Witness:
         return bool(entries)
 
     def unmet(self) -> list[str]:
-        """Return the refused differences that did not occur."""
+        """Return the accepted differences that did not occur."""
         return [one.what for one in refused.TABLE if one.what not in self.met]
 
     def saw_everything(self, session: pytest.Session) -> bool:
-        """Return whether all existing tests ran in this process: no selection, and no distribution."""
+        """Return whether all tests ran in this process, without selection and without distribution."""
         config = session.config
         if config.stash.get(NARROWED, False) or any("::" in one for one in config.args):
             return False
@@ -40,12 +40,12 @@ class Witness:
 
 
 def comparing(items: Iterable[pytest.Item]) -> Iterable[pytest.Function]:
-    """Yield the tests of this folder that compare the two API servers."""
+    """Yield the tests in this directory that compare the two API servers."""
     for item in items:
         if isinstance(item, pytest.Function) and item.path.parent == HERE and "same" in item.fixturenames:
             yield item
 
 
 def comparing_files() -> set[Path]:
-    """Return the files of this folder with such tests."""
+    """Return the files in this directory that contain such tests."""
     return {path for path in HERE.glob("test_*.py") if "CheckSame" in path.read_text()}

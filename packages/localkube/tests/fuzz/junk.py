@@ -144,7 +144,7 @@ def bent(random: Random, document: JSON, schema: Schema | None = None) -> JSON:
 
 
 def damaged(random: Random, content: bytes) -> bytes:
-    """Return bytes with a few of them cut, changed, doubled or put in."""
+    """Return the bytes after a few random deletions, changes, duplications and insertions."""
     for _ in range(random.choice((1, 1, 2, 5))):
         position = random.randrange(len(content) + 1)
         end = min(len(content), position + random.choice((0, 1, 1, 2, 8, 100)))

@@ -1,4 +1,7 @@
-"""Random requests to the API server from a seed: all verbs, kinds and subresources, most of them nearly valid."""
+"""Generates random requests to the API server from a seed.
+
+They use all verbs, kinds and subresources, and most are nearly valid.
+"""
 
 import gzip
 import zlib
@@ -85,7 +88,7 @@ PATHS: Final = (
 
 
 def served() -> list[Kind]:
-    """Return the kinds of the requests: the built-in ones, and one of a CRD."""
+    """Return the kinds of the requests: the built-in kinds, and one kind from a CRD."""
     return [*specimens.kinds(), kind_from_crd(specimens.CRD)]
 
 
@@ -97,13 +100,13 @@ class Requests:
         self._kinds = kinds
 
     def sequence(self, length: int) -> list[Request]:
-        """Return requests about a few kinds and names, so that they use each other's objects."""
+        """Return requests with a few kinds and names, so that requests use the same objects."""
         chosen = self._random.sample(list(self._kinds), 3)
         first = [self._valid(kind) for kind in chosen]
         return first + [self._one(self._random.choice(chosen)) for _ in range(length - len(first))]
 
     def _valid(self, kind: Kind) -> Request:
-        """Return the creation of an object that the other requests use."""
+        """Return a request that creates an object for the other requests."""
         obj = {
             "apiVersion": kind.resource.api_version,
             "kind": kind.resource.kind,
@@ -144,7 +147,7 @@ class Requests:
         return junk.damaged(random, found.encode()).decode(errors="replace") if random.random() < 0.01 else found
 
     def _name(self, kind: Kind, chosen: str) -> str:
-        """Return a name that mostly exists."""
+        """Return a name, which exists in most cases."""
         if not chosen or (chosen != "one" and self._random.random() < 0.15):
             return chosen
         return "things.fuzz.example.com" if kind.resource.kind == "CustomResourceDefinition" else "one"
@@ -210,7 +213,7 @@ class Requests:
         return {**obj, "metadata": metadata}
 
     def _fragment(self, kind: Kind, document: JSONObject) -> JSONObject:
-        """Return a part of an object, as patches have it, at times with the directives of strategic merge patches."""
+        """Return a part of an object for a patch, sometimes with the directives of strategic merge patches."""
         random = self._random
         fields = kind.schema.fields or {}
         name = random.choice(sorted(fields)) if fields else "spec"
@@ -278,7 +281,7 @@ class Requests:
 
 
 def protobuf(random: Random, document: JSON) -> bytes:
-    """Return a body that begins as Kubernetes' protobuf does."""
+    """Return a body with the prefix of Kubernetes protobuf."""
     kind = document.get("kind", "") if isinstance(document, dict) else ""
     version = document.get("apiVersion", "") if isinstance(document, dict) else ""
     if random.random() < 0.5:
@@ -325,7 +328,7 @@ def _varint(value: int) -> bytes:
 
 
 def compressed(random: Random, content: bytes) -> tuple[str, bytes]:
-    """Return a content coding and the content in it, at times truncated or damaged."""
+    """Return a content coding and the encoded content, which is sometimes truncated or damaged."""
     coding = random.choice(("gzip", "deflate"))
     packed = gzip.compress(content) if coding == "gzip" else zlib.compress(content)
     match random.randrange(4):

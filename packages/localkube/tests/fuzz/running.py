@@ -1,4 +1,4 @@
-"""Plays requests to an API server in this process, and finds the smallest sequence that shows a defect."""
+"""Sends requests to an API server in this process, and finds the smallest sequence that reproduces a defect."""
 
 import asyncio
 import time
@@ -20,7 +20,7 @@ from localkube.apiserver.server import ApiServer, ServerOptions
 from localkube.apiserver.storage.store import MEMORY, Store
 
 LONGEST: Final = 3.0
-"""Seconds of the processor that one request may take."""
+"""The maximum CPU time of one request, in seconds."""
 
 AS_UPSTREAM: Final = (
     "resourceVersion should not be set on objects to be created",
@@ -31,14 +31,14 @@ AS_UPSTREAM: Final = (
 
 @dataclass(frozen=True)
 class Defect:
-    """A forbidden behavior of a server: the request, and the result."""
+    """An unacceptable behavior of a server, with the request and the result."""
 
     request: Request
     what: str
 
     @property
     def place(self) -> str:
-        """Return the place in the code, which identifies a defect."""
+        """Return the location in the code, which identifies a defect."""
         lines = [line.strip() for line in self.what.splitlines()]
         files = [line for line in lines if line.startswith("File") and "/leaderworkerset/" in line]
         return f"{lines[-1][:60]} {files[-1] if files else ''}"
@@ -86,7 +86,7 @@ async def start(seed: int) -> ApiServer:
 
 
 async def play(requests: Sequence[Request], seed: int = 0) -> Defect | None:
-    """Send requests one after the other to a fresh server; return the first defect."""
+    """Send requests one after the other to a new server. Return the first defect."""
     server = await start(seed)
     before = len(asyncio.all_tasks())
     unhandled: list[str] = []
@@ -113,13 +113,13 @@ async def play(requests: Sequence[Request], seed: int = 0) -> Defect | None:
 
 
 def _words(context: dict[str, Any]) -> str:
-    """Return the text of an unhandled exception."""
+    """Return the message of an unhandled exception."""
     error = context.get("exception")
     return "".join(traceback.format_exception(error)) if error else str(context)
 
 
 async def _ask(server: ApiServer, request: Request) -> str:
-    """Return the error of an answer."""
+    """Return the error in a response."""
     try:
         answer = await server.handle(request, "admin")
         if isinstance(answer, StreamResponse):
@@ -160,7 +160,7 @@ def _judge(answer: Response) -> str:
 
 
 def smallest(requests: Sequence[Request], defect: Defect, seed: int) -> tuple[list[Request], Defect]:
-    """Return the shortest sequence found, with the smallest body, that shows the same defect."""
+    """Return the shortest sequence with the smallest body that reproduces the same defect."""
 
     def shows(tried: Sequence[Request]) -> Defect | None:
         found = asyncio.run(play(tried, seed))
@@ -182,7 +182,7 @@ def smallest(requests: Sequence[Request], defect: Defect, seed: int) -> tuple[li
 
 
 def _smaller(request: Request) -> Iterator[Request]:
-    """Yield smaller candidates: without query, without headers, with smaller bodies."""
+    """Yield smaller candidates: without a query, without headers, or with a smaller body."""
     yield replace(request, query=())
     yield replace(request, headers={name: value for name, value in request.headers.items() if name == "content-type"})
     try:

@@ -1,4 +1,6 @@
-"""Which seeds a fuzzer or a simulated scenario tries: few in `make test`, as many as the environment variable SEEDS says in a long run.
+"""Selects the seeds of fuzzers and simulated scenarios.
+
+`make test` uses few, and long runs set the environment variable SEEDS.
 
 `SEEDS=500` tries the seeds 0 to 499 of each, `SEEDS=1200-1300` those of a range, `SEEDS=7-8` only seed 7.
 """
@@ -7,7 +9,7 @@ import os
 
 
 def seeds(usual: int) -> range:
-    """Return the seeds to try: `usual` many, or those of SEEDS.
+    """Return the seeds: the first `usual` ones, or those in SEEDS.
 
     >>> os.environ.get("SEEDS") or seeds(3)
     range(0, 3)

@@ -1,4 +1,4 @@
-"""Valid objects of every kind of the embedded API server, to be changed."""
+"""Builds valid objects of each kind of the embedded API server, for mutation."""
 
 from typing import Final
 

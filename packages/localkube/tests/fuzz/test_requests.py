@@ -1,4 +1,4 @@
-"""Any request to the API server is answered, and never with an error of the server itself."""
+"""Tests that the API server responds to any request, and never with an internal error."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ from tests.fuzz import requests, running
 from tests.fuzz.seeds import seeds
 
 LENGTH = 40
-"""Requests of one seed, all to one server."""
+"""The requests of one seed, which are sent to one server."""
 
 
 def test_every_request_is_served_or_refused() -> None:

@@ -1,4 +1,4 @@
-"""A server behind a socket, and the bytes to send: HTTP/1.1, WebSockets, SPDY in them."""
+"""Runs a server with a socket, and generates bytes to send: HTTP/1.1, WebSockets, and SPDY inside WebSockets."""
 
 import asyncio
 import logging
@@ -24,10 +24,13 @@ from localkube.podaccess import ExecSession
 
 TOKEN: Final = "the-token"
 PATIENCE: Final = 60.0
-"""Seconds to wait for an answer, however busy the machine is."""
+"""The timeout for a response, in seconds, for a busy machine."""
 
 QUIET: Final = 0.05
-"""Seconds without a byte after which a client leaves: the server may be waiting for more of a damaged request."""
+"""The idle timeout in seconds, after which a client disconnects.
+
+The server may be waiting for the rest of a damaged request.
+"""
 
 POD: Final = "/api/v1/namespaces/default/pods/web"
 BODY: Final = b'{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web"},"spec":{"nodeName":"n","containers":[{"name":"main","image":"i"}]}}'
@@ -46,7 +49,7 @@ class Records(logging.Handler):
 
 
 class Session(EchoSession):
-    """A command that repeats its input, and accepts nothing after its end."""
+    """A command that repeats its input, and does not accept data after the end of the input."""
 
     async def write(self, data: bytes) -> None:
         if not self.stdout.at_eof() and not self.killed.is_set() and not self._ended.is_set():
@@ -87,7 +90,7 @@ class Wire:
     port: int
 
     async def exchange(self, content: bytes, *more: bytes, patience: float = QUIET) -> bytes:
-        """Send bytes, and return the answer until the server closes the connection or becomes silent."""
+        """Send bytes. Return the response until the server closes the connection or stops sending."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         try:
             writer.write(content)
@@ -98,7 +101,7 @@ class Wire:
             writer.close()
 
     async def plain(self) -> bytes:
-        """Return the answer to a plain request."""
+        """Return the response to a request without an upgrade."""
         return await self.exchange(head(self.port, "GET", POD, {"connection": "close"}), patience=PATIENCE)
 
 
@@ -145,7 +148,7 @@ def head(port: int, method: str, target: str, headers: dict[str, str], body: byt
 
 
 def raw_request(random: Random, port: int, made: Request) -> bytes:
-    """Return the bytes of a request: as a client sends it, or damaged in transit."""
+    """Return the bytes of a request, either as a client sends it or damaged."""
     query = [(name, value) for name, value in made.query if name not in {"watch", "follow"}]
     target = quote(made.path, safe="/%") + (f"?{urlencode(query)}" if query else "")
     headers = {name: value for name, value in made.headers.items() if "\xff" not in value or random.random() < 0.5}
@@ -183,7 +186,7 @@ def raw_request(random: Random, port: int, made: Request) -> bytes:
 
 
 def upgrade(port: int, path: str, protocol: str) -> bytes:
-    """Return the bytes of a request for a WebSocket."""
+    """Return the bytes of a WebSocket request."""
     headers = {
         "Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
         "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Protocol": protocol,
@@ -192,7 +195,7 @@ def upgrade(port: int, path: str, protocol: str) -> bytes:
 
 
 def frame(random: Random, payload: bytes, opcode: int = 2) -> bytes:
-    """Return a client's frame, which is complete in most cases."""
+    """Return a client frame, which is complete in most cases."""
     mask = random.randbytes(4)
     masked = bytes(byte ^ mask[index % 4] for index, byte in enumerate(payload))
     first = 0x80 | opcode
@@ -202,7 +205,7 @@ def frame(random: Random, payload: bytes, opcode: int = 2) -> bytes:
 
 
 def channel_frames(random: Random) -> list[bytes]:
-    """Return the frames of a client of `/exec`, `/attach` or port-forward by channels."""
+    """Return the client frames for `/exec`, `/attach` or port forwarding over channels."""
     sizes = (
         b'{"Width":80,"Height":24}',
         b'{"Width":-1}',
@@ -222,7 +225,7 @@ def channel_frames(random: Random) -> list[bytes]:
 
 
 def spdy_frames(random: Random) -> list[bytes]:
-    """Return the frames of a client of a tunnel, with SPDY in them."""
+    """Return the client frames for a tunnel, which contain SPDY."""
     writer = FrameWriter()
     pieces: list[bytes] = []
     for _ in range(random.randrange(8)):
@@ -255,5 +258,5 @@ def _frames(random: Random, payloads: list[bytes]) -> list[bytes]:
 
 
 def descriptors() -> int:
-    """Return how many files are open in this process."""
+    """Return the number of open files in this process."""
     return sum(1 for _ in Path("/proc/self/fd").iterdir())

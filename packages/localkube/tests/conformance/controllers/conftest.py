@@ -1,4 +1,4 @@
-"""Both clusters at the same time, each with only its own controllers."""
+"""Runs both clusters at the same time, each with only its own controllers."""
 
 import asyncio
 import logging
@@ -30,7 +30,7 @@ CheckSame = Callable[[Scenario], None]
 
 @dataclass(frozen=True)
 class Clusters:
-    """The embedded cluster, the real one if it runs, and their event loop."""
+    """The embedded cluster, the control plane if it runs, and the event loop of both."""
 
     runner: asyncio.Runner
     embedded: Cluster
@@ -39,7 +39,7 @@ class Clusters:
 
 @pytest.fixture(scope="package")
 def clusters(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clusters]:
-    """Run both clusters; without a real one, its recording is used."""
+    """Run both clusters. Without a control plane, use its recording."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     directory = tmp_path_factory.mktemp("plane")
     with asyncio.Runner() as runner, ExitStack() as stack:
@@ -59,7 +59,7 @@ def clusters(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 @pytest.fixture
 def same(clusters: Clusters, recordings: Recordings, request: pytest.FixtureRequest) -> CheckSame:
-    """Play a scenario on both clusters; fail if their objects differ."""
+    """Run a scenario on both clusters. Fail if the resulting objects differ."""
     module, test = f"controllers-{request.node.path.stem}", request.node.name
     numbers = count()
 
@@ -89,7 +89,7 @@ async def _create_nodes(cluster: KubernetesCluster) -> None:
 
 @contextmanager
 def _kept(runner: asyncio.Runner, context: AbstractAsyncContextManager[T]) -> Iterator[T]:
-    """Enter an async context and leave it at the end, while the loop runs only in between."""
+    """Enter an async context, and exit it at the end. The loop runs only in these two steps."""
     keeper = runner.run(Keeper.enter(context))
     try:
         yield runner.run(keeper.value())

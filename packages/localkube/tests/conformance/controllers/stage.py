@@ -1,4 +1,4 @@
-"""One namespace of one cluster: the actions of a scenario, and the objects when the controllers are at rest."""
+"""One namespace of one cluster, with the actions of a scenario and the objects after reconciliation finishes."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -27,7 +27,7 @@ from kuberuntime.objects.resources import (
 )
 
 LIMIT: Final = 20.0
-"""Seconds until any awaited condition must be true."""
+"""The timeout for each condition, in seconds."""
 
 FOLLOWED: Final = (
     HORIZONTAL_POD_AUTOSCALERS,
@@ -48,7 +48,9 @@ Expectation: TypeAlias = Callable[["Stage"], bool]
 
 @dataclass
 class Stage:
-    """A namespace; `told` has its recorded states, `order` the pods that were created and deleted since.
+    """A namespace.
+
+    `told` contains its recorded states, and `order` the pods that were created and deleted since the last state.
 
     `seen` are the names of all objects that ever existed; `read` has objects that were read again.
     """
@@ -76,7 +78,7 @@ class Stage:
         return await self.client.create(resource, identity | obj | {"metadata": metadata})
 
     async def patch(self, resource: Resource, name: str, change: Any, *, subresource: str = "") -> JSONObject:
-        """Change an object by a merge patch."""
+        """Change an object with a merge patch."""
         return await self.client.patch(resource, self.key(name), change, kind="merge", subresource=subresource)
 
     async def delete(self, resource: Resource, name: str, propagation: Any = None) -> None:
@@ -84,15 +86,15 @@ class Stage:
         await self.client.delete(resource, self.key(name), propagation=propagation)
 
     async def provide_volumes(self, storage_class: str, count: int) -> None:
-        """Provide so many volumes for claims of this class."""
+        """Create `count` volumes for claims of this storage class."""
         await self.cluster.provide_volumes(self.client, f"{self.namespace}-{storage_class}", storage_class, count)
 
     def key(self, name: str) -> ObjectKey:
-        """Return the key of an object of the namespace."""
+        """Return the key of an object in the namespace."""
         return ObjectKey(self.namespace, name)
 
     async def until(self, what: str, expectation: Expectation) -> None:
-        """Wait until the expectation holds; `what` names it."""
+        """Wait until the expectation is true. `what` describes it in errors."""
         try:
             async with asyncio.timeout(LIMIT):
                 while not expectation(self):
@@ -103,7 +105,10 @@ class Stage:
             raise AssertionError(f"{self.namespace}: {what} did not come true: {found}") from None
 
     async def tell(self, what: str, expectation: Expectation, *, ordered: bool = False) -> None:
-        """Wait until the expectation holds, and record the objects; with `ordered`, also the order of pods."""
+        """Wait until the expectation is true, and record the objects.
+
+        With `ordered`, also record the order of the pods.
+        """
         while True:
             await self.until(what, expectation)
             again = replace(self, read={resource: await self._read(resource) for resource in FOLLOWED})
@@ -118,7 +123,7 @@ class Stage:
         self.told.append(snapshot)
 
     def note(self, change: Change) -> None:
-        """Record any change."""
+        """Record all changes."""
         self._changed.set()
         self.seen.add(meta.name(change.object))
         if change.object["kind"] == PODS.kind and (change.old is None or change.new is None):
@@ -130,7 +135,7 @@ class Stage:
 
 
 def shown(resource: Resource, obj: JSONObject) -> JSONObject:
-    """Return the part of an object that the compared controllers have written."""
+    """Return the fields of an object that the compared controllers have written."""
     metadata = {name: value for name, value in meta.metadata(obj).items() if name not in UNTOLD}
     result: JSONObject = {**obj, "metadata": metadata}
     if resource is PODS:
@@ -157,7 +162,7 @@ Scenario: TypeAlias = Callable[[Stage], Awaitable[None]]
 
 
 async def play(cluster: Cluster, scenario: Scenario) -> JSON:
-    """Play a scenario in a namespace of its own; return the recorded states."""
+    """Run a scenario in a separate namespace. Return the recorded states."""
     client = Client(cluster.transport("conformance"))
     made = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": "conformance-"}}
     namespace = meta.name(await client.create(NAMESPACES, made))
@@ -183,7 +188,7 @@ async def play(cluster: Cluster, scenario: Scenario) -> JSON:
 
 
 def _anonymous(value: JSON, namespace: str) -> JSON:
-    """Return a value with the name of the namespace replaced."""
+    """Return a value in which a placeholder replaces the namespace name."""
     if isinstance(value, dict):
         return {name: _anonymous(child, namespace) for name, child in value.items()}
     if isinstance(value, list):

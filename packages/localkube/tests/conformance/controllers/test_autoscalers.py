@@ -1,4 +1,4 @@
-"""The controller of autoscalers without load: bounds, missing targets, and zero replicas."""
+"""Tests the autoscaler controller without load: limits, missing targets, and zero replicas."""
 
 from tests.conformance.controllers.conftest import CheckSame
 from tests.conformance.controllers.stage import Stage

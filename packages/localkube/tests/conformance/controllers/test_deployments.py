@@ -1,4 +1,4 @@
-"""The Deployment controller in scenarios on both clusters; names are omitted, because they end in hashes."""
+"""Compares the Deployment controllers of both clusters. Names are omitted because they end in hashes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +24,7 @@ def web(**spec: object) -> JSONObject:
 
 
 def changed(version: str, **spec: object) -> JSONObject:
-    """Return the change of a template's annotation, and of its pods' spec."""
+    """Return the patch of a template annotation and of the pod spec."""
     return {"spec": {"template": {"metadata": {"annotations": {"version": version}}, "spec": spec}}}
 
 
@@ -37,7 +37,7 @@ def sets_by_revision(stage: Stage) -> list[JSONObject]:
 
 
 def sizes(stage: Stage) -> list[int]:
-    """Return how many pods the ReplicaSets should have, by revision."""
+    """Return the desired number of pods of each ReplicaSet, by revision."""
     return [meta.spec(one)["replicas"] for one in sets_by_revision(stage)]
 
 
@@ -46,7 +46,7 @@ def reason(stage: Stage) -> str:
 
 
 def is_at_rest(stage: Stage) -> bool:
-    """Return whether everything was observed, no pod is being deleted, and the status is up to date."""
+    """Return whether all pods exist and the status is up to date. The controller must have observed all objects."""
     deployment, sets = deployment_of(stage), sets_by_revision(stage)
     pods = stage.objects(PODS).values()
     counts, statuses = meta.status(deployment), [meta.status(one) for one in (deployment, *sets)]
@@ -64,7 +64,7 @@ def is_at_rest(stage: Stage) -> bool:
 
 
 async def tell(stage: Stage, *wanted: int, held: int = 0, shows: Callable[[Stage], bool] = lambda _: True) -> None:
-    """Wait until the ReplicaSets have these sizes, by revision, and all pods but the held ones are available.
+    """Wait until the ReplicaSets have these sizes, by revision. All pods except the blocked ones must be available.
 
     Then record the objects.
     """
@@ -90,7 +90,7 @@ def is_under_way(stage: Stage) -> bool:
 
 
 def is_complete(stage: Stage, revision: str = "") -> bool:
-    """Return whether the new ReplicaSet, of this revision, has all pods and they are available."""
+    """Return whether the new ReplicaSet of this revision has all of its pods, and the pods are available."""
     deployment = deployment_of(stage)
     wanted, status = meta.spec(deployment)["replicas"], meta.status(deployment)
     counts = [status.get(name) or 0 for name in ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")]
@@ -200,7 +200,10 @@ def test_paused_deployment_only_scales(same: CheckSame) -> None:
 
 
 def test_rollout_stops_when_scaled_to_the_size_of_its_only_set(same: CheckSame) -> None:
-    """The ReplicaSet keeps the annotation of its former size, so the Deployment scales forever (docs/adr/0017)."""
+    """The ReplicaSet retains an annotation with its former size, so the Deployment scales forever.
+
+    See docs/adr/0017.
+    """
 
     async def scenario(stage: Stage) -> None:
         await stage.create(DEPLOYMENTS, web(strategy={"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}))

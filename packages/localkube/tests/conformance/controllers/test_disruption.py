@@ -1,4 +1,4 @@
-"""Disruption budgets: the counts of both controllers, and the evictions that both API servers grant."""
+"""Compares the counts of both disruption controllers, and the evictions that both API servers permit."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ COUNTS = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPod
 
 
 def statefulset() -> JSONObject:
-    """Return three pods that start and end at once."""
+    """Return three pods that start and terminate immediately."""
     pods = {"terminationGracePeriodSeconds": 1, "containers": [container(command=["sleep", "infinity"])]}
     template = {"metadata": {"labels": LABELS}, "spec": pods}
     spec = {"replicas": 3, "serviceName": "web", "podManagementPolicy": "Parallel", "template": template}
@@ -24,7 +24,7 @@ def statefulset() -> JSONObject:
 
 
 async def counted(stage: Stage, wanted: JSONObject) -> None:
-    """Wait until the controller has counted so many; record the counts and the condition."""
+    """Wait until the controller has counted `count` pods. Record the counts and the condition."""
     await stage.client.patch(POD_DISRUPTION_BUDGETS, ObjectKey(stage.namespace, "web"), {"spec": wanted}, kind="merge")
     while not meta.is_observed(found := await stage.client.get(POD_DISRUPTION_BUDGETS, stage.key("web"))):
         await stage.client.list(PODS, namespace=stage.namespace)
@@ -34,7 +34,7 @@ async def counted(stage: Stage, wanted: JSONObject) -> None:
 
 
 async def evict(stage: Stage, name: str) -> None:
-    """Evict a pod; record the answer of the API server."""
+    """Evict a pod. Record the response of the API server."""
     evictions = Resource("", "v1", f"pods/{name}/eviction", "Eviction")
     metadata = {"name": name, "namespace": stage.namespace}
     eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}

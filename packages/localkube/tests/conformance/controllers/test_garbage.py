@@ -1,4 +1,4 @@
-"""The garbage collector: three propagation policies, deleted owners, blocked owners."""
+"""Tests the garbage collector: three propagation policies, deleted owners, and owners that block deletion."""
 
 import pytest
 from tests.conformance.controllers.conftest import CheckSame
@@ -21,7 +21,7 @@ def owned(name: str, *owners: JSONObject, blocking: bool = False) -> JSONObject:
 
 
 def names(stage: Stage) -> list[str]:
-    """Return the names of the ConfigMaps."""
+    """Return the ConfigMap names."""
     return [*stage.objects(CONFIG_MAPS)]
 
 

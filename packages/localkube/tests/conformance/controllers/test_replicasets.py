@@ -1,4 +1,4 @@
-"""The ReplicaSet controller: scenarios on both clusters; pods have random names, so their counts are compared."""
+"""Compares the ReplicaSet controllers of both clusters. Pod names are random, so only the counts are compared."""
 
 from tests.conformance.controllers.conftest import CheckSame
 from tests.conformance.controllers.stage import Stage
@@ -17,7 +17,7 @@ COUNTS = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplica
 
 
 async def tell(stage: Stage, count: int, pods: int) -> None:
-    """Wait until the set counts so many pods, and record its status and the fields of its pods."""
+    """Wait until the ReplicaSet status has `count` pods. Record the status and the pod fields."""
 
     def holds(current: Stage) -> bool:
         found, sets = current.objects(PODS).values(), current.objects(REPLICA_SETS)

@@ -1,4 +1,4 @@
-"""The StatefulSet controller: the resulting objects of scenarios on both clusters are compared."""
+"""Compares the objects of both clusters after the StatefulSet controllers have reconciled."""
 
 import pytest
 from tests.conformance.controllers.conftest import CheckSame
@@ -11,7 +11,7 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PERSISTENT_VOLUM
 
 
 def web(**spec: object) -> JSONObject:
-    """Return a StatefulSet of two pods that end at once."""
+    """Return a StatefulSet of two pods that terminate immediately."""
     template = {
         "metadata": {"labels": {"app": "web"}},
         "spec": {"terminationGracePeriodSeconds": 1, "containers": [container(command=["sleep", "infinity"])]},
@@ -21,7 +21,7 @@ def web(**spec: object) -> JSONObject:
 
 
 def image(value: str) -> JSONObject:
-    """Return the patch that sets the image."""
+    """Return a patch that sets the image."""
     return {"spec": {"template": {"spec": {"containers": [container(image=value, command=["sleep", "infinity"])]}}}}
 
 
@@ -38,7 +38,7 @@ CLAIMS = [
 
 
 def settled(*pods: str, updated: int | None = None) -> Expectation:
-    """Expect exactly these pods, all ready, and a matching status."""
+    """Check that exactly these pods exist, all pods are ready, and the status matches."""
 
     def holds(stage: Stage) -> bool:
         found, sets = stage.objects(PODS), stage.objects(STATEFULSETS)

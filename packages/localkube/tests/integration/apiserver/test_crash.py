@@ -1,4 +1,7 @@
-"""The store survives the death of its process: acknowledged writes are kept, and revisions continue."""
+"""Tests that the store survives the death of its process.
+
+Acknowledged writes are preserved, and revisions continue.
+"""
 
 import itertools
 import signal
@@ -43,7 +46,7 @@ def start(path: Path, prefix: str) -> subprocess.Popen[str]:
 
 
 def kill_after(writer: subprocess.Popen[str], acknowledgements: int) -> dict[str, int]:
-    """Read so many acknowledgements, kill the writer, and return everything that it sent."""
+    """Read `count` acknowledgements, kill the writer, and return all that it sent."""
     assert writer.stdout is not None
     lines = list(itertools.islice(writer.stdout, acknowledgements))
     writer.send_signal(signal.SIGKILL)

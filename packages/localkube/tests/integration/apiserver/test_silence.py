@@ -1,4 +1,4 @@
-"""A watch over TCP whose connection loses its server without a notice."""
+"""Tests a watch over TCP whose connection loses its server without notice."""
 
 import asyncio
 

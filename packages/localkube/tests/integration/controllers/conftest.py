@@ -1,4 +1,4 @@
-"""An API server with its controllers for tests that ask for one."""
+"""Provides an API server with its controllers for tests that request it."""
 
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -9,5 +9,5 @@ from tests.integration.controllers.world import ControlledServer, cluster
 
 @pytest.fixture
 def world(tmp_path: Path) -> AbstractAsyncContextManager[ControlledServer]:
-    """Return a server with the usual nodes."""
+    """Return a server with the default nodes."""
     return cluster(tmp_path)

@@ -1,4 +1,4 @@
-"""Garbage collection on the embedded API server."""
+"""Tests garbage collection on the embedded API server."""
 
 import asyncio
 from collections import Counter
@@ -31,7 +31,7 @@ WIDGETS = Resource("example.com", "v1", "widgets", "Widget")
 
 
 async def create(world: ControlledServer, resource: Resource, name: str, *owners: JSONObject) -> JSONObject:
-    """Create an object that is owned by others."""
+    """Create an object with owners."""
     references = [meta.controller_reference(owner) | {"controller": index == 0} for index, owner in enumerate(owners)]
     obj = {
         "apiVersion": resource.api_version,
@@ -78,7 +78,7 @@ async def test_orphan_deletion_keeps_dependents_without_owner(world: ControlledS
 
 @dataclass
 class Gathering:
-    """A transport that holds PATCHes of config maps until two of them are in progress."""
+    """A transport that delays PATCH requests for ConfigMaps until two of them are in progress."""
 
     inner: Transport
     both: asyncio.Barrier = field(default_factory=lambda: asyncio.Barrier(2))
@@ -96,7 +96,7 @@ class Gathering:
 
 
 async def test_dependents_are_orphaned_at_the_same_time(tmp_path: Path) -> None:
-    """One after the other, a StatefulSet that is being deleted would report fewer and fewer pods for a long time."""
+    """If pods were deleted one after the other, the status of the StatefulSet would change for a long time."""
     async with cluster(tmp_path, through=Gathering) as world:
         top = await create(world, CONFIG_MAPS, "top")
         await create(world, CONFIG_MAPS, "leaf-0", top)

@@ -1,4 +1,4 @@
-"""Namespaces, volume claims, endpoint slices and nodes on the embedded API server."""
+"""Tests namespaces, volume claims, endpoint slices and nodes on the embedded API server."""
 
 import asyncio
 from pathlib import Path

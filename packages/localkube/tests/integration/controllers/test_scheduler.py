@@ -1,4 +1,4 @@
-"""Scheduling on the embedded API server, over simulated nodes."""
+"""Tests scheduling to simulated nodes on the embedded API server."""
 
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ def gpus(number: int) -> list[JSONObject]:
 
 
 async def until_bound(world: ControlledServer, name: str) -> str:
-    """Wait until a pod has a node; return its name."""
+    """Wait until a pod is assigned to a node. Return the node name."""
     pods = await world.until(
         PODS, lambda pods: any(meta.name(pod) == name and meta.spec(pod).get("nodeName") for pod in pods)
     )
@@ -41,7 +41,7 @@ async def until_bound(world: ControlledServer, name: str) -> str:
 
 
 async def until_refused(world: ControlledServer, name: str) -> str:
-    """Wait until a pod reports why it has no node; return the message."""
+    """Wait until a pod reports the reason why it is not scheduled. Return the message."""
 
     def message(pod: JSONObject) -> str:
         condition = meta.find_condition(pod, "PodScheduled") or {}

@@ -1,4 +1,4 @@
-"""StatefulSets on the embedded API server, with a model of a kubelet."""
+"""Tests StatefulSets on the embedded API server with a simulated kubelet."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,13 +21,16 @@ PARALLEL: JSONObject = {"podManagementPolicy": "Parallel"}
 
 
 def build_set(**spec: Any) -> JSONObject:
-    """Build the set `web`, as a user sends it."""
+    """Build the StatefulSet `web` as a user sends it."""
     sent = build_statefulset(**spec)
     return sent | {"metadata": {"name": "web", "namespace": NAMESPACE}}
 
 
 async def until_settled(world: ControlledServer, replicas: int, revision: str | None = None) -> JSONObject:
-    """Wait until the set reports this number of ready replicas, all updated; return it."""
+    """Wait until the status has this number of ready replicas, and all of them are updated.
+
+    Return the StatefulSet.
+    """
 
     def settled(found: Sequence[JSONObject]) -> bool:
         status = meta.status(found[0]) if found else {}
@@ -125,7 +128,7 @@ def note(told: dict[str, list[int]], change: Change) -> None:
 
 
 async def test_adopted_pods_are_counted_in_one_status(world: ControlledServer) -> None:
-    """As with kube-controller-manager, readers never see a missing pod that existed all the time."""
+    """A reader must never miss a pod that existed all the time. kube-controller-manager has the same property."""
     world.start_kubelet()
     await world.client.create(STATEFULSETS, build_set(replicas=4, **PARALLEL))
     await until_settled(world, 4)

@@ -1,4 +1,4 @@
-"""An embedded API server with all its controllers in this process, in real time."""
+"""Runs an embedded API server with all its controllers in this process, in real time."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
@@ -21,7 +21,7 @@ from localkube.controllers.controllermanager import ControllerSettings
 from localkube.controllers.nodes.nodes import NodeSettings
 
 LIMIT = 60.0
-"""Seconds until any awaited condition must be true."""
+"""The timeout for each condition, in seconds."""
 
 NAMESPACE = "default"
 
@@ -37,23 +37,23 @@ class ControlledServer:
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
     def start(self, work: Coroutine[None, None, None]) -> None:
-        """Run a coroutine until the test ends."""
+        """Run a coroutine until the test finishes."""
         self.tasks.append(self.group.create_task(work))
 
     def stop(self) -> None:
-        """Stop everything that was started."""
+        """Stop all started servers and tasks."""
         for task in self.tasks:
             task.cancel()
 
     def start_kubelet(self, *held: str) -> PromptKubelet:
-        """Start a kubelet that does not make the held pods ready."""
+        """Start a kubelet that does not make the excluded pods ready."""
         kubelet = PromptKubelet(self.client)
         kubelet.held.update(held)
         self.start(kubelet.run())
         return kubelet
 
     async def watch(self, resource: Resource) -> Informer:
-        """Watch a kind; a second call does nothing."""
+        """Watch a kind. A second call has no effect."""
         if resource not in self.watched:
             informer = self.watched[resource] = Informer(self.client, resource)
             informer.subscribe(lambda _: self.changed.set())
@@ -62,7 +62,7 @@ class ControlledServer:
         return self.watched[resource]
 
     async def until(self, resource: Resource, holds: Callable[[Sequence[JSONObject]], bool]) -> Sequence[JSONObject]:
-        """Wait until the objects of a kind, sorted by name, satisfy the condition; return them."""
+        """Wait until the objects of a kind, sorted by name, satisfy the condition. Return them."""
         informer = await self.watch(resource)
         found: Sequence[JSONObject] = []
         try:
@@ -101,7 +101,7 @@ async def cluster(
     *,
     max_pods: int | None = None,
 ) -> AsyncIterator[ControlledServer]:
-    """Start an API server with its controllers, and stop all of it; the controllers' requests go `through` another transport."""
+    """Run an API server with its controllers. The controllers send their requests `through` another transport."""
     clock = SystemClock()
     settings = ControllerSettings(volumes=volumes, nodes=nodes or NodeSettings())
     async with (

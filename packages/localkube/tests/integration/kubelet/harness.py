@@ -1,4 +1,4 @@
-"""A kubelet with real processes, and an API server in memory."""
+"""Runs a kubelet with real processes and an in-memory API server."""
 
 import asyncio
 import os
@@ -52,7 +52,7 @@ def object_of(kind: str, name: str, **fields: Any) -> JSONObject:
 
 
 def status_of(found: JSONObject, name: str = "main") -> JSONObject:
-    """Return the status of one container; before the first write, an empty one."""
+    """Return the status of one container. Before the first write, it is empty."""
     status = meta.status(found)
     entries = [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
     none: JSONObject = {"name": name, "state": {}, "lastState": {}, "restartCount": 0}
@@ -60,7 +60,7 @@ def status_of(found: JSONObject, name: str = "main") -> JSONObject:
 
 
 def is_over(found: JSONObject) -> bool:
-    """Return whether the pod has ended."""
+    """Return whether the pod has terminated."""
     return meta.status(found).get("phase") in ("Succeeded", "Failed")
 
 
@@ -76,7 +76,7 @@ class Events:
 
 @dataclass
 class KubeletWithProcesses:
-    """A cluster with a kubelet that runs processes, as tests see it."""
+    """A cluster with a kubelet that runs processes, for tests."""
 
     client: Client
     kubelet: Kubelet
@@ -85,7 +85,7 @@ class KubeletWithProcesses:
     pods: Informer
 
     async def until(self, wanted: Callable[[JSONObject], bool], name: str = "web-0") -> JSONObject:
-        """Wait until the pod satisfies the condition; return it."""
+        """Wait until the pod satisfies the condition. Return it."""
         found: asyncio.Future[JSONObject] = asyncio.get_running_loop().create_future()
 
         def look(change: Change) -> None:
@@ -100,7 +100,7 @@ class KubeletWithProcesses:
         return await self.until(lambda found: meta.is_condition_true(found, "Ready"), name)
 
     async def run_to_end(self, obj: JSONObject) -> JSONObject:
-        """Create a pod, and wait until it has ended."""
+        """Create a pod, and wait until it has terminated."""
         await self.client.create(PODS, obj)
         return await self.until(is_over, meta.name(obj))
 
@@ -109,7 +109,7 @@ class KubeletWithProcesses:
         return b"".join([piece async for piece in self.kubelet.logs(found, wanted)]).decode()
 
     async def output(self, obj: JSONObject) -> str:
-        """Run a pod to its end; return its log."""
+        """Run a pod until it completes. Return its log."""
         return await self.logs(await self.run_to_end(obj))
 
     async def start(self, obj: JSONObject) -> JSONObject:
@@ -118,7 +118,7 @@ class KubeletWithProcesses:
         return await self.ready(meta.name(obj))
 
     async def delete(self, name: str = "web-0", grace_period: int | None = None) -> JSONObject:
-        """Delete a pod; return its last state when it no longer exists."""
+        """Delete a pod. Return its last state after it no longer exists."""
         gone: asyncio.Future[JSONObject] = asyncio.get_running_loop().create_future()
 
         def look(change: Change) -> None:
@@ -166,12 +166,12 @@ async def cluster(
 
 
 def never(*containers: Any, **spec: Any) -> Any:
-    """Return a pod whose containers are not started again."""
+    """Return a pod whose containers are not restarted."""
     return pod(*containers, restartPolicy="Never", **spec)
 
 
 async def process(command: str) -> int:
-    """Wait until a process of this test's pods has this command line; a shell needs a moment to start it."""
+    """Wait until a process in a pod of this test has this command line. A shell starts it with a delay."""
     async with asyncio.timeout(PATIENCE):
         while not (found := pids(command)):  # noqa: ASYNC110 - nothing tells when
             await asyncio.sleep(0.01)
@@ -179,14 +179,14 @@ async def process(command: str) -> int:
 
 
 async def until_ended(command: str) -> None:
-    """Wait until no process is left: a killed process may die after the end of its command is known."""
+    """Wait until no process remains. A killed process may still exist after its exit is reported."""
     async with asyncio.timeout(10):
         while pids(command):  # noqa: ASYNC110 - nothing tells when
             await asyncio.sleep(0.01)
 
 
 def pids(command: str) -> list[int]:
-    """Return the processes of this test's pods with this command line."""
+    """Return the processes with this command line in the pods of this test."""
     wanted = command.replace(" ", "\0").encode() + b"\0"
     processes = [entry for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
     ours = [entry for entry in processes if read(entry / "cmdline") == wanted]

@@ -1,4 +1,4 @@
-"""Changes of a running pod: images, CPU and memory, and restarts of all its containers."""
+"""Tests changes to a running pod: images, CPU and memory, and restarts of all containers."""
 
 import asyncio
 from pathlib import Path
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
 
 async def test_changed_image_restarts_the_container_in_the_same_pod(it: KubeletWithProcesses) -> None:
-    """The PID namespace, network, address and object are kept, under any restart policy (ADR 24)."""
+    """A pod retains its PID namespace, network, address and object with any restart policy (ADR 24)."""
     show = "readlink /proc/self/ns/pid /proc/self/ns/net; exec sleep 1000"
     first = await it.start(never(container(show), shareProcessNamespace=True))
     before = await printed(it, first)
@@ -40,7 +40,10 @@ async def test_changed_image_restarts_the_container_in_the_same_pod(it: KubeletW
 
 
 async def test_restart_all_keeps_the_network_and_volumes(it: KubeletWithProcesses, tmp_path: Path) -> None:
-    """Init containers run again, volumes keep their content, and a program that ignores SIGTERM is not awaited."""
+    """Init containers run again, and volumes retain their content.
+
+    Processes that ignore SIGTERM are killed without a delay.
+    """
     rules = [{"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [88]}}]
     mount = [{"name": "scratch", "mountPath": "/scratch"}]
     init = container("echo init >> /scratch/runs", "init", volumeMounts=mount)
@@ -68,7 +71,7 @@ async def test_restart_all_keeps_the_network_and_volumes(it: KubeletWithProcesse
 
 
 async def test_resize_changes_limits_of_the_running_process(it: KubeletWithProcesses) -> None:
-    """No container restarts: the process and its address are the same (ADR 24)."""
+    """No container restarts, so the process and its address do not change (ADR 24)."""
     sized = container("exec sleep 1618", resources={"requests": {"cpu": "1"}, "limits": {"memory": "1Gi"}})
     first = await it.start(never(sized))
     before = await process("sleep 1618")
@@ -83,13 +86,13 @@ async def test_resize_changes_limits_of_the_running_process(it: KubeletWithProce
 
 
 def request_restart(directory: Path) -> None:
-    """Create the file that a watcher waits for, in the only volume of this name."""
+    """Create the file that the watcher waits for, in the only volume with this name."""
     (scratch,) = directory.rglob("scratch")
     (scratch / "restart").touch()
 
 
 async def printed(it: KubeletWithProcesses, found: Any) -> str:
-    """Wait until a program has printed two lines; return them."""
+    """Wait until a container has printed two lines. Return them."""
     async with asyncio.timeout(PATIENCE):
         while len((text := await it.logs(found)).splitlines()) < 2:  # noqa: ASYNC110 - nothing tells when
             await asyncio.sleep(0.05)

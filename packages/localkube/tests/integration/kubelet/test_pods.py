@@ -1,4 +1,4 @@
-"""Pods as real processes, in namespaces."""
+"""Tests pods as real processes in namespaces."""
 
 import asyncio
 import os
@@ -147,7 +147,7 @@ async def test_killed_process_is_restarted_and_then_backs_off(it: KubeletWithPro
 
 
 def is_waiting(found: Any, reason: str) -> bool:
-    """Return whether the container waits for this reason."""
+    """Return whether the container is waiting with this reason."""
     waiting = status_of(found)["state"].get("waiting") or {}
     return bool(waiting.get("reason") == reason)
 
@@ -274,7 +274,7 @@ async def test_stub_answers_on_the_ports_of_its_container(tmp_path: Path) -> Non
 
 
 async def test_stubs_with_the_host_network_may_use_the_same_port(tmp_path: Path) -> None:
-    """A rehearsal simulates nodes, and on a cluster these pods are on two machines."""
+    """A rehearsal simulates nodes. In a cluster, these pods would run on two machines."""
     server = {"name": "main", "image": "sglang:v1", "ports": [{"containerPort": 18081}]}
     async with cluster(tmp_path, stub=True) as it:
         for name in ("web-0", "web-1"):

@@ -1,4 +1,4 @@
-"""Skips tests of refused kernel features, with the reason."""
+"""Skips tests that need a kernel feature which is not permitted, and reports the reason."""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager
@@ -19,7 +19,7 @@ def _why_not(directory: Path) -> str:
 
 @pytest.fixture(scope="session")
 def refusal(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return why this machine refuses namespaces; empty when it grants them."""
+    """Return the reason why this machine does not permit namespaces, or an empty string if it does."""
     return _why_not(tmp_path_factory.mktemp("probe"))
 
 

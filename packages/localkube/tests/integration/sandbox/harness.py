@@ -1,4 +1,4 @@
-"""A runner on real namespaces, with pods whose output can be read line by line."""
+"""Runs processes in real namespaces, with pod output that tests read line by line."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ DEADLINE = 20.0
 
 @dataclass
 class Program:
-    """A started program: its PID on the host, its exit, and its output."""
+    """A started process with its PID on the host, its exit code, and its output."""
 
     id: str
     pid: int
@@ -31,11 +31,11 @@ class Program:
         return (await asyncio.wait_for(self.output.readline(), DEADLINE)).decode().rstrip("\n")
 
     async def end(self) -> Exit:
-        """Return how the program ended."""
+        """Return the exit status of the process."""
         return await asyncio.wait_for(asyncio.shield(self.ended), DEADLINE)
 
     async def finish(self) -> tuple[Exit, str]:
-        """Return how the program ended, and its remaining output."""
+        """Return the exit status of the process, and its remaining output."""
         end = await self.end()
         return end, (await asyncio.wait_for(self.output.read(), DEADLINE)).decode()
 
@@ -55,7 +55,7 @@ class Machine:
 
     @property
     def hosts(self) -> Path:
-        """Return the directory from which all pods see the hosts file."""
+        """Return the directory from which all pods mount the hosts file."""
         return self.directory / "hosts"
 
     def write_hosts(self, text: str) -> None:
@@ -65,7 +65,7 @@ class Machine:
         new.replace(self.hosts / "hosts")
 
     async def pod(self, name: str, **options: Any) -> str:
-        """Make a pod; return its id."""
+        """Create a pod. Return its ID."""
         directory = self.directory / name
         directory.mkdir()
         spec = SandboxSpec(id=name, hostname=name, directory=directory, hosts_directory=self.hosts, **options)
@@ -87,7 +87,7 @@ class Machine:
         return await self._piped(identity, begin)
 
     async def sh(self, pod: str, script: str, **options: Any) -> tuple[Exit, str]:
-        """Run a shell script in a container of its own, to its end."""
+        """Run a shell script in a separate container until it exits."""
         program = await self.start(pod, "sh", "-c", script, **options)
         return await program.finish()
 
@@ -101,14 +101,14 @@ class Machine:
         return await self._piped(program.id, begin)
 
     async def close(self) -> None:
-        """Stop everything, and stop reading output."""
+        """Stop all processes, and stop reading their output."""
         await self.runner.stop()
         for pipe in self.pipes:
             pipe.close()
         await asyncio.sleep(0)  # a transport is closed in the next turn of the loop
 
     async def _piped(self, identity: str, begin: Callable[[int, Callable[[Exit], None]], Any]) -> Program:
-        """Start a program whose output is written to a pipe."""
+        """Start a process whose output is written to a pipe."""
         loop = asyncio.get_running_loop()
         reading, writing = os.pipe()
         ended: asyncio.Future[Exit] = loop.create_future()
@@ -152,7 +152,7 @@ def is_alive(pid: int) -> bool:
 
 
 def eventually(holds: Callable[[], bool], seconds: float = DEADLINE) -> bool:
-    """Wait for an effect in the kernel that has no notification."""
+    """Wait for an effect in the kernel that does not send a notification."""
     deadline = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > deadline:

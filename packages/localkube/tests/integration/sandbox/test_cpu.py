@@ -1,4 +1,4 @@
-"""Processor time of containers: limited by cgroups, where this machine lets a process create some."""
+"""Tests CPU limits of containers on machines that permit the creation of cgroups."""
 
 import asyncio
 import os
@@ -12,24 +12,24 @@ from localkube.kubelet.sandbox import cpugroups
 from localkube.kubelet.sandbox.sandboxrunner import NO_LIMITS
 
 BUSY = "while :; do :; done & while :; do :; done"
-"""Two busy processes: a limit is one of the container, and not of each process."""
+"""A CPU limit applies to the whole container, so it is tested with two busy processes."""
 
 LIMIT = 0.05
-"""A limit in cores, which a container without one exceeds even on a busy machine."""
+"""A limit in cores, which a container without a limit exceeds even on a busy machine."""
 
 MEASURED = 2.0
-"""Seconds in which the time of a container is counted: many periods of the kernel."""
+"""The duration of the CPU measurement in seconds, which is many periods of the kernel."""
 
 
 async def cores(made: Machine, pid: int) -> float:
-    """Return how many processors a container has used for some time."""
+    """Return the number of CPUs that a container has used during the measurement."""
     before, begun = (await made.runner.used([pid]))[pid].seconds, time.monotonic()
     await asyncio.sleep(MEASURED)
     return ((await made.runner.used([pid]))[pid].seconds - before) / (time.monotonic() - begun)
 
 
 def groups() -> set[Path]:
-    """Return the groups of this process."""
+    """Return the cgroups of this process."""
     mounts, own = (Path("/proc/self", name).read_text() for name in ("mountinfo", "cgroup"))
     around = cpugroups.parents(mounts, own)
     return {path for parent in around for path in parent.directory.glob(f"{cpugroups.PREFIX}{os.getpid()}-*")}

@@ -1,4 +1,4 @@
-"""The files of containers: volumes, generated mount points, roots."""
+"""Tests the files of containers: volumes, generated mount points, and root file systems."""
 
 import os
 import sys
@@ -147,7 +147,7 @@ async def test_root_directory_replaces_the_root_of_the_host(tmp_path: Path, volu
 
 
 async def test_sub_path_never_follows_an_exchanged_link(tmp_path: Path, volume: Path) -> None:
-    """A container of the pod swaps the directory for a link to a directory of the host, as fast as it can."""
+    """A container in the pod repeatedly replaces the directory with a symbolic link to a directory on the host."""
     secret = tmp_path / "secret"
     secret.mkdir()
     (secret / "who").write_text("the host\n")

@@ -1,4 +1,4 @@
-"""A pod has its own host name, address, processes and hosts file."""
+"""Tests that a pod has a separate host name, address, process tree and hosts file."""
 
 import asyncio
 import os

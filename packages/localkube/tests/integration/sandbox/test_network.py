@@ -1,4 +1,4 @@
-"""Pods on the bridge, pods on the host's network, stubs, and sockets of the cluster process in a pod."""
+"""Tests pods on the bridge, pods on the host network, stubs, and sockets that the cluster process opens in a pod."""
 
 import asyncio
 import os
@@ -56,7 +56,10 @@ async def test_two_pods_bind_the_same_port_and_resolve_each_other(made: Machine)
 
 
 async def test_pods_use_no_entry_of_the_neighbor_table(made: Machine) -> None:
-    """The kernel counts all entries except permanent ones (flag 4), over all namespaces, up to 1,024 by default."""
+    """The kernel permits 1,024 entries by default.
+
+    It counts entries of all namespaces except permanent ones (flag 4).
+    """
     table = "for line in open('/proc/net/arp').readlines()[1:]: print(*line.split()[:3:2], end=' ')"
     pods = [await made.pod(name) for name in ("a", "b")]
     for pod in pods:

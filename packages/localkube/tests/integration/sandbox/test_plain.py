@@ -1,4 +1,4 @@
-"""Without namespaces: plain processes, and clear messages about lost features."""
+"""Tests the runner without namespaces: plain processes, and clear messages about missing features."""
 
 import sys
 from pathlib import Path

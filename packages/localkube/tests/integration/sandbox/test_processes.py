@@ -1,4 +1,4 @@
-"""Starting, ending, signals, zombies, daemons, commands in containers."""
+"""Tests the start and termination of containers, signals, zombies, daemons, and commands in containers."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""The certificate of the embedded server."""
+"""Tests the certificate of the embedded server."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""The public module of the package: settings as text, errors of one class, clusters with selected parts."""
+"""Tests the public module of the package: settings as strings, one error class, and clusters with selected parts."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""A cluster keeps its identity over restarts, readable by its owner only."""
+"""A cluster keeps its identity over restarts, and only its owner can read it."""
 
 import stat
 from datetime import UTC, datetime

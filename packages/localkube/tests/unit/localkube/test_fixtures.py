@@ -1,4 +1,4 @@
-"""The fixtures give tests a kubeconfig of a cluster that runs in a thread."""
+"""The fixtures provide the kubeconfig of a cluster that runs in a thread."""
 
 import asyncio
 from pathlib import Path

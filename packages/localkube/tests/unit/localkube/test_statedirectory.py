@@ -1,4 +1,4 @@
-"""The content of a state directory is private to its owner."""
+"""Only the owner of a state directory can access its content."""
 
 import os
 from pathlib import Path

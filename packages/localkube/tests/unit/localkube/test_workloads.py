@@ -1,4 +1,4 @@
-"""Controllers and a kubelet on an API server: the order of their start."""
+"""Tests the start order of controllers and a kubelet with an API server."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Fixtures of the tests of the API server."""
+"""Defines fixtures for tests of the API server."""
 
 from contextlib import AbstractAsyncContextManager
 
@@ -8,5 +8,5 @@ from tests.unit.localkube.apiserver.harness import Api, serving
 
 @pytest.fixture(name="api")
 def _api() -> AbstractAsyncContextManager[Api]:
-    """Return a server that runs while the test does."""
+    """Return a server that runs during the test."""
     return serving()

@@ -1,4 +1,4 @@
-"""An API server in memory, a clock that tests move, and helpers to send requests and compare answers."""
+"""Runs an in-memory API server with a controlled clock, and sends requests to it."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 class StoppedClock:
-    """A clock whose time moves, and whose wall time jumps, only on request."""
+    """A clock whose monotonic time and wall time change only on request."""
 
     def __init__(self) -> None:
         self.time = START
@@ -48,7 +48,7 @@ class StoppedClock:
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer of the server; `body` is decoded if it is JSON."""
+    """A response of the server. `body` is decoded if it is JSON."""
 
     code: int
     headers: dict[str, str]
@@ -59,12 +59,12 @@ class Answer:
 
     @property
     def refusal(self) -> tuple[int, str, str]:
-        """Return code, reason and message of a Status."""
+        """Return the code, reason and message of a Status."""
         return self.code, self.body.get("reason", ""), self.body.get("message", "")
 
 
 class Api:
-    """A client of one server."""
+    """A client for one server."""
 
     def __init__(self, server: ApiServer, clock: StoppedClock) -> None:
         self.server = server
@@ -108,7 +108,7 @@ class Api:
 
 
 class Watch:
-    """The events of a watch, one by one."""
+    """The events of a watch, which are read one by one."""
 
     def __init__(self, chunks: AsyncIterator[bytes]) -> None:
         self._chunks = chunks
@@ -116,7 +116,7 @@ class Watch:
         self._rest = b""
 
     async def next(self) -> dict[str, Any] | None:
-        """Return the next event, None at the end of the stream."""
+        """Return the next event, or None at the end of the stream."""
         while not self._events:
             chunk = await anext(self._chunks, None)
             if chunk is None:
@@ -126,7 +126,7 @@ class Watch:
         return self._events.pop(0)
 
     async def seen(self, count: int) -> list[tuple[str, str]]:
-        """Return type and name of the next events."""
+        """Return the types and names of the next events."""
         async with asyncio.timeout(5):
             events = [await self.next() for _ in range(count)]
         return [(event["type"], event["object"]["metadata"].get("name", "")) for event in events if event]
@@ -134,13 +134,13 @@ class Watch:
 
 @lru_cache
 def served() -> tuple[Kind, ...]:
-    """Return the built-in kinds, which are built once."""
+    """Return the built-in kinds, which are built only once."""
     return tuple(kinds())
 
 
 @asynccontextmanager
 async def serving(store: Store | None = None, *, max_pods: int | None = None) -> AsyncIterator[Api]:
-    """Start a new server for tests with the argument `api`."""
+    """Start a new server for each test with the argument `api`."""
     clock = StoppedClock()
     server = ApiServer(store or Store(), served(), clock, ServerOptions(random=Random(1), max_pods=max_pods))
     try:
@@ -152,7 +152,7 @@ async def serving(store: Store | None = None, *, max_pods: int | None = None) ->
 
 
 def run(scenario: Callable[[Api], Awaitable[None]], store: Store | None = None, *, max_pods: int | None = None) -> None:
-    """Run a scenario on a fresh server."""
+    """Run a scenario on a new server."""
 
     async def with_server() -> None:
         async with serving(store, max_pods=max_pods) as api:
@@ -169,13 +169,13 @@ def pod(name: str = "web", **spec: Any) -> dict[str, Any]:
 
 
 def config_map(name: str = "settings", /, *, labels: dict[str, str] | None = None, **data: str) -> dict[str, Any]:
-    """Build a config map."""
+    """Build a ConfigMap."""
     metadata = {"name": name, "labels": labels} if labels else {"name": name}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
 
 def definition(**schema: Any) -> dict[str, Any]:
-    """Build the definition of `widgets.example.org`, with a status and a scale."""
+    """Build the CRD `widgets.example.org`, with a status and a scale subresource."""
     spec = {
         "type": "object",
         "properties": {"replicas": {"type": "integer", "default": 1}, "size": {"type": "integer", "minimum": 1}},

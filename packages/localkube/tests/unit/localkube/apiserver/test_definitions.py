@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions are created, changed and deleted."""
+"""Tests the creation, update and deletion of CRDs."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The deepest permitted objects are served by every verb; deeper ones are refused with 400."""
+"""Tests that each verb serves objects of the maximum depth. Deeper objects are rejected with status 400."""
 
 import sys
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ YAML = {"content-type": "application/yaml"}
 TOO_DEEP = f"exceeded max depth: more than {MAX_DEPTH} objects and lists in one another"
 REFUSED = (400, "BadRequest", f"couldn't get version/kind; json parse error: {TOO_DEEP}")
 MARGIN = 200
-"""Frames that must remain of Python's recursion limit."""
+"""The number of frames that must remain below Python's recursion limit."""
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def deep_widget(depth: int, name: str = "a") -> dict[str, Any]:
 
 
 def deep_definition(depth: int) -> dict[str, Any]:
-    """Build a definition whose schema is as deep as the object may be: two levels for each property."""
+    """Build a CRD whose schema is as deep as an object may be, with two levels for each property."""
     schema: dict[str, Any] = {"type": "string", "default": "x"}
     for _ in range((depth - 6) // 2 - 3):
         schema = {"type": "object", "properties": {"a": schema}}

@@ -1,4 +1,4 @@
-"""Malformed requests: each is refused as the client's error, or stored as by kube-apiserver."""
+"""Tests that each malformed request is either rejected as a client error, or stored as in kube-apiserver."""
 
 import json
 from typing import Any
@@ -11,14 +11,14 @@ HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 
 
 def owned(fields: Any) -> dict[str, Any]:
-    """Return a ConfigMap whose managedFields a client made up."""
+    """Return a ConfigMap with managedFields that a client invented."""
     entry = {"manager": "a", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": fields}
     found: dict[str, Any] = config_map()
     return found | {"metadata": found["metadata"] | {"managedFields": [entry]}}
 
 
 def crd(schema: Any) -> dict[str, Any]:
-    """Return a definition with this schema."""
+    """Return a CRD with this schema."""
     found: dict[str, Any] = json.loads(json.dumps(CRD))
     found["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = schema
     return found

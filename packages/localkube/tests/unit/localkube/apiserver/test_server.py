@@ -1,4 +1,4 @@
-"""Errors that clients receive when the store does not work."""
+"""Tests the errors that clients receive if the store fails."""
 
 import os
 import sqlite3
@@ -16,7 +16,7 @@ from localkube.apiserver.storage.storeerrors import StoreError
 
 
 class Unclosable:
-    """A transport to webhooks that cannot be closed."""
+    """A webhook transport that cannot be closed."""
 
     async def request(self, request: WebhookRequest) -> Response:
         raise AssertionError(request)

@@ -1,4 +1,4 @@
-"""Builders of objects for tests of the embedded controllers."""
+"""Builds objects for tests of the embedded controllers."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -11,12 +11,12 @@ NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 
 
 def seconds_ago(seconds: float) -> str:
-    """Return the wire form of a moment before `NOW`."""
+    """Return the serialized form of a time before `NOW`."""
     return (NOW - timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def build_statefulset(change: JSONObject | None = None, /, **spec: object) -> JSONObject:
-    """Build a set `web` of 3 ordered replicas; keywords replace fields of its spec."""
+    """Build a StatefulSet `web` with 3 ordered replicas. Keywords replace spec fields."""
     base: JSONObject = {
         "apiVersion": "apps/v1",
         "kind": "StatefulSet",
@@ -39,7 +39,7 @@ def build_template(image: str) -> JSONObject:
 
 
 def build_pod(name: str, change: JSONObject | None = None) -> JSONObject:
-    """Build a pod that waits for a node."""
+    """Build an unscheduled pod."""
     base: JSONObject = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -51,7 +51,7 @@ def build_pod(name: str, change: JSONObject | None = None) -> JSONObject:
 
 
 def build_node(name: str, labels: Mapping[str, str] | None = None, **allocatable: str) -> JSONObject:
-    """Build a ready node; keywords replace its allocatable resources."""
+    """Build a ready node. Keywords replace its allocatable resources."""
     resources = {"cpu": "8", "memory": "32Gi", "pods": "110"} | allocatable
     return {
         "apiVersion": "v1",
@@ -67,6 +67,6 @@ def build_node(name: str, labels: Mapping[str, str] | None = None, **allocatable
 
 
 def ready_status(since: float = 60) -> JSONObject:
-    """Build the status of a pod that became ready so many seconds before `NOW`."""
+    """Build the status of a pod that became ready `seconds` before `NOW`."""
     condition = {"type": "Ready", "status": "True", "lastTransitionTime": seconds_ago(since)}
     return {"phase": "Running", "conditions": [condition]}

@@ -1,4 +1,4 @@
-"""The conditions of a terminating namespace."""
+"""Tests the conditions of a terminating namespace."""
 
 from collections import Counter
 

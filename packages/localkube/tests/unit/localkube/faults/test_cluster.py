@@ -1,4 +1,4 @@
-"""Faults on a cluster with modelled pods: their targets, and their effects afterwards."""
+"""Tests faults on a cluster with simulated pods: their targets, and the state after them."""
 # ruff: noqa: ASYNC110 - controllers and kubelet take their time
 
 import asyncio
@@ -34,14 +34,14 @@ def pod(name: str, **spec: object) -> JSONObject:
 
 
 async def begin(client: Client, kind: str, *targets: str, seconds: float = 60, **more: object) -> int:
-    """Request a fault; return its number."""
+    """Request a fault. Return its number."""
     body = {"kind": kind, "seconds": seconds, "targets": targets} | more
     response = await client.send(Request("POST", FAULTS_PATH, body=json.dumps(body).encode()))
     return int(json.loads(response.body)["number"])
 
 
 async def undo_all(client: Client) -> None:
-    """End all faults."""
+    """Stop all faults."""
     await client.send(Request("DELETE", FAULTS_PATH))
 
 

@@ -1,4 +1,4 @@
-"""The request of one fault: parsed fields, and refused fields."""
+"""Tests the request for a fault: parsed fields, and rejected fields."""
 
 import json
 from typing import Any

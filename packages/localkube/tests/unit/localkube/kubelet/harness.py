@@ -1,4 +1,4 @@
-"""A kubelet on a modelled machine, with a real API server in memory, in virtual time."""
+"""Runs a kubelet on a simulated machine with an in-memory API server, in virtual time."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -44,11 +44,11 @@ def container(name: str = "main", **fields: object) -> JSONObject:
 
 
 LONGEST = 6 * 3600.0
-"""Seconds after which an awaited condition has failed."""
+"""The timeout of conditions, in seconds."""
 
 
 class LosingRunner(ModelRunner):
-    """A runner whose machine may fail."""
+    """A runner on a machine that may fail."""
 
     def __init__(self, script: Script, *, network: Network) -> None:
         super().__init__(script, network=network)
@@ -59,7 +59,7 @@ class LosingRunner(ModelRunner):
         return await super().create_sandbox(spec, on_lost)
 
     async def lose_everything(self) -> None:
-        """End all pods and processes."""
+        """Stop all pods and processes."""
         for sandbox in self.sandboxes:
             asyncio.get_running_loop().call_soon(self._on_lost[sandbox])
         await self.stop()
@@ -90,7 +90,7 @@ class CountingTransport(InProcessTransport):
 
 @dataclass
 class ModeledKubelet:
-    """One API server and one kubelet, as tests see them."""
+    """An API server and a kubelet for tests."""
 
     client: Client
     transport: CountingTransport
@@ -108,7 +108,7 @@ class ModeledKubelet:
         await self.client.delete(PODS, ObjectKey("default", name), grace_period=grace_period)
 
     async def until(self, wanted: Callable[[JSONObject], bool], name: str = "web-0") -> JSONObject:
-        """Wait until the pod satisfies the condition, for `LONGEST` of virtual time; return it."""
+        """Wait until the pod satisfies the condition, for at most `LONGEST` of virtual time. Return it."""
         found: asyncio.Future[JSONObject] = asyncio.get_running_loop().create_future()
 
         def look(change: Change) -> None:
@@ -122,7 +122,7 @@ class ModeledKubelet:
         return await self.until(lambda found: meta.is_condition_true(found, "Ready"), name)
 
     async def gone(self, name: str = "web-0") -> JSONObject:
-        """Wait until the pod's object is deleted; return its last state."""
+        """Wait until the pod is deleted. Return its last state."""
         found: asyncio.Future[JSONObject] = asyncio.get_running_loop().create_future()
 
         def look(change: Change) -> None:
@@ -137,7 +137,7 @@ class ModeledKubelet:
 
 
 def status_of(found: JSONObject, name: str = "main") -> JSONObject:
-    """Return the status of one container; before the first write, an empty one."""
+    """Return the status of one container. Before the first write, it is empty."""
     status = meta.status(found)
     entries = [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
     none: JSONObject = {"name": name, "state": {}, "lastState": {}, "restartCount": 0}

@@ -1,4 +1,4 @@
-"""Names that come and go with pods stay out of the interpreter's table of interned texts.
+"""Names that change with pods must not be stored in the interpreter's table of interned strings.
 
 `pathlib` interns each part of a path. Python 3.12 never frees an interned text; in other versions the table grows.
 """
@@ -21,7 +21,7 @@ LIMIT = 60.0
 
 @pytest.fixture(name="interned")
 def _interned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Record texts that are interned from now on."""
+    """Record strings that are interned after this call."""
     texts: list[str] = []
     intern = sys.intern
 

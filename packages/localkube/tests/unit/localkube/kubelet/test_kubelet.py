@@ -1,4 +1,4 @@
-"""The kubelet with a real API server, a modelled machine, and virtual time."""
+"""Tests the kubelet with a real API server, a simulated machine, and virtual time."""
 
 import asyncio
 import signal
@@ -389,7 +389,7 @@ NUL = "a\0b"
 
 
 def stored(found: JSONObject) -> Store:
-    """Return a store with a pod that no API server has validated: current ones would refuse it."""
+    """Return a store with an unvalidated pod. A current API server would reject it."""
     store = Store()
     metadata = meta.metadata(found) | {"uid": "u1", "creationTimestamp": "2026-01-01T00:00:00Z"}
     store.create(StoreKey(PODS.group_resource, "default", meta.name(found)), found | {"metadata": metadata})

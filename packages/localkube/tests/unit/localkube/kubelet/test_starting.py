@@ -1,4 +1,7 @@
-"""The needs of pods before they start: variables, volumes, claims, the machine; and the status while one is missing."""
+"""Tests what pods need before they start: variables, volumes, claims, and resources.
+
+Also tests the status of waiting pods.
+"""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Webhooks are called according to the stored configurations."""
+"""Tests that webhooks are called according to the stored configurations."""
 
 from typing import Any
 

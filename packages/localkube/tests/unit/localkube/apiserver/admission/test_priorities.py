@@ -1,4 +1,4 @@
-"""Priorities of new pods."""
+"""Tests the priorities of new pods."""
 
 import asyncio
 from contextlib import closing
@@ -12,7 +12,7 @@ from localkube.apiserver.storage.store import MEMORY, Store, StoreKey
 
 
 def resolve(given: dict[str, Any], **classes: dict[str, Any]) -> dict[str, Any]:
-    """Return the spec of a pod that was resolved with these classes."""
+    """Return a pod spec with the priority from these PriorityClasses."""
 
     async def scenario() -> dict[str, Any]:
         with closing(Store(MEMORY)) as kept:

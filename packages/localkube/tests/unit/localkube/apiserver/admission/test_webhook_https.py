@@ -1,4 +1,4 @@
-"""Calls of webhooks have a limit for answers."""
+"""Tests the maximum size of webhook responses."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ from localkube.apiserver.admission.webhook_transport import WebhookConnectionErr
 
 
 def answered(size: int) -> Response:
-    """Return the transport's result for an answer of this many bytes, sent in pieces without their length."""
+    """Return the result for a response of this size in bytes, sent in chunks without a content length."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()

@@ -1,4 +1,4 @@
-"""Admission webhooks, called over HTTPS as by kube-apiserver."""
+"""Tests admission webhooks over HTTPS, as kube-apiserver calls them."""
 
 import base64
 import ssl
@@ -35,7 +35,7 @@ def _authority() -> trustme.CA:
 
 
 class Hooks:
-    """Webhooks on a port of this machine; a function answers each path, and requests are recorded."""
+    """Webhooks on a local port. A function responds for each path, and the requests are recorded."""
 
     def __init__(self, authority: trustme.CA) -> None:
         self.authority = authority
@@ -123,7 +123,10 @@ def label(name: str, value: str) -> Answer:
 
 
 def test_certificates_without_key_identifiers_are_accepted(authority: trustme.CA) -> None:
-    """From Python 3.13 on, default contexts refuse certificates without them, as `openssl x509 -req` makes them."""
+    """Default contexts reject certificates without these extensions from Python 3.13 on.
+
+    `openssl x509 -req` creates such certificates.
+    """
     for bundle in ("", base64.b64encode(authority.cert_pem.bytes()).decode()):
         context = tls_context(bundle)
         assert not context.verify_flags & ssl.VERIFY_X509_STRICT

@@ -1,4 +1,4 @@
-"""Kinds by plural, and the smallest valid objects."""
+"""Tests kinds by plural name, with the smallest valid objects."""
 
 from collections.abc import Callable
 from functools import cache
@@ -22,7 +22,7 @@ def _kinds_fixture() -> dict[str, Kind]:
 
 
 class Api:
-    """One kind, with the verbs of the API."""
+    """A kind with the API verbs."""
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
@@ -41,7 +41,7 @@ class Api:
         return texts(self.kind.validate("create", self.create(obj), None))
 
     def update(self, old: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
-        """Return the stored object after an update that replaces top-level fields."""
+        """Return the stored object after an update of top-level fields."""
         return self.kind.prepare("update", old | change, old)
 
     def update_faults(self, old: dict[str, Any], change: dict[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Autoscalers of autoscaling/v1: their form in v2, and a lossless round trip."""
+"""Tests the conversion of autoscaling/v1 autoscalers to v2 and back, which must be lossless."""
 
 import json
 from typing import Any

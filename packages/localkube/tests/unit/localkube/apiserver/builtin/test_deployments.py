@@ -1,4 +1,4 @@
-"""Deployments and ReplicaSets as in kube-apiserver."""
+"""Tests that Deployments and ReplicaSets behave as in kube-apiserver."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""The other kinds: defaults, errors and changes."""
+"""Tests the remaining kinds: defaults, errors and updates."""
 
 import base64
 from collections.abc import Callable
@@ -35,11 +35,14 @@ ONLY_ON_CLUSTERS = {
     resources.TOKEN_REVIEWS,
     resources.SUBJECT_ACCESS_REVIEWS,
 }
-"""Kinds for an installation of the manager. One machine has one user, and no installation."""
+"""Tests kinds that an installation of the manager needs.
+
+A local cluster has one user, and does not need an installation.
+"""
 
 
 MEASURED = {resources.POD_METRICS, resources.NODE_METRICS}
-"""Kinds without stored objects: they are measured on request."""
+"""Tests kinds without stored objects, whose values are measured for each request."""
 
 
 def test_every_other_resource_is_served(kinds: dict[str, Kind]) -> None:
@@ -49,7 +52,7 @@ def test_every_other_resource_is_served(kinds: dict[str, Kind]) -> None:
 
 
 def test_list_keys_equal_those_of_core_v1(kinds: dict[str, Kind]) -> None:
-    """Pod templates merge as in core/v1 (R-API-8)."""
+    """Pod templates are merged as in core/v1 (R-API-8)."""
     fields = (kinds["pods"].schema.fields or {})["spec"].fields or {}
     container = (fields["containers"].items or Schema("any")).fields or {}
     assert fields["containers"].keys == ("name",)

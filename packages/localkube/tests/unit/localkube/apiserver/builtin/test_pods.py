@@ -1,4 +1,4 @@
-"""Pods: defaults, errors and changes as in kube-apiserver."""
+"""Tests that pod defaults, errors and updates match kube-apiserver."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Writing a service causes a warning about features that one machine lacks."""
+"""A write to a Service causes a warning about features that a local cluster does not have."""
 
 import pytest
 

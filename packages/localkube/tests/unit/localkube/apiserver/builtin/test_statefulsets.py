@@ -1,4 +1,4 @@
-"""StatefulSets and ControllerRevisions as in kube-apiserver."""
+"""Tests that StatefulSets and ControllerRevisions behave as in kube-apiserver."""
 
 from collections.abc import Callable
 from typing import Any
@@ -40,14 +40,14 @@ def test_new_statefulset_receives_defaults(api: Make) -> None:
 
 
 def test_max_unavailable_is_dropped_without_its_feature_gate(api: Make) -> None:
-    """The API server drops the field like upstream (T-11)."""
+    """The API server drops the field, as upstream does (T-11)."""
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 2, "maxUnavailable": 3}}
     found = api(STATEFULSETS).create(statefulset(updateStrategy=strategy))
     assert found["spec"]["updateStrategy"]["rollingUpdate"] == {"partition": 2}
 
 
 def test_empty_retention_policy_becomes_retain(api: Make) -> None:
-    """An unset key is sent as the empty string (R-LSTS-2)."""
+    """A missing key is sent as an empty string (R-LSTS-2)."""
     policy = {"whenDeleted": "Delete", "whenScaled": ""}
     found = api(STATEFULSETS).create(statefulset(persistentVolumeClaimRetentionPolicy=policy))
     assert found["spec"]["persistentVolumeClaimRetentionPolicy"] == {"whenDeleted": "Delete", "whenScaled": "Retain"}
@@ -95,7 +95,7 @@ def test_only_some_fields_may_change(api: Make) -> None:
 
 
 def test_applying_the_same_leader_set_writes_nothing(api: Make) -> None:
-    """The set is applied at every reconcile; only a change may create a new version (R-LSTS-1)."""
+    """Each reconciliation applies the StatefulSet, but only a change may create a new resource version (R-LSTS-1)."""
     kind = api(STATEFULSETS).kind
     rolling = {"partition": 0, "maxUnavailable": 1}
     applied = statefulset(replicas=2, updateStrategy={"type": "RollingUpdate", "rollingUpdate": rolling})
@@ -115,7 +115,10 @@ def test_generation_counts_spec_changes(api: Make) -> None:
 
 
 def test_revision_data_is_kept_and_immutable(api: Make) -> None:
-    """Order, nulls and texts are kept, so the data is encoded to the bytes that were sent (R-REV-7)."""
+    """The order, null values and strings are preserved (R-REV-7).
+
+    Therefore the data is encoded to the received bytes.
+    """
     revisions = api("controllerrevisions.apps")
     data = {"spec": {"leaderWorkerTemplate": {"$patch": "replace", "workerTemplate": {"spec": {"containers": None}}}}}
     stored = revisions.create({"data": data, "revision": 1})

@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions: from the definition to its kind, with LeaderWorkerSets as the example."""
+"""Tests how a CRD becomes a kind, with the LeaderWorkerSet CRD as the example."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -32,7 +32,7 @@ def leaderworkerset(**spec: Any) -> Object:
 
 
 def test_kind_has_the_names_and_subresources_of_its_definition(kind: Kind) -> None:
-    """Names, scope and subresources come from the definition (R-API-1, R-API-2, R-API-3)."""
+    """Names, scope and subresources come from the CRD (R-API-1, R-API-2, R-API-3)."""
     assert (kind.resource.group_resource, kind.singular, kind.short_names) == (
         "leaderworkersets.leaderworkerset.x-k8s.io", "leaderworkerset", ("lws",),
     )  # fmt: skip
@@ -42,7 +42,7 @@ def test_kind_has_the_names_and_subresources_of_its_definition(kind: Kind) -> No
 
 
 def test_objects_are_pruned_and_defaulted(kind: Kind) -> None:
-    """Unknown fields are pruned and defaults set (R-API-5, R-API-7)."""
+    """Unknown fields are pruned and defaults are set (R-API-5, R-API-7)."""
     found = kind.prepare("create", leaderworkerset(unknown=1) | {"status": {"replicas": 3}}, None)
     assert found["spec"]["replicas"] == 1
     assert found["spec"]["startupPolicy"] == "LeaderCreated"
@@ -60,7 +60,7 @@ def test_unknown_fields_are_reported(kind: Kind) -> None:
 
 
 def test_invalid_object_is_refused(kind: Kind) -> None:
-    """The schema and the scale subresource find negative replicas (R-VAL-3)."""
+    """The schema and the scale subresource reject negative replicas (R-VAL-3)."""
     found = kind.prepare("create", leaderworkerset(replicas=-1, startupPolicy="Whenever"), None)
     assert [str(error) for error in kind.validate("create", found, None)] == [
         "spec.replicas: Invalid value: -1: spec.replicas in body should be greater than or equal to 0",
@@ -97,7 +97,7 @@ def test_generation_counts_all_content_without_status(kind: Kind) -> None:
 
 
 def test_columns_are_blank_for_missing_values(kind: Kind) -> None:
-    """kubectl shows a blank READY cell, not 0 (R-API-10)."""
+    """kubectl shows an empty READY cell, not 0 (R-API-10)."""
     obj = leaderworkerset(replicas=2) | {"metadata": {"name": "web", "creationTimestamp": "2026-01-01T00:00:00Z"}}
     now = datetime(2026, 1, 1, 0, 3, 10, tzinfo=UTC)
     assert kind.cells(obj, now) == ["web", None, 2, None, "3m10s"]
@@ -209,7 +209,7 @@ class Unread(dict[str, Any]):
 
 
 def test_schema_of_a_kind_is_built_once_when_needed() -> None:
-    """A large definition of an unused kind costs little at the start of a cluster."""
+    """A large CRD of an unused kind must not delay the start of a cluster."""
     definition = DEFINITIONS.prepare("create", customkind.definition(), None)
     kind = kind_from_crd(definition)
     assert kind.schema is kind.schema

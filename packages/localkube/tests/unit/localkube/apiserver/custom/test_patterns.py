@@ -1,4 +1,4 @@
-"""Patterns of definitions have the syntax and results of RE2, in linear time."""
+"""CRD patterns have the syntax and results of RE2, and are matched in linear time."""
 
 import re
 import time
@@ -94,7 +94,7 @@ def test_patterns_match_the_same_texts_as_python(pattern: str, text: str) -> Non
 
 
 def test_stored_pattern_that_is_invalid_is_skipped() -> None:
-    """New definitions with it are refused (`definition_rules.py`); objects of an old one can still be written."""
+    """New CRDs with this pattern are rejected (`definition_rules.py`). Objects of an existing CRD can be written."""
     errors: list[FieldError] = []
     keywords._pattern("(?=a)")("b", "spec.name", errors)
     assert errors == []

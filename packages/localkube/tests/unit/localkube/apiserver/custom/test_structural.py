@@ -1,4 +1,4 @@
-"""Structural schemas: pruning, defaults, errors."""
+"""Tests structural schemas: pruning, defaults and errors."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Server-side apply: two managers, conflicts, giving up, force; the scenarios of the Kubernetes documentation."""
+"""Tests server-side apply with two managers, in the scenarios of the Kubernetes documentation."""
 
 from typing import Any
 
@@ -174,7 +174,7 @@ def test_dropped_item_is_removed_with_its_defaults() -> None:
 
 
 def test_dropped_struct_keeps_fields_of_other_managers() -> None:
-    """Fields dropped from the template are removed, if the same manager owned them (R-LSTS-1)."""
+    """Fields that are removed from the template are deleted if the same manager owned them (R-LSTS-1)."""
     stored = apply(SETS, None, template(updateStrategy={"type": "OnDelete"}, replicas=3), writer("lws"))
     scaled = ownership.track(
         SETS,

@@ -1,4 +1,4 @@
-"""Field sets: laws of sets, and the sets of objects."""
+"""Tests the set operations on field sets, and the field sets of objects."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Field sets of clients are read or refused."""
+"""Tests that field sets from clients are parsed or rejected."""
 
 import pytest
 

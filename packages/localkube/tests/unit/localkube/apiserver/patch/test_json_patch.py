@@ -1,4 +1,4 @@
-"""JSON patch, alone and compared with the jsonpatch library."""
+"""Tests JSON patches, also in comparison with the jsonpatch library."""
 
 from typing import Any
 

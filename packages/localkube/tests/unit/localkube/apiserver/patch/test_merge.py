@@ -1,4 +1,4 @@
-"""Merge patches: the laws of RFC 7386."""
+"""Tests that merge patches satisfy RFC 7386."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Strategic merge patches, with the keys that pods and services have."""
+"""Tests strategic merge patches with the merge keys of pods and Services."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Objects selected by a request."""
+"""Tests the selection of objects by a request."""
 
 import pytest
 

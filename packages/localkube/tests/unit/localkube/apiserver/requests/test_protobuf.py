@@ -1,4 +1,4 @@
-"""Bodies in protobuf."""
+"""Tests protobuf bodies."""
 
 import pytest
 

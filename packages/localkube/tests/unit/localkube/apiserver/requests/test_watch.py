@@ -1,4 +1,4 @@
-"""The watch hub: a feed that fails to show a change ends alone."""
+"""Tests the watch hub. If one watch fails to render a change, only that watch is closed."""
 
 import asyncio
 

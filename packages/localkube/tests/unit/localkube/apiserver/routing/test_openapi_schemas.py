@@ -1,4 +1,4 @@
-"""The OpenAPI documents describe kinds and their types."""
+"""Tests that the OpenAPI documents describe kinds and their types."""
 
 from collections.abc import Iterator
 from typing import Any

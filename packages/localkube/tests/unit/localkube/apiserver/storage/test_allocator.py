@@ -27,7 +27,7 @@ del blocks
 assert allocator.trim()
 print(full - used(), len(last))
 """
-"""A program that frees 64 MB below a live object, and prints how much memory was returned."""
+"""A script that frees 64 MB below a live object, and prints the amount of returned memory."""
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,7 @@
-"""Damaged files of the store lead to a correct start, or to a refusal that leaves file and log unchanged."""
+"""Tests the start with a damaged store.
+
+The store either starts with correct data, or fails and does not change the file and the log.
+"""
 
 import asyncio
 import os
@@ -29,7 +32,7 @@ def key(number: int) -> StoreKey:
 
 
 async def populate(store: Store, turns: int = OBJECTS) -> list[Contents]:
-    """Create, update and delete; return the contents after every commit."""
+    """Create, update and delete objects. Return the contents after each commit."""
     states = [contents(store)]
     for number in range(turns):
         obj = {"metadata": {"name": key(number).name}, "value": "x" * (37 * number % 900)}
@@ -44,18 +47,18 @@ async def populate(store: Store, turns: int = OBJECTS) -> list[Contents]:
 
 
 def contents(store: Store) -> Contents:
-    """Return the state that a reader sees: objects, and the history of a watch."""
+    """Return the state that a reader observes: the objects, and the history of a watch."""
     return [list(store.list("pods")), [change.value for change in store.changes_since(store.compacted, "pods")]]
 
 
 def abandon(store: Store) -> None:
-    """Release the lock as the kernel does for a killed process; the files are unchanged."""
+    """Release the lock, as the kernel does for a killed process. The files do not change."""
     assert store._lock is not None
     store._lock.release()
 
 
 def files(directory: Path) -> dict[str, bytes | None]:
-    """Return every file but the lock and the index of the log, which are not data."""
+    """Return all files except the lock and the log index, which do not contain data."""
     return {
         path.name: path.read_bytes() if path.is_file() else None
         for path in directory.iterdir()
@@ -64,7 +67,7 @@ def files(directory: Path) -> dict[str, bytes | None]:
 
 
 def start(path: Path) -> Contents | None:
-    """Start and stop; return None for a refusal, which must have changed nothing."""
+    """Start and stop the store. Return None if the start fails, which must not change any file."""
     before = files(path.parent)
     try:
         store = Store(path)
@@ -79,7 +82,7 @@ def start(path: Path) -> Contents | None:
 
 @pytest.fixture(scope="module")
 def stopped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Contents]:
-    """Return the file of a closed store, and its content."""
+    """Return the file and the content of a closed store."""
     path = tmp_path_factory.mktemp("stopped") / "state.db"
 
     async def scenario() -> Contents:
@@ -93,7 +96,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Contents]:
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Contents]]:
-    """Return the file and the log of a killed store, and its content after every commit."""
+    """Return the file and the log of a killed store, and its content after each commit."""
     source = tmp_path_factory.mktemp("running")
     target = tmp_path_factory.mktemp("killed")
 
@@ -121,7 +124,7 @@ def flip(path: Path, position: int, bit: int) -> None:
 
 
 def positions(seed: int, size: int, count: int, *, header: range) -> Iterator[tuple[int, int]]:
-    """Yield positions and bits in the file's header, and random others."""
+    """Yield positions and bits in the file header, and random others."""
     chosen = random.Random(seed)
     for position in header:
         yield position, chosen.randrange(8)
@@ -274,14 +277,14 @@ except StoreError as error:
 
 @pytest.fixture
 def public() -> Iterator[Path]:
-    """Return a directory that every user can reach."""
+    """Return a directory that all users can access."""
     with tempfile.TemporaryDirectory() as directory:
         Path(directory).chmod(0o755)
         yield Path(directory) / "state"
 
 
 def refused_to_nobody(path: Path) -> str:
-    """Return why a user without privileges is refused; root may read and write everything."""
+    """Return the error for an unprivileged user. root may read and write all files."""
     path.parent.chmod(0o755)
     done = subprocess.run([sys.executable, "-c", AS_NOBODY, path], capture_output=True, text=True, check=True)
     return done.stdout

@@ -1,4 +1,4 @@
-"""JSON as written by Go."""
+"""Tests that JSON is written as Go writes it."""
 
 import msgspec
 import pytest
@@ -15,6 +15,6 @@ from localkube.apiserver.storage.encoding import encode
     ],
 )
 def test_html_characters_are_escaped(text: str, expected: bytes) -> None:
-    """Revision data keeps its bytes (R-REV-7)."""
+    """The bytes of revision data are preserved (R-REV-7)."""
     assert encode(text) == expected
     assert msgspec.json.decode(encode({text: [text]})) == {text: [text]}

@@ -1,4 +1,4 @@
-"""Events: one store, two groups, a lifetime of an hour."""
+"""Tests events, which both API groups serve from one store, and which expire after an hour."""
 
 import tracemalloc
 from pathlib import Path

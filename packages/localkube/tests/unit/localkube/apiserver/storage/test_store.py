@@ -1,4 +1,4 @@
-"""The store: revisions, group commit, history, and failures of its file."""
+"""Tests the store: revisions, group commit, history, and failures of its file."""
 
 import asyncio
 import os
@@ -179,7 +179,7 @@ def test_store_continues_from_its_file(tmp_path: Path) -> None:
 
 
 async def churn(store: Store, writes: int, size: int) -> None:
-    """Create and delete large objects; one stays."""
+    """Create and delete large objects. One of them remains."""
     kept = store.create(B, obj("b", "kept"))
     for number in range(writes):
         key = StoreKey("pods", "default", f"p-{number}")
@@ -268,7 +268,7 @@ def open_files() -> list[str]:
 
 @contextmanager
 def file_size_limit(size: int) -> Iterator[None]:
-    """Let the kernel refuse to grow files, as a full disk does."""
+    """Let the kernel reject growing files, as on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
@@ -296,7 +296,7 @@ def test_full_disk_fails_writes_and_keeps_the_old_data(tmp_path: Path) -> None:
 
 
 def test_full_disk_refuses_new_objects_and_permits_deletions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The reserve is given back at the first write that fails, and taken again once the disk has room."""
+    """The reserve is released at the first failed write, and allocated again after the disk has space."""
     path = tmp_path / "cluster.db"
     room = os.statvfs(tmp_path)
 

@@ -1,4 +1,4 @@
-"""The JSONPath subset of printer columns."""
+"""Tests the JSONPath subset for printer columns."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Tables, as kubectl prints them."""
+"""Tests tables, as kubectl prints them."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""The simple defaults of the built-in kinds: the table, and the function that sets them."""
+"""Tests the simple defaults of built-in kinds: the table, and the function that sets them."""
 
 from typing import Any
 

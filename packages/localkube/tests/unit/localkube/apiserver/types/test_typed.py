@@ -1,4 +1,4 @@
-"""Reading objects into their Go types (R-REV-6 defines the written form)."""
+"""Tests the decoding of objects into their Go types (R-REV-6 defines the format)."""
 
 from typing import Any
 

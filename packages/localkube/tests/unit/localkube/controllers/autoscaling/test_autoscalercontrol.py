@@ -1,4 +1,4 @@
-"""Decisions and writes of an autoscaler."""
+"""Tests the decisions and writes of the autoscaler controller."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""A Deployment with its ReplicaSets: plans are performed on values, and the test sets the state of pods."""
+"""Simulates a Deployment with its ReplicaSets. Plans are applied to values, and the test sets the pod states."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -16,7 +16,7 @@ from localkube.controllers.deployment.deploymentcontrol import ObservedDeploymen
 
 
 def build_deployment(change: Any = None, **spec: Any) -> Any:
-    """Return a Deployment of four pods; `change` is merged into it, the other arguments are fields of its spec."""
+    """Return a Deployment of four pods. `change` is merged into it, and the other arguments are spec fields."""
     base = {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -40,7 +40,7 @@ def rolling(surge: int | str, unavailable: int | str) -> Any:
 
 @dataclass
 class Model:
-    """The stored objects; `pods` has only the pods for Recreate."""
+    """The stored objects. `pods` contains pods only for the strategy Recreate."""
 
     deployment: Any
     sets: dict[str, Any] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Model:
     events: list[str] = field(default_factory=list)
 
     def change(self, **spec: Any) -> None:
-        """Change the spec of the Deployment."""
+        """Change the Deployment spec."""
         generation = meta.generation(self.deployment) + 1
         self.deployment = merge(self.deployment, {"metadata": {"generation": generation}})
         self.deployment = self.deployment | {"spec": self.deployment["spec"] | spec}
@@ -67,7 +67,7 @@ class Model:
         )
 
     def step(self) -> Plan:
-        """Plan once and perform the plan."""
+        """Plan once, and apply the plan."""
         plan = self.plan()
         for action in plan.actions:
             inner = action.actions[0] if isinstance(action, Finally) else action
@@ -75,14 +75,14 @@ class Model:
         return plan
 
     def settle(self, available: Any = None) -> None:
-        """Plan until no work is left; ReplicaSets run `available(set)` of their pods, by default all."""
+        """Plan until no work remains. In each ReplicaSet, `available(set)` pods are available, or all by default."""
         for _ in range(100):
             if not self.step().actions and not self.run_pods(available or size_of):
                 return
         raise AssertionError("the Deployment does not come to rest")
 
     def run_pods(self, available: Any) -> bool:
-        """Let all ReplicaSets report their pods; return whether any of them had not."""
+        """Update the status of all ReplicaSets. Return whether any status was out of date."""
         before = dict(self.sets)
         for name, one in before.items():
             size, ready = size_of(one), min(available(one), size_of(one))
@@ -91,7 +91,7 @@ class Model:
         return self.sets != before
 
     def sizes(self) -> dict[str, int]:
-        """Return the sizes of the ReplicaSets by the image of their pods."""
+        """Return the ReplicaSet sizes by pod image."""
         return {image_of(one): size_of(one) for one in self.sets.values()}
 
     def condition(self, name: str) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""With any changes and any pods, a Deployment keeps its bounds and comes to rest."""
+"""Tests that a Deployment respects its limits and becomes stable, with any changes and any pods."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The status of disruption budgets: healthy pods, and allowed evictions."""
+"""Tests the status of disruption budgets: healthy pods, and permitted evictions."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -24,7 +24,7 @@ def build(spec: dict[str, Any], *pods: dict[str, Any], scale: int = 4, **kept: A
 
 
 def numbers(status: dict[str, Any]) -> tuple[int, int, int, int]:
-    """Return the counts: expected, desired, healthy, allowed."""
+    """Return the expected, desired, healthy and allowed counts."""
     fields = ("expectedPods", "desiredHealthy", "currentHealthy", "disruptionsAllowed")
     expected, wanted, healthy, allowed = (status[field] for field in fields)
     return expected, wanted, healthy, allowed
@@ -44,7 +44,7 @@ def numbers(status: dict[str, Any]) -> tuple[int, int, int, int]:
     ],
 )
 def test_budget_uses_current_or_expected_pods(spec: dict[str, Any], found: tuple[int, int, int, int]) -> None:
-    """A number counts existing pods; a percentage and `maxUnavailable` count the expected pods."""
+    """A number counts existing pods, but a percentage and `maxUnavailable` count the expected pods."""
     status = build(spec, pod("a"), pod("b"), pod("c", ready=False))
     assert numbers(status) == found
     condition = status["conditions"][0]

@@ -1,4 +1,4 @@
-"""Discovery of resources that can be collected."""
+"""Tests the discovery of resources that the garbage collector can delete."""
 
 import asyncio
 
@@ -21,7 +21,7 @@ def test_preferred_version_of_a_group_is_first() -> None:
 
 @pytest.mark.parametrize(("older", "found"), [("things", {"things": "v1"}), ("rest", {"things": "v1", "rest": "v0"})])
 def test_kind_served_only_by_another_version_is_discovered(older: str, found: dict[str, str]) -> None:
-    """PodGroups are in a version of `scheduling.k8s.io` that lacks PriorityClasses."""
+    """PodGroups are in a version of `scheduling.k8s.io` that does not contain PriorityClasses."""
     versions = [{"groupVersion": f"a.example/{name}"} for name in ("v1", "v0")]
     transport = ScriptedTransport(
         answer(200, {"groups": [{"versions": versions, "preferredVersion": versions[0]}]}),

@@ -1,4 +1,4 @@
-"""The graph of owners, and the objects that a change enqueues."""
+"""Tests the owner graph, and the objects that a change enqueues."""
 
 import pytest
 from msgspec.structs import replace
@@ -9,7 +9,7 @@ from localkube.controllers.garbage.graph import FOREGROUND, MOST_GONE, ORPHAN, G
 
 
 def node(name: str, *owners: str, blocks: bool = True) -> GraphNode:
-    """Build a config map that is owned by others; its UID is its name."""
+    """Build a ConfigMap with owners. Its UID equals its name."""
     references = tuple(Owner(UID(owner), "", "ConfigMap", owner, blocks) for owner in owners)
     return GraphNode(CONFIG_MAPS, ObjectKey("default", name), UID(name), references)
 
@@ -20,7 +20,7 @@ def deleting(one: GraphNode, *finalizers: str) -> GraphNode:
 
 
 def build(*nodes: GraphNode) -> Graph:
-    """Build a graph that has seen these objects."""
+    """Build a graph that has observed these objects."""
     graph = Graph()
     for one in nodes:
         graph.put(one)

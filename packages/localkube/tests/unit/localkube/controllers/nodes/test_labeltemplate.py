@@ -1,4 +1,4 @@
-"""Labels of simulated nodes, computed from the node's number."""
+"""Tests the labels of simulated nodes, which are computed from the node number."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The simulated nodes."""
+"""Tests the simulated nodes."""
 
 import pytest
 from tests.unit.localkube.controllers.objects import NOW

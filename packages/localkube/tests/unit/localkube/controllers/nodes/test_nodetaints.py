@@ -1,4 +1,4 @@
-"""Taints of unhealthy or cordoned nodes."""
+"""Tests the taints of unhealthy and cordoned nodes."""
 
 import pytest
 from testkit.objects import merge

@@ -1,4 +1,4 @@
-"""The time that a pod may stay on a node with taints NoExecute."""
+"""Tests the time that a pod may remain on a node with NoExecute taints."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -62,14 +62,14 @@ DAYS = 86400.0
 
 @dataclass
 class TaintedNode:
-    """A pod that tolerates the taint of its node for a minute, and the controller."""
+    """A pod that tolerates the taint of its node for a minute, with the controller."""
 
     clock: VirtualClock
     client: Client
     eviction: TaintEviction
 
     async def left(self) -> timedelta | None:
-        """Return how long the controller lets the pod stay; None if it is evicted now."""
+        """Return the time until the controller evicts the pod, or None if it is evicted now."""
         plan = await self.eviction.plan(POD)
         if plan.actions:
             mark, action = plan.actions

@@ -1,4 +1,4 @@
-"""The next step of a ReplicaSet."""
+"""Tests the next step of a ReplicaSet."""
 
 from itertools import count
 from typing import Any

@@ -1,4 +1,4 @@
-"""The pods that a ReplicaSet deletes first."""
+"""Tests which pods a ReplicaSet deletes first."""
 
 import random
 from typing import Any

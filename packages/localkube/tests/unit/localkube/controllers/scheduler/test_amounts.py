@@ -1,4 +1,4 @@
-"""Resource requests of pods."""
+"""Tests the resource requests of pods."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The condition of an unscheduled pod."""
+"""Tests the condition of an unscheduled pod."""
 
 from testkit.objects import merge
 from tests.unit.localkube.controllers.objects import NOW, build_pod

@@ -1,4 +1,7 @@
-"""The driver of the scheduler: a decision that fails is reported on its pod, and the others continue."""
+"""Tests the driver of the scheduler.
+
+If a decision fails, its pod reports it, and the driver continues with other pods.
+"""
 
 import asyncio
 from typing import Any
@@ -16,7 +19,7 @@ from localkube.controllers.scheduler.controller import Scheduler, Sources
 pytestmark = pytest.mark.virtual_time
 
 UNREADABLE: Any = {"status": "Bound"}
-"""A claim that no API server serves: its status is not an object."""
+"""A claim that an API server would never return, because its status is not an object."""
 
 
 def pod(**spec: Any) -> dict[str, Any]:

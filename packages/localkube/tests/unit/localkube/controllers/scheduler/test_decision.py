@@ -1,4 +1,4 @@
-"""Placement of pods, and the refusal if no node fits."""
+"""Tests the placement of pods, and the message if no node fits."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -27,7 +27,7 @@ def cluster_of(nodes: Sequence[JSONObject], running: Sequence[tuple[JSONObject, 
 
 
 def pod(name: str = "p", labels: dict[str, str] | None = None, **spec: Any) -> JSONObject:
-    """Build a pod with labels and fields of its spec."""
+    """Build a pod with labels and spec fields."""
     return build_pod(name, {"metadata": {"labels": labels or {}}, "spec": spec})
 
 
@@ -38,7 +38,7 @@ def asking(name: str = "p", **amounts: str) -> JSONObject:
 
 
 def refused(decision: Decision) -> str:
-    """Return the message of a refusal."""
+    """Return the message for an unschedulable pod."""
     assert isinstance(decision, Refusal), decision
     return decision.message
 
@@ -149,7 +149,7 @@ def test_pods_without_requests_spread_over_equal_nodes() -> None:
 
 
 def exclusive(name: str, group: str) -> JSONObject:
-    """Build a leader that requests a rack for its group alone, as exclusive topology writes it."""
+    """Build a leader with the affinity of exclusive topology, which requests a rack only for its group."""
 
     def term(operator: str) -> JSONObject:
         expressions = [{"key": "group-key", "operator": operator, "values": [group]}]
@@ -227,7 +227,7 @@ def test_match_label_keys_limit_a_term_to_the_own_revision() -> None:
 
 
 def spreading(name: str, **fields: Any) -> JSONObject:
-    """Build a pod that spreads over racks."""
+    """Build a pod that is spread over racks."""
     constraint = {"maxSkew": 1, "topologyKey": "rack", "labelSelector": {"matchLabels": {"app": "a"}}}
     return pod(
         name, {"app": "a"}, topologySpreadConstraints=[constraint | {"whenUnsatisfiable": "DoNotSchedule"} | fields]

@@ -1,4 +1,4 @@
-"""The order of pods, and refused pods that a change may help."""
+"""Tests the order of pods, and which unschedulable pods are retried after a change."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from localkube.controllers.scheduler.queue import SchedulingQueue
 
 
 def pod(name: str, **spec: Any) -> PodInfo:
-    """Build a pod that waits."""
+    """Build a pending pod."""
     return read_pod(build_pod(name, {"spec": spec}))
 
 

@@ -1,4 +1,4 @@
-"""The state of the volume claims of a pod: ready or not."""
+"""Tests whether the volume claims of a pod are ready."""
 
 import pytest
 from tests.unit.localkube.controllers.objects import build_pod

@@ -1,4 +1,4 @@
-"""The identity of a StatefulSet's pod."""
+"""Tests the identity of a StatefulSet pod."""
 
 import pytest
 from tests.unit.localkube.controllers.objects import build_pod, build_statefulset, build_template

@@ -1,4 +1,4 @@
-"""The volume claims of a StatefulSet's pods."""
+"""Tests the volume claims of StatefulSet pods."""
 
 import pytest
 from tests.unit.localkube.controllers.objects import build_pod, build_statefulset
@@ -12,7 +12,7 @@ POD = build_pod("web-0")
 
 
 def build_set(scaled: str = "Retain", deleted: str = "Retain") -> JSONObject:
-    """Build a set with one claim template and this retention policy."""
+    """Build a StatefulSet with one claim template and this retention policy."""
     policy = {"whenScaled": scaled, "whenDeleted": deleted}
     return build_statefulset(volumeClaimTemplates=[TEMPLATE], persistentVolumeClaimRetentionPolicy=policy)
 

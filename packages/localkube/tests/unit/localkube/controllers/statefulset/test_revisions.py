@@ -1,4 +1,4 @@
-"""The history of a StatefulSet's template."""
+"""Tests the revision history of a StatefulSet template."""
 
 import pytest
 from tests.unit.localkube.controllers.objects import build_statefulset, build_template

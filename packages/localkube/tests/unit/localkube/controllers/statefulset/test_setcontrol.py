@@ -1,4 +1,4 @@
-"""Pods that the StatefulSet controller creates, repairs and deletes."""
+"""Tests the creation, repair and deletion of pods by the StatefulSet controller."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -30,7 +30,7 @@ def observe(
     update: JSONObject = OLD,
     claims: Mapping[str, JSONObject] | None = None,
 ) -> ObservedStatefulSet:
-    """Observe a set with pods by ordinal, each with its revision and its differences from a new pod."""
+    """Observe a StatefulSet with pods by ordinal, each with its revision and its differences from a new pod."""
     return ObservedStatefulSet(
         statefulset=statefulset,
         pods=[existing(statefulset, ordinal, *pod) for ordinal, pod in pods.items()],
@@ -43,18 +43,18 @@ def observe(
 
 
 def existing(statefulset: JSONObject, ordinal: int, revision: JSONObject, change: JSONObject) -> JSONObject:
-    """Return the pod as the API server has it."""
+    """Return the pod as the API server stores it."""
     made = {"metadata": {"uid": f"uid-{ordinal}", "resourceVersion": "7"}, "status": {"phase": "Pending"}}
     return merge(merge(identity.build_pod(statefulset, revision, ordinal), made), change)
 
 
 def words(result: setcontrol.StatefulSetDecision) -> list[list[str]]:
-    """Return the plan as words: per phase, `create web-0`, `delete web-1`, ..."""
+    """Return a readable plan, by phase: `create web-0`, `delete web-1`, and so on."""
     return [[word(step) for steps in phase for step in steps] for phase in result.phases]
 
 
 def word(step: Any) -> str:
-    """Return one action as a word."""
+    """Return a readable action."""
     match step:
         case Create():
             return f"create {meta.name(step.object)}"

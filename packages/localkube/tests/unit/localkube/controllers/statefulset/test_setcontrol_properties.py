@@ -1,4 +1,4 @@
-"""The StatefulSet plan in random states: one pod per ordinal, the partition respected, convergence."""
+"""Tests the StatefulSet plan in random states: one pod per ordinal, the partition, and convergence."""
 
 from dataclasses import dataclass, field
 
@@ -22,28 +22,28 @@ NEW = revisions.build(build_statefulset(template=build_template("v2")), 2, 0)
 
 @dataclass
 class ModeledSet:
-    """A set and its pods in a model of the API server and kubelets."""
+    """A StatefulSet and its pods, with a simulated API server and kubelets."""
 
     statefulset: JSONObject
     pods: dict[str, JSONObject] = field(default_factory=dict)
     serial: int = 0
 
     def observe(self) -> ObservedStatefulSet:
-        """Return the observation of the controller."""
+        """Return the controller's observation."""
         seen = tuple(self.pods.values())
         return ObservedStatefulSet(
             statefulset=self.statefulset, pods=seen, claims={}, current=OLD, update=NEW, collisions=0, now=NOW
         )
 
     def add(self, pod: JSONObject, status: JSONObject) -> None:
-        """Create a pod; its name must be free."""
+        """Create a pod. Its name must not exist."""
         assert meta.name(pod) not in self.pods, "an ordinal was given twice"
         self.serial += 1
         made: JSONObject = {"metadata": {"uid": f"uid-{self.serial}", "resourceVersion": "1"}, "status": status}
         self.pods[meta.name(pod)] = merge(pod, made)
 
     def perform(self, decided: setcontrol.StatefulSetDecision) -> bool:
-        """Perform all phases; return whether anything was done."""
+        """Perform all phases. Return whether any action was performed."""
         self.statefulset = self.statefulset | {"status": decided.status}
         steps = [step for phase in decided.phases for steps in phase for step in steps]
         for step in steps:
@@ -56,7 +56,7 @@ class ModeledSet:
         return bool(steps)
 
     def advance(self) -> None:
-        """Let kubelets work: pods become ready, and terminating pods are removed."""
+        """Simulate the kubelets: pods become ready, and terminating pods are removed."""
         self.pods = {
             name: pod if podstate.has_ended(pod) else pod | {"status": ready_status()}
             for name, pod in self.pods.items()
@@ -70,7 +70,7 @@ FINISHED: list[JSONObject] = [{"phase": "Failed"}, {"phase": "Succeeded"}]
 
 @st.composite
 def worlds(draw: st.DrawFn) -> ModeledSet:
-    """Draw a set with pods in any state.
+    """Draw a StatefulSet with pods in any state.
 
     Pods to be deleted are alive: as in Kubernetes, two finished ones block an ordered scale-down for ever.
     """

@@ -1,4 +1,4 @@
-"""Volume claims on one machine: their volumes, or the reason for none."""
+"""Tests volume claims on a local cluster: their volumes, or the reason why they are not bound."""
 
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ def build_claim(change: JSONObject | None = None, **spec: Any) -> JSONObject:
 
 
 def build_volume(name: str, size: str = "2Gi", **spec: Any) -> JSONObject:
-    """Build a free volume without class."""
+    """Build an available volume without a storage class."""
     base = {"capacity": {"storage": size}, "accessModes": ["ReadWriteOnce", "ReadOnlyMany"]}
     return {"metadata": {"name": name, "uid": name, "resourceVersion": "7"}, "spec": base | spec, "status": {}}
 
@@ -44,13 +44,13 @@ def decide(claim: JSONObject, *volumes: JSONObject, classes: tuple[JSONObject, .
 
 
 def taken(steps: Actions) -> str:
-    """Return the name of the volume that the claim is bound to."""
+    """Return the name of the volume to which the claim is bound."""
     patches = [step for step in steps if isinstance(step, Patch)]
     return str(patches[-1].patch["spec"]["volumeName"])
 
 
 def note(steps: Actions) -> str:
-    """Return the text of the event."""
+    """Return the event message."""
     [step] = steps
     assert isinstance(step, Emit)
     return step.events[0].note

@@ -1,4 +1,4 @@
-"""The devices of containers follow Kubernetes' rules, for every pod."""
+"""Tests that container devices satisfy the Kubernetes rules for any pod."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

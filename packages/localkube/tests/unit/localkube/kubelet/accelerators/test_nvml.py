@@ -1,4 +1,4 @@
-"""The GPUs of a machine, read with a substitute for the NVML library."""
+"""Tests the GPUs of a machine, which are read with a substitute for the NVML library."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Probes and hooks of running containers, with a modelled machine in virtual time."""
+"""Tests the probes and hooks of running containers on a simulated machine in virtual time."""
 
 import asyncio
 import signal
@@ -86,7 +86,7 @@ async def test_failed_probe_emits_its_result_once(
 
 
 class BusyLoop(VirtualTimeLoop):
-    """The loop of a process that starts many pods: each of its turns takes half of a probe's second."""
+    """The event loop of a process that starts many pods. Each iteration lasts half a second."""
 
     tick = 0.5
 

@@ -1,4 +1,4 @@
-"""The program of a container when no image is pulled."""
+"""Tests the command of a container if no image is pulled."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The process of a container is planned from its spec."""
+"""Tests how a container process is planned from the container spec."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""The lines of log files."""
+"""Tests the lines of log files."""
 
 from datetime import UTC, datetime
 
@@ -36,7 +36,7 @@ def test_long_line_is_split_and_joined_when_read(length: int, cut: int) -> None:
 
 
 def test_time_is_formatted_once_for_many_lines() -> None:
-    """Formatting each line would slow down the whole cluster if a rank writes many short lines."""
+    """If a rank writes many short lines, formatting each of them would slow down the cluster."""
     formatted: list[str] = []
 
     class Counted(datetime):

@@ -1,4 +1,4 @@
-"""The next steps for a pod, as tables."""
+"""Tests the next steps for a pod with tables."""
 
 import copy
 from datetime import timedelta
@@ -120,7 +120,7 @@ def test_second_restart_waits_ten_seconds() -> None:
 
 
 def test_clock_set_back_by_a_day_ends_all_waits() -> None:
-    """A back-off lasts at most five minutes, so its end a day ahead is an error of the clock."""
+    """Because a back-off lasts at most five minutes, an end one day ahead is a clock error."""
     day = -24 * 3600
     put_off = replace(state.initial(pod(), NOW), not_before=after(10))
     second = state.ended(state.launched(ended(1), "id", "", NOW), Exit(1), "", after(1))
@@ -275,7 +275,10 @@ def test_clock_jump_keeps_the_back_off_of_a_container() -> None:
 
 
 def test_changed_image_restarts_a_container_with_any_policy() -> None:
-    """The message equals Kubernetes'; a container that ended before is handled by its policy."""
+    """The message equals the one of Kubernetes.
+
+    The restart policy applies to a container that has already terminated.
+    """
     found = pod(containers=[container("main") | {"image": "app:2"}], restartPolicy="Never")
     runs = replace(running("main"), image="app:1")
     text = "Container main definition changed, will be restarted"

@@ -1,4 +1,4 @@
-"""The status of a pod, from the states of its containers."""
+"""Tests how a pod status is computed from container states."""
 
 from datetime import timedelta
 

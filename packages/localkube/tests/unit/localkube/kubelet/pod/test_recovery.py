@@ -1,4 +1,4 @@
-"""The state of a pod after a restart of the whole cluster."""
+"""Tests the state of a pod after a restart of the whole cluster."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from localkube.kubelet.pod.state import Phase, PodState
 
 
 def remembered(found: JSONObject, *containers: state.ContainerState, **fields: Any) -> JSONObject:
-    """Return the pod with the status that it had when the cluster ended."""
+    """Return the pod with the status that it had when the cluster stopped."""
     return {**found, "status": podstatus.build(found, set_up(found, *containers, **fields), NOW, NODE)}
 
 

@@ -1,4 +1,4 @@
-"""All containers of a pod restart in place after the exit of one of them, as tables."""
+"""Tests with tables that all containers of a pod restart in place after one of them exits."""
 
 from datetime import timedelta
 
@@ -25,14 +25,14 @@ def steps(current: PodState, seconds: float = 0, found: JSONObject = POD) -> tup
 
 
 def begun(*, by: str = "watcher") -> PodState:
-    """Return the pod when its watcher has ended, and its end was observed."""
+    """Return the pod after its watcher has terminated and the kubelet has observed it."""
     watcher = replace(ended(88, "watcher"), passed=True)
     current = set_up(POD, ended(0, "init"), watcher, running("main"))
     return replace(current, restarted_by=by)
 
 
 def cleared() -> PodState:
-    """Return the pod when all of its containers have ended."""
+    """Return the pod after all of its containers have terminated."""
     return begun().with_container(ended(137, "main", after(1)))
 
 

@@ -1,4 +1,4 @@
-"""The limit of open files."""
+"""Tests the limit of open files."""
 
 import resource
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The groups that limit processor time, in directories that look like those of the kernel."""
+"""Tests the cgroups that limit CPU time, in directories that resemble those of the kernel."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The time at which a dead launcher is replaced."""
+"""Tests when a dead launcher is replaced."""
 
 from datetime import UTC, datetime, timedelta
 

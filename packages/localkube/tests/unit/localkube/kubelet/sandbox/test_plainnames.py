@@ -1,4 +1,7 @@
-"""The names of pods for plain processes: the variables, the resolver of Python programs, and unchanged programs."""
+"""Tests pod names for processes without namespaces.
+
+The names are in variables and in the Python resolver, or the executable remains unchanged.
+"""
 
 import os
 import socket
@@ -77,7 +80,7 @@ def test_sockets_of_other_families_are_unchanged(hosts: Path, tmp_path: Path, mo
 
 
 def test_absent_variable_adds_no_empty_entry(hosts: Path) -> None:
-    """An empty entry of PYTHONPATH or LD_PRELOAD would be the working directory."""
+    """An empty entry in PYTHONPATH or LD_PRELOAD would mean the working directory."""
     found = with_names({"PATH": "/bin"}, hosts, "web-0", None)
     assert found["PYTHONPATH"] == str(plainnames.RESOLVER)
     assert "LD_PRELOAD" not in found
@@ -104,7 +107,7 @@ def test_missing_variable_changes_nothing(hosts: Path) -> None:
 
 
 def test_library_unknown_to_the_loader_is_not_used() -> None:
-    """`libc.so.6` stands for an installed library."""
+    """`libc.so.6` represents an installed library."""
     assert plainnames.find_wrapper(["libno_such_wrapper.so"]) is None
     assert plainnames.find_wrapper(["libno_such_wrapper.so", "libc.so.6"]) == "libc.so.6"
 

@@ -1,4 +1,4 @@
-"""The launcher decodes the requests of the kubelet."""
+"""The launcher decodes requests from the kubelet."""
 
 import json
 from pathlib import Path

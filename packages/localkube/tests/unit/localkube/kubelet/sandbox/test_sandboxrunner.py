@@ -1,4 +1,4 @@
-"""Few pods start at once, and a start that hangs does not delay others for long."""
+"""Few pods start at the same time. A start that hangs does not delay others for long."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Crash back-off: immediate, then 10 s doubling to 300 s, reset after 10 minutes."""
+"""Tests the crash back-off, which increases from 10 s to 300 s and is reset after 10 minutes."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Variables, references and their expansion."""
+"""Tests variables, references and their expansion."""
 
 from pathlib import Path
 from typing import Any
@@ -65,7 +65,7 @@ def test_env_wins_over_env_from_and_can_use_it() -> None:
 
 
 def test_variables_omit_binary_data() -> None:
-    """Upstream: `makeEnvironmentVariables` reads the `data` of ConfigMaps only."""
+    """In upstream, `makeEnvironmentVariables` reads only the `data` of ConfigMaps."""
     config_map = {"data": {"mode": "fast"}, "binaryData": {"blob": "AAH/"}}
     found = context(sources=ReferencedObjects({"c": objects.config_map_data(config_map)}, {}))
     main = container(envFrom=[{"configMapRef": {"name": "c"}}])

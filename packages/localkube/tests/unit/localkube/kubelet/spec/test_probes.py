@@ -1,4 +1,4 @@
-"""Verdicts of consecutive probe results."""
+"""Tests the result of consecutive probes."""
 
 import pytest
 from tests.unit.localkube.kubelet.pods import container

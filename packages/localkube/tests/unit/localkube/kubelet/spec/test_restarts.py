@@ -1,4 +1,4 @@
-"""Restarts of containers that have ended."""
+"""Tests restarts of terminated containers."""
 
 import pytest
 from tests.unit.localkube.kubelet.pods import container, pod

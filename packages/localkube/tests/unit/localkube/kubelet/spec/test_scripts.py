@@ -1,4 +1,4 @@
-"""Programs that a shell script starts are read from its words."""
+"""Tests that commands in a shell script are found."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The values of ConfigMaps and Secrets."""
+"""Tests the values from ConfigMaps and Secrets."""
 
 import pytest
 

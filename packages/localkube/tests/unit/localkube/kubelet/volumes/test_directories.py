@@ -1,4 +1,4 @@
-"""Volumes on disk, and their mount points."""
+"""Tests volumes on disk, and their mount points."""
 
 import socket
 from pathlib import Path

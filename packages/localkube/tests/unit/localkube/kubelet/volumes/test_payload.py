@@ -1,4 +1,4 @@
-"""The files of volumes that are generated from API objects."""
+"""Tests volume files that are generated from API objects."""
 
 from typing import Any
 

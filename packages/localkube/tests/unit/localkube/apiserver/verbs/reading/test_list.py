@@ -1,4 +1,4 @@
-"""GET of a collection."""
+"""Tests GET requests for a collection."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""POST to a collection."""
+"""Tests POST requests for a collection."""
 
 from tests.unit.localkube.apiserver.harness import CONFIG_MAPS, PODS, Api, config_map, pod, run
 

@@ -1,4 +1,4 @@
-"""DELETE of an object."""
+"""Tests DELETE requests for an object."""
 
 from tests.unit.localkube.apiserver.harness import CONFIG_MAPS, PODS, Api, config_map, pod
 

@@ -1,4 +1,4 @@
-"""DELETE of a collection."""
+"""Tests DELETE requests for a collection."""
 
 import asyncio
 import tracemalloc
@@ -10,7 +10,7 @@ from localkube.apiserver.verbs.writing.delete import BATCH
 
 
 def test_other_requests_are_served_during_a_large_deletion() -> None:
-    """A user who deletes hundreds of objects does not block others."""
+    """A user who deletes hundreds of objects must not block other users."""
 
     async def scenario(api: Api) -> None:
         for number in range(3 * BATCH):
@@ -34,7 +34,7 @@ def test_other_requests_are_served_during_a_large_deletion() -> None:
 
 
 async def test_objects_created_during_the_deletion_are_kept(api: Api) -> None:
-    """A client that creates objects faster than the deletion must not keep it from ending."""
+    """A client that creates objects faster than they are deleted must not delay the deletion forever."""
     await api.create(CONFIG_MAPS, config_map("a"))
     await api.create(CONFIG_MAPS, config_map("b"))
     deleting = asyncio.create_task(api.delete(CONFIG_MAPS))
@@ -47,7 +47,7 @@ async def test_objects_created_during_the_deletion_are_kept(api: Api) -> None:
 
 @pytest.mark.slow
 def test_large_collection_is_read_in_batches() -> None:
-    """Objects need many times the memory of their text, so they are read in batches."""
+    """Objects need much more memory than their JSON, so they are read in batches."""
     variables = {f"key-{number}": "x" for number in range(200)}
 
     async def scenario(api: Api) -> None:

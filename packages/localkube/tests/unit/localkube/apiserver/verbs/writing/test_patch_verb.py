@@ -1,4 +1,4 @@
-"""PATCH: accepted patch types, and their permitted changes."""
+"""Tests PATCH requests: accepted patch types, and permitted changes."""
 
 from tests.unit.localkube.apiserver.harness import (
     CONFIG_MAPS,

@@ -1,4 +1,4 @@
-"""The launcher's own log is limited, regardless of the output."""
+"""The size of the launcher log is limited, regardless of the output."""
 
 import os
 from collections.abc import Iterator

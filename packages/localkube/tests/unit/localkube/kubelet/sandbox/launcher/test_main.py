@@ -1,4 +1,4 @@
-"""The launcher process loads few modules, because each of its forks has all of them."""
+"""The launcher process loads few modules, because all of its forks contain them."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Finding the program, with the messages of container runtimes."""
+"""Tests how the executable is found, with the messages of container runtimes."""
 
 from pathlib import Path
 

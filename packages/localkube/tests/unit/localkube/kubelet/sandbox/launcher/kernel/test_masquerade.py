@@ -1,4 +1,4 @@
-"""The nf_tables batch that gives packets of pods another source address."""
+"""Tests the nf_tables batch that changes the source address of pod packets."""
 
 import struct
 import sys
@@ -16,7 +16,7 @@ TABLE, CHAIN, RULE = 0x0A00, 0x0A03, 0x0A06
 
 
 def messages() -> list[tuple[int, int, bytes]]:
-    """Return kind, flags and body of each message of the batch."""
+    """Return the kind, flags and body of each message in the batch."""
     data, found = build_batch(build_masquerade(7)), []
     while data:
         length, kind, flags = struct.unpack_from("=IHH", data)

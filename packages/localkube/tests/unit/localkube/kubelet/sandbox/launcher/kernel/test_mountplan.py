@@ -1,4 +1,4 @@
-"""Mount plans over file systems that exist only here."""
+"""Tests mount plans with simulated file systems."""
 
 import posixpath
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from localkube.kubelet.sandbox.launcher.kernel.mountplan import Bind, Cover, Hos
 
 @dataclass(frozen=True)
 class Tree:
-    """Directories, files and symbolic links (name to target)."""
+    """Directories, files and symbolic links. A link is its name with its target."""
 
     directories: frozenset[str]
     files: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""Requests to the kernel's network tables, byte by byte."""
+"""Tests the bytes of requests to the network tables of the kernel."""
 
 import struct
 import sys
@@ -35,7 +35,7 @@ def test_link_up_request_has_the_expected_bytes() -> None:
 
 
 def test_delay_request_equals_the_one_of_tc() -> None:
-    """The bytes were recorded from `tc qdisc add dev … root netem delay 100ms limit 10000`, and from its deletion."""
+    """The bytes were recorded from `tc qdisc add dev … root netem delay 100ms limit 10000` and its deletion."""
     body = build_delay(7, 0.1).body
     assert body[:20].hex(" ", 4) == "00000000 07000000 00000000 ffffffff 00000000"
     assert attributes(body[20:]) == {1: b"netem\0", 2: bytes.fromhex("84d71700 10270000" + "00000000" * 4)}

@@ -1,4 +1,4 @@
-"""The nf_tables batches that drop packets between pods."""
+"""Tests the nf_tables batches that drop packets between pods."""
 
 import struct
 
@@ -9,7 +9,7 @@ TABLE, NO_TABLE, CHAIN, RULE = 0x0A00, 0x0A02, 0x0A03, 0x0A06
 
 
 def kinds(*rules: PacketRule) -> list[int]:
-    """Return the kinds of the messages of a batch, without its begin and end."""
+    """Return the kinds of the messages in a batch, without the begin and end messages."""
     data, found = build_batch(build_rules(rules)), []
     while data:
         length, kind = struct.unpack_from("=IH", data)
@@ -19,7 +19,7 @@ def kinds(*rules: PacketRule) -> list[int]:
 
 
 def expressions(rule: PacketRule) -> list[str]:
-    """Return the names of a rule's expressions, in their order."""
+    """Return the expression names of a rule, in order."""
     body = build_rules([rule])[-1].attributes
     names = (b"payload\0", b"cmp\0", b"numgen\0", b"byteorder\0", b"limit\0", b"immediate\0")
     places = sorted((place, name) for name in names for place in range(len(body)) if body.startswith(name, place))
