@@ -44,7 +44,7 @@ async def rows(bench: Bench, options: argparse.Namespace) -> None:
     async with bench.phase("a worker deleted in 20 of 100 groups"):
         await delete_workers(bench, 20, of=100, size=4)
     async with bench.phase("100 x 4 to none"):
-        await bench.space.scale("web", 0)
+        await bench.space.scale(0)
         await bench.pods(0)
     async with bench.phase("100 sets of 1 x 2 created"):
         names = [f"small-{index}" for index in range(100)]
@@ -94,14 +94,14 @@ async def groups(bench: Bench, options: argparse.Namespace) -> None:
     async with bench.phase("groups: a worker deleted in a fifth", **facts):
         await delete_workers(bench, count // 5, of=count, size=2)
     async with bench.phase("groups: to none", **facts):
-        await bench.space.scale("web", 0)
+        await bench.space.scale(0)
         await bench.pods(0)
-    await bench.space.scale("web", count // 2)
+    await bench.space.scale(count // 2)
     await bench.whole("web", count // 2)
     for cycle in range(options.cycles):
         for phase, replicas in (("grows", count), ("shrinks", count // 2)):
             async with bench.phase(f"groups: {phase}", cycle=cycle, **facts):
-                await bench.space.scale("web", replicas)
+                await bench.space.scale(replicas)
                 await bench.pods(2 * replicas)
                 await bench.whole("web", replicas)
     async with bench.phase("groups: deleted", **facts):

@@ -133,7 +133,7 @@ async def _play(bench: Bench, name: str, scenario: Scenario) -> dict[str, float]
         if number in scenario.kills:
             await bench.restart(ABSENCE)
         if scenario.scales:
-            await bench.space.scale(name, GROUPS + 1 + number % 2)
+            await bench.space.scale(GROUPS + 1 + number % 2, name)
         try:
             await _recovered(bench, whole, {meta.uid(pod) for pod in lost})
         except TimeoutError:  # a group with a worker that was replaced alone never becomes whole

@@ -57,7 +57,7 @@ async def one_of_many(world: World, tell: Tell, count: int = 100) -> None:
     await world.ready()
     phases.end("rolled: 25 %")
     for index in range(0, count, 5):
-        await world.delete(PODS, f"web-{index}-1")
+        await world.delete(f"web-{index}-1", PODS)
     await world.ready()
     phases.end("a worker deleted in a fifth")
     await world.edit(replicas=0)

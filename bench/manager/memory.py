@@ -133,14 +133,14 @@ async def start(measured: Measured, name: str, path: Path) -> Replica:
 
 async def create(space: Space) -> None:
     for index in range(SETS):
-        await space.create(f"web-{index}", replicas=0, size=SIZE)
+        await space.create_groups(f"web-{index}", replicas=0, size=SIZE)
 
 
 async def grow(space: Space, pods: int) -> None:
     """Scale to this number of pods, and wait until all are ready."""
     groups = pods // (SETS * SIZE)
     for index in range(SETS):
-        await space.scale(f"web-{index}", groups)
+        await space.scale(groups, f"web-{index}")
 
     async def are_ready() -> bool:
         await asyncio.sleep(1)

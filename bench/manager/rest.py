@@ -77,7 +77,7 @@ async def at_rest(world: World, seconds: float) -> None:
     space = Space(world.client, "at-rest")
     await space.open()
     for index in range(GROUPS):
-        await space.create(f"web-{index}", replicas=1, size=2)
+        await space.create_groups(f"web-{index}", replicas=1, size=2)
     for index in range(GROUPS):
         await space.await_ready(f"web-{index}", 1)
     await world.rest()

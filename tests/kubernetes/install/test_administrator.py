@@ -110,7 +110,7 @@ async def walk(administrator: Administrator, client: Client, port: int, managers
     other.start()
     await other.await_ready()
     space = await Space(client, NAMESPACE).open()
-    await space.create("web", replicas=3, size=SIZE)
+    await space.create_groups("web", replicas=3, size=SIZE)
     await space.await_ready("web", 3)
     await space.assert_whole("web", replicas=3, size=SIZE)
 

@@ -105,14 +105,14 @@ async def _leader(world: World, replicas: list[Replica]) -> tuple[str, Replica]:
 async def _load(space: Space) -> AsyncIterator[None]:
     """Keep the controllers busy by scaling LeaderWorkerSets up and down continuously."""
     for index in range(SETS):
-        await _despite_outages(space.create(f"web-{index}", replicas=1, size=2))
+        await _despite_outages(space.create_groups(f"web-{index}", replicas=1, size=2))
 
     async def scale() -> None:
         step = 0
         while True:
             step += 1
             for index in range(SETS):
-                await _despite_outages(space.scale(f"web-{index}", 1 + step % MOST_GROUPS))
+                await _despite_outages(space.scale(1 + step % MOST_GROUPS, f"web-{index}"))
             await asyncio.sleep(PAUSE)
 
     task = asyncio.create_task(scale())

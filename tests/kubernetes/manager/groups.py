@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tests.integration.clusters import objects
 from tests.kubernetes.manager.replicas import until
+from tests.scenario import Scenario
 
 from kuberuntime.client.client import Client
 from kuberuntime.errors import NotFoundError
@@ -25,7 +26,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 
 
 @dataclass(frozen=True)
-class Space:
+class Space(Scenario):
     """A namespace, with requests and checks."""
 
     client: Client
@@ -38,11 +39,9 @@ class Space:
         await until(self._has_account)
         return self
 
-    async def create(self, name: str, *, replicas: int, size: int) -> JSONObject:
+    async def create_groups(self, name: str, *, replicas: int, size: int) -> JSONObject:
         """Create a LeaderWorkerSet."""
-        lws = objects.lws(name, replicas=replicas, size=size)
-        lws["metadata"]["namespace"] = self.namespace
-        return await self.client.create(LEADERWORKERSETS, lws)
+        return await self.create(objects.lws(name, replicas=replicas, size=size))
 
     async def forbid_statefulsets(self) -> None:
         """Allow no StatefulSet in the namespace."""
@@ -50,12 +49,6 @@ class Space:
         metadata = {"name": "none", "namespace": self.namespace}
         spec = {"hard": {"count/statefulsets.apps": "0"}}
         await self.client.create(quotas, {"apiVersion": "v1", "kind": quotas.kind, "metadata": metadata, "spec": spec})
-
-    async def scale(self, name: str, replicas: int) -> None:
-        """Set the number of groups through `/scale`."""
-        patch = {"spec": {"replicas": replicas}}
-        key = ObjectKey(self.namespace, name)
-        await self.client.patch(LEADERWORKERSETS, key, patch, kind="merge", subresource="scale")
 
     async def ready_groups(self, name: str) -> int:
         """Return how many groups are ready according to the status."""
@@ -127,7 +120,7 @@ class Space:
 async def space_with_groups(client: Client, namespace: str, *, replicas: int, size: int) -> Space:
     """Return a new namespace with the LeaderWorkerSet `web`, whose groups are all ready."""
     space = await Space(client, namespace).open()
-    await space.create("web", replicas=replicas, size=size)
+    await space.create_groups("web", replicas=replicas, size=size)
     await space.await_ready("web", replicas)
     return space
 

@@ -26,7 +26,7 @@ class Stream:
     async def run(self) -> None:
         while True:
             try:
-                await self.space.create(f"loop-{self.created}", replicas=0, size=2)
+                await self.space.create_groups(f"loop-{self.created}", replicas=0, size=2)
                 await self.space.client.delete(
                     LEADERWORKERSETS, ObjectKey(self.space.namespace, f"loop-{self.created}")
                 )

@@ -111,7 +111,7 @@ async def test_certificate_files_are_read_again(world: World) -> None:
         webhook={"certDir": str(directory)},
     )
     space = await Space(world.client, "certificate-files").open()
-    await space.create("before", replicas=0, size=1)
+    await space.create_groups("before", replicas=0, size=1)
     other = certificates.create_authority(datetime.now(UTC))
     await installation.trust(world.client, authority.certificate + other.certificate)
     installation.write_certificate(directory, other)
@@ -124,7 +124,7 @@ async def trust_only_when_served(world: World, authority: bytes, space: Space) -
 
     async def passes() -> bool:
         try:
-            await space.create("after", replicas=0, size=1)
+            await space.create_groups("after", replicas=0, size=1)
         except KubeError:
             return False
         return True

@@ -44,7 +44,7 @@ SET: Final = ObjectKey("shown", "web")
 async def prepare(world: World) -> None:
     """Create a LeaderWorkerSet, the account of the dashboard, and accounts with the roles `view` and `edit`."""
     await world.start("a")
-    await (await Space(world.client, SET.namespace).open()).create(SET.name, replicas=1, size=2)
+    await (await Space(world.client, SET.namespace).open()).create_groups(SET.name, replicas=1, size=2)
     installed = dashboarddeployment.build_dashboard(NAMESPACE, "image:1")
     for resource, obj in (*userroles.build(MANAGED), *installed):
         await world.client.apply(resource, obj, manager="tests")

@@ -45,7 +45,7 @@ async def create_patiently(space: Space, name: str) -> None:
 
     async def exists() -> bool:
         try:
-            await space.create(name, replicas=REPLICAS, size=SIZE)
+            await space.create_groups(name, replicas=REPLICAS, size=SIZE)
         except AlreadyExistsError:
             return True
         except KubeError:
@@ -166,13 +166,13 @@ async def test_groups_continue_after_etcd_is_restored(single: Plane, tmp_path: P
         replica = await world.start("a")
         await world.await_master(replica)
         space = await Space(world.client, "restored").open()
-        await space.create("kept", replicas=REPLICAS, size=SIZE)
+        await space.create_groups("kept", replicas=REPLICAS, size=SIZE)
         await space.await_ready("kept", REPLICAS)
         before = await pods_of(space, "kept")
         copy_etcd(single, tmp_path / "backup")
         await create_patiently(space, "later")
         await space.await_ready("later", REPLICAS)
-        await space.scale("kept", REPLICAS + 1)
+        await space.scale(REPLICAS + 1, "kept")
         await space.await_ready("kept", REPLICAS + 1)
 
         replica.end()
@@ -193,7 +193,7 @@ async def test_groups_continue_after_etcd_is_restored(single: Plane, tmp_path: P
         await space.await_ready("kept", REPLICAS)
         assert await pods_of(space, "kept") == before
         assert await pods_of(space, "later") == {}
-        await space.scale("kept", REPLICAS + 1)
+        await space.scale(REPLICAS + 1, "kept")
         await create_patiently(space, "later")
         await space.await_ready("kept", REPLICAS + 1)
         await space.await_ready("later", REPLICAS)

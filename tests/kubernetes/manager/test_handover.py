@@ -40,7 +40,7 @@ async def test_stopped_leader_hands_over_immediately(world: World) -> None:
     stopping = asyncio.create_task(first.stop())
     await await_other_holder(world, before)
     assert await stopping < 10
-    await space.scale("web", 3)
+    await space.scale(3)
     await space.await_ready("web", 3)
     await space.assert_whole("web", replicas=3, size=SIZE)
     assert await world.is_master(second)
@@ -54,7 +54,7 @@ async def test_killed_leader_leaves_a_complete_scale_up(
     await world.start("b")
     space = await space_with_groups(world.client, "killed-leader", replicas=3, size=SIZE)
     before = await world.holder()
-    await space.scale("web", 20)
+    await space.scale(20)
 
     async def has_begun() -> bool:
         return len(await space.names(STATEFULSETS)) > 6
@@ -79,7 +79,7 @@ async def test_resumed_leader_does_not_write(world: World) -> None:
     first.freeze()
     world.balancer.backends.remove(first.webhooks)
     await await_other_holder(world, before)
-    await space.scale("web", 4)
+    await space.scale(4)
     await space.await_ready("web", 4)
     first.thaw()
 
@@ -107,5 +107,5 @@ async def test_replacing_both_managers_refuses_no_request(world: World) -> None:
             await stream.go_on(10)
         running.cancel()
     assert stream.refused == []
-    await space.create("web", replicas=1, size=2)
+    await space.create_groups("web", replicas=1, size=2)
     await space.await_ready("web", 1)

@@ -22,7 +22,7 @@ async def test_managers_survive_a_restart_of_the_api_server(world: World) -> Non
     process.await_ready(world.plane)
     for replica in world.replicas:
         await replica.await_ready()
-    await space.scale("web", 5)
+    await space.scale(5)
     await space.await_ready("web", 5)
     await space.assert_whole("web", replicas=5, size=2)
     assert all(replica.process.poll() is None for replica in world.replicas)
@@ -35,7 +35,7 @@ async def test_refused_token_is_read_again(world: World) -> None:
     space = await space_with_groups(world.client, "renewed-token", replicas=1, size=2)
     await installation.recreate_account(world.client)
     await installation.write_token(world.client, MANAGER, replica.kubeconfig.with_suffix(".token"))
-    await space.scale("web", 3)
+    await space.scale(3)
     await space.await_ready("web", 3)
     assert replica.process.poll() is None
 
@@ -47,7 +47,7 @@ async def test_error_in_one_leaderworkerset_does_not_stop_another(world: World) 
     await poor.open()
     await rich.open()
     await poor.forbid_statefulsets()
-    await poor.create("web", replicas=2, size=2)
-    await rich.create("web", replicas=2, size=2)
+    await poor.create_groups("web", replicas=2, size=2)
+    await rich.create_groups("web", replicas=2, size=2)
     await rich.await_ready("web", 2)
     assert await poor.names(PODS) == []

@@ -57,7 +57,7 @@ async def attack(world: World, provider: str) -> None:
     replica = await world.start("a", leaderElection=SHIPPED, **gangs)
     await world.await_master(replica)
     victim = await Space(world.client, f"victim{provider}").open()
-    await victim.create("web", replicas=GROUPS, size=2)
+    await victim.create_groups("web", replicas=GROUPS, size=2)
     await victim.await_ready("web", GROUPS)
     before = await roll(victim, "web", GROUPS, "before", replica)
     memory = replica.resident_mebibytes()
@@ -125,9 +125,9 @@ async def test_quota_of_the_page_limits_a_team(world: World) -> None:
     await until(is_counted, seconds=RESYNC, poll=1)
     own = Space(tenant.client, "team-a")
     for number in range(int(quota["spec"]["hard"]["count/leaderworkersets.leaderworkerset.x-k8s.io"])):
-        await own.create(f"web-{number}", replicas=0, size=1)
+        await own.create_groups(f"web-{number}", replicas=0, size=1)
     with pytest.raises(ForbiddenError, match="exceeded quota: groups"):
-        await own.create("more", replicas=0, size=1)
+        await own.create_groups("more", replicas=0, size=1)
     with pytest.raises(ForbiddenError, match='cannot create resource "leaderworkersets"'):
-        await Space(tenant.client, "default").create("elsewhere", replicas=0, size=1)
+        await Space(tenant.client, "default").create_groups("elsewhere", replicas=0, size=1)
     await tenant.client.close()

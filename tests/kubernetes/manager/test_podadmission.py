@@ -49,7 +49,7 @@ async def test_groups_are_replaced_while_no_manager_runs(world: World) -> None:
     replica = await start_with(world, "a", podAdmission="Policy")
     space = await Space(world.client, "away").open()
     await until_evaluated(world.client, space.namespace)
-    await space.create("web", replicas=2, size=2)
+    await space.create_groups("web", replicas=2, size=2)
     await space.await_ready("web", 2)
     before = {meta.name(pod): pod for pod in await until_members(space, 4)}
     assert all("-" in meta.labels(pod)[labels.GROUP_KEY] for pod in before.values())
@@ -98,7 +98,7 @@ async def test_no_pod_restarts_when_the_mode_changes(world: World) -> None:
         await until_policy(world, all if mode == "Auto" else lambda objects: not any(objects))
         await world.rest()
         assert {meta.uid(pod) for pod in await until_members(space, len(uids))} == uids
-        await space.scale("web", groups)
+        await space.scale(groups)
         await space.await_ready("web", groups)
         before, uids = uids, {meta.uid(pod) for pod in await until_members(space, 2 * groups)}
         assert before < uids

@@ -22,7 +22,7 @@ async def test_idle_managers_write_nothing(world: World) -> None:
     await world.await_master(leader)
     space = await Space(world.client, "at-rest").open()
     names = [f"web-{index}" for index in range(COUNT)]
-    await asyncio.gather(*(space.create(name, replicas=1, size=2) for name in names))
+    await asyncio.gather(*(space.create_groups(name, replicas=1, size=2) for name in names))
     for name in names:
         await space.await_ready(name, 1)
     await world.rest()

@@ -28,7 +28,7 @@ async def test_manager_behind_a_half_dead_balancer_acts(world: World) -> None:
         replica.kubeconfig.write_text(json.dumps(config))
         await world.begin(replica)
         space = await Space(world.client, "half-dead").open()
-        await space.create("web", replicas=2, size=2)
+        await space.create_groups("web", replicas=2, size=2)
         await space.await_ready("web", 2)
         await world.rest()
 

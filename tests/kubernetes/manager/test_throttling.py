@@ -46,7 +46,7 @@ async def test_throttled_requests_are_retried_until_accepted(
     async with refusing(world.client, world.plane, await token_of(world.client, MANAGER), groups):
         mark = world.audit.mark()
         for name in names:
-            await space.create(name, replicas=2, size=2)
+            await space.create_groups(name, replicas=2, size=2)
 
         async def had_consequences() -> bool:
             return refusals(world, mark) >= REFUSALS and consequence in replica.log.read_text()

@@ -49,7 +49,7 @@ async def change(world: World, to: Objects, replica: Replica) -> None:
 
 async def create(space: Space) -> None:
     """Create a set with indexes, one with random keys, and a DisaggregatedSet; wait until all are ready."""
-    await space.create("web", replicas=2, size=2)
+    await space.create_groups("web", replicas=2, size=2)
     keyed = objects.lws("keyed", replicas=2, size=2, groupIdentity="Hash")
     split = disaggregatedset_object([role("prefill"), role("decode", size=2)])
     for resource, obj in ((LEADERWORKERSETS, keyed), (DISAGGREGATED_SETS, split)):
@@ -105,6 +105,6 @@ async def test_running_sets_survive_an_upgrade_and_a_downgrade(world: World, ear
     assert await space.versions() == left
     for name in SETS:
         await roll(space, name, "app:3")
-    await space.scale("web", 3)
+    await space.scale(3)
     await space.await_ready("web", 3)
     assert [line for one in (old, again) for line in one.failures()] == []

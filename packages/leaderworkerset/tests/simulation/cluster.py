@@ -21,6 +21,7 @@ from typing import Any, Final, TypeAlias
 
 import structlog
 from testkit.virtualtime import SingleThreadLoop, SkewedClock, VirtualClock, run
+from tests.scenario import Scenario
 from tests.simulation import product
 from tests.simulation.checks.torn import Torn
 from tests.simulation.faults import FaultyTransport, Schedule
@@ -31,7 +32,7 @@ from kuberuntime import randomness, timeouts
 from kuberuntime.client.client import Client
 from kuberuntime.controller.eventrecorder import EventRecorder
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, PODS, Resource
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.kinds.managedkinds import MANAGED
@@ -83,8 +84,10 @@ class Settings:
     """Kinds of others that the API server serves from the beginning."""
 
 
-class World:
+class World(Scenario):
     """A running cluster as a scenario sees it."""
+
+    namespace = NAMESPACE
 
     def __init__(self, settings: Settings, trace: Trace, directory: Path, group: asyncio.TaskGroup) -> None:
         self.settings = settings
@@ -160,36 +163,10 @@ class World:
         """Have the API server serve another kind."""
         await self.client.apply(CUSTOM_RESOURCE_DEFINITIONS, definition, manager="tests")
 
-    async def create(self, lws: JSONObject) -> JSONObject:
-        """Create an object without the fields that a server fills in."""
-        filled = {"uid", "resourceVersion", "generation"}
-        metadata = {name: value for name, value in lws["metadata"].items() if name not in filled}
-        return await self.client.create(LEADERWORKERSETS, lws | {"metadata": metadata})
-
     async def bring_up(self, lws: JSONObject) -> JSONObject:
         """Create a LeaderWorkerSet, and wait until it is at rest and available; return it."""
         await self.create(lws)
         return await self.ready(meta.name(lws))
-
-    async def edit(self, name: str = "web", **spec: Any) -> None:
-        """Merge fields into the spec of a LeaderWorkerSet."""
-        await self.client.patch(LEADERWORKERSETS, ObjectKey(NAMESPACE, name), {"spec": spec}, kind="merge")
-
-    async def delete(self, resource: Resource, name: str) -> None:
-        """Delete one object of the namespace."""
-        await self.client.delete(resource, ObjectKey(NAMESPACE, name))
-
-    async def get(self, resource: Resource, name: str) -> JSONObject:
-        """Read one object of the namespace."""
-        return await self.client.get(resource, ObjectKey(NAMESPACE, name))
-
-    async def objects(self, resource: Resource) -> list[JSONObject]:
-        """Read all objects of the namespace."""
-        return (await self.client.list(resource, namespace=NAMESPACE)).items
-
-    async def uids(self, resource: Resource = PODS) -> dict[str, str]:
-        """Return the UIDs of all objects of a kind by name."""
-        return {meta.name(obj): meta.uid(obj) for obj in await self.objects(resource)}
 
     async def until(self, resource: Resource, holds: Callable[[list[JSONObject]], bool]) -> list[JSONObject]:
         """Wait until the objects of a kind satisfy the condition; return them."""

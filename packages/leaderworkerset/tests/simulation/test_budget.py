@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 from tests.fuzz.seeds import seeds
-from tests.simulation.cluster import NAMESPACE, Settings, World, simulate, simulated
+from tests.simulation.cluster import Settings, World, simulate, simulated
 from tests.simulation.faults import STRIDE, Schedule
 from tests.simulation.workloads import SLOW, groups, template
 
 from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
@@ -65,7 +64,7 @@ async def recover(world: World, random: Random, *, everything: bool = False) -> 
     for pod in found if everything or not found else [random.choice(found)]:
         patch = {"metadata": {"annotations": {labels.RECOVER: "true"}}}
         try:
-            await world.client.patch(PODS, ObjectKey(NAMESPACE, meta.name(pod)), patch, kind="merge")
+            await world.patch(patch, meta.name(pod), resource=PODS)
         except NotFoundError:  # it was let go meanwhile
             continue
 
@@ -129,10 +128,10 @@ async def test_evidence_never_outlives_its_leaderworkerset(world: World, delay: 
     await world.bring_up(lws)
     await end_a_process(world, Random(0))
     await asyncio.sleep(delay)
-    await world.delete(LEADERWORKERSETS, "web")
+    await world.delete()
     await world.bring_up(lws)
     assert len(await world.objects(PODS)) == 4
-    await world.delete(LEADERWORKERSETS, "web")
+    await world.delete()
     await world.until(PODS, lambda pods: not pods)
 
 

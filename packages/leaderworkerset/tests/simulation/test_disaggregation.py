@@ -23,7 +23,6 @@ from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.kinds.registry import Registry
 from localkube.apiserver.storage.store import Change
 
-KEY = ObjectKey(NAMESPACE, "split")
 OWN = re.compile(r"disaggregatedsets/|(POST|PATCH|DELETE) .*/leaderworkersets[^ ]*(?<!/status)$|-prv$")
 """Writes to the set, to the LeaderWorkerSets that it owns, and to the services of roles."""
 
@@ -36,7 +35,7 @@ async def create(world: World, obj: JSONObject) -> None:
 
 
 async def edit(world: World, spec: JSONObject) -> None:
-    await world.client.patch(DISAGGREGATED_SETS, KEY, {"spec": spec}, kind="merge")
+    await world.patch({"spec": spec}, "split", resource=DISAGGREGATED_SETS)
 
 
 async def available(world: World) -> None:
@@ -141,7 +140,7 @@ async def test_deleting_a_set_removes_its_objects(world: World) -> None:
     """Deleting a set removes its objects (R-DS-103)."""
     await create(world, disaggregatedset_object([role("prefill", external=True), role("decode", 2)], slices=1))
     await available(world)
-    await world.delete(DISAGGREGATED_SETS, "split")
+    await world.delete("split", DISAGGREGATED_SETS)
     await world.at_rest()
     for resource in (LEADERWORKERSETS, SERVICES, ROLE_SCALERS):
         assert await world.objects(resource) == []

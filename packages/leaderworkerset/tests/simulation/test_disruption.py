@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.simulation.checks.evictions import Evictions
-from tests.simulation.cluster import NAMESPACE, Settings, World, simulate
+from tests.simulation.cluster import Settings, World, simulate
 from tests.simulation.evictors import cordon_in_passing, drain, evict_all, evict_any, kubectl_drain, set_cordoned
 from tests.simulation.faults import Schedule
 from tests.simulation.schedules import planteddisruption
@@ -16,7 +16,7 @@ from tests.simulation.workloads import SLOW, groups, template
 
 from kuberuntime import timeouts
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS, PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
@@ -88,10 +88,10 @@ async def live(world: World, random: Random, found: Evictions, spec: JSONObject)
 async def end(world: World, *, is_deleted: bool) -> None:
     """Delete the LeaderWorkerSet, or end its protection, and expect that no budget is left."""
     if is_deleted:
-        await world.delete(LEADERWORKERSETS, "web")
+        await world.delete()
     else:
         off = {"metadata": {"annotations": {labels.DISRUPTION_BUDGET: "off"}}}
-        await world.client.patch(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"), off, kind="merge")
+        await world.patch(off)
     await world.until(POD_DISRUPTION_BUDGETS, lambda budgets: not budgets)
 
 

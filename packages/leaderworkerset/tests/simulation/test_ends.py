@@ -11,7 +11,6 @@ from tests.simulation.workloads import groups, template
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
-from leaderworkerset.api.resources import LEADERWORKERSETS
 from localkube.apiserver.storage.store import Change
 from localkube.kubelet.processes.simulatedrunner import Program
 
@@ -33,7 +32,7 @@ async def crash(world: World) -> None:
 
 
 async def delete(world: World) -> None:
-    await world.delete(LEADERWORKERSETS, "web")
+    await world.delete()
 
 
 def seconds_of_end(act: Act, *, policy: str = "", field: str = "") -> float:

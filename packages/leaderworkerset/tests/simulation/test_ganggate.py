@@ -120,7 +120,7 @@ async def test_gated_groups_survive_failures_rollouts_and_scaling(world: World, 
     await world.bring_up(lws)
     await fail(world, "web-1-2")
     await world.ready()
-    await world.delete(PODS, "web-0-1")
+    await world.delete("web-0-1", PODS)
     await world.ready()
     template = asking(1, 1)["spec"]["leaderWorkerTemplate"]["workerTemplate"]
     template["spec"]["containers"][0]["image"] = "app:2"

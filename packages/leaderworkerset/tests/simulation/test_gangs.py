@@ -115,7 +115,7 @@ async def test_groups_keep_their_gang_objects_through_all_changes(
         await assert_groups(world, provider, replicas=replicas, **expected)
     assert (await world.uids(kind_of(provider))).items() <= rolled.items()
 
-    await world.delete(LEADERWORKERSETS, "web")
+    await world.delete()
     await world.at_rest()
     assert await world.objects(kind_of(provider)) == []
     assert watched.early == []
@@ -143,7 +143,7 @@ def test_number_of_gang_objects_equals_the_number_of_groups(provider: Provider, 
         await world.bring_up(groups(replicas=4, size=3, groupIdentity=identity))
         for count in (4, 4, 2):
             for leader in [pod for pod in await world.objects(PODS) if is_leader(pod)][:count]:
-                await world.delete(PODS, meta.name(leader))
+                await world.delete(meta.name(leader), PODS)
             await world.ready()
         for replicas in (2, 4):
             await world.edit(replicas=replicas)
@@ -195,7 +195,7 @@ async def test_exclusive_group_starts_with_a_minimum_of_its_leader(
 async def test_deleted_gang_object_is_recreated(world: World, provider: Provider) -> None:
     await world.bring_up(groups(replicas=1, size=2))
     before = await world.uids(kind_of(provider))
-    await world.delete(kind_of(provider), next(iter(before)))
+    await world.delete(next(iter(before)), kind_of(provider))
     await world.ready()
     after = await world.uids(kind_of(provider))
     assert after.keys() == before.keys()

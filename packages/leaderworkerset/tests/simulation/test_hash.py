@@ -13,7 +13,6 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import DEPLOYMENTS, PODS, STATEFULSETS
 from leaderworkerset.api import labels
-from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.policies.replacement import is_gated
 from localkube.apiserver.storage.store import Change
 from localkube.kubelet.processes.runner import Exit
@@ -87,7 +86,7 @@ async def schedule(world: World, held: Held, random: Random) -> None:
             case "delete":
                 found = leaders(await world.objects(PODS))
                 if found:
-                    await world.delete(PODS, meta.name(random.choice(found)))
+                    await world.delete(meta.name(random.choice(found)), PODS)
             case "kill":
                 await world.kill_manager("manager-0")
                 world.start_manager("manager-0", SLOW)
@@ -124,7 +123,7 @@ def test_groups_are_complete_although_managers_die_at_any_write() -> None:
 @simulated(Settings(managers=(SLOW,), others=SLOW))
 async def test_deletion_leaves_nothing(world: World) -> None:
     await world.bring_up(groups(2, 2, groupIdentity="Hash"))
-    await world.delete(LEADERWORKERSETS, "web")
+    await world.delete()
     await world.at_rest()
     for resource in (DEPLOYMENTS, STATEFULSETS, PODS):
         assert await world.objects(resource) == []

@@ -6,7 +6,6 @@ from tests.simulation.workloads import SLOW, groups, template
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import PODS
-from leaderworkerset.api.resources import LEADERWORKERSETS
 from localkube.kubelet.processes.runner import Exit
 
 NAMES = {f"web-{group}{worker}" for group in range(3) for worker in ("", "-1", "-2", "-3")}
@@ -89,7 +88,7 @@ async def test_scaling_up_and_down_keeps_the_other_groups(world: World) -> None:
 def test_deletion_leaves_nothing() -> None:
     async def scenario(world: World) -> None:
         await world.bring_up(groups(replicas=2, size=2))
-        await world.delete(LEADERWORKERSETS, "web")
+        await world.delete()
         await world.at_rest()
         assert not world.runner.processes
 

@@ -138,7 +138,7 @@ async def mark_a_leader(world: LeanWorld, random: Random) -> str:
     leader = random.choice([pod for pod in await world.objects(PODS) if groupname.is_leader(pod)])
     patch = {"metadata": {"uid": meta.uid(leader), "annotations": {labels.MOVE_GROUP: "true"}}}
     try:
-        await world.client.patch(PODS, meta.key(leader), patch, kind="merge")
+        await world.patch(patch, meta.name(leader), resource=PODS)
     except (ConflictError, InvalidError, NotFoundError):  # another one has its name, or none
         return ""
     return meta.uid(leader)

@@ -4,12 +4,11 @@ import asyncio
 
 import pytest
 from tests.fuzz.seeds import seeds
-from tests.simulation.cluster import NAMESPACE, World
+from tests.simulation.cluster import World
 from tests.simulation.leaders import has_updated, images, played, roll, watch
 from tests.simulation.workloads import groups, template
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import PODS, SERVICES
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
@@ -27,7 +26,7 @@ SURGING = {
 
 async def hold(world: World, finalizers: list[str]) -> None:
     patch = {"metadata": {"finalizers": finalizers}}
-    await world.client.patch(SERVICES, ObjectKey(NAMESPACE, "web-0"), patch, kind="merge")
+    await world.patch(patch, "web-0", resource=SERVICES)
 
 
 @played()
@@ -35,7 +34,7 @@ async def test_replaced_leader_gets_its_own_service(world: World) -> None:
     """The service of the previous leader, which ends late, still exists when the new leader is ready (R-SVC-2)."""
     await world.bring_up(groups(replicas=1, size=2, **OWN_SERVICES))
     await hold(world, ["tests/late"])
-    await world.delete(PODS, "web-0")
+    await world.delete("web-0", PODS)
     await world.ready()
     await hold(world, [])
     await world.ready()
@@ -49,7 +48,7 @@ async def test_deleted_service_of_a_group_is_recreated(world: World) -> None:
     """The Go controller creates it at the next change of the group only (R-SVC-5)."""
     await world.bring_up(groups(replicas=2, size=2, **OWN_SERVICES))
     before = await world.uids(SERVICES)
-    await world.delete(SERVICES, "web-1")
+    await world.delete("web-1", SERVICES)
     await world.ready()
     after = await world.uids(SERVICES)
     assert after.keys() == before.keys() == {"web-0", "web-1"}

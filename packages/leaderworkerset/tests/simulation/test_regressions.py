@@ -54,7 +54,7 @@ async def test_recreated_set_of_the_same_name_adopts_nothing(world: World, seed:
     """The new set adopts no object of the old set, and all of them are deleted."""
     old = await world.bring_up(groups(replicas=2, size=2))
     before = set((await world.uids()).values())
-    await world.delete(LEADERWORKERSETS, "web")
+    await world.delete()
     new = groups(replicas=2, size=2)
     new["spec"]["leaderWorkerTemplate"]["workerTemplate"] = template("app:2")
     try:
@@ -91,7 +91,7 @@ async def test_workers_without_start_ordinals_lead_no_groups(world: World) -> No
     """An API server that knows no start ordinals numbers workers from 0 (R-POD-6)."""
     await world.bring_up(groups(replicas=1, size=3))
     unnumbered = {"spec": {"ordinals": {"start": 0}}}
-    await world.client.patch(STATEFULSETS, ObjectKey(NAMESPACE, "web-0"), unnumbered, kind="merge")
+    await world.patch(unnumbered, "web-0", resource=STATEFULSETS)
     await world.until(PODS, lambda pods: any(meta.name(pod) == "web-0-0" for pod in pods))
     await world.at_rest()
     assert set(await world.uids(STATEFULSETS)) == {"web", "web-0"}
@@ -192,7 +192,7 @@ async def test_group_that_exhausts_its_budget_stays_exhausted(world: World, kill
     await asyncio.sleep(600)
     assert leaders.births["web-0"] == 4
     resume = {"metadata": {"annotations": {labels.RESUME_GROUP_RESTARTS: "1"}}}
-    await world.client.patch(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"), resume, kind="merge")
+    await world.patch(resume)
     await world.until(LEADERWORKERSETS, lambda found: not given_up(found[0]))
     await world.until(LEADERWORKERSETS, lambda found: given_up(found[0]))
     assert leaders.births["web-0"] == 8

@@ -94,7 +94,7 @@ async def test_groups_of_one_that_grow_are_all_replaced(world: World, seed: int)
     limits = {"rollingUpdateConfiguration": {"maxUnavailable": 0, "maxSurge": 1}}
     await world.bring_up(groups(replicas=2, size=1, rolloutStrategy=limits))
     await world.edit(leaderWorkerTemplate={"size": 3})
-    await world.delete(PODS, "web-1")
+    await world.delete("web-1", PODS)
     await world.ready()
     assert set(await world.uids()) == {f"web-{group}{rank}" for group in (0, 1) for rank in ("", "-1", "-2")}
 

@@ -7,12 +7,11 @@ from typing import Any, Final
 
 import pytest
 from tests.fuzz.seeds import seeds
-from tests.simulation.cluster import NAMESPACE, Settings, World, simulate
+from tests.simulation.cluster import Settings, World, simulate
 from tests.simulation.faults import Schedule
 from tests.simulation.workloads import SLOW, groups
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
@@ -75,13 +74,13 @@ def play(
 async def annotate(world: World, counts: str | None) -> None:
     """Write the counts of restarts."""
     change = {"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: counts}}}
-    await world.client.patch(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"), change, kind="merge")
+    await world.patch(change)
 
 
 async def lose_a_worker(world: World) -> None:
     """Delete a worker, and wait until its successor exists."""
     old = (await world.uids())["web-1-2"]
-    await world.delete(PODS, "web-1-2")
+    await world.delete("web-1-2", PODS)
     await world.until(
         PODS, lambda pods: any(p["metadata"]["name"] == "web-1-2" for p in pods if p["metadata"]["uid"] != old)
     )
@@ -89,7 +88,7 @@ async def lose_a_worker(world: World) -> None:
 
 async def lose_a_worker_at_the_end(world: World) -> None:
     """Delete a worker, whose successor does not exist when the manager starts."""
-    await world.delete(PODS, "web-1-2")
+    await world.delete("web-1-2", PODS)
 
 
 @pytest.mark.parametrize("seed", seeds(1))
@@ -134,7 +133,7 @@ def test_worker_lost_while_another_group_starts_recreates_group(
         lws["metadata"]["annotations"] = {labels.RESTART_BACKOFF: backoff}
         await world.bring_up(lws)
         before = await world.uids()
-        await world.delete(PODS, "web-0-1")
+        await world.delete("web-0-1", PODS)
         await world.until(LEADERWORKERSETS, lambda found: meta.status(found[0]).get("readyReplicas") == 2)
         await world.until(
             PODS, lambda pods: all(meta.is_deleting(pod) for pod in pods if meta.uid(pod) == before["web-0"])
@@ -163,7 +162,7 @@ def test_manager_that_dies_at_two_losses_recreates_both_groups(delay: float, see
         await world.bring_up(lws)
         await asyncio.sleep(SOON)
         before = await world.uids()
-        await asyncio.gather(*(world.delete(PODS, name) for name in ("web-0-1", "web-1-2")))
+        await asyncio.gather(*(world.delete(name, PODS) for name in ("web-0-1", "web-1-2")))
         await asyncio.sleep(delay)
         await world.kill_manager(MANAGER)
         await asyncio.sleep(SOON)

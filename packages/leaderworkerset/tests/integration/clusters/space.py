@@ -7,20 +7,20 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, TypeVar
 
 from testkit.clusters.cluster import Cluster, Manager
+from tests.scenario import Scenario
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
-from kuberuntime.client.requests import PatchKind, Selection
+from kuberuntime.client.requests import Selection
 from kuberuntime.client.transport import Request
 from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import (
     CONTROLLER_REVISIONS,
     DEPLOYMENTS,
     EVENTS,
     NAMESPACES,
-    NODES,
     PERSISTENT_VOLUME_CLAIMS,
     PODS,
     SERVICES,
@@ -74,7 +74,7 @@ FOLLOWED: Final = (
 
 
 @dataclass
-class Space:
+class Space(Scenario):
     """One namespace. `changes` are all changes of pods since the test began."""
 
     cluster: Cluster
@@ -162,70 +162,34 @@ class Space:
         """Check an expectation at every change of a pod from now on; `until` fails if it was broken."""
         self._invariants.append(invariant)
 
-    async def create(
-        self, obj: JSONObject, resource: Resource = LEADERWORKERSETS, *, dry_run: bool = False
-    ) -> JSONObject:
-        """Create an object, or return the result of a dry run."""
-        placed = obj | {"metadata": obj["metadata"] | {"namespace": self.namespace}}
-        return await self.client.create(resource, placed, dry_run=dry_run)
-
     async def bring_up(self, lws: JSONObject) -> State:
         """Create a LeaderWorkerSet, and wait until it is at rest."""
         await self.create(lws)
         return await self.settled(meta.name(lws))
 
     async def patch(self, patch: Any, name: str = "web", *, resource: Resource = LEADERWORKERSETS) -> JSONObject:
-        """Change an object by a merge patch, or by a JSON patch where a list is given."""
-        kind: PatchKind = "json" if isinstance(patch, list) else "merge"
-        patched = await self.client.patch(resource, self.key(name), patch, kind=kind)
+        """Change an object; `settled` waits for this change of a LeaderWorkerSet."""
+        patched = await super().patch(patch, name, resource=resource)
         if resource is LEADERWORKERSETS:
             self._generations[name] = meta.generation(patched)
         return patched
 
-    async def edit(self, name: str = "web", **spec: Any) -> JSONObject:
-        """Change fields of the spec of a LeaderWorkerSet."""
-        return await self.patch({"spec": spec}, name)
-
-    async def edit_template(self, name: str = "web", **template: Any) -> JSONObject:
-        """Change fields of the group's template."""
-        return await self.edit(name, leaderWorkerTemplate=template)
-
-    async def replace_worker_template(self, template: JSONObject, name: str = "web") -> JSONObject:
-        """Replace the template of workers as a whole."""
-        path = "/spec/leaderWorkerTemplate/workerTemplate"
-        return await self.patch([{"op": "replace", "path": path, "value": template}], name)
-
     async def scale(self, replicas: int, name: str = "web") -> JSONObject:
-        """Set the number of groups through the scale subresource, as an autoscaler does."""
-        scale = {"spec": {"replicas": replicas}}
-        scaled = await self.client.patch(LEADERWORKERSETS, self.key(name), scale, kind="merge", subresource="scale")
+        """Set the number of groups; `settled` waits for this change."""
+        scaled = await super().scale(replicas, name)
         self._generations[name] = meta.generation(await self.get(LEADERWORKERSETS, name))
         return scaled
 
-    async def get(self, resource: Resource, name: str, *, subresource: str = "") -> JSONObject:
-        """Read an object."""
-        return await self.client.get(resource, self.key(name), subresource=subresource)
-
     async def delete(
-        self, name: str, resource: Resource = LEADERWORKERSETS, *, propagation: Propagation | None = None
+        self, name: str = "web", resource: Resource = LEADERWORKERSETS, *, propagation: Propagation | None = None
     ) -> None:
         """Delete an object."""
         self._generations.pop(name, None)
-        await self.client.delete(resource, self.key(name), propagation=propagation)
+        await super().delete(name, resource, propagation=propagation)
 
     async def provide_volumes(self, storage_class: str, count: int) -> None:
         """Create the given number of volumes to which claims of this class can be bound."""
         await self.cluster.provide_volumes(self.client, f"{self.namespace}-{storage_class}", storage_class, count)
-
-    async def evict(self, pod: str) -> None:
-        """Evict a pod, as draining a node does."""
-        eviction = {
-            "apiVersion": "policy/v1",
-            "kind": "Eviction",
-            "metadata": {"name": pod, "namespace": self.namespace},
-        }
-        evictions = Resource("", "v1", f"pods/{pod}/eviction", "Eviction")
-        await self.client.create(evictions, eviction)
 
     async def restart_container(self, pod: str) -> None:
         """Make the first container of a running pod end and start again."""
@@ -246,15 +210,6 @@ class Space:
     async def end_pod(self, pod: str, code: int) -> None:
         """Make the only container of a running pod, with restart policy Never, exit with this code."""
         await self.cluster.end_pod(self.client, await self.get(PODS, pod), code)
-
-    async def cordon(self, node: str, *, unschedulable: bool = True) -> None:
-        """Keep new pods off a node, or permit them again."""
-        spec = {"spec": {"unschedulable": unschedulable}}
-        await self.client.patch(NODES, ObjectKey("", node), spec, kind="merge")
-
-    async def force(self, pod: str) -> None:
-        """Remove a pod without waiting for its node, as `kubectl delete --force` does."""
-        await self.client.delete(PODS, self.key(pod), grace_period=0)
 
     async def release(self, *pods: str) -> None:
         """Make gated pods become ready."""
@@ -307,10 +262,6 @@ class Space:
         async with lwsmanager.controllers(client, self.cluster.clock):
             yield
         await client.close()
-
-    def key(self, name: str) -> ObjectKey:
-        """Return the key of an object of the namespace."""
-        return ObjectKey(self.namespace, name)
 
     async def _set_gates(self, pods: tuple[str, ...], status: str) -> None:
         condition = {"type": GATE, "status": status}

@@ -93,7 +93,7 @@ async def fail_unseen(play: Play) -> None:
     """Delete a worker of the last group while no manager runs, long after all groups were ready."""
     happenings.kill_all_managers(play, 80.0)
     await asyncio.sleep(70.0)
-    await play.world.delete(PODS, "web-1-1")
+    await play.world.delete("web-1-1", PODS)
     await play.world.return_of_managers()
     await asyncio.sleep(10.0)
 

@@ -72,7 +72,7 @@ async def _delete_any(play: Play, resource: Resource) -> str:
     name = play.random.choice(names) if names else ""
     if name:
         play.note("somebody", "deletes", f"{resource.kind} {name}")
-        await play.attempt(play.world.delete(resource, name))
+        await play.attempt(play.world.delete(name, resource))
     return name
 
 

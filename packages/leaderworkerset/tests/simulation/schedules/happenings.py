@@ -110,7 +110,7 @@ async def replace(play: Play) -> None:
     """Delete the LeaderWorkerSet, and create it again with the same name, immediately or a little later."""
     play.note("user", "deletes and creates", NAME)
     before = await play.world.get(LEADERWORKERSETS, NAME)
-    if not await play.attempt(play.world.delete(LEADERWORKERSETS, NAME)):
+    if not await play.attempt(play.world.delete()):
         return
     await asyncio.sleep(play.random.choice((0.0, 0.0, 0.05, 0.5)))
     kept = {field: before["metadata"].get(field) for field in ("name", "namespace", "labels", "annotations")}
@@ -126,7 +126,7 @@ async def delete_pod(play: Play) -> None:
     if pod is not None:
         play.note("user", "deletes", f"pod {meta.name(pod)}")
         play.checks.excuse(meta.uid(pod))
-        await play.attempt(play.world.delete(PODS, meta.name(pod)))
+        await play.attempt(play.world.delete(meta.name(pod), PODS))
 
 
 async def delete_leader(play: Play) -> None:
@@ -145,7 +145,7 @@ async def delete_object(play: Play) -> None:
         play.note("user", "deletes", f"{resource.kind} {name}")
         play.checks.excuse(*(meta.uid(pod) for pod in play.pods()))
         play.checks.has_lost_revision |= is_revision(known[name])
-        await play.attempt(play.world.delete(resource, name))
+        await play.attempt(play.world.delete(name, resource))
 
 
 def is_revision(obj: JSONObject) -> bool:
@@ -161,7 +161,7 @@ async def meddle(play: Play) -> None:
     play.note("user", "meddles with", "the leader StatefulSet")
     play.checks.tolerate()
     patch = {"spec": {"replicas": play.random.choice((1, 3))}}
-    await play.attempt(play.world.client.patch(STATEFULSETS, KEY, patch, kind="merge"))
+    await play.attempt(play.world.patch(patch, resource=STATEFULSETS))
 
 
 async def restart_container(play: Play) -> None:
@@ -233,7 +233,7 @@ async def get_stuck(play: Play) -> None:
 async def delete_pod_named(play: Play, pod: JSONObject) -> None:
     """Delete this pod."""
     play.checks.excuse(meta.uid(pod))
-    await play.attempt(play.world.delete(PODS, meta.name(pod)))
+    await play.attempt(play.world.delete(meta.name(pod), PODS))
 
 
 async def lose_node(play: Play) -> None:

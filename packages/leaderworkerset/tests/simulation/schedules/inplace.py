@@ -15,7 +15,7 @@ from tests.simulation.schedules import happenings
 from tests.simulation.schedules.forking import Send
 from tests.simulation.schedules.kubelet import NO_IMAGE, SLOW_PODS
 from tests.simulation.schedules.lean import LeanWorld
-from tests.simulation.schedules.play import KEY, Happening, Play
+from tests.simulation.schedules.play import Happening, Play
 from tests.simulation.schedules.playing import (
     Verdict,
     draw_leaderworkerset,
@@ -28,7 +28,6 @@ from tests.simulation.workloads import template
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
-from leaderworkerset.api.resources import LEADERWORKERSETS
 
 MOST_ROLLS: Final = 0.6
 """The share of schedules in which hardly anything but images and resources changes."""
@@ -78,7 +77,7 @@ async def switch(play: Play) -> None:
     play.checks.tolerate()
     for value in (None, "IfPossible"):
         patch: JSONObject = {"metadata": {"annotations": {labels.IN_PLACE: value}}}
-        await play.attempt(play.world.client.patch(LEADERWORKERSETS, KEY, patch, kind="merge"))
+        await play.attempt(play.world.patch(patch))
         await asyncio.sleep(play.random.uniform(0.0, 4.0))
 
 

@@ -70,7 +70,7 @@ async def mark(play: Play) -> None:
         leader = play.random.choice(leaders)
         play.note("user", "marks", f"pod {meta.name(leader)}")
         patch: JSONObject = {"metadata": {"uid": meta.uid(leader), "annotations": {labels.MOVE_GROUP: "true"}}}
-        await play.attempt(play.world.client.patch(PODS, meta.key(leader), patch, kind="merge"))
+        await play.attempt(play.world.patch(patch, meta.name(leader), resource=PODS))
 
 
 MOVES: Final[Sequence[Happening]] = (close, close, open_again, close_in_passing, roll_and_close, mark)

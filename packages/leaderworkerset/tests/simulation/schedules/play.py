@@ -84,7 +84,7 @@ class Play:
     async def edit(self, what: str, **spec: Any) -> None:
         """Merge fields into the spec, as a user who gives up after a refusal."""
         self.note("user", what, str(spec))
-        await self.attempt(self.world.client.patch(LEADERWORKERSETS, KEY, {"spec": spec}, kind="merge"))
+        await self.attempt(self.world.patch({"spec": spec}))
 
     async def attempt(self, call: Awaitable[Any]) -> bool:
         """Send a request that the cluster may reject, and record rejections."""
@@ -110,7 +110,7 @@ class Play:
         for resource, name in foreign:
             self.note("user", "removes", f"foreign {resource.kind} {name}")
             try:
-                await self.world.delete(resource, name)
+                await self.world.delete(name, resource)
             except NotFoundError:
                 self.checks.violations.append(f"the foreign {resource.kind} {name} is gone")
         if foreign:

@@ -28,7 +28,6 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
-from leaderworkerset.api.resources import LEADERWORKERSETS
 
 LONG: Final = 1100.0
 """Virtual seconds after which nothing is still backed off: a key waits 1,000 s at most."""
@@ -309,7 +308,7 @@ async def recover(it: Play) -> None:
         for leader in exhausted(it.checks.facts):
             it.note("user", "recovers", f"the group of {meta.name(leader)}")
             patch: JSONObject = {"metadata": {"annotations": {labels.RECOVER: "true"}}}
-            await it.attempt(it.world.client.patch(PODS, meta.key(leader), patch, kind="merge"))
+            await it.attempt(it.world.patch(patch, meta.name(leader), resource=PODS))
         await come_to_rest(it, long=False)
         if not exhausted(it.checks.facts):
             return
@@ -320,6 +319,6 @@ async def _end(it: Play) -> list[str]:
     """Delete the LeaderWorkerSet; return what is left."""
     world = it.world
     it.note("user", "deletes", "LeaderWorkerSet web")
-    await world.delete(LEADERWORKERSETS, "web")
+    await world.delete()
     await world.at_rest()
     return [f"left over: {left}" for left in endstate.leftovers(it.checks.facts)] + it.checks.violations

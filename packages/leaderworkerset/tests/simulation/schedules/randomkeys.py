@@ -69,7 +69,7 @@ async def delete_deployment(play: Play) -> None:
     play.note("user", "deletes", "the leader Deployment")
     play.checks.tolerate()
     play.checks.excuse(*(meta.uid(pod) for pod in play.pods()))
-    await play.attempt(play.world.delete(DEPLOYMENTS, KEY.name))
+    await play.attempt(play.world.delete(KEY.name, DEPLOYMENTS))
 
 
 async def meddle(play: Play) -> None:
@@ -77,7 +77,7 @@ async def meddle(play: Play) -> None:
     play.note("user", "meddles with", "the leader Deployment")
     play.checks.tolerate()
     patch = {"spec": {"replicas": play.random.choice((1, 3))}}
-    await play.attempt(play.world.client.patch(DEPLOYMENTS, KEY, patch, kind="merge"))
+    await play.attempt(play.world.patch(patch, resource=DEPLOYMENTS))
 
 
 EDITS: Final[Sequence[Happening]] = (

@@ -9,12 +9,12 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import lru_cache
 from itertools import count
-from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 from testkit.virtualtime import VirtualClock
 from tests import builders
+from tests.scenario import Scenario
 from tests.simulation import product
 
 from kuberuntime.cache.informer import Change, Informer
@@ -32,7 +32,6 @@ from kuberuntime.objects.resources import (
     NODES,
     PODS,
     STATEFULSETS,
-    Resource,
 )
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
@@ -74,8 +73,10 @@ class CountingTransport:
         await self._inner.close()
 
 
-class Cluster:
+class Cluster(Scenario):
     """The actions and queries of a test. Use `running()`; `further` kinds are also served."""
+
+    namespace = NAMESPACE
 
     def __init__(self, further: Iterable[Kind] = ()) -> None:
         self.clock = VirtualClock()
@@ -107,30 +108,10 @@ class Cluster:
         """Let time pass."""
         await asyncio.sleep(seconds)
 
-    async def create(self, lws: JSONObject) -> JSONObject:
-        """Create an object without the fields that a server fills in."""
-        filled = {"uid", "resourceVersion", "generation"}
-        metadata = {name: value for name, value in lws["metadata"].items() if name not in filled}
-        return await self.client.create(LEADERWORKERSETS, lws | {"metadata": metadata})
-
     async def bring_up(self, lws: JSONObject) -> None:
         """Create a LeaderWorkerSet, and let time pass."""
         await self.create(lws)
         await self.settle()
-
-    async def edit(self, **spec: Any) -> None:
-        """Merge fields into the spec of the LeaderWorkerSet `web`."""
-        await self.client.patch(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"), {"spec": spec}, kind="merge")
-
-    async def get(self, resource: Resource, name: str) -> JSONObject:
-        return await self.client.get(resource, ObjectKey(NAMESPACE, name))
-
-    async def objects(self, resource: Resource) -> list[JSONObject]:
-        return (await self.client.list(resource, namespace=NAMESPACE)).items
-
-    async def uids(self, resource: Resource = PODS) -> dict[str, str]:
-        """Return the UIDs of all objects of a kind by name."""
-        return {meta.name(obj): meta.uid(obj) for obj in await self.objects(resource)}
 
     async def notes(self) -> list[str]:
         """Return the texts of all events."""
@@ -141,9 +122,6 @@ class Cluster:
         owned = [one for one in await self.objects(CONTROLLER_REVISIONS) if _owner_kind(one) == LEADERWORKERSETS.kind]
         keys = [meta.labels(one).get(labels.TEMPLATE_REVISION_HASH) for one in owned]
         return [key for key in keys if key is not None]
-
-    async def delete_pod(self, name: str) -> None:
-        await self.client.delete(PODS, ObjectKey(NAMESPACE, name))
 
     async def orphan_leaders(self) -> None:
         """Remove the owners of the leaders' StatefulSets and Deployments, and let time pass."""
@@ -163,7 +141,7 @@ class Cluster:
             await self.settle(60)
         await self.orphan_leaders()
         template = {"spec": {"leaderWorkerTemplate": {"workerTemplate": builders.pod_template("app:2")}}}
-        await self.client.patch(LEADERWORKERSETS, ObjectKey(NAMESPACE, "random"), template, kind="merge")
+        await self.patch(template, "random")
         await self.settle(120)
         assert len([name for name in await self.uids() if name.startswith("random-")]) == 4
         await self.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "random"))
@@ -176,7 +154,7 @@ class Cluster:
         await self.settle()
         recover = {"metadata": {"annotations": {labels.RECOVER: "true"}}}
         before = await self.uids()
-        await self.client.patch(PODS, ObjectKey(NAMESPACE, "limited-0"), recover, kind="merge")
+        await self.patch(recover, "limited-0", resource=PODS)
         await self.settle()
         after = await self.uids()
         assert all(before[name] != after[name] for name in ("limited-0", "limited-0-1"))
@@ -190,7 +168,7 @@ class Cluster:
         lws = ObjectKey(NAMESPACE, "ending")
         held, free = ({"metadata": {"finalizers": finalizers}} for finalizers in (["example.com/hold"], None))
         for leader in ("ending-0", "ending-1"):
-            await self.client.patch(PODS, ObjectKey(NAMESPACE, leader), held, kind="merge")
+            await self.patch(held, leader, resource=PODS)
         await self.client.patch(LEADERWORKERSETS, lws, {"spec": {"replicas": 1}}, kind="merge")
         await self.settle()
         assert {name for name in await self.uids() if name.startswith("ending-")} == {
@@ -202,7 +180,7 @@ class Cluster:
         await self.settle()
         assert {name for name in await self.uids() if name.startswith("ending-")} == {"ending-0", "ending-1"}
         for leader in ("ending-0", "ending-1"):
-            await self.client.patch(PODS, ObjectKey(NAMESPACE, leader), free, kind="merge")
+            await self.patch(free, leader, resource=PODS)
         await self.settle()
 
     async def come_back(self) -> None:

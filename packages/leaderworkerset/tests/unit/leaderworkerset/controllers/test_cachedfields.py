@@ -64,7 +64,7 @@ async def live(cluster: Cluster) -> None:
         assert len(await cluster.uids()) == 6
         await cluster.restart_container("web-0-1")
         await cluster.settle()
-        await cluster.delete_pod("web-1-1")
+        await cluster.delete("web-1-1", PODS)
         await cluster.settle()
         await cluster.orphan_leaders()
         await cluster.edit(leaderWorkerTemplate={"workerTemplate": builders.pod_template("app:2")})

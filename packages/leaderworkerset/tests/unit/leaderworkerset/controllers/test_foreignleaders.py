@@ -5,7 +5,6 @@ from tests import builders
 from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
@@ -32,7 +31,7 @@ async def test_foreign_leader_that_changes_is_left_alone(cluster: Cluster) -> No
         await cluster.create(lws)
         await cluster.settle()
         change = {"metadata": {"annotations": {"example.com/seen": "true"}}}
-        await cluster.client.patch(PODS, ObjectKey(NAMESPACE, "web-0"), change, kind="merge")
+        await cluster.patch(change, "web-0", resource=PODS)
         await cluster.settle()
         assert (await cluster.uids())["web-0"] == meta.uid(foreign)
         assert meta.is_condition_true(await cluster.get(PODS, "web-0"), "Ready")

@@ -9,7 +9,6 @@ from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster, C
 
 from kuberuntime.client.transport import Request, StreamResponse
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, EVENTS, PODS
 from kuberuntime.serving.metrics import Metrics
 from leaderworkerset.api import labels
@@ -43,7 +42,7 @@ async def test_size_of_thousands_of_digits_does_not_block_others(cluster: Cluste
     async with cluster.managed():
         assert await comes_up(cluster, "web")
         size = {"metadata": {"annotations": {labels.SIZE: "9" * 4301}}}
-        await cluster.client.patch(PODS, ObjectKey(NAMESPACE, "web-0"), size, kind="merge")
+        await cluster.patch(size, "web-0", resource=PODS)
         assert await comes_up(cluster, "other")
     async with cluster.managed():
         assert await comes_up(cluster, "later")

@@ -1,6 +1,7 @@
 """Both controllers together on the embedded API server, with its StatefulSet controller and garbage collector."""
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import pytest
@@ -66,7 +67,7 @@ async def test_edited_leader_statefulset_is_corrected_by_one_apply(cluster: Clus
         applied = await cluster.get(STATEFULSETS, "web")
         for edit, change in EDITS.items():
             before = cluster.transport.writes["PATCH"]
-            await cluster.client.patch(STATEFULSETS, meta.key(applied), change, kind="merge")
+            await cluster.patch(change, meta.name(applied), resource=STATEFULSETS)
             await cluster.settle()
             found = await cluster.get(STATEFULSETS, "web")
             assert found["spec"] == applied["spec"], edit
@@ -140,7 +141,7 @@ async def test_failed_worker_recreates_its_group_once(cluster: Cluster) -> None:
     """All pods of the group are new, and other groups do not change (R-POD-5, R-POD-9, R-POD-11)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=3, size=3))
-        for group, fail in ((1, cluster.delete_pod), (2, cluster.restart_container)):
+        for group, fail in ((1, partial(cluster.delete, resource=PODS)), (2, cluster.restart_container)):
             before = await cluster.uids()
             await fail(f"web-{group}-2")
             await cluster.settle()
@@ -162,8 +163,8 @@ async def test_simultaneous_failures_recreate_each_group_once(cluster: Cluster) 
         before = await cluster.uids()
         async with asyncio.TaskGroup() as group:
             for index in range(3):
-                group.create_task(cluster.delete_pod(f"web-{index}-1"))
-                group.create_task(cluster.delete_pod(f"web-{index}-2"))
+                group.create_task(cluster.delete(f"web-{index}-1", PODS))
+                group.create_task(cluster.delete(f"web-{index}-2", PODS))
         await cluster.settle(120)
         after = await cluster.uids()
         changed = {name for name in before if before[name] != after[name]}
@@ -181,7 +182,7 @@ async def test_backoff_continues_under_the_next_manager(cluster: Cluster) -> Non
         await cluster.restart_container("web-0-1")
         await cluster.settle(4)
         assert (await cluster.uids())["web-0"] == second["web-0"]
-        await cluster.delete_pod("web-0-1")
+        await cluster.delete("web-0-1", PODS)
         await cluster.settle(1)
         assert "web-0-1" in await cluster.uids()
     async with cluster.managed():
@@ -201,11 +202,11 @@ async def test_deleted_pods_recreate_their_group_at_once(cluster: Cluster) -> No
         await cluster.bring_up(builders.leaderworkerset_object(replicas=1))
         for _ in range(5):
             before = (await cluster.uids())["web-0"]
-            await cluster.delete_pod("web-0-1")
+            await cluster.delete("web-0-1", PODS)
             await cluster.settle(2)
             assert (await cluster.uids())["web-0"] != before
         last = (await cluster.uids())["web-0"]
-        await cluster.delete_pod("web-0-1")
+        await cluster.delete("web-0-1", PODS)
         await cluster.settle(2)
         assert (await cluster.uids())["web-0"] == last
     async with cluster.managed():
@@ -224,11 +225,11 @@ async def test_worker_deleted_during_an_error_recreates_its_group(cluster: Clust
         before = await cluster.uids()
         for text in ("unreadable", None):
             change = {"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: text}}}
-            await cluster.client.patch(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"), change, kind="merge")
+            await cluster.patch(change)
             await cluster.settle(5)
             if text is not None:
                 assert not meta.is_condition_true(await cluster.get(LEADERWORKERSETS, "web"), "Available")
-                await cluster.delete_pod("web-0-1")
+                await cluster.delete("web-0-1", PODS)
                 await cluster.settle(60)
                 assert (await cluster.uids())["web-0"] == before["web-0"]
         await cluster.settle(600)
@@ -243,7 +244,7 @@ async def test_deletions_do_not_change_the_count_of_failures(cluster: Cluster) -
         await cluster.restart_container("web-0-1")
         await cluster.settle(5)
         for _ in range(3):
-            await cluster.delete_pod("web-0-1")
+            await cluster.delete("web-0-1", PODS)
             await cluster.settle(5)
         await cluster.restart_container("web-0-1")
         await cluster.settle(5)
@@ -255,7 +256,7 @@ async def test_policy_none_recreates_only_the_pod(cluster: Cluster) -> None:
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(template={"restartPolicy": "None"}))
         before = await cluster.uids()
-        await cluster.delete_pod("web-0-1")
+        await cluster.delete("web-0-1", PODS)
         await cluster.settle()
         after = await cluster.uids()
         assert {name for name in before if before[name] != after[name]} == {"web-0-1"}

@@ -90,7 +90,7 @@ async def test_metrics_cover_the_sets_of_a_cluster() -> None:
         assert found["lws_time_to_ready_seconds_count"] == 1
         assert found['controller_runtime_reconcile_total{controller="leaderworkerset",result="success"}'] > 0
 
-        await cluster.delete_pod("web-0-1")
+        await cluster.delete("web-0-1", PODS)
         await cluster.settle()
         assert samples(metrics)['lws_group_recreations_total{cause="pod-deleted"}'] == 1
         await cluster.restart_container("web-1-1")
@@ -151,15 +151,15 @@ async def test_waiting_moves_have_metrics_only_while_they_exist() -> None:
         assert waiting not in samples(metrics)
         for leader in ("web-1", "web-2"):
             patch = {"metadata": {"annotations": {labels.MOVE_GROUP: "true"}}}
-            await cluster.client.patch(PODS, ObjectKey(NAMESPACE, leader), patch, kind="merge")
+            await cluster.patch(patch, leader, resource=PODS)
         await cluster.settle()
         assert samples(metrics)[waiting] == 2
         cluster.ready_pods = lambda pod: not meta.name(pod).startswith("web-2")
-        await cluster.delete_pod("web-0")
+        await cluster.delete("web-0", PODS)
         await cluster.settle()
         assert samples(metrics)[waiting] == 1
         cluster.ready_pods = lambda _: True
-        await cluster.delete_pod("web-2")
+        await cluster.delete("web-2", PODS)
         await cluster.settle()
         assert waiting not in samples(metrics)
 

@@ -39,16 +39,16 @@ async def live_through_everything(cluster: Cluster) -> None:
     await cluster.edit(leaderWorkerTemplate={"workerTemplate": builders.pod_template("app:2")})
     await cluster.settle(120)
     no_history = {"metadata": {"annotations": {labels.REVISION_HISTORY_LIMIT: "0"}}}
-    await cluster.client.patch(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"), no_history, kind="merge")
+    await cluster.patch(no_history)
     await cluster.make_unready("web-0-1")
     await cluster.edit(leaderWorkerTemplate={"workerTemplate": builders.pod_template("app:3")})
     await cluster.settle(120)
     for mistake in ("a", "b"):  # the same complaint twice
         patch = {"metadata": {"annotations": {labels.LEADER_NAME: mistake}}}
-        await cluster.client.patch(PODS, ObjectKey(NAMESPACE, "web-0"), patch, kind="merge")
+        await cluster.patch(patch, "web-0", resource=PODS)
         await cluster.settle(60)
     orphaned = {"metadata": {"ownerReferences": None}}
-    await cluster.client.patch(SERVICES, ObjectKey(NAMESPACE, "web"), orphaned, kind="merge")
+    await cluster.patch(orphaned, resource=SERVICES)
     await cluster.edit(replicas=3)
     await cluster.settle()
     await cluster.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"))

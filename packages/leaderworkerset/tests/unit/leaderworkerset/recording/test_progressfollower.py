@@ -149,7 +149,7 @@ def test_logs_are_read_only_while_the_annotation_exists() -> None:
                 asked = node.asked
                 await cluster.settle(60)
                 assert (node.asked > asked) is is_followed
-            await cluster.delete_pod("web-0")
+            await cluster.delete("web-0", PODS)
             await cluster.settle(20)
 
     run(scenario)
