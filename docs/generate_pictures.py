@@ -17,7 +17,7 @@ from docs import generatedpage
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.outdatedleaders import Current
 from lwsctl.rollout import forecast
-from lwsctl.rollout.forecast import World
+from lwsctl.rollout.forecast import RolloutState
 
 FOLDER: Final = Path(__file__).parent / "concepts" / "pictures"
 WIDTH: Final = 760
@@ -111,7 +111,7 @@ def waves(limits: Budget) -> list[tuple[int, ...]]:
     """Return the groups that a rollout of four ready groups updates, step by step."""
     everything = (1 << limits.replicas) - 1
     current = Current(limits.replicas, 0, str(limits.replicas))
-    world = World(current, members=everything, ready=everything, updated=0)
+    world = RolloutState(current, members=everything, ready=everything, updated=0)
     return [wave.groups for wave in forecast.forecast(limits, world, is_new_revision=True).waves]
 
 

@@ -29,7 +29,7 @@ from leaderworkerset.core.disaggregatedset import setstatus
 from leaderworkerset.manager.config.configuration import API_VERSION, KIND, Configuration
 from leaderworkerset.operator.operatorcrd import operator_crd
 from leaderworkerset.operator.operatorstatus import OperatorCondition
-from leaderworkerset.rendezvous.connectionerrors import Obstacle
+from leaderworkerset.rendezvous.connectionerrors import FailureReason
 from lwsctl.cli import errors
 from lwsctl.cli.commands.explain import EXIT_CODES
 
@@ -376,7 +376,7 @@ def exit_codes() -> Iterator[tuple[str, str, str]]:
         verdicts = (verdict.value for verdict, value in EXIT_CODES.items() if value == exit_code)
         yield "`lws explain`", str(exit_code), f"The verdict is {' or '.join(verdicts)}."
     yield "`lws manager`, `lws operator`", "0, 1, 2", "Stopped, a fatal error, invalid flags."
-    for obstacle in Obstacle:
+    for obstacle in FailureReason:
         yield "`leaderworkerset.rendezvous`", str(obstacle.value), f"{obstacle.words[0].upper()}{obstacle.words[1:]}."
 
 

@@ -23,7 +23,7 @@ from tests.dashboardhouse import READY, House, OddTransport, api_server, serving
 
 from kuberuntime.client.client import Client  # noqa: E402
 from lwsctl.dashboard.livemodel import LiveModel  # noqa: E402
-from lwsctl.dashboard.subscriptions import Hub  # noqa: E402
+from lwsctl.dashboard.subscriptions import Subscriptions  # noqa: E402
 from lwsctl.dashboard.webserver import Dashboard  # noqa: E402
 from lwsctl.diagnosis.observed import Commands  # noqa: E402
 
@@ -107,7 +107,7 @@ async def fill(transport: OddTransport, part: str, groups: int, size: int) -> No
     """Create a set and its pods, before there is a dashboard that would show each of them."""
     client = Client(transport)
     model = LiveModel(client, "", Commands())
-    house = House(client, model, Dashboard(model, Hub(model)), None, transport)
+    house = House(client, model, Dashboard(model, Subscriptions(model)), None, transport)
     if part == "small":
         await house.put_set("web", replicas=60, size=2)
     else:

@@ -64,7 +64,7 @@ from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, 
 from localkube.apiserver.storage.store import Store, StoreKey
 from localkube.assembly import Cluster, serving
 from localkube.clustersettings import Settings
-from localkube.kubelet.processes.simulatedrunner import ModelRunner, run_forever
+from localkube.kubelet.processes.simulatedrunner import SimulatedRunner, run_forever
 
 USUAL_ELECTION: Final = {"leaseDuration": "15s", "renewDeadline": "10s", "retryPeriod": "2s"}
 ALONE: Final = 60.0
@@ -322,7 +322,7 @@ async def run(directory: Path, attack: argparse.Namespace) -> bool:
     settings = Settings(name="bench", directory=directory, keep=False)
     replica = Replica(directory, "manager", directory / "manager.kubeconfig", {"leaderElection": USUAL_ELECTION})
     async with serving(settings, SystemClock()) as cluster:
-        reached = EmbeddedCluster(settings.kubeconfig, runner=ModelRunner(run_forever))
+        reached = EmbeddedCluster(settings.kubeconfig, runner=SimulatedRunner(run_forever))
         async with deployed(reached, replica):
             return await measure(cluster, replica, attack)
 

@@ -41,7 +41,7 @@ from localkube import workloads
 from localkube.apiserver.storage.store import Store, StoreKey
 from localkube.assembly import Cluster, serving
 from localkube.clustersettings import Settings
-from localkube.kubelet.processes.simulatedrunner import ModelRunner, run_forever
+from localkube.kubelet.processes.simulatedrunner import SimulatedRunner, run_forever
 
 KINDS: Final = (LEADERWORKERSETS, STATEFULSETS, PODS, SERVICES, CONTROLLER_REVISIONS)
 NAME: Final = "webseed"
@@ -80,7 +80,7 @@ async def grow(directory: Path) -> str:
     """Return the objects of a ready LeaderWorkerSet and their plurals, as JSON."""
     clock = SystemClock()
     settings = Settings(name="seed", directory=directory, keep=False)
-    async with serving(settings, clock) as cluster, workloads.working(cluster, ModelRunner(run_forever)):
+    async with serving(settings, clock) as cluster, workloads.working(cluster, SimulatedRunner(run_forever)):
         client, key = cluster.client("seed"), ObjectKey("default", NAME)
         async with lwsmanager.webhooks(client, clock), lwsmanager.controllers(client, clock):
             lws = objects.lws(NAME, replicas=1, size=SIZE)
@@ -119,7 +119,7 @@ async def measure(
     replica = Replica(directory, "manager", settings.kubeconfig, {"leaderElection": USUAL_ELECTION})
     replica.environment = {"PYTHONPATH": python_path(tree), **environment}
     replica.program = ("-Bu", str(tree / "deploy" / "manager"))  # -I would ignore PYTHONPATH
-    reached = EmbeddedCluster(settings.kubeconfig, runner=ModelRunner(run_forever))
+    reached = EmbeddedCluster(settings.kubeconfig, runner=SimulatedRunner(run_forever))
     async with serving(settings, SystemClock()) as cluster, deployed(reached, replica) as manager:
         await manager.stop()
         copy(cluster.api.backend.store, seed, pods // SIZE)

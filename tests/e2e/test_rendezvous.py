@@ -14,7 +14,7 @@ from testkit.waiting import until
 from tests.e2e.harness import ROOT, SELDOM, SLEEP, Cluster, facts, lines_with, lws, python, shell_script
 
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.rendezvous.connectionerrors import Obstacle
+from leaderworkerset.rendezvous.connectionerrors import FailureReason
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
@@ -54,11 +54,11 @@ class Failure:
 
     name: str
     arguments: str
-    obstacle: Obstacle
+    obstacle: FailureReason
     words: str
     environment: str = ""
     group: str = "meet"
-    shell: Obstacle | None = None
+    shell: FailureReason | None = None
     """The obstacle of the shell form without nslookup, which may be missing on this machine."""
 
 
@@ -66,7 +66,7 @@ FAILURES: Final = (
     Failure(
         "the leader's name does not exist",
         "leader --port 8080",
-        Obstacle.NO_NAME,
+        FailureReason.NO_NAME,
         "did not meet the leader (absent-0.meet.default:8080) within 1 s: its name does not exist",
         "LWS_LEADER_ADDRESS=absent-0.meet.default",
         "names",
@@ -74,50 +74,50 @@ FAILURES: Final = (
     Failure(
         "the leader's name has no address",
         "leader --port 8080",
-        Obstacle.NO_ADDRESS,
+        FailureReason.NO_ADDRESS,
         "did not meet the leader (empty-0.meet.default:8080) within 1 s: its name has no address",
         "LWS_LEADER_ADDRESS=empty-0.meet.default",
         "names",
-        Obstacle.NO_NAME,
+        FailureReason.NO_NAME,
     ),
     Failure(
         "the name server is silent",
         "leader --port 8080",
-        Obstacle.NO_DNS,
+        FailureReason.NO_DNS,
         "did not meet the leader (web-0.meet.default:8080) within 1 s: its name cannot be looked up, as no name server answers",
         "LWS_LEADER_ADDRESS=web-0.meet.default",
         "names",
-        Obstacle.NO_NAME,
+        FailureReason.NO_NAME,
     ),
     Failure(
         "the leader's port is closed",
         "leader --port 8082",
-        Obstacle.CLOSED,
+        FailureReason.CLOSED,
         "did not meet the leader (meet-0.meet.default:8082) within 1 s: its port is closed",
     ),
     Failure(
         "the leader's program accepts nobody",
         "leader --port 8081",
-        Obstacle.SILENT,
+        FailureReason.SILENT,
         "did not meet the leader (meet-0.meet.default:8081) within 1 s: its port does not answer",
     ),
     Failure(
         "the leader's address leads nowhere",
         "leader --port 8080",
-        Obstacle.SILENT,
+        FailureReason.SILENT,
         "did not meet the leader (192.0.2.1:8080) within 1 s: its port does not answer",
         "LWS_LEADER_ADDRESS=192.0.2.1",
     ),
     Failure(
         "ranks do not listen",
         "all --port 8080",
-        Obstacle.CLOSED,
+        FailureReason.CLOSED,
         "did not meet rank 2 (meet-0-2.meet.default:8080) within 1 s: its port is closed",
     ),
     Failure(
         "a rank does not exist",
         "all",
-        Obstacle.NO_NAME,
+        FailureReason.NO_NAME,
         "did not meet rank 1 (absent-0-1.meet.default) within 1 s: its name does not exist",
         "LWS_LEADER_ADDRESS=absent-0.meet.default LWS_WORKER_INDEX=0",
         "names",
@@ -125,21 +125,23 @@ FAILURES: Final = (
     Failure(
         "the program expects more ranks",
         "all --size 4",
-        Obstacle.WRONG_SIZE,
+        FailureReason.WRONG_SIZE,
         "the program expects 4 ranks (--size), LWS_GROUP_SIZE is 3",
     ),
     Failure(
         "the rank is beyond the group",
         "leader",
-        Obstacle.WRONG_SIZE,
+        FailureReason.WRONG_SIZE,
         "LWS_WORKER_INDEX (3) must be less than LWS_GROUP_SIZE (3)",
         "LWS_WORKER_INDEX=3",
     ),
-    Failure("it is no group", "leader", Obstacle.NO_GROUP, "LWS_LEADER_ADDRESS is not set", "-u LWS_LEADER_ADDRESS"),
+    Failure(
+        "it is no group", "leader", FailureReason.NO_GROUP, "LWS_LEADER_ADDRESS is not set", "-u LWS_LEADER_ADDRESS"
+    ),
     Failure(
         "the size is not a number",
         "leader",
-        Obstacle.NO_GROUP,
+        FailureReason.NO_GROUP,
         "LWS_GROUP_SIZE is 'three', not a number",
         "LWS_GROUP_SIZE=three",
     ),
@@ -233,5 +235,5 @@ def test_explain_describes_an_exit_code_of_the_rendezvous(groups: Cluster, form:
     told = groups.shell.lws("explain", f"--local={groups.name}", name, code=4).stdout
     assert f"container rank of pod {name}-0-1 crashed with exit code 82" in told
     assert "rendezvous: did not meet the leader" in told
-    assert f"exit code 82 of the rendezvous means: its port is closed; {Obstacle.CLOSED.advice}" in told
+    assert f"exit code 82 of the rendezvous means: its port is closed; {FailureReason.CLOSED.advice}" in told
     groups.lws("delete", name)

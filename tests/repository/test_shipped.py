@@ -25,7 +25,7 @@ from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.manager import goflags, managerflags
 from leaderworkerset.manager.config import configuration, configurationfile
 from leaderworkerset.operator import openshift, operand, operatorspec
-from leaderworkerset.operator.operand import OperatorPlace, Surroundings
+from leaderworkerset.operator.operand import ClusterState, OperatorPlace
 from leaderworkerset.operator.operatorcrd import operator_crd
 from leaderworkerset.operator.operatorspec import OPERAND_VERBOSITY
 
@@ -192,7 +192,7 @@ def test_arguments_and_file_of_the_operand_are_tested(level: str, issuer: str, p
     annotations = {CERTIFICATES: issuer, GROUP_RESTARTS: '{"backoff": false, "maxGroupRestarts": 3}'}
     chosen["metadata"] |= {"uid": "u", "annotations": annotations}
     place = OperatorPlace(namespace="operators", image="lws:1", version="1")
-    around = Surroundings(tls=openshift.tls_section({"spec": {"tlsSecurityProfile": {"type": profile}}}))
+    around = ClusterState(tls=openshift.tls_section({"spec": {"tlsSecurityProfile": {"type": profile}}}))
     built = operand.build(MANAGED, place, operatorspec.read(chosen), chosen, around)
     (deployment,) = (obj for kind, obj in built if kind == DEPLOYMENTS)
     (file,) = (obj for kind, obj in built if kind == CONFIG_MAPS)

@@ -29,7 +29,7 @@ from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import Store
 from lwsctl.dashboard.livemodel import LiveModel
-from lwsctl.dashboard.loginsessions import NotAdmittedError
+from lwsctl.dashboard.loginsessions import LoginRejectedError
 from lwsctl.dashboard.pages.header import ClusterIdentity
 from lwsctl.dashboard.webserver import Dashboard, opened, shared
 from lwsctl.diagnosis.observed import Commands
@@ -214,7 +214,7 @@ class Tokens:
     async def admit(self, token: str) -> str:
         """Return the user of a token."""
         if token not in self.users:
-            raise NotAdmittedError("The API server rejected this token. It may have expired.")
+            raise LoginRejectedError("The API server rejected this token. It may have expired.")
         return self.users[token]
 
     def runner(self, token: str) -> CommandLog:

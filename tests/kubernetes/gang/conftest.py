@@ -11,7 +11,7 @@ import pytest
 from testkit.clusters.cluster import Cluster
 from testkit.clusters.embedded import embedded_cluster
 from testkit.clusters.kubernetes import KubernetesCluster
-from testkit.clusters.opencontexts import Keeper
+from testkit.clusters.opencontexts import OpenContext
 from tests.controlplane import build
 from tests.controlplane.process import Plane, control_plane
 from tests.gangdefinitions import COSCHEDULING_DEFINITION, VOLCANO_DEFINITION
@@ -59,7 +59,7 @@ def running(
 @contextmanager
 def kept(runner: asyncio.Runner, context: object) -> Iterator[Running]:
     """Enter an async context and leave it at the end, while the loop also runs tests in between."""
-    keeper: Keeper[Running] = runner.run(Keeper.enter(context))  # type: ignore[arg-type]
+    keeper: OpenContext[Running] = runner.run(OpenContext.enter(context))  # type: ignore[arg-type]
     try:
         yield runner.run(keeper.value())
     finally:

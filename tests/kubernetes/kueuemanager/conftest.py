@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 from testkit.clusters.cluster import ZONE
-from testkit.clusters.opencontexts import Keeper
+from testkit.clusters.opencontexts import OpenContext
 from tests.integration.clusters.fixtures import Running, manage, pytest_pyfunc_call, runner, running, space
 from tests.integration.clusters.space import Space
 from tests.kubernetes.programs import build
@@ -79,7 +79,7 @@ def kueue(runner: asyncio.Runner, running: Running, tmp_path_factory: pytest.Tem
     if build.KUEUE.find() is None:
         pytest.skip(build.KUEUE.missing)
     directory = tmp_path_factory.mktemp("kueue")
-    keeper = runner.run(Keeper.enter(kueue_manager(running.cluster.kubeconfig, running.client, directory)))
+    keeper = runner.run(OpenContext.enter(kueue_manager(running.cluster.kubeconfig, running.client, directory)))
     runner.run(keeper.value())
     yield
     runner.run(keeper.leave())

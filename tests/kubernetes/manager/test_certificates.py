@@ -16,14 +16,14 @@ from kuberuntime.objects.resources import MUTATING_WEBHOOK_CONFIGURATIONS, SECRE
 from leaderworkerset.install.installsettings import NAMESPACE
 from leaderworkerset.webhooks import certificates, configurations, rotation
 from leaderworkerset.webhooks.configurations import SERVICE_NAME
-from leaderworkerset.webhooks.rotation import Material
+from leaderworkerset.webhooks.rotation import CertificateSecret
 
 pytestmark = pytest.mark.slow
 
 HOST = f"{SERVICE_NAME}.{NAMESPACE}.svc"
 
 
-async def material(world: World) -> Material:
+async def material(world: World) -> CertificateSecret:
     secret = await world.client.get(SECRETS, installation.SECRET)
     return rotation.read(secret.get("data") or {})
 
@@ -65,7 +65,7 @@ async def test_new_authority_refuses_no_request(world: World) -> None:
     validity = rotation.LOOKAHEAD + timedelta(seconds=8)
     authority = certificates.create_authority(now, algorithm="rsa", validity=validity)
     serving = certificates.issue(authority, [HOST], now, algorithm="rsa", validity=validity)
-    data = {"data": rotation.write(Material(authority, serving))}
+    data = {"data": rotation.write(CertificateSecret(authority, serving))}
     await world.client.patch(SECRETS, installation.SECRET, data, kind="merge")
     space = await Space(world.client, "renewed-authority").open()
     await await_served(world, 2)

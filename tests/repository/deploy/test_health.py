@@ -34,7 +34,7 @@ from leaderworkerset.core.leaderworkerset.status import Sums
 from leaderworkerset.install.operatornames import OPERATORS
 from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.operator import operatorstatus
-from leaderworkerset.operator.operatorspec import Desired
+from leaderworkerset.operator.operatorspec import OperatorSettings
 from leaderworkerset.operator.operatorstatus import SyncOutcome
 from lwsctl.cli import app
 
@@ -85,7 +85,7 @@ def split(*history: ConditionPair) -> JSONObject:
 def operated(outcome: SyncOutcome, *, available: int = 2, **spec: Any) -> JSONObject:
     obj = cluster(**spec)
     new = operatorstatus.refresh(
-        obj, running(DEPLOYMENT, available=available), Desired(), outcome, place=PLACE, now=NOW
+        obj, running(DEPLOYMENT, available=available), OperatorSettings(), outcome, place=PLACE, now=NOW
     )
     return obj | {"status": new}
 

@@ -13,10 +13,10 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Turns(Generic[T]):
+class FairQueue(Generic[T]):
     """A FIFO queue for each tenant, served round robin.
 
-    >>> turns = Turns[str]()
+    >>> turns = FairQueue[str]()
     >>> for item in ("a1", "a2", "a3", "b1"):
     ...     turns.put(item[0], item)
     >>> [turns.take() for _ in range(5)]
@@ -55,11 +55,11 @@ class Turns(Generic[T]):
         return item
 
 
-class TurnLock:
+class FairLock:
     """A fair lock for tenants. An item waits for the current item, and for one item of each other tenant."""
 
     def __init__(self) -> None:
-        self._waiting = Turns[asyncio.Future[None]]()
+        self._waiting = FairQueue[asyncio.Future[None]]()
         self._holder: Hashable = None
         self._is_held = False
 

@@ -9,7 +9,7 @@ after the action changed something, `on_failure` after the API server refused it
 | one object | `Create`, `Apply`, `Patch`, `Put`, `PutStatus`, `Delete` |
 | many objects | `DeleteCollection` |
 | no write | `Emit` |
-| composite | `Together` (concurrently), `Finally` (the last ones also after a failure) |
+| composite | `Concurrently` (concurrently), `Finally` (the last ones also after a failure) |
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,7 +27,7 @@ Propagation: TypeAlias = Literal["Foreground", "Background", "Orphan"]
 MergeKind: TypeAlias = Literal["merge", "strategic"]
 
 
-class OneOfMany(NamedTuple):
+class AggregatedNote(NamedTuple):
     """The common note of equal events. Their numbers replace `{numbers}` in the note."""
 
     note: str
@@ -48,7 +48,7 @@ class Event(Struct, frozen=True):
     regarding: JSONObject
     related: JSONObject | None = None
     reporter: str = ""
-    of_many: OneOfMany | None = None
+    of_many: AggregatedNote | None = None
 
 
 class Effect(Struct, frozen=True, kw_only=True):
@@ -71,7 +71,7 @@ class Apply(Effect, frozen=True, kw_only=True):
     on_contention: tuple[Event, ...] = ()
 
 
-class Accepted(Struct, frozen=True):
+class AcceptedField(Struct, frozen=True):
     """A field that permits the use of an existing object without a controller. `events` report the use.
 
     The field at `path` must equal `value`. If `value` is an object, its members must match, and None matches any value.
@@ -119,7 +119,7 @@ class Create(Effect, frozen=True, kw_only=True):
     unless_own: bool = False
     is_silent_if_exists: bool = False
     equal: tuple[tuple[str, ...], ...] = ()
-    accepted: tuple[Accepted, ...] = ()
+    accepted: tuple[AcceptedField, ...] = ()
     body: bytes | None = None
     subresource: str = ""
 
@@ -188,7 +188,7 @@ class Emit(Struct, frozen=True, kw_only=True):
     events: tuple[Event, ...]
 
 
-class Together(Struct, frozen=True, kw_only=True):
+class Concurrently(Struct, frozen=True, kw_only=True):
     """Perform sequences concurrently.
 
     A failure stops its own sequence, and fails the action after the other sequences have completed.
@@ -217,7 +217,7 @@ class Finally(Struct, frozen=True, kw_only=True):
 
 
 WriteAction: TypeAlias = Apply | Create | Patch | Put | PutStatus | Delete | DeleteCollection
-Action: TypeAlias = WriteAction | Emit | Together | Finally
+Action: TypeAlias = WriteAction | Emit | Concurrently | Finally
 Actions: TypeAlias = tuple[Action, ...]
 """Actions in order. The first failure stops the sequence."""
 
@@ -248,7 +248,7 @@ def flat(actions: Actions) -> Iterator[WriteAction | Emit]:
     """Yield all actions. Composite actions are replaced by their parts."""
     for action in actions:
         match action:
-            case Together(sequences=sequences):
+            case Concurrently(sequences=sequences):
                 for sequence in sequences:
                     yield from flat(sequence)
             case Finally(actions=first, after=after):
@@ -295,7 +295,7 @@ def identified_patch(resource: Resource, obj: JSONObject, change: JSONObject, **
 def together(actions: Iterable[Action]) -> Actions:
     """Return an action that performs the given actions concurrently and independently, if there are any."""
     sequences = tuple((action,) for action in actions)
-    return (Together(sequences=sequences),) if sequences else ()
+    return (Concurrently(sequences=sequences),) if sequences else ()
 
 
 def changed_status(resource: Resource, obj: JSONObject, status: JSONObject) -> tuple[PutStatus, ...]:

@@ -17,17 +17,17 @@ PIPE_CLOSED: Final = 141
 """The exit code in shells of a program that SIGPIPE ended, such as kubectl and coreutils."""
 
 
-class UnreadError(Exception):
+class ClosedOutputError(Exception):
     """Nothing reads the command's output any more."""
 
 
 @contextmanager
 def read_by_somebody() -> Iterator[None]:
-    """Run code that prints; raise `UnreadError` if nobody reads the output."""
+    """Run code that prints; raise `ClosedOutputError` if nobody reads the output."""
     try:
         yield
     except BrokenPipeError as error:
-        raise UnreadError from error
+        raise ClosedOutputError from error
 
 
 def prepare() -> None:

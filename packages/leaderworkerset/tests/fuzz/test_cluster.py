@@ -24,7 +24,7 @@ from localkube.apiserver.types import schemas
 from localkube.apiserver.types.typed import SERVED
 from localkube.assembly import Cluster
 from localkube.cluster import Settings
-from localkube.kubelet.processes.simulatedrunner import ModelRunner
+from localkube.kubelet.processes.simulatedrunner import SimulatedRunner
 
 LENGTH = 25
 """Writes of one seed."""
@@ -82,7 +82,7 @@ async def _try(seed: int, directory: Path) -> None:
         async with (
             embedded.serving(settings, SystemClock()) as cluster,
             lwsmanager.webhooks(cluster.client("admin"), SystemClock()),
-            workloads.working(cluster, ModelRunner(program_of)),
+            workloads.working(cluster, SimulatedRunner(program_of)),
             lwsmanager.controllers(cluster.client("lws"), SystemClock()),
         ):
             codes: Counter[int] = Counter()

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from testkit.apiserver import controlled, serving
-from testkit.instantkubelet import PromptKubelet
+from testkit.instantkubelet import InstantKubelet
 from tests.controlplane import build
 from tests.controlplane.process import Plane, control_plane
 
@@ -95,7 +95,7 @@ async def embedded(directory: Path) -> AsyncIterator[ParityCluster]:
     settings = ControllerSettings(volumes=directory, nodes=nodes)
     async with serving(clock) as server, controlled(server, settings, clock), asyncio.TaskGroup() as group:
         client = Client(InProcessTransport(server, "tester"))
-        kubelet = group.create_task(PromptKubelet(Client(InProcessTransport(server, "system:node"))).run())
+        kubelet = group.create_task(InstantKubelet(Client(InProcessTransport(server, "system:node"))).run())
         async with lwsmanager.webhooks(client, clock):
             yield ParityCluster(client, Agent(InProcessTransport(server, "manager")))
         kubelet.cancel()

@@ -28,7 +28,7 @@ from leaderworkerset.capabilities.enabled import ENABLED, EXTENSIONS
 from leaderworkerset.capabilities.relevance import STEPS, concerning_group, concerning_set
 from leaderworkerset.core.extensions import UPSTREAM, together
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
-from leaderworkerset.core.leaderworkerset.groupindex import Folded, fold
+from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, fold
 from leaderworkerset.core.leaderworkerset.reconcile import decide
 from leaderworkerset.core.pod.reconcile import reconcile, wants_node
 from leaderworkerset.core.policies.policy import LiveGroup
@@ -198,7 +198,7 @@ def test_capabilities_without_a_sign_change_no_plan(data: st.DataObject) -> None
 def test_nothing_is_asked_about_an_object_without_signs() -> None:
     obj, leader = builders.leaderworkerset_object(), builders.leader_pod(builders.leaderworkerset_object())
     of_group = concerning_group(LiveGroup(leader=leader, obj=obj, now=builders.NOW))
-    of_set = concerning_set(ObservedLeaderWorkerSet(leaderworkerset=obj, folded=Folded()))
+    of_set = concerning_set(ObservedLeaderWorkerSet(leaderworkerset=obj, folded=GroupIndex()))
 
     assert [getattr(of_group, place) for place in STEPS] == [getattr(UPSTREAM, place) for place in STEPS]
     assert of_set == of_group

@@ -11,7 +11,7 @@ from leaderworkerset.core.leaderworkerset import status
 from leaderworkerset.core.leaderworkerset.groupindex import (
     FEWEST,
     MOST_REVISIONS,
-    Folded,
+    GroupIndex,
     Groups,
     GroupState,
     States,
@@ -68,7 +68,7 @@ def test_fold_is_empty_when_all_groups_are_gone(changes: list[tuple[bool, GroupF
     for leader in [*found.by_leader]:
         found.put(leader, None)
 
-    assert found.folded() == Folded()
+    assert found.folded() == GroupIndex()
 
 
 @given(CHANGES, st.integers(1, 2), st.integers(0, 6), st.integers(0, 6))

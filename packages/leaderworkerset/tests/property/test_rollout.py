@@ -17,7 +17,7 @@ from testkit.examples import examples
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.core.leaderworkerset import outdatedleaders, rollingupdate
 from leaderworkerset.core.leaderworkerset.budget import Budget
-from leaderworkerset.core.leaderworkerset.groupindex import Folded, GroupState, States
+from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, GroupState, States
 from leaderworkerset.core.leaderworkerset.outdatedleaders import Current, RolloutLeaders
 
 OLD, NEW = False, True
@@ -50,7 +50,7 @@ class ModeledRollout:
         ready, updated = self.states[:2]
         old = ((1 << len(self.groups)) - 1) & ~updated
         of_key = {"new": updated, "old": old}
-        folded = Folded(members=updated | old, leader_ready=ready, leaders=of_key, statefulset_revisions=of_key)
+        folded = GroupIndex(members=updated | old, leader_ready=ready, leaders=of_key, statefulset_revisions=of_key)
         leaders = RolloutLeaders.of(self.statefulset, folded, self.limits, size=1, key="new")
         replaced, renewal = outdatedleaders.decide(leaders)
         for index in replaced:

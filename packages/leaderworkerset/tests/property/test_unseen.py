@@ -48,7 +48,7 @@ def stamp(seconds: float) -> str:
     return timestamps.render(NOON + timedelta(seconds=seconds))
 
 
-def built(index: int, start: Start, behind: float) -> missingworkers.SeenGroup:
+def built(index: int, start: Start, behind: float) -> missingworkers.ObservedGroup:
     """Return a ready group; the clock of the API server that the manager uses is so many seconds behind."""
     size = 1 + len(start.workers)
     obj = builders.leaderworkerset_object(size=size)
@@ -61,10 +61,10 @@ def built(index: int, start: Start, behind: float) -> missingworkers.SeenGroup:
         pod["metadata"]["creationTimestamp"] = stamp(created)
         pod["status"] = {"conditions": [{"type": "Ready", "status": "True"}]}
     statefulset["metadata"]["creationTimestamp"] = stamp(born - behind)
-    return missingworkers.SeenGroup(leader, statefulset, pods)
+    return missingworkers.ObservedGroup(leader, statefulset, pods)
 
 
-def found(groups: list[missingworkers.SeenGroup], last: missingworkers.LastStatus) -> list[str]:
+def found(groups: list[missingworkers.ObservedGroup], last: missingworkers.LastStatus) -> list[str]:
     """Return the names of the workers that were lost unseen."""
     moments = missingworkers.moments(last, groups)
     return [
@@ -100,7 +100,7 @@ def test_replaced_worker_is_found_among_ready_groups(starting: list[Start], whic
     group = groups[which % len(groups)]
     lost = group.pods[-1]
     if is_missing:
-        groups[which % len(groups)] = missingworkers.SeenGroup(group.leader, group.statefulset, group.pods[:-1])
+        groups[which % len(groups)] = missingworkers.ObservedGroup(group.leader, group.statefulset, group.pods[:-1])
     else:
         lost["metadata"]["creationTimestamp"] = stamp(LATER)
     assert found(groups, last_write(long, len(groups), behind=0.0)) == [meta.name(lost)]

@@ -47,7 +47,7 @@ from localkube.controllers.nodes.nodes import NodeSettings, node_names
 from localkube.kubelet.kubelet import Kubelet
 from localkube.kubelet.node import podevents
 from localkube.kubelet.processes.kubeletsettings import KubeletSettings
-from localkube.kubelet.processes.simulatedrunner import ModelRunner, Script, run_forever
+from localkube.kubelet.processes.simulatedrunner import Script, SimulatedRunner, run_forever
 
 NAMESPACE: Final = "default"
 
@@ -98,7 +98,7 @@ class World(Scenario):
         options = ServerOptions(random=self.random("server"), webhooks=self.webhooks)
         self.server = ApiServer(store, builtin.kinds(), self.clock, options)
         self.client = Client(self._transport("scenario", Schedule()))
-        self.runner = ModelRunner(settings.script)
+        self.runner = SimulatedRunner(settings.script)
         self.managers: dict[str, FaultyTransport] = {}
         self.spent: list[FaultyTransport] = []
         """The transports of managers that died."""

@@ -25,21 +25,21 @@ class LogOptions(Struct, frozen=True, kw_only=True):
     limit_bytes: int | None = None
 
 
-class Load(NamedTuple):
+class ContainerUsage(NamedTuple):
     """The usage of a container: processors, and bytes of memory."""
 
     cores: float
     memory: int
 
 
-class DeviceLoad(NamedTuple):
+class DeviceUsage(NamedTuple):
     """The load of a container's devices: how many are busy (None if not measured), and bytes of their memory."""
 
     busy: float | None
     memory: int
 
 
-class Measured(Struct, frozen=True):
+class UsageReport(Struct, frozen=True):
     """The loads of containers by their pod and name: the mean over `seconds`, which ended at `at`.
 
     Containers that have not run for all of that time are missing. `devices` has the containers with real devices.
@@ -47,8 +47,8 @@ class Measured(Struct, frozen=True):
 
     at: datetime
     seconds: float
-    loads: Mapping[UID, Mapping[str, Load]]
-    devices: Mapping[UID, Mapping[str, DeviceLoad]] = {}
+    loads: Mapping[UID, Mapping[str, ContainerUsage]]
+    devices: Mapping[UID, Mapping[str, DeviceUsage]] = {}
 
 
 class ExecSession(Protocol):
@@ -103,6 +103,6 @@ class Node(Protocol):
         """Connect to `localhost:port` inside the pod."""
         ...
 
-    async def measure(self) -> Measured:
+    async def measure(self) -> UsageReport:
         """Return the usage of the running containers."""
         ...

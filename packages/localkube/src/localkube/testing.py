@@ -34,9 +34,9 @@ async def temporary(work: Work = "none", *, nodes: Nodes = ONE_NODE) -> AsyncIte
             if work == "none":
                 yield server
                 return
-            from localkube.kubelet.processes.simulatedrunner import ModelRunner
+            from localkube.kubelet.processes.simulatedrunner import SimulatedRunner
 
-            processes = ModelRunner() if is_modelled else None
+            processes = SimulatedRunner() if is_modelled else None
             async with server.work(kubelet=work != "controllers", processes=processes):
                 yield server
 

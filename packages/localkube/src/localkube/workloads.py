@@ -113,7 +113,7 @@ async def _run_kubelet(
 ) -> None:
     from kuberuntime.controller.eventrecorder import EventRecorder
     from localkube.faults import faultregistry, nodefaults
-    from localkube.faults.effects import PodsHere
+    from localkube.faults.effects import LocalPods
     from localkube.kubelet.kubelet import Kubelet
     from localkube.kubelet.node import podevents
 
@@ -126,7 +126,7 @@ async def _run_kubelet(
     faults = cluster.client(FAULTS)
     await nodefaults.restore(faults)
     async with TaskGroup() as tasks:
-        pods = PodsHere(faults, runner, kubelet.running)
+        pods = LocalPods(faults, runner, kubelet.running)
         keeper = faultregistry.keeper(pods, cluster.clock, cluster.parts, tasks)
         cluster.api.attach_faults(keeper.answer)
         tasks.create_task(keeper.run())

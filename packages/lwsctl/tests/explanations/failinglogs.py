@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from kuberuntime.objects.errorlines import Telling
+from kuberuntime.objects.errorlines import ErrorLine
 
 TABLE: Final = Path(__file__).with_name("failinglogs.txt")
 
@@ -69,7 +69,7 @@ class FailingLog(NamedTuple):
     name: str
     lines: tuple[str, ...]
     exit_code: int
-    error: Telling
+    error: ErrorLine
     cause: str
     step: str
 
@@ -81,7 +81,7 @@ def programs() -> Iterator[FailingLog]:
         name, before, code, cause, step = title.split(" | ")
         marked = [line for row in rows for line in _links(row)]
         by_mark = {row[0]: row[2:].strip() for row in marked if row[:1] in (">", "=", "?")}
-        error = Telling(by_mark.get(">") or by_mark["?"], certain=">" in by_mark, last=by_mark.get("=", ""))
+        error = ErrorLine(by_mark.get(">") or by_mark["?"], certain=">" in by_mark, last=by_mark.get("=", ""))
         lines = (*_before(before), *(row[2:] for row in marked))
         yield FailingLog(name, lines, int(code), error, cause, step)
 

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 
-class SetClock:
+class FakeClock:
     """Shows `time` until a test changes it."""
 
     def __init__(self, time: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:

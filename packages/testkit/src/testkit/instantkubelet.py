@@ -10,7 +10,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
 
 
-class PromptKubelet:
+class InstantKubelet:
     """Makes bound pods ready, except for pods in `held`, and removes pods that are being deleted."""
 
     def __init__(self, client: Client) -> None:

@@ -18,7 +18,7 @@ TURNS: Final = 20
 """Turns of a loop after which an answered request waits for the rest of its body."""
 
 
-class StandingTime:
+class StoppedLoop:
     """Stops the clock of a loop, which may run in another thread, inside the context."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -44,7 +44,7 @@ class StandingTime:
         self._loop.call_soon_threadsafe(lambda: None)
 
 
-class HalfSent:
+class UnfinishedRequest:
     """A connection that sends only the first byte of its request's body; blocking, for a separate thread."""
 
     def __init__(self, port: int, head: str, context: ssl.SSLContext | None = None) -> None:

@@ -68,7 +68,7 @@ class CredentialSource(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
+class SecretEntry:
     """A secret of a kubeconfig, either inline or in a file. Messages refer to it as `entry`."""
 
     entry: str
@@ -88,7 +88,7 @@ class Material:
 class StoredCredentials:
     """Credentials of a kubeconfig. Credential files are read again every minute and after a 401 response."""
 
-    def __init__(self, *, token: Material, certificate: Material, key: Material) -> None:
+    def __init__(self, *, token: SecretEntry, certificate: SecretEntry, key: SecretEntry) -> None:
         self._token = token
         self._certificate = certificate
         self._key = key
@@ -123,7 +123,7 @@ class StoredCredentials:
         return Credentials(checked_token(token, self._token.entry), self._certificate.read(), self._key.read())
 
 
-class Concealed(msgspec.Struct, frozen=True):
+class RedactedStruct(msgspec.Struct, frozen=True):
     """A struct whose values are secrets. Its text shows only which fields are set."""
 
     def __repr__(self) -> str:
@@ -131,14 +131,14 @@ class Concealed(msgspec.Struct, frozen=True):
         return f"{type(self).__name__}({', '.join(fields)})"
 
 
-class EnvironmentVariable(Concealed, frozen=True):
+class EnvironmentVariable(RedactedStruct, frozen=True):
     """One entry of `exec.env`."""
 
     name: str
     value: str
 
 
-class ExecConfig(Concealed, frozen=True, rename="camel"):
+class ExecConfig(RedactedStruct, frozen=True, rename="camel"):
     """`users[].user.exec` of a kubeconfig."""
 
     command: str

@@ -11,7 +11,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from kuberuntime import timeouts
-from kuberuntime.access.credentials import Concealed, Credentials, ExecConfig, checked_token
+from kuberuntime.access.credentials import Credentials, ExecConfig, RedactedStruct, checked_token
 from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.errors import ConfigError
 from kuberuntime.objects.meta import JSONObject
@@ -28,7 +28,7 @@ LARGEST_OUTPUT: Final = 1 * 2**20
 """The maximum output of an exec plugin in bytes. The largest certificates have a few KiB."""
 
 
-class _ExecStatus(Concealed, frozen=True, rename="camel"):
+class _ExecStatus(RedactedStruct, frozen=True, rename="camel"):
     """`status` of the ExecCredential that a plugin prints."""
 
     token: str | None = None

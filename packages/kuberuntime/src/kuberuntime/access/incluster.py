@@ -6,7 +6,7 @@ from typing import Final
 
 from kuberuntime.access import urls
 from kuberuntime.access.access import TLS, Access
-from kuberuntime.access.credentials import Material, StoredCredentials
+from kuberuntime.access.credentials import SecretEntry, StoredCredentials
 from kuberuntime.errors import ConfigError
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -27,13 +27,13 @@ def access(environment: Mapping[str, str], directory: Path = SERVICE_ACCOUNT) ->
         raise ConfigError(
             f"{token}: no such file, though {HOST} is set: set automountServiceAccountToken, or give --kubeconfig"
         )
-    nothing = Material(str(directory))
+    nothing = SecretEntry(str(directory))
     server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
     urls.check_server(server, f"{HOST}, {PORT}")
     return Access(
         server=server,
-        credentials=StoredCredentials(token=Material("in-cluster", file=token), certificate=nothing, key=nothing),
-        tls=TLS(Material("in-cluster", file=authority).read(), entry=str(authority), file=authority),
+        credentials=StoredCredentials(token=SecretEntry("in-cluster", file=token), certificate=nothing, key=nothing),
+        tls=TLS(SecretEntry("in-cluster", file=authority).read(), entry=str(authority), file=authority),
         namespace=_namespace(directory / "namespace"),
         context="in-cluster",
     )
@@ -42,4 +42,4 @@ def access(environment: Mapping[str, str], directory: Path = SERVICE_ACCOUNT) ->
 def _namespace(path: Path) -> str:
     if not path.exists():
         return "default"
-    return Material(str(path), file=path).read().decode(errors="replace").strip()
+    return SecretEntry(str(path), file=path).read().decode(errors="replace").strip()

@@ -16,10 +16,10 @@ import msgspec
 from kuberuntime.access import incluster, urls
 from kuberuntime.access.access import TLS, Access
 from kuberuntime.access.credentials import (
-    Concealed,
     CredentialSource,
     ExecConfig,
-    Material,
+    RedactedStruct,
+    SecretEntry,
     StoredCredentials,
     read_file,
 )
@@ -63,7 +63,7 @@ class Cluster(msgspec.Struct, frozen=True, rename="kebab"):
     extensions: tuple[Extension, ...] = ()
 
 
-class User(Concealed, frozen=True, rename="kebab"):
+class User(RedactedStruct, frozen=True, rename="kebab"):
     """`users[].user`."""
 
     token: str = ""
@@ -298,7 +298,7 @@ def _tls(cluster: Entry[Cluster]) -> TLS:
 
 
 def _anonymous() -> CredentialSource:
-    nothing = Material("")
+    nothing = SecretEntry("")
     return StoredCredentials(token=nothing, certificate=nothing, key=nothing)
 
 
@@ -341,18 +341,18 @@ REFUSED: Final[tuple[tuple[Callable[[User], bool], str, str], ...]] = (
 """Unsupported fields of a user entry, with alternatives. To ignore them would send requests as a different user."""
 
 
-def _token(user: Entry[User]) -> Material:
+def _token(user: Entry[User]) -> SecretEntry:
     if user.value.token_file:
-        return Material(user.field("tokenFile"), file=user.resolve(user.value.token_file))
-    return Material(user.field("token"), user.value.token.encode())
+        return SecretEntry(user.field("tokenFile"), file=user.resolve(user.value.token_file))
+    return SecretEntry(user.field("token"), user.value.token.encode())
 
 
-def _material(entry: Entry[T], field: str, path: str, data: str) -> Material:
+def _material(entry: Entry[T], field: str, path: str, data: str) -> SecretEntry:
     """Return a PEM secret, specified inline or as a file."""
     if not data:
-        return Material(entry.field(field), file=entry.resolve(path) if path else None)
+        return SecretEntry(entry.field(field), file=entry.resolve(path) if path else None)
     try:
-        return Material(entry.field(f"{field}-data"), base64.b64decode("".join(data.split()), validate=True))
+        return SecretEntry(entry.field(f"{field}-data"), base64.b64decode("".join(data.split()), validate=True))
     except ValueError as error:
         raise ConfigError(f"{entry.field(f'{field}-data')}: not base64: {error}") from error
 

@@ -94,20 +94,20 @@ class Writer(Store):
     def take(self, output: watch.Output) -> list[Change]:
         """Apply one output of the watch and return the changes."""
         match output:
-            case watch.Started():
+            case watch.ListStarted():
                 self._listing = {}
-            case watch.Found(objects) if self._listing is not None:
+            case watch.ListPage(objects) if self._listing is not None:
                 self._listing.update((meta.key(obj), obj) for obj in objects)
-            case watch.Dropped(obj) if self._listing is not None:
+            case watch.ListItemRemoved(obj) if self._listing is not None:
                 self._listing.pop(meta.key(obj), None)
-            case watch.Completed() if self._listing is not None:
+            case watch.ListCompleted() if self._listing is not None:
                 listing, self._listing = self._listing, None
                 return self._replace(listing)
-            case watch.Applied(obj):
+            case watch.ObjectApplied(obj):
                 return self._apply(obj)
-            case watch.Deleted(obj):
+            case watch.ObjectDeleted(obj):
                 return [] if self._contents.remove(meta.key(obj)) is None else [Change(obj, None)]
-            case watch.Hidden(obj):
+            case watch.ObjectHidden(obj):
                 last = self._contents.remove(meta.key(obj))
                 return [] if last is None else [Change(last, None)]
         return []

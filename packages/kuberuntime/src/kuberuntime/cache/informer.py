@@ -16,7 +16,7 @@ from kuberuntime.cache import projection, watch
 from kuberuntime.cache.cache import Change, Indexer, Store, Writer
 from kuberuntime.cache.decoding import Decoder
 from kuberuntime.cache.projection import SHARED, Keep
-from kuberuntime.cache.reflector import Watcher
+from kuberuntime.cache.reflector import Reflector
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection
 from kuberuntime.objects import meta
@@ -63,7 +63,7 @@ class Informer:
         self._writer = Writer(indexes)
         decode = projection.decode if keep is None else projection.decoding(keep)
         decoder = Decoder(self.resource, decode, self._reduce, self._ignore)
-        self._watcher = Watcher(client, selection, self._take, decoder, optional=optional, served=served)
+        self._watcher = Reflector(client, selection, self._take, decoder, optional=optional, served=served)
         self._synced = asyncio.Event()
         self._subscribers: list[Subscriber] = []
         self._observers: list[Callable[[], None]] = []
@@ -152,7 +152,7 @@ class Informer:
         if failure is not None:
             self._ignore(change.object, failure)
             if change.new is not None:
-                for gone in self._writer.take(watch.Hidden(change.new)):
+                for gone in self._writer.take(watch.ObjectHidden(change.new)):
                     self._publish(gone, self._subscribers)
 
     def _ignore(self, obj: JSONObject, error: Exception) -> None:
@@ -170,11 +170,11 @@ class Informer:
 
     def _note(self, output: watch.Output) -> None:
         match output:
-            case watch.Applied(obj) | watch.Deleted(obj) | watch.Hidden(obj):
+            case watch.ObjectApplied(obj) | watch.ObjectDeleted(obj) | watch.ObjectHidden(obj):
                 self.version = meta.resource_version(obj)
-            case watch.Progressed(version):
+            case watch.Bookmark(version):
                 self.version = version
-            case watch.Completed(version):
+            case watch.ListCompleted(version):
                 self.version = version
                 self._synced.set()
                 callbacks, self._on_listed = self._on_listed, []

@@ -53,7 +53,7 @@ Sink: TypeAlias = Callable[[Sequence[watch.Output]], None]
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-class Watcher:
+class Reflector:
     """Watches the selected objects, which `decoder` decodes.
 
     If `served` is set, an optional kind that was not served is requested again only while that event is set.
@@ -106,7 +106,7 @@ class Watcher:
                 if gives_up and not self._was_open and isinstance(error, ForbiddenError | UnauthorizedError):
                     raise
                 self._warn(error)
-                self._feed(watch.Refused(error))
+                self._feed(watch.RequestFailed(error))
             self._scope = None
             self._interrupted = False
 
@@ -137,7 +137,7 @@ class Watcher:
         async with self._client.open(request) as response:
             opened = self._received()
             self._was_open = True
-            self._feed(watch.Opened())
+            self._feed(watch.StreamOpened())
             async with aclosing(lines.split(response.chunks)) as batches:
                 async for batch in batches:
                     self._received()
@@ -145,7 +145,7 @@ class Watcher:
                     if self._state.phase not in STREAMING:
                         return
         lasted = self._received() - opened
-        self._feed(watch.Ended(lasted))
+        self._feed(watch.StreamEnded(lasted))
         if self._state.phase is Phase.EMPTY and self._state.empty:
             report = log.warning if self._state.empty == watch.EMPTY_STREAMS else log.debug
             report("watch ended at once, again and again: listing", resource=self._name, times=self._state.empty)
@@ -167,9 +167,9 @@ class Watcher:
         before = self._state
         is_silent = before.phase in STREAMING and _now() < self._end
         if not is_silent or self._selection.resource in WITHOUT_BOOKMARKS:
-            self._feed(watch.Ended(TIMEOUT))
+            self._feed(watch.StreamEnded(TIMEOUT))
             return
-        self._feed(watch.Silent())
+        self._feed(watch.StreamSilent())
         report = log.warning if self._state.silent and not before.silent else log.debug
         report("watch is silent, its connection is opened again", resource=self._name, seconds=SILENCE)
 

@@ -13,9 +13,9 @@ the state, sends the request of the phase, and passes the response to `step`:
         streaming lists, where the server serves them
 ```
 
-Outputs report changes to a collector (`cache.py`), as in kube-rs. A list consists of `Started`, any number of `Found`
-and `Dropped`, then `Completed`, and replaces the previous contents only when it is complete. Single changes are
-`Applied`, `Deleted` and `Hidden`. `Completed` and `Progressed` contain the resourceVersion up to which all changes have
+Outputs report changes to a collector (`cache.py`), as in kube-rs. A list consists of `ListStarted`, any number of `ListPage`
+and `ListItemRemoved`, then `ListCompleted`, and replaces the previous contents only when it is complete. Single changes are
+`ObjectApplied`, `ObjectDeleted` and `ObjectHidden`. `ListCompleted` and `Bookmark` contain the resourceVersion up to which all changes have
 been observed.
 """
 
@@ -99,13 +99,13 @@ class State(Struct, frozen=True):
         return BACKOFF.delay(max(self.failures, self.empty), jitter)
 
 
-class Refused(Struct, frozen=True):
+class RequestFailed(Struct, frozen=True):
     """Input: the request of this phase failed with an error or without a response."""
 
     error: KubeError
 
 
-class Opened(Struct, frozen=True):
+class StreamOpened(Struct, frozen=True):
     """Input: the stream that this phase requested is open."""
 
 
@@ -116,13 +116,13 @@ class StreamEvent(Struct, frozen=True):
     object: JSONObject
 
 
-class Ended(Struct, frozen=True):
+class StreamEnded(Struct, frozen=True):
     """Input: the stream ended after `lasted` seconds."""
 
     lasted: float
 
 
-class Silent(Struct, frozen=True):
+class StreamSilent(Struct, frozen=True):
     """Input: the open stream was closed because it sent neither an event nor a bookmark for too long."""
 
 
@@ -130,73 +130,75 @@ class Relist(Struct, frozen=True):
     """Input: list all objects again."""
 
 
-Input: TypeAlias = Page | Refused | Opened | StreamEvent | Ended | Silent | Relist
+Input: TypeAlias = Page | RequestFailed | StreamOpened | StreamEvent | StreamEnded | StreamSilent | Relist
 
 
-class Started(Struct, frozen=True):
+class ListStarted(Struct, frozen=True):
     """Output: a complete list starts. Discard the previous list if it is incomplete."""
 
 
-class Found(Struct, frozen=True):
+class ListPage(Struct, frozen=True):
     """Output: these objects belong to the list."""
 
     objects: Sequence[JSONObject]
 
 
-class Dropped(Struct, frozen=True):
+class ListItemRemoved(Struct, frozen=True):
     """Output: this object no longer belongs to the incomplete list."""
 
     object: JSONObject
 
 
-class Completed(Struct, frozen=True):
+class ListCompleted(Struct, frozen=True):
     """Output: the list is complete as of `version`."""
 
     version: ResourceVersion
 
 
-class Applied(Struct, frozen=True):
+class ObjectApplied(Struct, frozen=True):
     """Output: an object was added or changed."""
 
     object: JSONObject
 
 
-class Deleted(Struct, frozen=True):
+class ObjectDeleted(Struct, frozen=True):
     """Output: an object was deleted. This is its last state."""
 
     object: JSONObject
 
 
-class Hidden(Struct, frozen=True):
+class ObjectHidden(Struct, frozen=True):
     """Output: an object exists but is treated as absent, because it is unusable."""
 
     object: JSONObject
 
 
-class Progressed(Struct, frozen=True):
+class Bookmark(Struct, frozen=True):
     """Output: nothing changed up to `version`."""
 
     version: ResourceVersion
 
 
-Output: TypeAlias = Started | Found | Dropped | Completed | Applied | Deleted | Hidden | Progressed
+Output: TypeAlias = (
+    ListStarted | ListPage | ListItemRemoved | ListCompleted | ObjectApplied | ObjectDeleted | ObjectHidden | Bookmark
+)
 Transition: TypeAlias = tuple[State, tuple[Output, ...]]
 
 
 def step(state: State, happened: Input) -> Transition:
     """Return the next state, and the outputs for the collector."""
-    if state.silent and not isinstance(happened, Opened | Silent | Relist):
+    if state.silent and not isinstance(happened, StreamOpened | StreamSilent | Relist):
         state = replace(state, silent=False)
     match happened:
-        case Relist() | Silent() | Ended():
+        case Relist() | StreamSilent() | StreamEnded():
             return _over(state, happened), ()
         case Page():
             return _page(state, happened)
-        case Opened():
+        case StreamOpened():
             return _opened(state)
         case StreamEvent():
             return _event(state, happened)
-        case Refused():
+        case RequestFailed():
             return _refused(state, happened.error)
 
 
@@ -206,13 +208,13 @@ def are_silent(states: Iterable[State]) -> bool:
     return bool(speaking) and all(state.silent for state in speaking)
 
 
-def _over(state: State, happened: Relist | Silent | Ended) -> State:
+def _over(state: State, happened: Relist | StreamSilent | StreamEnded) -> State:
     match happened:
         case Relist():
             return _restart(state, failures=state.failures)
-        case Silent():
+        case StreamSilent():
             return _silent(state)
-        case Ended():
+        case StreamEnded():
             return _ended(state, happened)
 
 
@@ -234,18 +236,18 @@ def _silent(state: State) -> State:
 
 
 def _page(state: State, page: Page) -> Transition:
-    first: tuple[Output, ...] = (Started(),) if state.phase is Phase.EMPTY else ()
+    first: tuple[Output, ...] = (ListStarted(),) if state.phase is Phase.EMPTY else ()
     # One failure is kept until events flow, so that versions which expire at once cause no hot loop.
     listing = replace(state, token=page.token, failures=min(state.failures, 1), absent=False)
     if page.token:
-        return replace(listing, phase=Phase.PAGING), (*first, Found(page.items))
+        return replace(listing, phase=Phase.PAGING), (*first, ListPage(page.items))
     next_state = replace(listing, phase=Phase.LISTED, version=page.resource_version)
-    return next_state, (*first, Found(page.items), Completed(page.resource_version))
+    return next_state, (*first, ListPage(page.items), ListCompleted(page.resource_version))
 
 
 def _opened(state: State) -> Transition:
     if state.phase is Phase.EMPTY:
-        return replace(state, phase=Phase.INITIAL, absent=False, spoken=False), (Started(),)
+        return replace(state, phase=Phase.INITIAL, absent=False, spoken=False), (ListStarted(),)
     return replace(state, phase=Phase.WATCHING, spoken=False), ()
 
 
@@ -260,12 +262,12 @@ def _event(state: State, event: StreamEvent) -> Transition:
 def _initial_event(state: State, event: StreamEvent) -> Transition:
     match event.type:
         case "ADDED" | "MODIFIED":
-            return state, (Found((event.object,)),)
+            return state, (ListPage((event.object,)),)
         case "DELETED" | "UNUSABLE":
-            return state, (Dropped(event.object),)
+            return state, (ListItemRemoved(event.object),)
         case "BOOKMARK" if meta.annotations(event.object).get(INITIAL_EVENTS_END) == "true":
             version = meta.resource_version(event.object)
-            return replace(state, phase=Phase.WATCHING, version=version, failures=0), (Completed(version),)
+            return replace(state, phase=Phase.WATCHING, version=version, failures=0), (ListCompleted(version),)
         case _:
             return state, ()
 
@@ -275,18 +277,18 @@ def _change(state: State, event: StreamEvent) -> Transition:
     next_state = replace(state, version=version, failures=0, empty=0, spoken=True, speaks=True)
     match event.type:
         case "ADDED" | "MODIFIED":
-            return next_state, (Applied(event.object),)
+            return next_state, (ObjectApplied(event.object),)
         case "DELETED":
-            return next_state, (Deleted(event.object),)
+            return next_state, (ObjectDeleted(event.object),)
         case "UNUSABLE":
-            return next_state, (Hidden(event.object),)
+            return next_state, (ObjectHidden(event.object),)
         case "BOOKMARK":
-            return next_state, (Progressed(version),)
+            return next_state, (Bookmark(version),)
         case _:
             return state, ()  # an event type of a later Kubernetes
 
 
-def _ended(state: State, end: Ended) -> State:
+def _ended(state: State, end: StreamEnded) -> State:
     failures = 0 if end.lasted >= LASTED else state.failures + 1
     if state.phase is not Phase.WATCHING:
         return _restart(state, failures=failures)
@@ -301,7 +303,7 @@ def _ended(state: State, end: Ended) -> State:
 def _refused(state: State, error: KubeError) -> Transition:
     if state.optional and isinstance(error, NotFoundError):
         failures = min(state.failures + 1, ABSENT_FAILURES)
-        return replace(_restart(state, failures=failures), absent=True), (Started(), Completed(NO_VERSION))
+        return replace(_restart(state, failures=failures), absent=True), (ListStarted(), ListCompleted(NO_VERSION))
     return _after_refusal(state, error), ()
 
 

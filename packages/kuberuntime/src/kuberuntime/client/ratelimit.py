@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from kuberuntime.client import requests
 from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
 from kuberuntime.clock import Clock
-from kuberuntime.fairqueue import Turns
+from kuberuntime.fairqueue import FairQueue
 
 
 class TokenBucket:
@@ -63,7 +63,7 @@ class LimitedTransport:
         self._inner = inner
         self._bucket = bucket
         self._clock = clock
-        self._turns = Turns[asyncio.Future[None]]()
+        self._turns = FairQueue[asyncio.Future[None]]()
 
     async def request(self, request: Request) -> Response:
         """Wait for a token, then send the request."""

@@ -19,7 +19,7 @@ from kuberuntime.backoff import Backoff
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.controller.executionerrors import ExecutionError, PostponedError
 from kuberuntime.controller.executor import Executor
-from kuberuntime.controller.expectations import Barrier
+from kuberuntime.controller.expectations import Expectations
 from kuberuntime.controller.workqueue import BACKOFF, SILENCE, Observer, WorkQueue, run_workers
 from kuberuntime.controller.writes import Write, summary
 from kuberuntime.errors import ConnectionFailedError
@@ -92,7 +92,7 @@ class Controller:
             share=max(options.workers - 1, 1),
         )
         self._waiting: set[ObjectKey] = set()
-        self._barrier = Barrier({watch.informer for watch in watches}, self._released)
+        self._barrier = Expectations({watch.informer for watch in watches}, self._released)
 
     def enqueue(self, key: ObjectKey, *, after: float = 0.0) -> None:
         """Enqueue `key` after a number of seconds, for a reason that no watch reports."""

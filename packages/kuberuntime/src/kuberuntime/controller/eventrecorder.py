@@ -32,7 +32,7 @@ from kuberuntime.errors import (
     ServiceUnavailableError,
     TooManyRequestsError,
 )
-from kuberuntime.fairqueue import Turns
+from kuberuntime.fairqueue import FairQueue
 from kuberuntime.objects import meta, ordinals
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import EVENTS
@@ -130,7 +130,7 @@ PASSING: Final = (
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-class Gathered(msgspec.Struct):
+class EventBatch(msgspec.Struct):
     """The first event of a batch, its time, and the numbers of all events in the batch."""
 
     event: Event
@@ -154,14 +154,14 @@ class EventRecorder:
         self._reporter = reporter
         self._instance = instance
         self._clock = clock
-        self._waiting = Turns[Series]()
+        self._waiting = FairQueue[Series]()
         self._queue: asyncio.Queue[None] = asyncio.Queue(QUEUE)
         """One entry per waiting event. An entry does not contain its series."""
         self._series = SeriesMemory(SERIES, SERIES_SECONDS)
         self._dropped = 0
         self._last_nanos = 0
         self._folding: dict[int, tuple[Series, Event]] = {}
-        self._gathering: dict[SeriesKey, Gathered] = {}
+        self._gathering: dict[SeriesKey, EventBatch] = {}
 
     def record(self, event: Event) -> None:
         """Queue one event without blocking.
@@ -185,7 +185,7 @@ class EventRecorder:
     def _gather(self, key: SeriesKey, event: Event) -> None:
         """Start a batch of events that equal this event, unless there are too many batches."""
         if len(self._gathering) < SERIES:
-            self._gathering[key] = Gathered(event)
+            self._gathering[key] = EventBatch(event)
             asyncio.get_running_loop().call_later(FOLD, self._tell, key)
 
     def _tell(self, key: SeriesKey) -> None:

@@ -27,7 +27,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
 from kuberuntime.controller.contention import Contention, Contestable, Target, content_of, contested, target_of
 from kuberuntime.controller.executionerrors import ActionError, ExecutionError, PlanError, PostponedError, RequeueError
-from kuberuntime.controller.writes import Removed, Write, Written, describe
+from kuberuntime.controller.writes import ObjectRemoval, ObjectWrite, Write, describe
 from kuberuntime.errors import (
     AlreadyExistsError,
     APIError,
@@ -44,6 +44,7 @@ from kuberuntime.plan import (
     Action,
     Actions,
     Apply,
+    Concurrently,
     Create,
     Delete,
     DeleteCollection,
@@ -54,7 +55,6 @@ from kuberuntime.plan import (
     Plan,
     Put,
     PutStatus,
-    Together,
     WriteAction,
     at,
     naming,
@@ -135,14 +135,14 @@ class Executor:
         match action:
             case Emit(events=events):
                 self._record(events)
-            case Together():
+            case Concurrently():
                 await self._perform_together(action, writes)
             case Finally():
                 await self._perform_finally(action, writes)
             case _:
                 await self._write(action, writes)
 
-    async def _perform_together(self, action: Together, writes: list[Write]) -> None:
+    async def _perform_together(self, action: Concurrently, writes: list[Write]) -> None:
         batches = slow_start(action.sequences) if action.slow_start else [action.sequences]
         places = asyncio.Semaphore(AT_ONCE)
 
@@ -322,8 +322,8 @@ class Executor:
             is_gone = isinstance(error, NotFoundError) or (isinstance(error, ConflictError) and action.uid is not None)
             if not is_gone:
                 raise
-            return _Outcome(Removed(action.resource, action.key, action.uid), did_something=False)
-        removed = Removed(action.resource, action.key, action.uid or _uid_of(answer))
+            return _Outcome(ObjectRemoval(action.resource, action.key, action.uid), did_something=False)
+        removed = ObjectRemoval(action.resource, action.key, action.uid or _uid_of(answer))
         return _Outcome(removed, did_something=True)
 
     def _record(self, events: Iterable[Event]) -> None:
@@ -379,7 +379,7 @@ def slow_start(items: Sequence[T]) -> Iterator[Sequence[T]]:
 
 def _written(resource: Resource, answer: JSONObject, *, is_kept: bool = False) -> _Outcome:
     obj = answer if is_kept else {}
-    return _Outcome(Written(resource, meta.key(answer), meta.resource_version(answer), obj), did_something=True)
+    return _Outcome(ObjectWrite(resource, meta.key(answer), meta.resource_version(answer), obj), did_something=True)
 
 
 def _uid_of(answer: JSONObject) -> UID | None:

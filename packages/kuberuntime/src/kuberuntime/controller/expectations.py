@@ -27,7 +27,7 @@ import structlog
 from msgspec import Struct, field
 
 from kuberuntime.cache.informer import Informer
-from kuberuntime.controller.writes import Removed, Write, Written
+from kuberuntime.controller.writes import ObjectRemoval, ObjectWrite, Write
 from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import ObjectKey, ResourceVersion
 
@@ -52,7 +52,7 @@ class _Gate(Struct):
     others: list[tuple[Write, _Hold]] = field(default_factory=list)
 
 
-class Barrier:
+class Expectations:
     """Holds keys until the informers have observed their writes, and then calls `release` with the key."""
 
     def __init__(
@@ -90,7 +90,7 @@ class Barrier:
 
     def _await(self, hold: _Hold, informer: Informer, gate: _Gate, write: Write) -> None:
         hold.open[informer] += 1
-        version = _number(write.version) if isinstance(write, Written) else None
+        version = _number(write.version) if isinstance(write, ObjectWrite) else None
         if version is None:
             gate.others.append((write, hold))
         else:
@@ -143,9 +143,9 @@ def is_seen(informer: Informer, write: Write) -> bool:
     """Return whether the informer's store reflects a write."""
     cached = informer.store.get(write.key)
     match write:
-        case Removed(uid=uid):
+        case ObjectRemoval(uid=uid):
             return cached is None or (uid is not None and meta.uid(cached) != uid) or meta.is_deleting(cached)
-        case Written(version=version):
+        case ObjectWrite(version=version):
             expected, current = _number(version), _number(informer.version)
             if expected is not None and current is not None:
                 return current >= expected

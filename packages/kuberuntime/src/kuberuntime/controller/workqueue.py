@@ -17,7 +17,7 @@ import structlog
 from kuberuntime.backoff import Backoff
 from kuberuntime.controller.executionerrors import RequeueError
 from kuberuntime.errors import ConflictError, ConnectionFailedError, KubeError
-from kuberuntime.fairqueue import Turns
+from kuberuntime.fairqueue import FairQueue
 
 
 class Result(StrEnum):
@@ -101,7 +101,7 @@ class WorkQueue(Generic[K]):
         self.observer = observer
         self._tenant = tenant
         self._share = share
-        self._ready = Turns[K]()
+        self._ready = FairQueue[K]()
         self._waiters: deque[asyncio.Future[None]] = deque()
         self._dirty: set[K] = set()
         self._processing: set[K] = set()
@@ -192,7 +192,7 @@ class WorkQueue(Generic[K]):
 
     def discard(self) -> None:
         """Stop accepting keys, and drop all waiting keys. Workers stop after their current keys."""
-        self._ready = Turns()
+        self._ready = FairQueue()
         self._dirty.clear()
         self.shut_down()
         self._wake(len(self._waiters))

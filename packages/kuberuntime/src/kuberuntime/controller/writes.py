@@ -24,7 +24,7 @@ from kuberuntime.plan import (
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ObjectWrite:
     """An object was written and has at least this version. `object` is the API server's response to an apply.
 
     `object` is empty for other writes, because a plan that creates a thousand objects would keep all responses until
@@ -37,7 +37,7 @@ class Written:
     object: JSONObject = field(default_factory=dict, compare=False, repr=False)
 
 
-class Removed(Struct, frozen=True):
+class ObjectRemoval(Struct, frozen=True):
     """The object with this UID is deleted or terminating. Without a UID, the name identifies the object."""
 
     resource: Resource
@@ -45,7 +45,7 @@ class Removed(Struct, frozen=True):
     uid: UID | None
 
 
-Write: TypeAlias = Written | Removed
+Write: TypeAlias = ObjectWrite | ObjectRemoval
 
 NAMED: Final = 3
 """The maximum number of writes that a summary names."""
@@ -65,10 +65,10 @@ def summary(writes: Sequence[Write]) -> list[str]:
     """Return a summary of the writes, for logs.
 
     >>> from kuberuntime.objects.resources import PODS
-    >>> summary([Removed(PODS, ObjectKey("default", f"web-{index}"), None) for index in range(5)])
+    >>> summary([ObjectRemoval(PODS, ObjectKey("default", f"web-{index}"), None) for index in range(5)])
     ['deleted pods/web-0', 'deleted pods/web-1', 'deleted pods/web-2', '2 more']
     """
-    verbs = ("deleted" if isinstance(write, Removed) else "wrote" for write in writes)
+    verbs = ("deleted" if isinstance(write, ObjectRemoval) else "wrote" for write in writes)
     lines = [f"{verb} {write.resource.plural}/{write.key.name}" for verb, write in zip(verbs, writes, strict=True)]
     return lines if len(lines) <= NAMED else [*lines[:NAMED], f"{len(lines) - NAMED} more"]
 

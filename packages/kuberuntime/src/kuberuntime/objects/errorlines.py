@@ -40,7 +40,7 @@ class Strength(IntEnum):
     ERROR = 2
 
 
-class Telling(NamedTuple):
+class ErrorLine(NamedTuple):
     """The line with the first error. If it is not `certain`, it is only the last line.
 
     `last` is the line of the last exception, if it is a different line.
@@ -141,7 +141,7 @@ def strength(line: str) -> Strength:
     return Strength.CONSEQUENCE if CONSEQUENCE.search(plain) or WARNS.search(head) else Strength.ERROR
 
 
-def telling(lines: Sequence[str]) -> Telling:
+def telling(lines: Sequence[str]) -> ErrorLine:
     """Return the first error, or the last consequence of an error, or the last line. The text is cleaned."""
     lines = [clean(line) for line in lines]
     ranked = [strength(line) for line in lines]
@@ -150,11 +150,11 @@ def telling(lines: Sequence[str]) -> Telling:
     if chain := errorchains.follow(lines, is_error, is_hint):
         first, last = lines[chain.first].strip(), lines[chain.last].strip()
         is_other = errorchains.part(first).text != errorchains.part(last).text and not last.endswith(":")
-        return Telling(first, certain=True, last=last if is_other else "")
+        return ErrorLine(first, certain=True, last=last if is_other else "")
     if matches := [line for line, hints in zip(lines[-NEAR:], is_hint[-NEAR:], strict=True) if hints]:
-        return Telling(matches[-1].strip(), certain=True)
+        return ErrorLine(matches[-1].strip(), certain=True)
     texts = [line for line in lines if TEXT.search(line)] or list(lines) or [""]
-    return Telling(texts[-1].strip(), certain=False)
+    return ErrorLine(texts[-1].strip(), certain=False)
 
 
 def excerpt(lines: Sequence[str], most: int) -> list[str]:

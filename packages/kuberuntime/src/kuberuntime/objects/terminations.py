@@ -39,7 +39,7 @@ def proof(longest_run: timedelta, least: timedelta = SETTLED) -> timedelta:
     return max(least, longest_run + TICK if longest_run < REMEMBERED else least)
 
 
-class Death(Struct, frozen=True):
+class ContainerFailure(Struct, frozen=True):
     """A run of a container that failed, or that caused the recreation of its group."""
 
     pod: str
@@ -61,7 +61,7 @@ class Death(Struct, frozen=True):
         return float("inf") if length is None else length.total_seconds()
 
 
-def of_pod(pod: JSONObject, now: datetime) -> Iterator[Death]:
+def of_pod(pod: JSONObject, now: datetime) -> Iterator[ContainerFailure]:
     """Yield the relevant failed runs of a pod's containers, unless the pod is being deleted.
 
     A failed run is no longer relevant if the container has been running for longer than that run and longer than a
@@ -76,10 +76,12 @@ def of_pod(pod: JSONObject, now: datetime) -> Iterator[Death]:
         ended = state.get("terminated") or {}
         first = str((ended if restarts == 0 else last if restarts == 1 else {}).get("finishedAt") or "")
         if podstate.is_failure(ended):
-            yield Death(meta.name(pod), name, ended, name in inits, restarts, first)
+            yield ContainerFailure(meta.name(pod), name, ended, name in inits, restarts, first)
         elif podstate.is_failure(last) and restarts and not ended and not _has_settled(state, last, now):
             # Without a counted restart the last run did not fail: its node was restarted.
-            yield Death(meta.name(pod), name, last, name in inits, restarts, first, is_over="running" in state)
+            yield ContainerFailure(
+                meta.name(pod), name, last, name in inits, restarts, first, is_over="running" in state
+            )
 
 
 def _has_settled(state: JSONObject, last: JSONObject, now: datetime) -> bool:
@@ -93,7 +95,7 @@ def run_length(end: JSONObject) -> timedelta | None:
     return None if started is None or finished is None else finished - started
 
 
-def in_order(failed_runs: Iterable[Death]) -> list[Death]:
+def in_order(failed_runs: Iterable[ContainerFailure]) -> list[ContainerFailure]:
     """Sort failed runs. The run that explains the others is first."""
     runs = list(failed_runs)
     if all(run.first for run in runs):
@@ -101,7 +103,7 @@ def in_order(failed_runs: Iterable[Death]) -> list[Death]:
     return sorted(runs, key=lambda run: (-run.restarts, run.seconds))
 
 
-def is_order_known(runs: list[Death]) -> bool:
+def is_order_known(runs: list[ContainerFailure]) -> bool:
     """Return whether the first crashed rank is known. Two ranks can crash within the same second."""
     return first_of((run.pod, run.first) for run in runs) is not None
 

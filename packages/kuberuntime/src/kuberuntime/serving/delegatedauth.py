@@ -40,7 +40,7 @@ SUSPECT_SECONDS: Final = 300.0
 """Seconds for which an address that sent an invalid token has a separate limit, after its last unknown token."""
 
 
-class Verdict(Struct, frozen=True):
+class AccessDecision(Struct, frozen=True):
     """The HTTP status of a request, and the time until which it is cached."""
 
     status: int
@@ -85,8 +85,8 @@ class Authorizer:
     def __init__(self, client: Client, clock: Clock) -> None:
         self._client = client
         self._clock = clock
-        self._allowed: dict[Key, Verdict] = {}
-        self._denied: dict[Key, Verdict] = {}
+        self._allowed: dict[Key, AccessDecision] = {}
+        self._denied: dict[Key, AccessDecision] = {}
         self._unknown = UnknownTokens()
 
     async def status(self, authorization: str, path: str, address: str = "") -> int:
@@ -136,7 +136,7 @@ class Authorizer:
             others.pop(key, None)
         if len(verdicts) >= LIMIT:
             verdicts.pop(next(iter(verdicts)))
-        verdicts[key] = Verdict(status, self._clock.monotonic() + seconds)
+        verdicts[key] = AccessDecision(status, self._clock.monotonic() + seconds)
 
 
 def application(path: str, render: Callable[[], bytes], content_type: str, authorizer: Authorizer) -> web.Application:

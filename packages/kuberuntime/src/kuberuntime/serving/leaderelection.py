@@ -66,14 +66,14 @@ class ElectionSettings(Struct, frozen=True):
         return self.renew_deadline / 2
 
 
-class Sighting(Struct, frozen=True):
+class ObservedLease(Struct, frozen=True):
     """The last observed change of a Lease: its content, and the monotonic time of this process."""
 
     spec: JSONObject
     at: float
 
 
-class Claim(Struct, frozen=True):
+class LeaseUpdate(Struct, frozen=True):
     """Decision: write this spec. If there is no Lease to replace, create one."""
 
     spec: JSONObject
@@ -86,7 +86,7 @@ class Wait(Struct, frozen=True):
     holder: str
 
 
-Decision: TypeAlias = Claim | Wait
+Decision: TypeAlias = LeaseUpdate | Wait
 
 
 class ElectionObserver(Protocol):
@@ -97,7 +97,9 @@ class ElectionObserver(Protocol):
         ...
 
 
-def decide(settings: ElectionSettings, lease: JSONObject | None, sighting: Sighting | None, clock: Clock) -> Decision:
+def decide(
+    settings: ElectionSettings, lease: JSONObject | None, sighting: ObservedLease | None, clock: Clock
+) -> Decision:
     """Decide whether to claim the lease now."""
     spec = {} if lease is None else meta.spec(lease)
     holder = str(spec.get("holderIdentity") or "")
@@ -106,7 +108,7 @@ def decide(settings: ElectionSettings, lease: JSONObject | None, sighting: Sight
     now = microtime(clock.now())
     is_ours = holder == settings.identity
     transitions = int(spec.get("leaseTransitions") or 0)
-    return Claim(
+    return LeaseUpdate(
         {
             "holderIdentity": settings.identity,
             "leaseDurationSeconds": round(settings.lease_duration),
@@ -118,10 +120,10 @@ def decide(settings: ElectionSettings, lease: JSONObject | None, sighting: Sight
     )
 
 
-def see(sighting: Sighting | None, lease: JSONObject, now: float) -> Sighting:
+def see(sighting: ObservedLease | None, lease: JSONObject, now: float) -> ObservedLease:
     """Return the last observed change. It is new only if the lease differs from the last observation."""
     spec = meta.spec(lease)
-    return sighting if sighting is not None and sighting.spec == spec else Sighting(spec, now)
+    return sighting if sighting is not None and sighting.spec == spec else ObservedLease(spec, now)
 
 
 def released(lease: JSONObject, now: datetime) -> JSONObject:
@@ -135,7 +137,7 @@ def released(lease: JSONObject, now: datetime) -> JSONObject:
     }
 
 
-def _is_over(spec: JSONObject, sighting: Sighting | None, now: float) -> bool:
+def _is_over(spec: JSONObject, sighting: ObservedLease | None, now: float) -> bool:
     if sighting is None or sighting.spec != spec:
         return False
     return now >= sighting.at + float(spec.get("leaseDurationSeconds") or 0)
@@ -158,7 +160,7 @@ class LeaderElection:
         self._clock = clock
         self._observer = observer
         self._jitter = jitter
-        self._seen: Sighting | None = None
+        self._seen: ObservedLease | None = None
         self._own_lease: JSONObject | None = None
         self._deadline = float("-inf")
         self._log = log.bind(lease=str(settings.lease), identity=settings.identity)

@@ -61,7 +61,7 @@ EVERYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104 - the caller's choice
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-class Bounds(Struct, frozen=True):
+class ConnectionLimits(Struct, frozen=True):
     """The maximum number of open connections, and the maximum seconds of waits for headers and between requests."""
 
     connections: int = CONNECTIONS
@@ -69,14 +69,14 @@ class Bounds(Struct, frozen=True):
     idle: float = IDLE_SECONDS
 
 
-def bounds(most: int = CONNECTIONS, *, share: float = 0.5) -> Bounds:
+def bounds(most: int = CONNECTIONS, *, share: float = 0.5) -> ConnectionLimits:
     """Return limits for `most` connections, or `share` of the process's file descriptors if that is lower."""
     try:
         import resource
     except ModuleNotFoundError:  # on Windows: without a limit
-        return Bounds(most)
+        return ConnectionLimits(most)
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return Bounds(most if soft == resource.RLIM_INFINITY else max(min(most, int(soft * share)), 1))
+    return ConnectionLimits(most if soft == resource.RLIM_INFINITY else max(min(most, int(soft * share)), 1))
 
 
 class AcceptedConnection(socket.socket):
@@ -103,10 +103,10 @@ def abort(transport: asyncio.Transport) -> None:
         transport.abort()
 
 
-class Acceptor:
+class LimitListener:
     """Accepts the connections to a port. Protocols must report when they serve (`serving`, `middleware`)."""
 
-    def __init__(self, limits: Bounds, *, name: str, context: ssl.SSLContext | None = None) -> None:
+    def __init__(self, limits: ConnectionLimits, *, name: str, context: ssl.SSLContext | None = None) -> None:
         self._limits = limits
         self._name = name
         self._context = context

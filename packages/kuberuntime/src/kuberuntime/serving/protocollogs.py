@@ -9,7 +9,7 @@ LOG_SECONDS: Final = 60.0
 """The minimum seconds between two log lines about malformed requests, or about failures to accept."""
 
 
-class OnceAWhile(logging.Filter):
+class LogRateLimit(logging.Filter):
     """Drops log lines about requests that aiohttp answers with 400; other lines pass once per `LOG_SECONDS`."""
 
     def __init__(self) -> None:
@@ -30,5 +30,5 @@ def protocol_logger(name: str) -> logging.Logger:
     """Return the logger for aiohttp's lines about malformed or incomplete requests, which any client can cause."""
     logger = logging.getLogger(f"aiohttp.server.{name.replace(' ', '-')}")
     if not logger.filters:
-        logger.addFilter(OnceAWhile())
+        logger.addFilter(LogRateLimit())
     return logger

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from kuberuntime.errors import ConfigError
 from kuberuntime.serving.bindaddresses import Address
-from kuberuntime.serving.limitlistener import Acceptor, Bounds, bounds
+from kuberuntime.serving.limitlistener import ConnectionLimits, LimitListener, bounds
 from kuberuntime.serving.protocollogs import protocol_logger
 
 SHUTDOWN_SECONDS: Final = 3.0
@@ -73,9 +73,9 @@ class Listener:
         context: ssl.SSLContext | None = None,
         *,
         name: str = "server",
-        limits: Bounds | None = None,
+        limits: ConnectionLimits | None = None,
     ) -> None:
-        self._acceptor = Acceptor(limits or bounds(CONNECTIONS, share=SHARE), name=name, context=context)
+        self._acceptor = LimitListener(limits or bounds(CONNECTIONS, share=SHARE), name=name, context=context)
         application.middlewares.insert(0, self._acceptor.middleware)
         self._runner = web.AppRunner(
             application,

@@ -2,7 +2,7 @@
 
 from kuberuntime.objects.meta import ObjectKey, ResourceVersion
 from kuberuntime.objects.resources import CONFIG_MAPS
-from kuberuntime.plan import Delete, Emit, Finally, PutStatus, Together, flat, without
+from kuberuntime.plan import Concurrently, Delete, Emit, Finally, PutStatus, flat, without
 
 STATUS = PutStatus(resource=CONFIG_MAPS, object={}, resource_version=ResourceVersion("1"))
 ONE, TWO, THREE = (Delete(resource=CONFIG_MAPS, key=ObjectKey("default", name)) for name in "abc")
@@ -10,7 +10,7 @@ TELL = Emit(events=())
 
 
 def test_nested_actions_are_flattened_in_order() -> None:
-    inner = Together(sequences=((ONE, TWO), (Finally(actions=(THREE,), after=(STATUS,)),)))
+    inner = Concurrently(sequences=((ONE, TWO), (Finally(actions=(THREE,), after=(STATUS,)),)))
 
     assert list(flat((TELL, inner))) == [TELL, ONE, TWO, THREE, STATUS]
 

@@ -4,14 +4,14 @@ import asyncio
 
 import pytest
 
-from kuberuntime.fairqueue import TurnLock
+from kuberuntime.fairqueue import FairLock
 
 pytestmark = pytest.mark.virtual_time
 
 ITEM = 1.0
 
 
-async def work(lock: TurnLock, tenant: str, times: dict[str, list[float]]) -> None:
+async def work(lock: FairLock, tenant: str, times: dict[str, list[float]]) -> None:
     """Hold the lock for one item, and note when that is done."""
     async with lock.turn(tenant):
         await asyncio.sleep(ITEM)
@@ -21,7 +21,7 @@ async def work(lock: TurnLock, tenant: str, times: dict[str, list[float]]) -> No
 @pytest.mark.parametrize(("noisy", "waits"), [(["noisy"], 0.5), (["noisy", "loud"], 2.5)])
 async def test_item_waits_for_one_item_of_each_other_tenant(noisy: list[str], waits: float) -> None:
     """Forty items of each tenant were put before, and others follow. The item in progress has half a second left."""
-    lock, times = TurnLock(), dict[str, list[float]]()
+    lock, times = FairLock(), dict[str, list[float]]()
     began = asyncio.get_running_loop().time()
     async with asyncio.TaskGroup() as tasks:
         for _ in range(40):
@@ -37,7 +37,7 @@ async def test_item_waits_for_one_item_of_each_other_tenant(noisy: list[str], wa
 
 
 async def test_cancelled_item_does_not_keep_the_lock() -> None:
-    lock, times = TurnLock(), dict[str, list[float]]()
+    lock, times = FairLock(), dict[str, list[float]]()
     first = asyncio.create_task(work(lock, "a", times))
     second = asyncio.create_task(work(lock, "b", times))
     await asyncio.sleep(ITEM / 2)
@@ -52,7 +52,7 @@ async def test_cancelled_item_does_not_keep_the_lock() -> None:
 
 
 async def test_item_cancelled_in_its_turn_passes_the_turn_on() -> None:
-    lock, times = TurnLock(), dict[str, list[float]]()
+    lock, times = FairLock(), dict[str, list[float]]()
     async with lock.turn("a"):
         second = asyncio.create_task(work(lock, "b", times))
         third = asyncio.create_task(work(lock, "c", times))

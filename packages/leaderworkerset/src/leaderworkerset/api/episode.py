@@ -72,7 +72,7 @@ class RankEnd(Record, frozen=True, kw_only=True):
     containers: tuple[ContainerEnd, ...] = ()
 
 
-class Happened(Record, frozen=True, kw_only=True):
+class EpisodeEvent(Record, frozen=True, kw_only=True):
     """An event of the API."""
 
     time: str
@@ -113,7 +113,7 @@ class Episode(Record, frozen=True, kw_only=True):
     recreate_after: str = ""
     revision: Revision | None = None
     ranks: tuple[RankEnd, ...] = ()
-    events: tuple[Happened, ...] = ()
+    events: tuple[EpisodeEvent, ...] = ()
     masked: int = 0
     """The number of values that were masked because they look like secrets."""
     notes: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ Place: TypeAlias = tuple[GroupName | None, int | None]
 """The group and rank of an event. Both are empty if the event is about the LeaderWorkerSet."""
 
 
-class Happening(Struct, frozen=True, kw_only=True):
+class EventValue(Struct, frozen=True, kw_only=True):
     """One event as it is displayed. `ident` does not change if only the count of the event increases."""
 
     ident: str
@@ -40,13 +40,13 @@ def last_seen(event: JSONObject) -> datetime:
     )
 
 
-def happening(event: JSONObject, place: Place = (None, None)) -> Happening:
+def happening(event: JSONObject, place: Place = (None, None)) -> EventValue:
     """Convert an event with a known place. If the event is unreadable, its message is the error."""
     return errorboundary.attempt(partial(_happening, event, place), partial(_unreadable, event, place))
 
 
-def _unreadable(event: JSONObject, place: Place, error: str) -> Happening:
-    return Happening(
+def _unreadable(event: JSONObject, place: Place, error: str) -> EventValue:
+    return EventValue(
         ident=meta.uid(event) or meta.name(event),
         last=BEGINNING,
         count=1,
@@ -60,10 +60,10 @@ def _unreadable(event: JSONObject, place: Place, error: str) -> Happening:
     )
 
 
-def _happening(event: JSONObject, place: Place) -> Happening:
+def _happening(event: JSONObject, place: Place) -> EventValue:
     about = event.get("involvedObject") or {}
     series = event.get("series") or {}
-    return Happening(
+    return EventValue(
         ident=meta.uid(event) or meta.name(event),
         last=last_seen(event),
         count=int(series.get("count") or event.get("count") or 1),

@@ -17,12 +17,12 @@ from leaderworkerset.api.groupname import is_leader
 from leaderworkerset.capabilities.deciding import describe, is_condemned
 from leaderworkerset.controllers import indexes
 from leaderworkerset.controllers.indexes import Informers
-from leaderworkerset.core.leaderworkerset.groupindex import Folded, Groups
+from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, Groups
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
 from leaderworkerset.core.policies import failures
 
 
-class GroupsOfSets:
+class GroupCache:
     """The groups of every LeaderWorkerSet. Subscribe to the informers before they contain objects."""
 
     def __init__(self, informers: Informers, clock: Clock) -> None:
@@ -47,7 +47,7 @@ class GroupsOfSets:
         """Return the current groups of the LeaderWorkerSet with this key, by leader name."""
         return self._known(lws).by_leader.copy()
 
-    def folded(self, lws: ObjectKey) -> Folded:
+    def folded(self, lws: ObjectKey) -> GroupIndex:
         """Return a summary of the current groups of the LeaderWorkerSet."""
         return self._known(lws).folded()
 

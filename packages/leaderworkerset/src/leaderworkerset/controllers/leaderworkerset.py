@@ -17,7 +17,7 @@ from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
 from kuberuntime.controller.controller import Watch
-from kuberuntime.controller.writes import Write, Written
+from kuberuntime.controller.writes import ObjectWrite, Write
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, STATEFULSETS
@@ -32,9 +32,9 @@ from leaderworkerset.controllers import gangobjects, groupservices, indexes, lea
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.decisioncost import is_large
 from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
-from leaderworkerset.controllers.groupcache import GroupsOfSets
+from leaderworkerset.controllers.groupcache import GroupCache
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
-from leaderworkerset.controllers.terminatinggroups import Endings
+from leaderworkerset.controllers.terminatinggroups import TerminatingGroups
 from leaderworkerset.core import reconcilefailure
 from leaderworkerset.core.leaderworkerset import groupstate, services
 from leaderworkerset.core.leaderworkerset.cachedapply import Identity, LastApply, Source
@@ -132,8 +132,8 @@ class LeaderWorkerSetDriver(Driver):
         self._gang_objects = GangObjects(caches, gang)
         self._gang = gang
         self._clock = clock
-        self._groups = GroupsOfSets(informers, clock)
-        self._endings = Endings(informers.pods, informers.statefulsets)
+        self._groups = GroupCache(informers, clock)
+        self._endings = TerminatingGroups(informers.pods, informers.statefulsets)
         self._observers = setobservers.observers(caches, capabilities)
         self._turn = asyncio.Lock()
         self._memories: dict[ObjectKey, Memory] = {}
@@ -172,9 +172,15 @@ class LeaderWorkerSetDriver(Driver):
         """Remember the time of the status write, the source of the leader workload, and the API server's response."""
         memory = self._memories.get(key)
         for write in writes:
-            if memory and isinstance(write, Written) and write.resource == LEADERWORKERSETS:
+            if memory and isinstance(write, ObjectWrite) and write.resource == LEADERWORKERSETS:
                 memory.written_at = self._clock.monotonic()
-            if memory and memory.source and isinstance(write, Written) and write.resource in KEEPERS and write.object:
+            if (
+                memory
+                and memory.source
+                and isinstance(write, ObjectWrite)
+                and write.resource in KEEPERS
+                and write.object
+            ):
                 memory.known = replace(memory.known, applied=LastApply(memory.source, Identity.of(write.object)))
 
     async def _is_behind(self, key: ObjectKey, needs: Collection[OnDemand]) -> bool:

@@ -208,10 +208,10 @@ class PodDriver(Driver):
             self._moments[lws] = missingworkers.moments(self._last_statuses.pop(lws), groups)
         return self._moments.get(lws, ())
 
-    def _group(self, leader: JSONObject) -> missingworkers.SeenGroup:
+    def _group(self, leader: JSONObject) -> missingworkers.ObservedGroup:
         group = indexes.group_value(indexes.lws_key(leader), groupname.label(leader))
         pods = self._informers.pods.store.by_index(indexes.BY_GROUP, group)
-        return missingworkers.SeenGroup(leader, self._find_workers(leader), tuple(pods))
+        return missingworkers.ObservedGroup(leader, self._find_workers(leader), tuple(pods))
 
     def _find_workers(self, leader: JSONObject) -> JSONObject | None:
         return indexes.find_workers(leader, self._informers.statefulsets.store)

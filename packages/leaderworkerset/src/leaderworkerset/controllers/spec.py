@@ -59,7 +59,7 @@ class ControllerSpec(Struct, frozen=True, kw_only=True):
         return (*(cache.permission for cache in self.caches), *self.writes)
 
 
-class Beside(Struct, frozen=True, kw_only=True):
+class AdditionalCaches(Struct, frozen=True, kw_only=True):
     """A component that runs next to the controllers and reads the same caches, with additional fields.
 
     Reconciliation does not depend on it.

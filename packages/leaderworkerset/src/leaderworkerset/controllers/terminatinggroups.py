@@ -19,7 +19,7 @@ UNKNOWN = "~"
 """The end time of a pod that is not yet being deleted, which is later than any other time."""
 
 
-class Endings:
+class TerminatingGroups:
     """The end times of the pods of each group, by LeaderWorkerSet, leader and pod (empty for a StatefulSet)."""
 
     def __init__(self, pods: Informer, statefulsets: Informer) -> None:

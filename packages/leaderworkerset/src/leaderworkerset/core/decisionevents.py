@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.plan import Event, EventType, OneOfMany
+from kuberuntime.plan import AggregatedNote, Event, EventType
 from leaderworkerset.api import groupname
 
 GROUPS_PROGRESSING: Final = "GroupsProgressing"
@@ -101,7 +101,7 @@ def replacing_group(obj: JSONObject, leader: str, group: int) -> Event:
 
 def of_group(event: Event, note: str, group: int | None) -> Event:
     """Return the event for one group, which is combined with the events of other groups with the same note."""
-    return event if group is None else replace(event, of_many=OneOfMany(note, group))
+    return event if group is None else replace(event, of_many=AggregatedNote(note, group))
 
 
 def condition_changed(obj: JSONObject, reason: str, note: str) -> Event:

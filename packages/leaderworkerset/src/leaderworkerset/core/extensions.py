@@ -18,7 +18,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Action
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts
-from leaderworkerset.core.leaderworkerset.groupindex import Folded, RolloutRoute
+from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, RolloutRoute
 from leaderworkerset.core.leaderworkerset.groupstate import Extend
 from leaderworkerset.core.policies.failures import Excuse, FindFault
 from leaderworkerset.core.policies.placement import NO_PLACEMENT, NodePlacement
@@ -60,10 +60,10 @@ class SetExpiry(NamedTuple):
 SetEnd: TypeAlias = Callable[[SetFacts, datetime], SetExpiry]
 """Decides whether a LeaderWorkerSet is deleted, before the decision about its leaders."""
 
-SetFold: TypeAlias = Callable[[SetFacts, Folded], Folded]
+SetFold: TypeAlias = Callable[[SetFacts, GroupIndex], GroupIndex]
 """Changes the group summary that a rollout of leaders with ordinals uses."""
 
-FindRoute: TypeAlias = Callable[[SetFacts, Folded], tuple[RolloutRoute | None, Folded]]
+FindRoute: TypeAlias = Callable[[SetFacts, GroupIndex], tuple[RolloutRoute | None, GroupIndex]]
 """Returns the route to the revision without recreation, or None if all groups are recreated, and a group summary."""
 
 SetStep: TypeAlias = Callable[[SetFacts, LeaderDecision, datetime], LeaderDecision]

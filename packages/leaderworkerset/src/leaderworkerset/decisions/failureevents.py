@@ -7,4 +7,4 @@ from leaderworkerset.core.decisionevents import restarted_in_place as restarted_
 from leaderworkerset.core.decisionevents import unreadable as unreadable_event
 from leaderworkerset.core.policies.failures import is_active as is_failure_active
 from leaderworkerset.core.policies.failures import waits_for_start
-from leaderworkerset.rendezvous.connectionerrors import Obstacle
+from leaderworkerset.rendezvous.connectionerrors import FailureReason

@@ -9,7 +9,7 @@ from leaderworkerset.capabilities.inplace.inplaceresources import PENDING as RES
 from leaderworkerset.capabilities.inplace.inplaceresources import is_settled as is_resize_settled
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.budget import read as read_rollout_budget
-from leaderworkerset.core.leaderworkerset.groupindex import Folded, States
+from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, States
 from leaderworkerset.core.leaderworkerset.groupindex import below as indexes_below
 from leaderworkerset.core.leaderworkerset.groupindex import highest as highest_indexes
 from leaderworkerset.core.leaderworkerset.outdatedleaders import Current, RolloutLeaders

@@ -24,7 +24,7 @@ from leaderworkerset.webhooks.configurations import SECRET_NAME, SERVICE_NAME
 from leaderworkerset.webhooks.spec import WebhookSpec
 
 
-class Declared(Protocol):
+class KindDeclarations(Protocol):
     """The kind declarations, as values."""
 
     @property
@@ -43,7 +43,7 @@ POD_SECURITY_LABEL: Final = "pod-security.kubernetes.io/enforce"
 
 
 def build_all(
-    declared: Declared, settings: InstallSettings, definitions: Sequence[JSONObject] | None = None
+    declared: KindDeclarations, settings: InstallSettings, definitions: Sequence[JSONObject] | None = None
 ) -> Sequence[tuple[Resource, JSONObject]]:
     """Build every object of an installation. `definitions` are the CRDs to install (None: the slim CRDs)."""
     namespace, keeps = settings.namespace, settings.certificates == "internal"
@@ -73,7 +73,7 @@ def build_all(
 
 
 def build_webhooks(
-    declared: Declared, namespace: str, *, certificates: Certificates
+    declared: KindDeclarations, namespace: str, *, certificates: Certificates
 ) -> Sequence[tuple[Resource, JSONObject]]:
     """Build the webhook configurations, which trust the issuer of the certificates."""
     service = configurations.at_service(namespace, SERVICE_NAME)

@@ -6,7 +6,7 @@ from kuberuntime.cache.projection import Projection
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.controllers import indexes
 from leaderworkerset.controllers.caches import Cache
-from leaderworkerset.controllers.spec import Beside
+from leaderworkerset.controllers.spec import AdditionalCaches
 from leaderworkerset.recording.permissions import RECORDING
 
 POD: Final = Projection(
@@ -26,4 +26,6 @@ def _pod(_obj: JSONObject) -> Projection:
 
 
 POD_CACHE: Final = Cache(indexes.POD_CACHE.what, keep=_pod)
-RECORDER: Final = Beside(caches=(POD_CACHE, indexes.REVISION_CACHE, indexes.LEADERWORKERSET_CACHE), further=RECORDING)
+RECORDER: Final = AdditionalCaches(
+    caches=(POD_CACHE, indexes.REVISION_CACHE, indexes.LEADERWORKERSET_CACHE), further=RECORDING
+)

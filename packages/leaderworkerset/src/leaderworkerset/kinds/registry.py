@@ -15,7 +15,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.controllers import permissions
 from leaderworkerset.controllers.caches import Cache
 from leaderworkerset.controllers.instruments import Instruments, Meter
-from leaderworkerset.controllers.spec import Beside, ControllerSpec
+from leaderworkerset.controllers.spec import AdditionalCaches, ControllerSpec
 from leaderworkerset.kinds.kind import Kind
 from leaderworkerset.webhooks.review import Decide
 from leaderworkerset.webhooks.spec import WebhookSpec
@@ -26,7 +26,7 @@ class Registry(Struct, frozen=True):
 
     kinds: tuple[Kind, ...]
     reporter: str = labels.EVENT_REPORTER
-    beside: tuple[Beside, ...] = ()
+    beside: tuple[AdditionalCaches, ...] = ()
 
     def __post_init__(self) -> None:
         _check_unique("kind", [kind.resource.group_resource for kind in self.kinds])

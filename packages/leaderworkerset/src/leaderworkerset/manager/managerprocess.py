@@ -66,7 +66,7 @@ from leaderworkerset.manager.probes import Probes
 from leaderworkerset.manager.webhookowner import WebhookOwner
 from leaderworkerset.manager.webhookserving import Use, Webhooks
 from leaderworkerset.webhooks import rotationloop
-from leaderworkerset.webhooks.certificatesubprocess import CertificateWork
+from leaderworkerset.webhooks.certificatesubprocess import CertificateSubprocess
 from leaderworkerset.webhooks.rotationloop import Rotation
 from leaderworkerset.webhooks.server import WebhookOptions, WebhookServer
 
@@ -111,7 +111,7 @@ class ManagerProcess:
         self._configuration = settings.configuration
         self._clock = clock
         self._metrics = Metrics(api_requests=API_REQUESTS)
-        self._certificate_work = CertificateWork(clock)
+        self._certificate_work = CertificateSubprocess(clock)
         self._certificate_ends = CertificateEnds(self._metrics, self._certificate_work)
         self._metrics.register(ProcessCollector(registry=None))
         self._metrics.register(buildinfo.metric())

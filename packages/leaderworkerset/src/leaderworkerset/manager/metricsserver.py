@@ -19,7 +19,7 @@ from kuberuntime.serving.delegatedauth import Authorizer
 from kuberuntime.serving.metrics import CONTENT_TYPE, Metrics
 from kuberuntime.serving.serving import Listener, TLSSettings
 from leaderworkerset.manager.components import AlwaysReady, background
-from leaderworkerset.webhooks.certificatesubprocess import CertificateWork
+from leaderworkerset.webhooks.certificatesubprocess import CertificateSubprocess
 
 PATH: Final = "/metrics"
 CERTIFICATES: Final = Path("/tmp/k8s-metrics-server/serving-certs")  # noqa: S108 - the directory manifests mount
@@ -31,7 +31,7 @@ class MetricsServer(AlwaysReady):
     """Serves metrics at `address` (in the configuration format), with mounted certificates if they exist."""
 
     def __init__(
-        self, address: str, metrics: Metrics, authorizer: Authorizer, tls: TLSSettings, work: CertificateWork
+        self, address: str, metrics: Metrics, authorizer: Authorizer, tls: TLSSettings, work: CertificateSubprocess
     ) -> None:
         self._address = address
         self._metrics = metrics
@@ -60,7 +60,7 @@ class MetricsServer(AlwaysReady):
 
 @asynccontextmanager
 async def certified(
-    files: CertificateFiles, work: CertificateWork, tls: TLSSettings | None = None
+    files: CertificateFiles, work: CertificateSubprocess, tls: TLSSettings | None = None
 ) -> AsyncIterator[ssl.SSLContext]:
     """Yield a TLS context for a server with these certificate files, which is reloaded on changes.
 
@@ -87,7 +87,7 @@ NAME: Final = "lws_certificate_expiry_timestamp_seconds"
 class CertificateEnds:
     """Exports when the certificate of each server of this process expires, in seconds since 1970."""
 
-    def __init__(self, metrics: Metrics, work: CertificateWork) -> None:
+    def __init__(self, metrics: Metrics, work: CertificateSubprocess) -> None:
         self._work = work
         registry = CollectorRegistry()
         self._ends = Gauge(NAME, "When the certificate of a server ends.", ("server",), registry=registry)

@@ -16,10 +16,10 @@ from kuberuntime.objects.resources import Resource
 from leaderworkerset.api import metadata
 from leaderworkerset.install import certmanager
 from leaderworkerset.install.installsettings import CERTIFICATES, ISSUERS, SERVICE_MONITORS, InstallSettings
-from leaderworkerset.install.objects import Declared, build_all
+from leaderworkerset.install.objects import KindDeclarations, build_all
 from leaderworkerset.install.operatornames import OWNED_BY, OWNED_LABEL
 from leaderworkerset.operator import driftcorrection, operandconfig
-from leaderworkerset.operator.operatorspec import Desired
+from leaderworkerset.operator.operatorspec import OperatorSettings
 
 PROMETHEUS: Final = "openshift-monitoring"
 """The namespace of the Prometheus that may scrape the operand (R-OP-15)."""
@@ -62,7 +62,7 @@ ISSUED: Final[Mapping[str, str]] = {
 Objects: TypeAlias = Sequence[tuple[Resource, JSONObject]]
 
 
-class Surroundings(Struct, frozen=True, kw_only=True):
+class ClusterState(Struct, frozen=True, kw_only=True):
     """The state of the cluster on which the operand depends.
 
     `hashes` are the hashes of issued certificates by the name of their Secret. `tls` is the cluster's TLS profile as a
@@ -85,7 +85,11 @@ class OperatorPlace(Struct, frozen=True, kw_only=True):
 
 
 def build(
-    declared: Declared, place: OperatorPlace, desired: Desired, cluster: JSONObject, around: Surroundings
+    declared: KindDeclarations,
+    place: OperatorPlace,
+    desired: OperatorSettings,
+    cluster: JSONObject,
+    around: ClusterState,
 ) -> Objects:
     """Build every object of the operand. Raise `OverrideError` if the manager would reject its configuration."""
     settings = InstallSettings(
@@ -108,7 +112,7 @@ def build(
     return sorted(owned, key=lambda pair: ORDER[pair[0]])
 
 
-def possible(declared: Declared, place: OperatorPlace) -> frozenset[tuple[Resource, ObjectKey]]:
+def possible(declared: KindDeclarations, place: OperatorPlace) -> frozenset[tuple[Resource, ObjectKey]]:
     """Return all objects of any installation in the operator's namespace, regardless of the certificate issuer.
 
     Only these may be written and deleted. A name that a release no longer uses must be kept while older releases can be

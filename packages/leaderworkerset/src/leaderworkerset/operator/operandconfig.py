@@ -17,7 +17,7 @@ from leaderworkerset.install.installsettings import CONFIGURATION, MOUNTED_CERTI
 from leaderworkerset.install.operatornames import GROUP_RESTARTS, POD_ADMISSION
 from leaderworkerset.manager.config import configuration, configurationrules
 from leaderworkerset.manager.config.configuration import ConfigurationError
-from leaderworkerset.operator.operatorspec import Desired
+from leaderworkerset.operator.operatorspec import OperatorSettings
 
 FIELD: Final = "spec.unsupportedConfigOverrides"
 ANNOTATION: Final = f"metadata.annotations[{GROUP_RESTARTS}]"
@@ -29,7 +29,7 @@ class OverrideError(ValueError):
     """Raised if settings make the manager's configuration invalid. The text names the field and the reason."""
 
 
-def text(desired: Desired, tls: JSONObject) -> str:
+def text(desired: OperatorSettings, tls: JSONObject) -> str:
     """Return the text of the file; raise `OverrideError` if the manager would reject it."""
     plain = CONFIGURATION if desired.certificates == "internal" else MOUNTED_CERTIFICATES
     if not (tls or desired.group_restarts or desired.pod_admission or desired.overrides):

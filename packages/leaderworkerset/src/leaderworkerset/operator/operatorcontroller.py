@@ -29,7 +29,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.core.restarts import retention
-from leaderworkerset.install.objects import Declared
+from leaderworkerset.install.objects import KindDeclarations
 from leaderworkerset.install.operatornames import OPERATOR, OPERATORS, SINGLETON, SPEC_HASH
 from leaderworkerset.operator import operand, operatorstatus, sync
 from leaderworkerset.operator.driftcorrection import Difference, Live, content, is_frozen, merged
@@ -173,7 +173,13 @@ class OperatorDriver(Driver):
     """
 
     def __init__(
-        self, declared: Declared, place: OperatorPlace, served: Served, caches: Caches, client: Client, clock: Clock
+        self,
+        declared: KindDeclarations,
+        place: OperatorPlace,
+        served: Served,
+        caches: Caches,
+        client: Client,
+        clock: Clock,
     ) -> None:
         self._declared = declared
         self._place = place
@@ -274,7 +280,7 @@ class LoggingDriver(Driver):
         return (Watch(self._clusters, lambda change: (meta.key(change.object),)),)
 
 
-def writes(declared: Declared, place: OperatorPlace) -> tuple[Permission, ...]:
+def writes(declared: KindDeclarations, place: OperatorPlace) -> tuple[Permission, ...]:
     """Return the write permissions, which are restricted to the objects that an installation may contain.
 
     Objects are created by server-side apply, the only request for which a role can restrict `create` to names.
@@ -293,7 +299,7 @@ def writes(declared: Declared, place: OperatorPlace) -> tuple[Permission, ...]:
     )
 
 
-def controllers(declared: Declared, place: OperatorPlace, verbosity: Verbosity) -> tuple[ControllerSpec, ...]:
+def controllers(declared: KindDeclarations, place: OperatorPlace, verbosity: Verbosity) -> tuple[ControllerSpec, ...]:
     """Return the specs of both controllers for an operator with these settings."""
     served = {kind.group_resource: asyncio.Event() for kind in (*operand.OPTIONAL, API_SERVERS, INFRASTRUCTURES)}
 

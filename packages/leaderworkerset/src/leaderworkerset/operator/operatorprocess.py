@@ -45,7 +45,7 @@ from kuberuntime.serving.metrics import CONTENT_TYPE, Metrics, ObservedTransport
 from kuberuntime.serving.serving import Listener
 from kuberuntime.serving.signals import until_stopped
 from leaderworkerset.controllers.instruments import NO_INSTRUMENTS, KindMetrics, Meter
-from leaderworkerset.install.objects import Declared
+from leaderworkerset.install.objects import KindDeclarations
 from leaderworkerset.install.operatornames import LEASE, OPERATORS, REPORTER
 from leaderworkerset.kinds.kind import Definition, Kind
 from leaderworkerset.kinds.managedkinds import MANAGED
@@ -60,10 +60,10 @@ from leaderworkerset.operator.operand import OperatorPlace
 from leaderworkerset.operator.operatorcrd import operator_crd
 from leaderworkerset.operator.sync import RESYNC
 from leaderworkerset.operator.verbosity import Verbosity
-from leaderworkerset.webhooks.certificatesubprocess import CertificateWork
+from leaderworkerset.webhooks.certificatesubprocess import CertificateSubprocess
 
 
-def registry(declared: Declared, place: OperatorPlace, verbosity: Verbosity) -> Registry:
+def registry(declared: KindDeclarations, place: OperatorPlace, verbosity: Verbosity) -> Registry:
     """Return the kinds that this operator serves. `declared` are the kinds of its operand."""
     kind = Kind(
         resource=OPERATORS,
@@ -117,7 +117,7 @@ class OperatorServer(AlwaysReady):
         """Serve while the context is active."""
         files = CertificateFiles(CERTIFICATES, self._metrics)
         async with (
-            aclosing(CertificateWork(self._clock)) as work,
+            aclosing(CertificateSubprocess(self._clock)) as work,
             metricsserver.certified(files, work) as context,
             Listener(self._application(), self._address, context, name="operator"),
         ):

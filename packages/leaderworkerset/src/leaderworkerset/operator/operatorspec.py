@@ -29,7 +29,7 @@ OPERATOR_VERBOSITY: Final = {"Normal": 2, "Debug": 4, "Trace": 6, "TraceAll": 8}
 """The operator's verbosity for each `operatorLogLevel` (R-OP-27)."""
 
 
-class Desired(Struct, frozen=True, kw_only=True):
+class OperatorSettings(Struct, frozen=True, kw_only=True):
     """The desired settings; `overrides` is an unsupported patch of the manager's configuration.
 
     `group_restarts` is the text of the configuration's section of that name, empty for none; `pod_admission` a field.
@@ -57,10 +57,10 @@ class Desired(Struct, frozen=True, kw_only=True):
         return self.management_state == REMOVED and self.removes_operand
 
 
-def read(obj: JSONObject) -> Desired:
+def read(obj: JSONObject) -> OperatorSettings:
     """Read the settings from the object."""
     spec, annotations = meta.spec(obj), meta.annotations(obj)
-    return Desired(
+    return OperatorSettings(
         management_state=str(spec.get("managementState") or ""),
         verbosity=OPERAND_VERBOSITY.get(str(spec.get("logLevel") or ""), OPERAND_VERBOSITY["Normal"]),
         log_format="json" if annotations.get(LOG_FORMAT) == "json" else "console",

@@ -16,7 +16,7 @@ from kuberuntime.objects.resources import DEPLOYMENTS
 from leaderworkerset.api.conditions import ObjectHealth
 from leaderworkerset.install.operatornames import DELETE_CRDS
 from leaderworkerset.operator.operand import OperatorPlace
-from leaderworkerset.operator.operatorspec import Desired
+from leaderworkerset.operator.operatorspec import OperatorSettings
 
 
 class OperatorCondition(StrEnum):
@@ -72,7 +72,9 @@ class SyncOutcome(Struct, frozen=True):
     unreached: str = ""
 
 
-def build(cluster: JSONObject, deployment: JSONObject | None, desired: Desired, outcome: SyncOutcome) -> JSONObject:
+def build(
+    cluster: JSONObject, deployment: JSONObject | None, desired: OperatorSettings, outcome: SyncOutcome
+) -> JSONObject:
     """Build the status without the times of its conditions. Fields of other writers are kept."""
     fields: JSONObject = {
         "conditions": conditions(deployment, desired, outcome),
@@ -86,7 +88,7 @@ def build(cluster: JSONObject, deployment: JSONObject | None, desired: Desired, 
 def refresh(
     cluster: JSONObject,
     deployment: JSONObject | None,
-    desired: Desired,
+    desired: OperatorSettings,
     outcome: SyncOutcome,
     *,
     place: OperatorPlace,
@@ -118,7 +120,7 @@ def merge(old: Sequence[JSONObject], new: Sequence[JSONObject], now: datetime) -
     return merged + [_timed(condition, None, moment) for condition in new if condition["type"] not in known]
 
 
-def conditions(deployment: JSONObject | None, desired: Desired, outcome: SyncOutcome) -> list[JSONObject]:
+def conditions(deployment: JSONObject | None, desired: OperatorSettings, outcome: SyncOutcome) -> list[JSONObject]:
     """Return the current conditions."""
     current = [
         _available(deployment, outcome.unreached),
@@ -189,7 +191,7 @@ def _progressing(deployment: JSONObject | None, outcome: SyncOutcome) -> JSONObj
     return _condition(OperatorCondition.PROGRESSING, "False", AS_EXPECTED, outcome.note)
 
 
-def _upgradeable(desired: Desired) -> JSONObject:
+def _upgradeable(desired: OperatorSettings) -> JSONObject:
     if desired.overrides:
         text = "spec.unsupportedConfigOverrides changes the manager's configuration: remove it before an upgrade"
         return _condition(OperatorCondition.UPGRADEABLE, "False", "UnsupportedConfigOverrides", text)

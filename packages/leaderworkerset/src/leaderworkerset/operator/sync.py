@@ -38,13 +38,13 @@ from kuberuntime.plan import (
 from leaderworkerset.api import metadata
 from leaderworkerset.core import decisionevents
 from leaderworkerset.install.installsettings import CERTIFICATES, ISSUERS, SERVICE_MONITORS
-from leaderworkerset.install.objects import Declared
+from leaderworkerset.install.objects import KindDeclarations
 from leaderworkerset.install.operatornames import DELETE_CRDS, FIELD_MANAGER, OPERATOR, OPERATORS, OWNED_BY, OWNED_LABEL
 from leaderworkerset.operator import openshift, operand, operatorspec, operatorstatus
 from leaderworkerset.operator.driftcorrection import Difference, Live
-from leaderworkerset.operator.operand import Objects, OperatorPlace, Surroundings
+from leaderworkerset.operator.operand import ClusterState, Objects, OperatorPlace
 from leaderworkerset.operator.operandconfig import OverrideError
-from leaderworkerset.operator.operatorspec import Desired
+from leaderworkerset.operator.operatorspec import OperatorSettings
 from leaderworkerset.operator.operatorstatus import SyncOutcome
 
 RESYNC: Final = 300.0
@@ -97,20 +97,20 @@ class ObservedOperand(Struct, frozen=True, kw_only=True):
         return all(kind.group_resource in self.served for kind in kinds)
 
 
-class WantedOperand(Struct, frozen=True, kw_only=True):
+class DesiredOperand(Struct, frozen=True, kw_only=True):
     """The decision about the operand, before the API server computes the differences.
 
     `due` are the objects to maintain, and `unwanted` are deleted. `tls` is a profile that must be recorded first.
     """
 
-    desired: Desired
+    desired: OperatorSettings
     outcome: SyncOutcome
     due: Objects = ()
     unwanted: Objects = ()
     tls: JSONObject | None = None
 
 
-def decide(observed: ObservedOperand, declared: Declared, place: OperatorPlace) -> WantedOperand | None:
+def decide(observed: ObservedOperand, declared: KindDeclarations, place: OperatorPlace) -> DesiredOperand | None:
     """Return the target state of the operand, or None if no object requests one."""
     cluster = observed.cluster
     if cluster is None or meta.is_deleting(cluster):
@@ -119,29 +119,29 @@ def decide(observed: ObservedOperand, declared: Declared, place: OperatorPlace) 
     ending, unconfirmed = _ending(observed, settings)
     outcome = SyncOutcome(complete=False, ending=ending, unconfirmed=unconfirmed, unreached=observed.unreached)
     if not settings.is_managed:
-        return WantedOperand(
+        return DesiredOperand(
             desired=settings,
             outcome=outcome,
             unwanted=_removals(observed, declared, place) if settings.is_removed else (),
         )
     if settings.certificates == "cert-manager" and not observed.serves(ISSUERS, CERTIFICATES):
-        return WantedOperand(desired=settings, outcome=replace(outcome, missing=MISSING))
-    around = Surroundings(
+        return DesiredOperand(desired=settings, outcome=replace(outcome, missing=MISSING))
+    around = ClusterState(
         hashes=_hashes(observed, settings),
         tls=openshift.tls_section(observed.api_server),
         is_single=openshift.is_single(observed.infrastructure),
         ending=frozenset(ending),
     )
     if around.tls and _noted_profile(cluster) != GONE | around.tls:
-        return WantedOperand(desired=settings, outcome=outcome, tls=around.tls)
+        return DesiredOperand(desired=settings, outcome=outcome, tls=around.tls)
     try:
         objects = operand.build(declared, place, settings, cluster, around)
     except OverrideError as error:
-        return WantedOperand(desired=settings, outcome=replace(outcome, error=str(error)))
+        return DesiredOperand(desired=settings, outcome=replace(outcome, error=str(error)))
     is_monitored = observed.serves(SERVICE_MONITORS)
     served_objects = [(kind, obj) for kind, obj in objects if is_monitored or kind != SERVICE_MONITORS]
     due, waiting = _until_issued(served_objects, around.hashes)
-    return WantedOperand(
+    return DesiredOperand(
         desired=settings,
         outcome=replace(outcome, error=waiting, note="" if is_monitored else NO_MONITOR, complete=not waiting),
         due=due,
@@ -151,7 +151,7 @@ def decide(observed: ObservedOperand, declared: Declared, place: OperatorPlace) 
 
 def reconcile(
     observed: ObservedOperand,
-    target: WantedOperand | None,
+    target: DesiredOperand | None,
     differences: Sequence[Difference],
     place: OperatorPlace,
     now: datetime,
@@ -177,7 +177,7 @@ class _Reporter(Struct, frozen=True):
 
     cluster: JSONObject
     deployment: JSONObject | None
-    settings: Desired
+    settings: OperatorSettings
     place: OperatorPlace
     now: datetime
 
@@ -215,7 +215,7 @@ def _noted_profile(cluster: JSONObject) -> JSONObject:
     return {name: tls.get(name) for name in GONE} if isinstance(tls, dict) else {}
 
 
-def _hashes(observed: ObservedOperand, settings: Desired) -> Mapping[str, str]:
+def _hashes(observed: ObservedOperand, settings: OperatorSettings) -> Mapping[str, str]:
     """Return the hash of every requested certificate by Secret, which is empty until it is issued."""
     if settings.certificates == "internal":
         return {}
@@ -232,7 +232,7 @@ def _until_issued(objects: Objects, hashes: Mapping[str, str]) -> tuple[Objects,
     return objects, ""
 
 
-def _ending(observed: ObservedOperand, settings: Desired) -> tuple[Sequence[str], Sequence[str]]:
+def _ending(observed: ObservedOperand, settings: OperatorSettings) -> tuple[Sequence[str], Sequence[str]]:
     """Return the names of CRDs that are deleted with the object, and of CRDs that lack the annotation.
 
     Each CRD also needs the annotation, because a user who may edit the object could otherwise delete all
@@ -245,7 +245,9 @@ def _ending(observed: ObservedOperand, settings: Desired) -> tuple[Sequence[str]
     return agree, sorted(meta.name(obj) for obj in definitions if meta.name(obj) not in agree)
 
 
-def _deletable(observed: ObservedOperand, declared: Declared, place: OperatorPlace, kept: Objects = ()) -> Objects:
+def _deletable(
+    observed: ObservedOperand, declared: KindDeclarations, place: OperatorPlace, kept: Objects = ()
+) -> Objects:
     """Return the live objects of an installation that are no longer needed, except CRDs.
 
     They remain from a different certificate setting or an earlier installer. The operator may not delete other objects.
@@ -260,7 +262,7 @@ def _deletable(observed: ObservedOperand, declared: Declared, place: OperatorPla
     return [(kind, obj) for kind, obj in surplus if (kind, meta.key(obj)) in possible]
 
 
-def _removals(observed: ObservedOperand, declared: Declared, place: OperatorPlace) -> Objects:
+def _removals(observed: ObservedOperand, declared: KindDeclarations, place: OperatorPlace) -> Objects:
     """Return the deletions of the whole operand except the CRDs, webhooks first."""
     owned = [(kind, obj) for kind, obj in _deletable(observed, declared, place) if is_owned(obj)]
     return sorted(owned, key=lambda pair: (pair[0] not in FIRST_REMOVED, -operand.ORDER[pair[0]]))

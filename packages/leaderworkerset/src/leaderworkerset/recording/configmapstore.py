@@ -24,7 +24,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONFIG_MAPS
 from leaderworkerset.api import labels
 from leaderworkerset.api.episode import LINES, Episode, RankEnd
-from leaderworkerset.recording.episoderetention import FILE, NAME, Place, Shelf
+from leaderworkerset.recording.episoderetention import FILE, NAME, EpisodeRetention, Place
 
 PREFIX: Final = "lws-episode-"
 KEY: Final = "episode.json.gz"
@@ -51,7 +51,7 @@ class ConfigMapStore:
         self._client = client
         self._bounds = (of_a_set, in_all)
         self._keeps = keeps
-        self._shelf = Shelf(Path(), *self._bounds)
+        self._shelf = EpisodeRetention(Path(), *self._bounds)
         self._created: dict[Place, datetime] = {}
 
     async def open(self) -> None:
@@ -63,7 +63,7 @@ class ConfigMapStore:
                 sizes[place] = len(str((obj.get("binaryData") or {}).get(KEY) or "")) * 3 // 4
                 self._created[place] = timestamps.parse(meta.metadata(obj)["creationTimestamp"])
         oldest_first = sorted(sizes, key=self._created.__getitem__)
-        self._shelf = Shelf(Path(), *self._bounds, ((place, sizes[place]) for place in oldest_first))
+        self._shelf = EpisodeRetention(Path(), *self._bounds, ((place, sizes[place]) for place in oldest_first))
         await self._remove(self._shelf.excess())
 
     def has(self, identity: str) -> bool:

@@ -13,7 +13,7 @@ from kuberuntime.texts import errorboundary, fieldchanges
 from kuberuntime.texts.fieldchanges import FieldChange
 from kuberuntime.texts.masking import Mask
 from leaderworkerset.api import episode, groupname, kubeletkills, labels, recreationrecord
-from leaderworkerset.api.episode import ContainerEnd, Episode, Happened, Outcome, RankEnd, Revision, RunEnd
+from leaderworkerset.api.episode import ContainerEnd, Episode, EpisodeEvent, Outcome, RankEnd, Revision, RunEnd
 from leaderworkerset.api.eventvalue import happening
 from leaderworkerset.api.groupname import name_of, place_of
 from leaderworkerset.api.kubeletkills import Kill
@@ -30,7 +30,7 @@ OUTCOMES: Final = {RecreationState.WAITING: Outcome.FAILED, RecreationState.EXHA
 """The outcome for each state of a record. Any other state means a recreation."""
 
 
-class Traces(Struct, frozen=True, kw_only=True):
+class GroupObservation(Struct, frozen=True, kw_only=True):
     """The observations of a failed group. The LeaderWorkerSet and the record may be missing."""
 
     pods: Sequence[JSONObject]
@@ -43,7 +43,7 @@ class Traces(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-def build(traces: Traces, mask: Mask) -> Episode:
+def build(traces: GroupObservation, mask: Mask) -> Episode:
     """Return the episode. Raise ValueError if none of the pods belongs to a group.
 
     A log, a pod or a revision that cannot be read is recorded with its error, and does not affect the rest.
@@ -79,7 +79,7 @@ def build(traces: Traces, mask: Mask) -> Episode:
     )
 
 
-def _with_kill(text: str, traces: Traces, failed: JSONObject, record: Recreation | None) -> str:
+def _with_kill(text: str, traces: GroupObservation, failed: JSONObject, record: Recreation | None) -> str:
     """Return the description of a failed container, starting with why its kubelet killed it, if it did."""
     uid = meta.uid(failed) if failed else record.failure.uid if record else ""
     kill = kubeletkills.of_failure(_kills(traces.events), uid, text)
@@ -168,7 +168,7 @@ def ends(container: JSONObject, pod: JSONObject | None = None) -> Iterator[RunEn
             yield RunEnd(exit_code=int(ended.get("exitCode") or 0), reason=reason, finished_at=finished)
 
 
-def _ranks(traces: Traces, mask: Mask) -> Iterator[RankEnd]:
+def _ranks(traces: GroupObservation, mask: Mask) -> Iterator[RankEnd]:
     for pod in traces.pods:
         place = place_of(pod)
         if place is not None:
@@ -207,13 +207,13 @@ def _lines(run: str, mask: Mask) -> tuple[str, ...]:
     return tuple(mask.text(run).splitlines()[-episode.LINES :])
 
 
-def _events(traces: Traces, mask: Mask) -> list[Happened]:
+def _events(traces: GroupObservation, mask: Mask) -> list[EpisodeEvent]:
     """Return the events for the pods and the LeaderWorkerSet, the latest last."""
     uids = {meta.uid(pod) for pod in traces.pods} | ({meta.uid(traces.lws)} if traces.lws else set())
     own = [event for event in traces.events if (event.get("involvedObject") or {}).get("uid") in uids]
     occurrences = sorted(map(happening, own), key=lambda occurrence: occurrence.last)
     return [
-        Happened(
+        EpisodeEvent(
             time=timestamps.render(occurrence.last),
             object=occurrence.object,
             message=mask.text(occurrence.message),
@@ -231,7 +231,7 @@ def _masked(change: FieldChange, mask: Mask) -> FieldChange:
     return FieldChange(change.path, before, after)
 
 
-def _revision(traces: Traces, mask: Mask) -> Revision | None:
+def _revision(traces: GroupObservation, mask: Mask) -> Revision | None:
     """Return the revision of the group's pods, with the fields that differ from the previous revision."""
     key = next((key for pod in traces.pods if (key := groupname.revision(pod))), "")
     entries = previousrevisions.entries(traces.lws, traces.revisions) if traces.lws else []

@@ -23,7 +23,7 @@ class Place(NamedTuple):
     path: Path
 
 
-class Shelf:
+class EpisodeRetention:
     """The episodes of a store with their bytes, the oldest first."""
 
     def __init__(self, directory: Path, of_a_set: int, in_all: int, sizes: Iterable[tuple[Place, int]] = ()) -> None:

@@ -14,7 +14,7 @@ import msgspec
 
 from kuberuntime.objects import decimals
 from leaderworkerset.api.episode import Episode
-from leaderworkerset.recording.episoderetention import FILE, Place, Shelf
+from leaderworkerset.recording.episoderetention import FILE, EpisodeRetention, Place
 
 OF_A_SET: Final = 4 * 1024 * 1024
 IN_ALL: Final = 64 * 1024 * 1024
@@ -31,7 +31,7 @@ class Store:
         self._unfinished.unlink(missing_ok=True)
         stats = [(place, place.path.stat()) for place in places(directory)]
         stats.sort(key=lambda item: item[1].st_mtime_ns)
-        self._shelf = Shelf(directory, of_a_set, in_all, ((place, stat.st_size) for place, stat in stats))
+        self._shelf = EpisodeRetention(directory, of_a_set, in_all, ((place, stat.st_size) for place, stat in stats))
 
     def has(self, identity: str) -> bool:
         """Return whether an episode with this identity exists."""

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
 from typing import Final
 
-from kuberuntime.fairqueue import Turns
+from kuberuntime.fairqueue import FairQueue
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 
@@ -19,13 +19,13 @@ OF_A_NODE: Final = 4
 """The maximum number of concurrent requests, in total and to one node."""
 
 
-class RequestTurns:
+class LogRequestLimits:
     """The limited slots for concurrent requests."""
 
     def __init__(self) -> None:
         self._free = AT_ONCE
         self._busy: Counter[str] = Counter()
-        self._waiting: OrderedDict[str, Turns[tuple[str, asyncio.Future[None]]]] = OrderedDict()
+        self._waiting: OrderedDict[str, FairQueue[tuple[str, asyncio.Future[None]]]] = OrderedDict()
         """The waiting requests by namespace, each with its node."""
 
     @asynccontextmanager
@@ -33,7 +33,7 @@ class RequestTurns:
         """Wait for a slot, and hold it while a pod's log is requested."""
         node = str(meta.spec(pod).get("nodeName") or "")
         granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(meta.namespace(pod), Turns()).put(node, (node, granted))
+        self._waiting.setdefault(meta.namespace(pod), FairQueue()).put(node, (node, granted))
         self._grant()
         try:
             await granted

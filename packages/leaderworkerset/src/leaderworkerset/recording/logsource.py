@@ -21,7 +21,7 @@ from kuberuntime.objects.resources import PODS
 from kuberuntime.texts import removedlogs
 from leaderworkerset.api import episode
 from leaderworkerset.recording.episodebuilder import Logs
-from leaderworkerset.recording.logrequestlimits import RequestTurns
+from leaderworkerset.recording.logrequestlimits import LogRequestLimits
 
 LOG_BYTES: Final = 32 * 1024
 EPISODE_BYTES: Final = 1024 * 1024
@@ -101,7 +101,7 @@ class ApiLogs:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._turns = RequestTurns()
+        self._turns = LogRequestLimits()
         self._kept: dict[tuple[str, str], dict[str, bytes]] = {}
         """The runs of each container, the oldest first, by pod UID and container name."""
         self._reading: dict[str, asyncio.Task[None]] = {}

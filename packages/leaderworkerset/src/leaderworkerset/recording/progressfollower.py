@@ -31,7 +31,7 @@ from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import groupname, labels, progressannotations, runsettings
 from leaderworkerset.api.progressannotations import Hang, Progress, SilentRank
 from leaderworkerset.api.runsettings import RunSettings
-from leaderworkerset.recording.logrequestlimits import RequestTurns
+from leaderworkerset.recording.logrequestlimits import LogRequestLimits
 
 WINDOW: Final = 32
 """The number of latest steps for the rate, so that a slow start does not affect it permanently."""
@@ -132,7 +132,7 @@ class ProgressFollower:
         self._groups: dict[tuple[ObjectKey, str], dict[str, JSONObject]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._changed = asyncio.Event()
-        self._turns = RequestTurns()
+        self._turns = LogRequestLimits()
         self._was_full = False
 
     async def run(self, pods: Informer, sets: Informer) -> None:

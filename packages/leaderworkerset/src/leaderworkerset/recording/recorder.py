@@ -24,7 +24,7 @@ from kuberuntime.client.client import PAGE, Client
 from kuberuntime.client.requests import Selection
 from kuberuntime.clock import Clock
 from kuberuntime.errors import KubeError
-from kuberuntime.fairqueue import TurnLock, Turns
+from kuberuntime.fairqueue import FairLock, FairQueue
 from kuberuntime.objects import meta, terminations, timestamps
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CORE_EVENTS, PODS, SECRETS
@@ -35,7 +35,7 @@ from leaderworkerset.api.episode import Episode
 from leaderworkerset.api.policytypes import NOT_RECREATING
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.recording import episodebuilder
-from leaderworkerset.recording.episodebuilder import Traces
+from leaderworkerset.recording.episodebuilder import GroupObservation
 from leaderworkerset.recording.logsource import FileLogs, LogSource, ReadFiles
 from leaderworkerset.recording.progressfollower import ProgressFollower
 
@@ -66,7 +66,7 @@ T = TypeVar("T")
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-class Which(NamedTuple):
+class GroupKey(NamedTuple):
     """The identity of a group."""
 
     namespace: str
@@ -80,7 +80,7 @@ class Incarnation(Struct):
     It also contains the recreation record, because the next recreation of the group may overwrite it immediately.
     """
 
-    which: Which
+    which: GroupKey
     living: dict[str, JSONObject] = field(default_factory=dict)
     gone: dict[str, JSONObject] = field(default_factory=dict)
     record: JSONObject | None = None
@@ -93,7 +93,7 @@ class Incarnation(Struct):
         return list((self.gone | {name: pod for name, pod in self.living.items() if name not in replaced}).values())
 
 
-class Keeper(Protocol):
+class EpisodeStore(Protocol):
     """Stores episodes."""
 
     def has(self, identity: str) -> bool:
@@ -113,7 +113,7 @@ class Recorder:
     """
 
     def __init__(
-        self, client: Client, store: Keeper, logs: LogSource, clock: Clock, *, reads_secrets: bool = True
+        self, client: Client, store: EpisodeStore, logs: LogSource, clock: Clock, *, reads_secrets: bool = True
     ) -> None:
         self._client = client
         self._store = store
@@ -121,7 +121,7 @@ class Recorder:
         self._clock = clock
         self._reads_secrets = reads_secrets
         self._begin = clock.now() - PAST
-        self._groups: dict[Which, Incarnation] = {}
+        self._groups: dict[GroupKey, Incarnation] = {}
         self._departed: dict[str, Incarnation] = {}
         self._early: dict[str, JSONObject] = {}
         """Records of unknown leaders, by UID."""
@@ -129,13 +129,13 @@ class Recorder:
         """The failed runs of each pod, by UID: container, restart count, and end time."""
         self._due: dict[str, Incarnation] = {}
         """The groups whose failures must be recorded, by leader UID."""
-        self._waiting = Turns[str]()
+        self._waiting = FairQueue[str]()
         """The UIDs in `_due` by namespace, without failures that are being recorded, which are due again afterwards."""
         self._recording: dict[str, str] = {}
         """The namespaces of the failures that are being recorded, by leader UID."""
-        self._keeping = TurnLock()
+        self._keeping = FairLock()
         """The lock for writing an episode, so that namespaces take turns and episodes are numbered in order."""
-        self._of_groups = WeakValueDictionary[Which, asyncio.Lock]()
+        self._of_groups = WeakValueDictionary[GroupKey, asyncio.Lock]()
         """The locks of groups with a failure that is being recorded, so that their episodes are numbered in order."""
         self._own: dict[str, datetime] = {}
         """When the failure was first observed, by episode identity."""
@@ -172,7 +172,7 @@ class Recorder:
 
     def _on_pod(self, change: Change) -> None:
         pod = change.object
-        which = Which(meta.namespace(pod), meta.labels(pod).get(labels.NAME, ""), groupname.label(pod))
+        which = GroupKey(meta.namespace(pod), meta.labels(pod).get(labels.NAME, ""), groupname.label(pod))
         members = self._groups.setdefault(which, Incarnation(which))
         is_leader = groupname.is_leader(pod)
         if is_leader and meta.uid(pod) in self._early:
@@ -280,7 +280,7 @@ class Recorder:
 
     async def _traces(
         self, pods: list[JSONObject], lws: JSONObject | None, record: JSONObject | None
-    ) -> tuple[Traces, Mask]:
+    ) -> tuple[GroupObservation, Mask]:
         namespace, name = meta.namespace(pods[0]), meta.labels(pods[0]).get(labels.NAME, "")
         notes: list[str] = []
         secrets: Sequence[JSONObject] = ()
@@ -291,7 +291,7 @@ class Recorder:
             notes = [f"{reason}: values of Secrets are masked only where they look like some"]
         logs, missing = await self._logs.read(pods)
         uids: set[str] = {meta.uid(pod) for pod in pods} | ({meta.uid(lws)} if lws else set())
-        traces = Traces(
+        traces = GroupObservation(
             pods=pods,
             now=self._clock.now(),
             lws=lws,
@@ -332,7 +332,7 @@ class Recorder:
 
 @asynccontextmanager
 async def recording(
-    client: Client, store: Keeper, read_files: ReadFiles, clock: Clock, follower: ProgressFollower | None = None
+    client: Client, store: EpisodeStore, read_files: ReadFiles, clock: Clock, follower: ProgressFollower | None = None
 ) -> AsyncIterator[None]:
     """Record failures and track progress while the context is active. Failures are observed from its start."""
     pods = Informer(client, Selection(PODS, label_selector=labels.NAME))

@@ -1,7 +1,7 @@
 """Wait for the leader of the group, or for all its ranks: `python -m leaderworkerset.rendezvous leader --port 29500`.
 
 In: the variables that every container of a group has, and arguments. Out: exit code 0 when they were met; otherwise one
-line on standard error, the same in the container's termination message, and the exit code of an `Obstacle`.
+line on standard error, the same in the container's termination message, and the exit code of an `FailureReason`.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NoReturn
 
-from leaderworkerset.rendezvous.connectionerrors import Obstacle
+from leaderworkerset.rendezvous.connectionerrors import FailureReason
 
 TERMINATION_LOG: Final = Path("/dev/termination-log")
 """The file from which the kubelet reads why a container terminated. `lws explain` quotes it."""
@@ -36,10 +36,10 @@ NO_DATA: Final = {getattr(socket, name) for name in ("EAI_NODATA", "EAI_ADDRFAMI
 """The errors for a name without an address. Some C libraries do not distinguish it from a missing name."""
 
 
-class NotMetError(Exception):
+class RendezvousError(Exception):
     """The rendezvous failed. The text is for people, and the obstacle is for programs."""
 
-    def __init__(self, obstacle: Obstacle, text: str) -> None:
+    def __init__(self, obstacle: FailureReason, text: str) -> None:
         super().__init__(text)
         self.obstacle = obstacle
 
@@ -47,21 +47,23 @@ class NotMetError(Exception):
 def read_group(environment: Mapping[str, str]) -> tuple[str, int, int]:
     """Return the leader's address, the group size and the own rank.
 
-    Raise NotMetError if they are missing.
+    Raise RendezvousError if they are missing.
     """
     address = environment.get("LWS_LEADER_ADDRESS", "")
     if not address:
-        raise NotMetError(Obstacle.NO_GROUP, "LWS_LEADER_ADDRESS is not set")
+        raise RendezvousError(FailureReason.NO_GROUP, "LWS_LEADER_ADDRESS is not set")
     size, rank = (_number(environment, name) for name in ("LWS_GROUP_SIZE", "LWS_WORKER_INDEX"))
     if rank >= size:
-        raise NotMetError(Obstacle.WRONG_SIZE, f"LWS_WORKER_INDEX ({rank}) must be less than LWS_GROUP_SIZE ({size})")
+        raise RendezvousError(
+            FailureReason.WRONG_SIZE, f"LWS_WORKER_INDEX ({rank}) must be less than LWS_GROUP_SIZE ({size})"
+        )
     return address, size, rank
 
 
 def _number(environment: Mapping[str, str], name: str) -> int:
     text = environment.get(name, "")
     if not NUMBER.fullmatch(text):
-        raise NotMetError(Obstacle.NO_GROUP, f"{name} is {text[:20]!r}, not a number")
+        raise RendezvousError(FailureReason.NO_GROUP, f"{name} is {text[:20]!r}, not a number")
     return int(text)
 
 
@@ -75,7 +77,7 @@ def name_of(rank: int, address: str) -> str:
     return f"{host}-{rank}.{domain}" if rank else address
 
 
-def find_obstacle(name: str, port: int | None, seconds: float) -> Obstacle | None:
+def find_obstacle(name: str, port: int | None, seconds: float) -> FailureReason | None:
     """Try once to reach a rank, or only to resolve its name. Return the obstacle."""
     try:
         if port is None:
@@ -85,28 +87,28 @@ def find_obstacle(name: str, port: int | None, seconds: float) -> Obstacle | Non
     except socket.gaierror as error:
         return _unresolved(error.errno)
     except UnicodeError:  # no name of DNS: a part of it is empty or too long
-        return Obstacle.NO_NAME
+        return FailureReason.NO_NAME
     except ConnectionRefusedError:
-        return Obstacle.CLOSED
+        return FailureReason.CLOSED
     except OSError:
-        return Obstacle.SILENT
+        return FailureReason.SILENT
     return None
 
 
-def _unresolved(code: int | None) -> Obstacle:
+def _unresolved(code: int | None) -> FailureReason:
     if code == socket.EAI_NONAME:
-        return Obstacle.NO_NAME
-    return Obstacle.NO_ADDRESS if code in NO_DATA else Obstacle.NO_DNS
+        return FailureReason.NO_NAME
+    return FailureReason.NO_ADDRESS if code in NO_DATA else FailureReason.NO_DNS
 
 
-class Meeting:
+class Rendezvous:
     """The missing ranks, and the last obstacle for each rank."""
 
     def __init__(self, ranks: Mapping[int, str], port: int | None, seconds: float) -> None:
         self.ranks = dict(ranks)
         self.port = port
         self.seconds = seconds
-        self.obstacles: dict[int, Obstacle] = {}
+        self.obstacles: dict[int, FailureReason] = {}
 
     def run(self) -> None:
         """Retry until all ranks are reachable."""
@@ -132,25 +134,25 @@ class Meeting:
         place = f"{name}:{self.port}" if self.port else name
         return f"rank {rank} ({place})" if rank else f"the leader ({place})"
 
-    def missed(self, ranks: Mapping[int, str]) -> NotMetError:
+    def missed(self, ranks: Mapping[int, str]) -> RendezvousError:
         """Return the error for a missed deadline. If the first lookup did not finish, the name server does not respond."""
         (rank, name), *others = sorted(ranks.items())
-        obstacle = self.obstacles.get(rank, Obstacle.NO_DNS)
+        obstacle = self.obstacles.get(rank, FailureReason.NO_DNS)
         more = f", nor {len(others)} more" if others else ""
         text = f"did not meet {self.title(rank, name)}{more} within {self.seconds:g} s: {obstacle.words}"
-        return NotMetError(obstacle, text)
+        return RendezvousError(obstacle, text)
 
 
 def meet(arguments: argparse.Namespace, environment: Mapping[str, str]) -> None:
-    """Wait for the other ranks. Raise NotMetError at the deadline."""
+    """Wait for the other ranks. Raise RendezvousError at the deadline."""
     address, size, own = read_group(environment)
     if arguments.size not in (None, size):
-        raise NotMetError(
-            Obstacle.WRONG_SIZE, f"the program expects {arguments.size} ranks (--size), LWS_GROUP_SIZE is {size}"
+        raise RendezvousError(
+            FailureReason.WRONG_SIZE, f"the program expects {arguments.size} ranks (--size), LWS_GROUP_SIZE is {size}"
         )
     ranks = range(size) if arguments.whom == "all" else (0,)
     names = {rank: name_of(rank, address) for rank in ranks if rank != own}
-    meeting = Meeting(names, arguments.port, arguments.timeout)
+    meeting = Rendezvous(names, arguments.port, arguments.timeout)
     start = time.monotonic()
     # A look-up cannot be interrupted: the deadline is kept by not waiting for it.
     thread = threading.Thread(target=meeting.run, daemon=True)
@@ -166,7 +168,7 @@ def say(text: str) -> None:
     print(f"rendezvous: {text}", file=sys.stderr, flush=True)  # noqa: T201 - this is what it says
 
 
-def end(error: NotMetError) -> NoReturn:
+def end(error: RendezvousError) -> NoReturn:
     """Print the reason, also for the kubelet, and exit with its code."""
     text = f"{error} (exit code {error.obstacle.value}); {error.obstacle.advice}"
     say(text)
@@ -220,7 +222,7 @@ def main() -> None:
         return
     try:
         meet(arguments, os.environ)
-    except NotMetError as error:
+    except RendezvousError as error:
         end(error)
 
 

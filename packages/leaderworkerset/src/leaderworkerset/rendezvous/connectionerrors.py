@@ -7,7 +7,7 @@ from enum import IntEnum, unique
 
 
 @unique
-class Obstacle(IntEnum):
+class FailureReason(IntEnum):
     """Why a rendezvous failed. The value is its exit code."""
 
     NO_NAME = 80
@@ -31,35 +31,35 @@ class Obstacle(IntEnum):
 
 
 _TABLE = {
-    Obstacle.NO_NAME: (
+    FailureReason.NO_NAME: (
         "its name does not exist",
         "check that its pod exists, and that the group's Service is headless and publishes unready addresses",
     ),
-    Obstacle.NO_ADDRESS: (
+    FailureReason.NO_ADDRESS: (
         "its name has no address",
         "check whether its pod waits for a node, an image or a volume",
     ),
-    Obstacle.CLOSED: (
+    FailureReason.CLOSED: (
         "its port is closed",
         "check that it listens on this port on all addresses, not only on 127.0.0.1, and increase --timeout if it loads longer",
     ),
-    Obstacle.SILENT: (
+    FailureReason.SILENT: (
         "its port does not answer",
         "check whether a NetworkPolicy, a firewall or a lost node blocks the connection",
     ),
-    Obstacle.WRONG_SIZE: (
+    FailureReason.WRONG_SIZE: (
         "the group has another size than the program expects",
         "set --size and spec.leaderWorkerTemplate.size to the same number",
     ),
-    Obstacle.NO_DNS: (
+    FailureReason.NO_DNS: (
         "its name cannot be looked up, as no name server answers",
         "on a cluster of this machine, which has none, its pod does not exist; elsewhere see whether the cluster's DNS runs, and whether a NetworkPolicy lets the pod reach it",
     ),
-    Obstacle.NO_GROUP: (
+    FailureReason.NO_GROUP: (
         "the variables of a group are not set",
         "run it in a pod of a LeaderWorkerSet, and pass LWS_LEADER_ADDRESS, LWS_GROUP_SIZE and LWS_WORKER_INDEX on to it",
     ),
-    Obstacle.NO_TOOLS: (
+    FailureReason.NO_TOOLS: (
         "the image lacks a program that it needs",
         "add getent or nslookup, and for ports bash with timeout, or nc; or use the Python variant",
     ),

@@ -40,7 +40,7 @@ class RotationStep(StrEnum):
 
 
 class Rotate(Struct, frozen=True, tag=True):
-    """Requests the step that is due for the data of a Secret with a certificate for these host names (`Rotated`)."""
+    """Requests the step that is due for the data of a Secret with a certificate for these host names (`RotationResult`)."""
 
     data: Mapping[str, str]
     hosts: Sequence[str]
@@ -63,7 +63,7 @@ class FindEnd(Struct, frozen=True, tag=True):
 Question: TypeAlias = Rotate | SelfSign | FindEnd
 
 
-class Rotated(Struct, frozen=True):
+class RotationResult(Struct, frozen=True):
     """The step that is due, and the resulting certificates: the data of the Secret, and the served chain."""
 
     step: RotationStep
@@ -78,7 +78,7 @@ Ask: TypeAlias = Callable[[bytes], Awaitable[bytes]]
 """Responds to a request. Both are JSON on one line."""
 
 
-class CertificateWork:
+class CertificateSubprocess:
     """Processes certificate requests, by default in a subprocess."""
 
     def __init__(self, clock: Clock, ask: Ask | None = None) -> None:
@@ -86,9 +86,9 @@ class CertificateWork:
         self._process = WorkerProcess()
         self._ask: Ask = ask or self._process.ask
 
-    async def rotate(self, data: Mapping[str, str], hosts: Sequence[str]) -> Rotated:
+    async def rotate(self, data: Mapping[str, str], hosts: Sequence[str]) -> RotationResult:
         """Perform the step that is due for the data of a Secret, and return the result."""
-        return msgspec.json.decode(await self._answer(Rotate(data, hosts, self._clock.now())), type=Rotated)
+        return msgspec.json.decode(await self._answer(Rotate(data, hosts, self._clock.now())), type=RotationResult)
 
     async def self_signed(self) -> bytes:
         """Return a certificate that clients do not verify, valid for longer than this process, with its key as PEM."""

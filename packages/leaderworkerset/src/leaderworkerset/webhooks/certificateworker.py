@@ -9,7 +9,14 @@ import msgspec
 
 from leaderworkerset.webhooks import certificates, rotation
 from leaderworkerset.webhooks.certificates import CertificateError
-from leaderworkerset.webhooks.certificatesubprocess import FindEnd, Question, Rotate, Rotated, RotationStep, SelfSign
+from leaderworkerset.webhooks.certificatesubprocess import (
+    FindEnd,
+    Question,
+    Rotate,
+    RotationResult,
+    RotationStep,
+    SelfSign,
+)
 
 _decode: Final = msgspec.json.Decoder(Question).decode
 
@@ -31,12 +38,12 @@ def answer(line: bytes) -> bytes:
                 return b"null"
 
 
-def rotate(question: Rotate) -> Rotated:
+def rotate(question: Rotate) -> RotationResult:
     """Perform the step that is due for a Secret."""
     before = rotation.read(question.data)
     step = rotation.decide(before, question.hosts, question.now)
     material = rotation.renew(before, step, question.hosts, question.now)
-    return Rotated(
+    return RotationResult(
         step,
         question.data if step is RotationStep.KEEP else {**question.data, **rotation.write(material)},
         chain=material.serving.chain,

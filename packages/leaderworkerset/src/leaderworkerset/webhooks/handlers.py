@@ -20,7 +20,7 @@ from leaderworkerset.core.admission.podpolicy import MEMBERS, NOT_A_MEMBER
 from leaderworkerset.core.admission.ratcheting import new_errors
 from leaderworkerset.core.policies.gang import Gang
 from leaderworkerset.core.policies.policy import DeniedError
-from leaderworkerset.webhooks.review import TYPE_ERRORS, Admitted, Review
+from leaderworkerset.webhooks.review import TYPE_ERRORS, AdmissionResult, Review
 from leaderworkerset.webhooks.spec import WebhookSpec
 
 T = TypeVar("T")
@@ -38,10 +38,10 @@ def mutate_leaderworkerset(review: Review) -> JSONObject:
     return leaderworkerset.default_leaderworkerset(review.object)
 
 
-def validate_leaderworkerset(review: Review, gang: Gang) -> Admitted:
+def validate_leaderworkerset(review: Review, gang: Gang) -> AdmissionResult:
     """Return the LeaderWorkerSet, or deny it with all errors (contract 10.2). Deletions are allowed (R-VAL-26)."""
     if review.operation == "DELETE":
-        return Admitted(review.object)
+        return AdmissionResult(review.object)
     new, old = _read(review.object), _readable(review.old, _read)
     errors = deciding.validate_leaderworkerset(new, old, gang)
     if review.old is not None:
@@ -49,19 +49,19 @@ def validate_leaderworkerset(review: Review, gang: Gang) -> Admitted:
         errors += new_errors(lambda obj, _: [*leaderworkerset.null_subdomain(obj)], review.object, stored)
     if errors:
         raise DeniedError(aggregate(errors))
-    return Admitted(review.object, deciding.warnings(new))
+    return AdmissionResult(review.object, deciding.warnings(new))
 
 
-def validate_disaggregatedset(review: Review, gang: Gang) -> Admitted:
+def validate_disaggregatedset(review: Review, gang: Gang) -> AdmissionResult:
     """Return the DisaggregatedSet, or deny it with all errors (R-DS-9). Deletions are allowed."""
     if review.operation == "DELETE":
-        return Admitted(review.object)
+        return AdmissionResult(review.object)
     errors = disaggregatedset.validate_disaggregatedset(
         _with_roles(review.object), _readable(review.old, _with_roles), gang.support
     )
     if errors:
         raise DeniedError(aggregate(errors))
-    return Admitted(review.object, disaggregatedset.warnings(review.object))
+    return AdmissionResult(review.object, disaggregatedset.warnings(review.object))
 
 
 def _read(obj: JSONObject) -> LeaderWorkerSet:

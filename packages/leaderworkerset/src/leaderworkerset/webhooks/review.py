@@ -49,14 +49,14 @@ class Review(msgspec.Struct, frozen=True):
     old: JSONObject | None
 
 
-class Admitted(msgspec.Struct, frozen=True):
+class AdmissionResult(msgspec.Struct, frozen=True):
     """The object to store, and the warnings for the user."""
 
     object: JSONObject
     warnings: Sequence[str] = ()
 
 
-Decide: TypeAlias = Callable[[Review], JSONObject | Admitted]
+Decide: TypeAlias = Callable[[Review], JSONObject | AdmissionResult]
 """Returns the object to store, which is the review's object if unchanged. Raises an error to deny the request."""
 
 
@@ -81,11 +81,11 @@ def respond(review: Review, decide: Decide) -> bytes:
         return encode(_refused(review.uid, 400, str(error)))
     except DeniedError as error:
         return encode(_refused(review.uid, 403, str(error), reason="Forbidden"))
-    admitted = decision if isinstance(decision, Admitted) else Admitted(decision)
+    admitted = decision if isinstance(decision, AdmissionResult) else AdmissionResult(decision)
     return encode(_allowed(review, admitted))
 
 
-def _decide(review: Review, decide: Decide) -> JSONObject | Admitted:
+def _decide(review: Review, decide: Decide) -> JSONObject | AdmissionResult:
     """Decide. Stored errors do not block updates: wrong field types never, other errors not during a deletion."""
     if review.operation == "UPDATE" and _is_deleting(review.object):
         return review.object  # its finalizers must be removable
@@ -158,7 +158,7 @@ def encode(response: JSONObject) -> bytes:
     return msgspec.json.encode({"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": response})
 
 
-def _allowed(review: Review, admitted: Admitted) -> JSONObject:
+def _allowed(review: Review, admitted: AdmissionResult) -> JSONObject:
     warnings = {"warnings": list(admitted.warnings)} if admitted.warnings else {}
     response: JSONObject = {"uid": review.uid, "allowed": True} | warnings
     operations = patch.diff(review.object, admitted.object)

@@ -36,7 +36,7 @@ CERTIFICATE: Final = "tls.crt"
 KEY: Final = "tls.key"
 
 
-class Material(Struct, frozen=True):
+class CertificateSecret(Struct, frozen=True):
     """The content of a Secret. The first certificate of `authority` signs, and the others are still trusted."""
 
     authority: Certificate
@@ -48,15 +48,15 @@ class Material(Struct, frozen=True):
         return self.authority.certificate
 
 
-def read(data: Mapping[str, str]) -> Material:
+def read(data: Mapping[str, str]) -> CertificateSecret:
     """Read the data of a Secret. Missing or invalid base64 values are empty, and will be renewed."""
     parts = {name: _decode(data.get(name) or "") for name in (AUTHORITY_CERTIFICATE, AUTHORITY_KEY, CERTIFICATE, KEY)}
-    return Material(
+    return CertificateSecret(
         Certificate(parts[AUTHORITY_CERTIFICATE], parts[AUTHORITY_KEY]), Certificate(parts[CERTIFICATE], parts[KEY])
     )
 
 
-def write(material: Material) -> dict[str, str]:
+def write(material: CertificateSecret) -> dict[str, str]:
     """Return the data of a Secret."""
     parts = {
         AUTHORITY_CERTIFICATE: material.authority.certificate,
@@ -67,7 +67,7 @@ def write(material: Material) -> dict[str, str]:
     return {name: base64.b64encode(value).decode() for name, value in parts.items()}
 
 
-def decide(material: Material, hosts: Sequence[str], now: datetime) -> RotationStep:
+def decide(material: CertificateSecret, hosts: Sequence[str], now: datetime) -> RotationStep:
     """Decide which part must be renewed."""
     try:
         if not _is_good_authority(material.authority, now):
@@ -83,14 +83,14 @@ def decide(material: Material, hosts: Sequence[str], now: datetime) -> RotationS
     return RotationStep.DROP_AUTHORITIES if _trusts_too_many(material, now) else RotationStep.KEEP
 
 
-def renew(material: Material, step: RotationStep, hosts: Sequence[str], now: datetime) -> Material:
+def renew(material: CertificateSecret, step: RotationStep, hosts: Sequence[str], now: datetime) -> CertificateSecret:
     """Return the content of the Secret after `step`."""
     if step is RotationStep.KEEP:
         return material
     authority = material.authority
     if step is RotationStep.DROP_AUTHORITIES:
         kept = filter(certificates.has_valid_serial, certificates.split(authority.certificate))
-        return Material(Certificate(b"".join(kept), authority.key), material.serving)
+        return CertificateSecret(Certificate(b"".join(kept), authority.key), material.serving)
     if step is RotationStep.RENEW_AUTHORITY:
         created = certificates.create_authority(now, algorithm="rsa")
         trusted = [
@@ -99,10 +99,10 @@ def renew(material: Material, step: RotationStep, hosts: Sequence[str], now: dat
             if (certificates.is_authority(certificate) and certificates.expires_at(certificate) > now)
         ]
         authority = Certificate(b"".join((created.certificate, *trusted)), created.key)
-    return Material(authority, certificates.issue(authority, hosts, now, algorithm="rsa"))
+    return CertificateSecret(authority, certificates.issue(authority, hosts, now, algorithm="rsa"))
 
 
-def due_at(material: Material) -> datetime:
+def due_at(material: CertificateSecret) -> datetime:
     """Return when the next renewal of valid material is due."""
     ends = (material.authority.certificate, material.serving.certificate)
     return min(certificates.expires_at(end) for end in ends) - LOOKAHEAD
@@ -117,7 +117,7 @@ def _is_good_authority(authority: Certificate, now: datetime) -> bool:
     )
 
 
-def _is_good_serving(material: Material, hosts: Sequence[str], now: datetime) -> bool:
+def _is_good_serving(material: CertificateSecret, hosts: Sequence[str], now: datetime) -> bool:
     serving = material.serving
     return (
         certificates.fits_together(serving)
@@ -128,7 +128,7 @@ def _is_good_serving(material: Material, hosts: Sequence[str], now: datetime) ->
     )
 
 
-def _trusts_too_many(material: Material, now: datetime) -> bool:
+def _trusts_too_many(material: CertificateSecret, now: datetime) -> bool:
     """Return whether a CA with an invalid serial number has been trusted long enough."""
     signer, *others = certificates.split(material.authority.certificate)
     signs_since = certificates.begins_at(signer) + certificates.SKEW

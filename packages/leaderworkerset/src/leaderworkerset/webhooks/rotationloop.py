@@ -34,7 +34,12 @@ from kuberuntime.objects.resources import (
 )
 from kuberuntime.plan import Actions, Create, Plan, Put
 from leaderworkerset.webhooks import configurations
-from leaderworkerset.webhooks.certificatesubprocess import AUTHORITY_CERTIFICATE, CertificateWork, Rotated, RotationStep
+from leaderworkerset.webhooks.certificatesubprocess import (
+    AUTHORITY_CERTIFICATE,
+    CertificateSubprocess,
+    RotationResult,
+    RotationStep,
+)
 
 INTERVAL: Final = 12 * 3600.0
 """The seconds between two plans without a change."""
@@ -75,7 +80,7 @@ class Rotation:
     """Runs until cancelled. `serve` receives every certificate after API servers trust it."""
 
     def __init__(
-        self, client: Client, place: CertificatePlace, clock: Clock, work: CertificateWork, serve: Serve
+        self, client: Client, place: CertificatePlace, clock: Clock, work: CertificateSubprocess, serve: Serve
     ) -> None:
         self._client = client
         self._work = work
@@ -168,7 +173,7 @@ class Rotation:
                     actions += (Put(resource=informer.resource, object=trusting),)
         return actions
 
-    async def _show(self, rotation: Rotated) -> None:
+    async def _show(self, rotation: RotationResult) -> None:
         """Serve the certificate if it changed, after a pause in which API servers load a new CA."""
         if rotation.chain == self._served:
             return

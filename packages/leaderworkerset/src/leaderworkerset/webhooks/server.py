@@ -22,7 +22,7 @@ from msgspec import Struct, field
 
 from kuberuntime import timeouts
 from kuberuntime.serving.bindaddresses import Address
-from kuberuntime.serving.limitlistener import LINGER_SECONDS, Acceptor, abort, bounds
+from kuberuntime.serving.limitlistener import LINGER_SECONDS, LimitListener, abort, bounds
 from kuberuntime.serving.protocollogs import protocol_logger
 from kuberuntime.serving.serving import TLSSettings, load_chain, server_context
 from leaderworkerset.webhooks import review
@@ -37,7 +37,7 @@ USUAL: Final = 256 * 1024
 LARGE_AT_ONCE: Final = 8
 
 Receiving: TypeAlias = Callable[[asyncio.BaseTransport | None, float], AbstractContextManager[None]]
-"""Reports that a body is read from a connection, with a time limit in seconds (`Acceptor.receiving`)."""
+"""Reports that a body is read from a connection, with a time limit in seconds (`LimitListener.receiving`)."""
 
 TO_REFUSE: Final = 1.0
 """The seconds after the time limit for which the connection stays open to respond that the body was too slow."""
@@ -212,7 +212,7 @@ class WebhookServer:
 
     async def _serve(self, started: Future[int]) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        acceptor = Acceptor(bounds(), name="webhooks", context=self._tls)
+        acceptor = LimitListener(bounds(), name="webhooks", context=self._tls)
         server = web.Server(
             self._handler(acceptor),
             request_factory=partial(web.BaseRequest, loop=self._loop, client_max_size=LARGEST_BODY),
@@ -232,7 +232,7 @@ class WebhookServer:
             await _end(runner)
             await acceptor.close()
 
-    def _handler(self, acceptor: Acceptor) -> Handle:
+    def _handler(self, acceptor: LimitListener) -> Handle:
         reading = Bodies(acceptor.receiving, self._body_seconds)
         usual, large = DecisionQueue(), DecisionQueue(MOST_WAITING)
 

@@ -14,7 +14,7 @@ import structlog
 from testkit.clusters.cluster import Cluster, Manager
 from testkit.clusters.embedded import embedded_cluster
 from testkit.clusters.kubernetes import KubernetesCluster
-from testkit.clusters.opencontexts import Keeper
+from testkit.clusters.opencontexts import OpenContext
 from testkit.virtualtime import SingleThreadLoop
 from tests.controlplane import build
 from tests.controlplane.process import Plane, control_plane
@@ -136,7 +136,7 @@ def _kubernetes(runner: asyncio.Runner, directory: Path, request: pytest.Fixture
 @contextmanager
 def _kept(runner: asyncio.Runner, context: AbstractAsyncContextManager[T]) -> Iterator[T]:
     """Enter an async context and leave it at the end; the loop also runs the tests in between."""
-    keeper = runner.run(Keeper.enter(context))
+    keeper = runner.run(OpenContext.enter(context))
     try:
         yield runner.run(keeper.value())
     finally:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from testkit.clusters.cluster import Cluster
 from testkit.clusters.kubernetes import KubernetesCluster, create_nodes
-from testkit.clusters.opencontexts import Keeper
+from testkit.clusters.opencontexts import OpenContext
 from testkit.clusters.recording import RecordingTransport
 from tests.integration.clusters.virtual import VirtualCluster
 
@@ -51,7 +51,7 @@ class LocalManager:
     recording: RecordingTransport
     kinds: Registry
     clock: Clock
-    _controllers: Keeper[None]
+    _controllers: OpenContext[None]
 
     async def stop(self) -> None:
         """Stop the controllers in an orderly way."""
@@ -63,7 +63,7 @@ class LocalManager:
 
     async def start(self) -> None:
         """Start the controllers and wait until they know the cluster."""
-        self._controllers = Keeper(lwsmanager.controllers(Client(self.recording), self.clock, kinds=self.kinds))
+        self._controllers = OpenContext(lwsmanager.controllers(Client(self.recording), self.clock, kinds=self.kinds))
         await self._controllers.value()
 
     def check(self) -> None:
@@ -80,7 +80,7 @@ async def managed(cluster: Cluster) -> AsyncIterator[LocalManager]:
     kinds = managed_kinds(configured={names.POD_ADMISSION: True}) if by_policy else MANAGED
     webhooks = lwsmanager.webhooks(client, cluster.clock, kinds=kinds, evaluates_cel=by_policy)
     async with nullcontext() if isinstance(cluster, VirtualCluster) else webhooks:
-        controllers = Keeper(lwsmanager.controllers(client, cluster.clock, kinds=kinds))
+        controllers = OpenContext(lwsmanager.controllers(client, cluster.clock, kinds=kinds))
         await controllers.value()
         manager = LocalManager(recording, kinds, cluster.clock, controllers)
         try:

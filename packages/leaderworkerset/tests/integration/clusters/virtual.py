@@ -12,7 +12,7 @@ from tests.simulation.cluster import running as simulated
 from tests.simulation.trace import Trace
 
 from localkube.apiserver.inprocess import InProcessTransport
-from localkube.kubelet.processes.simulatedrunner import ModelRunner
+from localkube.kubelet.processes.simulatedrunner import SimulatedRunner
 
 
 @dataclass
@@ -33,7 +33,7 @@ class VirtualCluster(ModeledPods):
         raise NotImplementedError("a simulated cluster accepts no connections; name the clusters of this test")
 
     @property
-    def runner(self) -> ModelRunner:  # type: ignore[override]
+    def runner(self) -> SimulatedRunner:  # type: ignore[override]
         """Return the runner of its processes."""
         return self.world.runner
 

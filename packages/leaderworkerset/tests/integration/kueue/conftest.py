@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 from testkit.clusters.cluster import NODES_PER_RACK
-from testkit.clusters.opencontexts import Keeper
+from testkit.clusters.opencontexts import OpenContext
 from tests.integration.clusters.fixtures import Running, manage, pytest_pyfunc_call, runner, running, space
 from tests.integration.clusters.space import Space
 from tests.kueue.reconciler import Kueue
@@ -27,7 +27,7 @@ LOOPBACK: Final = "127.0.0.1"
 @pytest.fixture(scope="package")
 def admission(runner: asyncio.Runner, running: Running) -> Iterator[None]:
     """Serve the webhooks of the stand-in, in configurations that are asked before ours."""
-    keeper = runner.run(Keeper.enter(serving(running)))
+    keeper = runner.run(OpenContext.enter(serving(running)))
     runner.run(keeper.value())
     yield
     runner.run(keeper.leave())

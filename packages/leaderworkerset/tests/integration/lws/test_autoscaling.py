@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 import yaml
-from testkit.clusters.opencontexts import Keeper
+from testkit.clusters.opencontexts import OpenContext
 from testkit.repository import ROOT
 from tests.integration.clusters.fixtures import Running
 from tests.integration.clusters.objects import lws, pod_template
@@ -37,7 +37,7 @@ AT_ONCE: Final[JSONObject] = {
 @pytest.fixture(scope="module")
 def metrics(runner: asyncio.Runner, running: Running) -> Iterator[MetricsAPI]:
     """Serve metrics that the API server passes on."""
-    keeper = runner.run(Keeper.enter(serving(running.client)))
+    keeper = runner.run(OpenContext.enter(serving(running.client)))
     try:
         yield runner.run(keeper.value())
     finally:

@@ -33,7 +33,7 @@ from localkube.controllers.garbage import graph
 from localkube.controllers.nodes.nodes import NodeSettings
 from localkube.kubelet.node import directoryremoval
 from localkube.kubelet.processes import simulatedrunner
-from localkube.kubelet.processes.simulatedrunner import ModelRunner
+from localkube.kubelet.processes.simulatedrunner import SimulatedRunner
 
 pytestmark = pytest.mark.slow
 
@@ -48,8 +48,8 @@ TOLERATED: Final = CYCLES // 2
 
 BOUNDS: Final = {
     "localkube.controllers.garbage.graph.Graph._gone": graph.MOST_GONE,
-    "localkube.kubelet.node.directoryremoval.FormerLogs._kept": directoryremoval.MOST_LOGS,
-    "localkube.kubelet.processes.simulatedrunner.ModelRunner.signals": simulatedrunner.SIGNALS,
+    "localkube.kubelet.node.directoryremoval.PreviousLogs._kept": directoryremoval.MOST_LOGS,
+    "localkube.kubelet.processes.simulatedrunner.SimulatedRunner.signals": simulatedrunner.SIGNALS,
     "kuberuntime.cache.projection.Generations.young": projection.MOST_STRINGS + projection.MOST_PARTS,
     "kuberuntime.cache.projection.Generations._old": projection.MOST_STRINGS + projection.MOST_PARTS,
 }
@@ -113,7 +113,7 @@ async def running(directory: Path, store: Store) -> AsyncIterator[SoakedCluster]
     client = cluster.client("tests")
     world = SoakedCluster(cluster, Informer(client, LEADERWORKERSETS), Informer(client, PODS))
     controllers = Controllers(MANAGED, cluster.client("manager"), clock=clock, instance="tests")
-    async with workloads.working(cluster, ModelRunner()), asyncio.TaskGroup() as group:
+    async with workloads.working(cluster, SimulatedRunner()), asyncio.TaskGroup() as group:
         tasks = [group.create_task(controllers.run())]
         for informer in (world.sets, world.pods):
             informer.subscribe(lambda _: world.changed.set())

@@ -239,7 +239,7 @@ class LargeSet:
         return self.folded.states(self.lws.size, self.key)
 
     @cached_property
-    def folded(self) -> groupindex.Folded:
+    def folded(self) -> groupindex.GroupIndex:
         return groupindex.fold(self.groups, "web")
 
     @cached_property

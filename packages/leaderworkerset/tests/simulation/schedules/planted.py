@@ -30,7 +30,7 @@ from kuberuntime.controller.workqueue import WorkQueue
 from kuberuntime.objects import decimals, meta, timestamps
 from kuberuntime.plan import Delete, Plan, PutStatus, flat, without
 from kuberuntime.serving import leaderelection
-from kuberuntime.serving.leaderelection import Sighting
+from kuberuntime.serving.leaderelection import ObservedLease
 from leaderworkerset.capabilities import deciding
 from leaderworkerset.capabilities.enabled import EXTENSIONS
 from leaderworkerset.capabilities.history import revisionhistory
@@ -254,7 +254,7 @@ def _trusts_wall_clocks() -> Plant:
         spec = meta.spec(lease) if lease else {}
         renewed = timestamps.parse(spec["renewTime"]) if spec.get("renewTime") else clock.now()
         is_over = (clock.now() - renewed).total_seconds() > settings.lease_duration
-        return real(settings, lease, Sighting(spec, float("-inf")) if is_over else seen, clock)
+        return real(settings, lease, ObservedLease(spec, float("-inf")) if is_over else seen, clock)
 
     return patch.object(leaderelection, "decide", decide)
 

@@ -13,7 +13,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
 from localkube.apiserver.custom import customresource
-from localkube.apiserver.model.catalog import Served
+from localkube.apiserver.model.catalog import ServedKind
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.storage.store import Change, StoreKey
 from localkube.apiserver.verbs.backend import Backend
@@ -66,7 +66,7 @@ class Definitions:
         self._backend.registry.remove(resource)
         self._backend.hub.end(resource.group_resource)
 
-    def _empty(self, served: Served) -> None:
+    def _empty(self, served: ServedKind) -> None:
         for row in list(self._backend.store.list(served.stored_as)):
             key = meta.key(msgspec.json.decode(row))
             call = Call(

@@ -27,9 +27,9 @@ from localkube.apiserver.model.kind import Kind
 from localkube.apiserver.requests import call as calls
 from localkube.apiserver.requests import representation
 from localkube.apiserver.requests.call import Call
-from localkube.apiserver.requests.watch import WatchHub
+from localkube.apiserver.requests.watch import WatchBroadcaster
 from localkube.apiserver.routing import nonresourceurls, resourcemetrics, routes
-from localkube.apiserver.storage.eventttl import Expiry
+from localkube.apiserver.storage.eventttl import EventTTL
 from localkube.apiserver.storage.store import Store, StoreKey
 from localkube.apiserver.storage.storeerrors import StoreError, TooLargeError
 from localkube.apiserver.verbs.backend import Backend
@@ -69,7 +69,7 @@ class ApiServer:
         self.backend = Backend(
             store=store,
             registry=Registry(kinds),
-            hub=WatchHub(),
+            hub=WatchBroadcaster(),
             admission=webhook_admission,
             clock=clock,
             max_pods=options.max_pods,
@@ -77,7 +77,7 @@ class ApiServer:
         )
         self._definitions = Definitions(self.backend)
         self._configurations = Configurations(store, webhook_admission)
-        self._expiry = Expiry(store, clock)
+        self._expiry = EventTTL(store, clock)
         self._faults: Callable[[Request, str], Awaitable[Response]] | None = None
         self.is_away = False
         store.subscribe(self.backend.hub.publish)
@@ -119,7 +119,7 @@ class ApiServer:
         """Return the response to a request."""
         try:
             return await self._answer(request, user)
-        except apierrors.RefusalError as refused:
+        except apierrors.StatusError as refused:
             return representation.respond_refusal(refused)
         except StoreError as error:
             return representation.respond_store_error(error)

@@ -53,7 +53,7 @@ def affected(change: Change, owners: Informer) -> Iterator[ObjectKey]:
                 yield meta.key(owner)
 
 
-class Claimed(Struct, frozen=True):
+class ClaimedObjects(Struct, frozen=True):
     """The objects of an owner, the objects to release, and the objects to adopt."""
 
     members: tuple[JSONObject, ...]
@@ -71,7 +71,7 @@ def claim(
     owned: Sequence[JSONObject],
     orphans: Iterable[JSONObject],
     fits: Callable[[JSONObject], bool] = lambda _: True,
-) -> Claimed:
+) -> ClaimedObjects:
     """Classify objects. The owner controls `owned` objects, and `orphans` do not have a controller.
 
     `fits` is a condition in addition to labels.
@@ -83,7 +83,7 @@ def claim(
 
     fitting = {meta.name(obj) for obj in owned if matches(obj)}
     leaving = meta.is_deleting(owner)
-    return Claimed(
+    return ClaimedObjects(
         members=tuple(obj for obj in owned if meta.name(obj) in fitting),
         released=() if leaving else tuple(obj for obj in owned if meta.name(obj) not in fitting),
         adopted=() if leaving else tuple(obj for obj in orphans if matches(obj) and not meta.is_deleting(obj)),
@@ -112,7 +112,7 @@ def release(resource: Resource, owner: JSONObject, obj: JSONObject) -> Patch:
 
 
 async def plan_owners(
-    client: Client, owners: Resource, owner: JSONObject, members: Resource, claimed: Claimed
+    client: Client, owners: Resource, owner: JSONObject, members: Resource, claimed: ClaimedObjects
 ) -> Plan | None:
     """Return the plan that releases and adopts objects, or None if nothing changes."""
     if not (claimed.released or claimed.adopted):

@@ -20,7 +20,7 @@ from kuberuntime.controller.controller import Watch
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import NAMESPACES, Resource
-from kuberuntime.plan import Actions, DeleteCollection, Plan, Put, PutStatus, Together
+from kuberuntime.plan import Actions, Concurrently, DeleteCollection, Plan, Put, PutStatus
 from localkube.controllers.garbage.deletableresources import discover, metadata_client
 
 FINALIZER: Final = "kubernetes"
@@ -53,7 +53,7 @@ class Namespaces(Struct, frozen=True, kw_only=True):
             others = [name for name in finalizers if name != FINALIZER]
             finished = namespace | {"spec": meta.spec(namespace) | {"finalizers": others}}
             return Plan((Put(resource=NAMESPACES, object=finished, subresource="finalize"),))
-        deletions = Together(
+        deletions = Concurrently(
             sequences=tuple((DeleteCollection(resource=resource, namespace=key.name),) for resource in remaining),
             slow_start=False,
         )

@@ -69,7 +69,7 @@ class RemovablePart:
         self._there.clear()
 
 
-class Removing:
+class ComponentFaults:
     """Makes components unavailable. A component can have only one such fault at a time."""
 
     def __init__(self, parts: Mapping[FaultKind, Part]) -> None:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Final
 
 from kuberuntime.objects.meta import JSONObject
-from localkube.faults.effects import PodsHere, Undo
+from localkube.faults.effects import LocalPods, Undo
 from localkube.faults.fault import Fault, FaultError
 from localkube.kubelet.processes.runner import StartError
 
@@ -17,7 +17,7 @@ PERIOD: Final = 0.1
 """The period in seconds in which a throttled process runs once. Shorter periods are more expensive."""
 
 
-async def kill(pods: PodsHere, fault: Fault) -> Undo:
+async def kill(pods: LocalPods, fault: Fault) -> Undo:
     """Kill the first process of each container, as the kernel does when it is out of memory."""
     for container in pods.running(await pods.pod(fault.pods[0])):
         await pods.runner.signal(container, signal.SIGKILL)
@@ -28,7 +28,7 @@ async def kill(pods: PodsHere, fault: Fault) -> Undo:
     return undo
 
 
-async def stop(pods: PodsHere, fault: Fault) -> Undo:
+async def stop(pods: LocalPods, fault: Fault) -> Undo:
     """Pause all processes of a pod, which keep their connections but do not respond. Resume them at the end."""
     stopped = pods.running(await pods.pod(fault.pods[0]))
 
@@ -39,7 +39,7 @@ async def stop(pods: PodsHere, fault: Fault) -> Undo:
     return undo
 
 
-async def starve(pods: PodsHere, tasks: asyncio.TaskGroup, fault: Fault) -> Undo:
+async def starve(pods: LocalPods, tasks: asyncio.TaskGroup, fault: Fault) -> Undo:
     """Run the processes of a pod only for a fraction of every period. The throttling runs in `tasks`."""
     pod = await pods.pod(fault.pods[0])
     pods.running(pod)
@@ -52,7 +52,7 @@ async def starve(pods: PodsHere, tasks: asyncio.TaskGroup, fault: Fault) -> Undo
     return undo
 
 
-async def _starve(pods: PodsHere, pod: JSONObject, share: float) -> None:
+async def _starve(pods: LocalPods, pod: JSONObject, share: float) -> None:
     containers: list[str] = []
     try:
         while True:
@@ -66,7 +66,7 @@ async def _starve(pods: PodsHere, pod: JSONObject, share: float) -> None:
         await pods.signal(containers, signal.SIGCONT)
 
 
-async def fill(pods: PodsHere, fault: Fault) -> Undo:
+async def fill(pods: LocalPods, fault: Fault) -> Undo:
     """Resize /tmp or /dev/shm (in memory) of a pod's containers to their content. Restore the size at the end."""
     former: dict[str, int] = {}
 

@@ -23,7 +23,7 @@ Effect: TypeAlias = Callable[[Fault], Awaitable[Undo]]
 """Starts a fault. Raises `FaultError` or `StartError` if this is impossible."""
 
 
-class PodsHere(Struct, frozen=True):
+class LocalPods(Struct, frozen=True):
     """The pods on this machine: API objects, and processes of the runner.
 
     `containers` returns the runner's IDs of the running containers of a pod.

@@ -33,7 +33,7 @@ class FaultKind(StrEnum):
     MANAGER = "manager"
 
 
-class Form(msgspec.Struct, frozen=True):
+class FaultParameters(msgspec.Struct, frozen=True):
     """The parameters of a fault: targets (pods as NAMESPACE/NAME, or nodes), and the limits of the amount."""
 
     of_pods: bool = True
@@ -44,19 +44,19 @@ class Form(msgspec.Struct, frozen=True):
 
 
 _PAIR: Final = 2
-_PART: Final = Form(fewest=0, most=0)
+_PART: Final = FaultParameters(fewest=0, most=0)
 
 FORMS: Final = {
-    FaultKind.KILL: Form(),
-    FaultKind.STOP: Form(),
-    FaultKind.STARVE: Form(amounts=(0.01, 0.9)),
-    FaultKind.PARTITION: Form(most=_PAIR),
-    FaultKind.LOSE: Form(most=_PAIR, amounts=(0.0001, 1.0)),
-    FaultKind.DELAY: Form(amounts=(0.001, 60.0)),
-    FaultKind.THROTTLE: Form(most=_PAIR, amounts=(1000.0, 1e9)),
-    FaultKind.FILL: Form(has_path=True),
-    FaultKind.DRAIN: Form(of_pods=False),
-    FaultKind.LOSE_NODE: Form(of_pods=False),
+    FaultKind.KILL: FaultParameters(),
+    FaultKind.STOP: FaultParameters(),
+    FaultKind.STARVE: FaultParameters(amounts=(0.01, 0.9)),
+    FaultKind.PARTITION: FaultParameters(most=_PAIR),
+    FaultKind.LOSE: FaultParameters(most=_PAIR, amounts=(0.0001, 1.0)),
+    FaultKind.DELAY: FaultParameters(amounts=(0.001, 60.0)),
+    FaultKind.THROTTLE: FaultParameters(most=_PAIR, amounts=(1000.0, 1e9)),
+    FaultKind.FILL: FaultParameters(has_path=True),
+    FaultKind.DRAIN: FaultParameters(of_pods=False),
+    FaultKind.LOSE_NODE: FaultParameters(of_pods=False),
     FaultKind.APISERVER: _PART,
     FaultKind.WEBHOOKS: _PART,
     FaultKind.MANAGER: _PART,

@@ -34,7 +34,7 @@ MOST: Final = 64
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-class Active(Struct, frozen=True):
+class ActiveFault(Struct, frozen=True):
     """An active fault. `until` is monotonic time."""
 
     fault: Fault
@@ -42,13 +42,13 @@ class Active(Struct, frozen=True):
     undo: Undo
 
 
-class FaultKeeper:
+class FaultManager:
     """The faults of one cluster."""
 
     def __init__(self, effects: Mapping[FaultKind, Effect], clock: Clock) -> None:
         self._effects = effects
         self._clock = clock
-        self._active: dict[int, Active] = {}
+        self._active: dict[int, ActiveFault] = {}
         self._numbers = itertools.count(1)
         self._changed = asyncio.Event()
         self._changing = asyncio.Lock()
@@ -72,7 +72,7 @@ class FaultKeeper:
                 raise FaultError(f"{MOST} faults last already: undo some first")
             undo = await self._effects[fault.kind](fault)
             number = next(self._numbers)
-            self._active[number] = Active(fault, self._clock.monotonic() + fault.seconds, undo)
+            self._active[number] = ActiveFault(fault, self._clock.monotonic() + fault.seconds, undo)
         self._changed.set()
         return number
 

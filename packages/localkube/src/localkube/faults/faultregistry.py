@@ -6,16 +6,16 @@ from functools import partial
 
 from kuberuntime.clock import Clock
 from localkube.faults import containerfaults, nodefaults
-from localkube.faults.componentfaults import Part, Removing
-from localkube.faults.effects import Effect, PodsHere
+from localkube.faults.componentfaults import ComponentFaults, Part
+from localkube.faults.effects import Effect, LocalPods
 from localkube.faults.fault import FaultKind
-from localkube.faults.faultmanager import FaultKeeper
-from localkube.faults.networkfaults import Packets
+from localkube.faults.faultmanager import FaultManager
+from localkube.faults.networkfaults import NetworkFaults
 
 
-def keeper(pods: PodsHere, clock: Clock, parts: Mapping[FaultKind, Part], tasks: asyncio.TaskGroup) -> FaultKeeper:
+def keeper(pods: LocalPods, clock: Clock, parts: Mapping[FaultKind, Part], tasks: asyncio.TaskGroup) -> FaultManager:
     """Return the keeper of a cluster's faults. `tasks` runs the background work of active faults."""
-    packets, removing = Packets(pods), Removing(parts)
+    packets, removing = NetworkFaults(pods), ComponentFaults(parts)
     effects: dict[FaultKind, Effect] = {
         FaultKind.KILL: partial(containerfaults.kill, pods),
         FaultKind.STOP: partial(containerfaults.stop, pods),
@@ -31,4 +31,4 @@ def keeper(pods: PodsHere, clock: Clock, parts: Mapping[FaultKind, Part], tasks:
         FaultKind.WEBHOOKS: removing.begin,
         FaultKind.MANAGER: removing.begin,
     }
-    return FaultKeeper(effects, clock)
+    return FaultManager(effects, clock)

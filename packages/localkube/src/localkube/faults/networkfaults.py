@@ -7,15 +7,15 @@ pods. A delay affects all packets to a pod.
 from itertools import permutations
 
 from kuberuntime.objects import meta
-from localkube.faults.effects import PodsHere, Undo
+from localkube.faults.effects import LocalPods, Undo
 from localkube.faults.fault import Fault, FaultError, FaultKind
 from localkube.kubelet.processes.runner import PacketLoss
 
 
-class Packets:
+class NetworkFaults:
     """Drops and delays packets. All losses are in one table, which is replaced when a loss starts or ends."""
 
-    def __init__(self, pods: PodsHere) -> None:
+    def __init__(self, pods: LocalPods) -> None:
         self._pods = pods
         self._losses: list[list[PacketLoss]] = []
         self._delayed: set[str] = set()

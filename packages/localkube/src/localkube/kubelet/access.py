@@ -8,7 +8,7 @@ from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.container import exec as commands
 from localkube.kubelet.container.containerrun import ContainerRun
-from localkube.kubelet.container.podruntime import PodCell
+from localkube.kubelet.container.podruntime import PodRuntime
 from localkube.kubelet.logfiles import logreader
 from localkube.kubelet.logfiles.logwriter import segments
 from localkube.kubelet.node.node import NodeContext
@@ -22,7 +22,9 @@ from localkube.podaccess import LogOptions, NodeError, Stream
 LOCALHOST = "127.0.0.1"
 
 
-async def logs(node: NodeContext, cell: PodCell | None, pod: JSONObject, options: LogOptions) -> AsyncIterator[bytes]:
+async def logs(
+    node: NodeContext, cell: PodRuntime | None, pod: JSONObject, options: LogOptions
+) -> AsyncIterator[bytes]:
     """Yield parts of a container's log up to its end or, when following, until the container ends.
 
     The previous log is the log of the previous run. For a container that waits for its restart, it is the log of the
@@ -50,7 +52,7 @@ async def logs(node: NodeContext, cell: PodCell | None, pod: JSONObject, options
         yield piece
 
 
-def _is_waiting(cell: PodCell | None, name: str) -> bool:
+def _is_waiting(cell: PodRuntime | None, name: str) -> bool:
     current = cell.state.containers.get(name) if cell else None
     return current is not None and current.phase is Phase.WAITING
 
@@ -78,7 +80,7 @@ def _reason(pod: JSONObject, container: str) -> str:
     return f": {reason}" if reason else ""
 
 
-def running(cell: PodCell | None, pod: JSONObject, container: str) -> ContainerRun:
+def running(cell: PodRuntime | None, pod: JSONObject, container: str) -> ContainerRun:
     """Return the container's run if it has a process."""
     run = cell.run_of(container) if cell else None
     if run is None:
@@ -87,7 +89,7 @@ def running(cell: PodCell | None, pod: JSONObject, container: str) -> ContainerR
 
 
 async def attach(
-    node: NodeContext, cell: PodCell | None, pod: JSONObject, container: str
+    node: NodeContext, cell: PodRuntime | None, pod: JSONObject, container: str
 ) -> AsyncIterator[tuple[Stream, bytes]]:
     """Yield the output of a running container from now until its end."""
     directory = node.settings.pod_directory(meta.uid(pod)) / "logs" / container
@@ -106,7 +108,9 @@ async def start(
         raise NodeError(str(error)) from error
 
 
-async def dial(cell: PodCell | None, pod: JSONObject, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def dial(
+    cell: PodRuntime | None, pod: JSONObject, port: int
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """Connect to a port inside the pod: on its loopback address, or on the pod's address.
 
     If pods share the host's network, the pod's address is tried first, as another pod may listen on the loopback

@@ -10,7 +10,7 @@ The start of a container:
 Three objects hold a pod:
 
 - `Kubelet` has the cells of all pods. It stores newer objects in them.
-- `PodCell` has the object, the state and the runs of one pod. Logs, commands, connections and metrics read only it.
+- `PodRuntime` has the object, the state and the runs of one pod. Logs, commands, connections and metrics read only it.
 - `PodWorker`, with its `Containers`, has the tasks of one pod. Only they start and stop its containers. After an error
   or the loss of the sandbox, a new worker continues with the same cell.
 
@@ -36,21 +36,21 @@ from kuberuntime.objects.meta import UID, JSONObject
 from kuberuntime.objects.resources import PODS, SERVICES
 from localkube.kubelet import access
 from localkube.kubelet.accelerators.accelerator import uuid_of
-from localkube.kubelet.accelerators.deviceallocations import Ledger
-from localkube.kubelet.container.podruntime import PodCell
-from localkube.kubelet.node.containerstats import Meter
-from localkube.kubelet.node.directoryremoval import FormerLogs, Trash
+from localkube.kubelet.accelerators.deviceallocations import DeviceAllocations
+from localkube.kubelet.container.podruntime import PodRuntime
+from localkube.kubelet.node.containerstats import ContainerStats
+from localkube.kubelet.node.directoryremoval import DirectoryRemoval, PreviousLogs
 from localkube.kubelet.node.hosts import Hosts
 from localkube.kubelet.node.node import NodeContext
 from localkube.kubelet.node.objects import Objects, references
-from localkube.kubelet.node.oomwatcher import MemoryWatch
+from localkube.kubelet.node.oomwatcher import OOMWatcher
 from localkube.kubelet.pod import recovery
 from localkube.kubelet.pod.state import initial
 from localkube.kubelet.podworker import PodWorker, SandboxLostError
 from localkube.kubelet.processes.kubeletsettings import KubeletSettings
 from localkube.kubelet.processes.runner import ProcessRunner
 from localkube.kubelet.spec import podspec
-from localkube.podaccess import ExecSession, LogOptions, Measured, Stream
+from localkube.podaccess import ExecSession, LogOptions, Stream, UsageReport
 
 SYNC_RETRY: Final = timedelta(seconds=10)
 
@@ -65,9 +65,9 @@ class Kubelet:
     ) -> None:
         self._pods = Informer(client, PODS)
         self._services = Informer(client, SERVICES)
-        self._trash = Trash(settings.state_directory / "trash")
-        self._cells: dict[UID, PodCell] = {}
-        self._meter = Meter(runner, clock)
+        self._trash = DirectoryRemoval(settings.state_directory / "trash")
+        self._cells: dict[UID, PodRuntime] = {}
+        self._meter = ContainerStats(runner, clock)
         self._node = NodeContext(
             client=client,
             runner=runner,
@@ -77,10 +77,10 @@ class Kubelet:
             objects=Objects(client),
             events=events,
             holder_of=self._holder_of,
-            former=FormerLogs(settings.state_directory / "former", self._trash),
-            devices=Ledger(settings.devices, exposed=settings.devices_exposed),
+            former=PreviousLogs(settings.state_directory / "former", self._trash),
+            devices=DeviceAllocations(settings.devices, exposed=settings.devices_exposed),
             free=self._free,
-            memory=MemoryWatch(runner),
+            memory=OOMWatcher(runner),
         )
 
     async def run(self, caught_up: asyncio.Event | None = None) -> None:
@@ -128,7 +128,7 @@ class Kubelet:
         """Connect to `localhost:port` inside the pod."""
         return await access.dial(self._cells.get(meta.uid(pod)), pod, port)
 
-    async def measure(self) -> Measured:
+    async def measure(self) -> UsageReport:
         """Return the resource usage of the running containers."""
         measured = await self._meter.measure(self._running)
         if not (records := self._node.devices.records):
@@ -138,7 +138,7 @@ class Kubelet:
         return replace(measured, devices=await devicestats.measure(records, self._running()))
 
     @property
-    def devices(self) -> Ledger:
+    def devices(self) -> DeviceAllocations:
         """Return the real devices and their pods."""
         return self._node.devices
 
@@ -178,12 +178,12 @@ class Kubelet:
         cell.renew(pod)
         self._node.hosts.set_pod(pod, cell.address)
 
-    def _adopt(self, pod: JSONObject) -> PodCell:
-        cell = self._cells[meta.uid(pod)] = PodCell(pod, initial(pod, self._node.clock.now()), self._node)
+    def _adopt(self, pod: JSONObject) -> PodRuntime:
+        cell = self._cells[meta.uid(pod)] = PodRuntime(pod, initial(pod, self._node.clock.now()), self._node)
         cell.recover(recovery.CLUSTER_RESTARTED)
         return cell
 
-    async def _supervise(self, cell: PodCell) -> None:
+    async def _supervise(self, cell: PodRuntime) -> None:
         """Run the worker of one pod. An internal error is reported on that pod, and does not affect other pods."""
         last_failure = ""
         while not cell.is_finished:
@@ -201,7 +201,7 @@ class Kubelet:
                 cell.recover(recovery.NODE_RESTARTED)
                 await asyncio.sleep(SYNC_RETRY.total_seconds())
 
-    def _report_error(self, cell: PodCell, errors: ExceptionGroup[Exception], last_failure: str) -> str:
+    def _report_error(self, cell: PodRuntime, errors: ExceptionGroup[Exception], last_failure: str) -> str:
         """Log an internal error, with its traceback the first time; return it in one line."""
         failure, pod = repr(errors.exceptions[0]), str(meta.key(cell.pod))
         if failure == last_failure:

@@ -24,7 +24,7 @@ from localkube.kubelet.accelerators import deviceallocations
 from localkube.kubelet.accelerators.allocation import ShortageError
 from localkube.kubelet.container import launch
 from localkube.kubelet.container.containers import Containers
-from localkube.kubelet.container.podruntime import RETRY, PodCell
+from localkube.kubelet.container.podruntime import RETRY, PodRuntime
 from localkube.kubelet.pod import lifecycle, podstatus, state
 from localkube.kubelet.pod.lifecycle import Step
 from localkube.kubelet.pod.state import Waiting
@@ -46,7 +46,7 @@ class SandboxLostError(Exception):
 class PodWorker:
     """Runs one pod until it is completely removed."""
 
-    def __init__(self, cell: PodCell, tasks: asyncio.TaskGroup) -> None:
+    def __init__(self, cell: PodRuntime, tasks: asyncio.TaskGroup) -> None:
         self._cell = cell
         self._containers = Containers(cell, tasks)
         self._node = cell.node

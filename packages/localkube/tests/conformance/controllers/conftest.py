@@ -13,7 +13,7 @@ import structlog
 from testkit.clusters.cluster import Cluster
 from testkit.clusters.embedded import embedded_cluster
 from testkit.clusters.kubernetes import KubernetesCluster, create_nodes
-from testkit.clusters.opencontexts import Keeper
+from testkit.clusters.opencontexts import OpenContext
 from tests.conformance.conftest import is_live
 from tests.conformance.controllers.stage import Scenario, play
 from tests.conformance.difference import Difference, parts
@@ -90,7 +90,7 @@ async def _create_nodes(cluster: KubernetesCluster) -> None:
 @contextmanager
 def _kept(runner: asyncio.Runner, context: AbstractAsyncContextManager[T]) -> Iterator[T]:
     """Enter an async context, and exit it at the end. The loop runs only in these two steps."""
-    keeper = runner.run(Keeper.enter(context))
+    keeper = runner.run(OpenContext.enter(context))
     try:
         yield runner.run(keeper.value())
     finally:

@@ -9,7 +9,7 @@ from testkit.stallingproxy import stalling_proxy
 
 from kuberuntime import timeouts
 from kuberuntime.access.access import Access
-from kuberuntime.access.credentials import Material, StoredCredentials
+from kuberuntime.access.credentials import SecretEntry, StoredCredentials
 from kuberuntime.cache import reflector
 from kuberuntime.cache.informer import Informer
 from kuberuntime.client.client import Client
@@ -17,7 +17,7 @@ from kuberuntime.client.http import HTTPTransport
 from kuberuntime.clock import SystemClock
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import CONFIG_MAPS
-from localkube.apiserver.frontend.authentication import Guard
+from localkube.apiserver.frontend.authentication import Authenticator
 from localkube.apiserver.frontend.http import HttpServer
 from localkube.apiserver.inprocess import InProcessTransport
 
@@ -30,8 +30,8 @@ def config_map(name: str) -> dict[str, object]:
 
 
 def client_at(port: int) -> Client:
-    nothing = Material("")
-    credentials = StoredCredentials(token=Material("", TOKEN.encode()), certificate=nothing, key=nothing)
+    nothing = SecretEntry("")
+    credentials = StoredCredentials(token=SecretEntry("", TOKEN.encode()), certificate=nothing, key=nothing)
     return Client(HTTPTransport(Access(f"http://127.0.0.1:{port}", credentials), user_agent="test"))
 
 
@@ -47,7 +47,7 @@ async def test_watch_behind_a_half_dead_proxy_continues(monkeypatch: pytest.Monk
     async with serving(SystemClock()) as api:
         server = HttpServer(api, token=TOKEN)
         async with stalling_proxy(await server.start()) as proxy:
-            server._guard = Guard(proxy.port, TOKEN)  # clients name the port of the proxy
+            server._guard = Authenticator(proxy.port, TOKEN)  # clients name the port of the proxy
             writer, reader = Client(InProcessTransport(api, "test")), client_at(proxy.port)
             informer = Informer(reader, CONFIG_MAPS)
             following = asyncio.create_task(informer.run())

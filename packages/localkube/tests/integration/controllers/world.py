@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from testkit.apiserver import controlled, serving, unchanged
-from testkit.instantkubelet import PromptKubelet
+from testkit.instantkubelet import InstantKubelet
 
 from kuberuntime.cache.informer import Informer
 from kuberuntime.client.client import Client
@@ -45,9 +45,9 @@ class ControlledServer:
         for task in self.tasks:
             task.cancel()
 
-    def start_kubelet(self, *held: str) -> PromptKubelet:
+    def start_kubelet(self, *held: str) -> InstantKubelet:
         """Start a kubelet that does not make the excluded pods ready."""
-        kubelet = PromptKubelet(self.client)
+        kubelet = InstantKubelet(self.client)
         kubelet.held.update(held)
         self.start(kubelet.run())
         return kubelet

@@ -175,15 +175,15 @@ async def test_exit_is_reported_once_after_the_start(tmp_path: Path) -> None:
 
 STARTING = """
 import os, signal, socket
-from localkube.kubelet.sandbox.launcher import supervise
-from localkube.kubelet.sandbox.launcher.launcherconnection import Link
+from localkube.kubelet.sandbox.launcher import containerinit
+from localkube.kubelet.sandbox.launcher.launcherconnection import LauncherConnection
 
 ours, theirs = socket.socketpair()
-report = supervise.Report(Link(theirs), None)
-pid = supervise.start(lambda: os.execvp("sleep", ["sleep", "1000"]), report, own=())
+report = containerinit.Report(LauncherConnection(theirs), None)
+pid = containerinit.start(lambda: os.execvp("sleep", ["sleep", "1000"]), report, own=())
 print(pid, flush=True)
 os.kill(os.getpid(), signal.SIGTERM)
-supervise.watch(pid, report.link)
+containerinit.watch(pid, report.link)
 """
 """The first process of a container without namespaces; its launcher exits when the program has started."""
 

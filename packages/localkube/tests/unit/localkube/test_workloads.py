@@ -10,17 +10,17 @@ from kuberuntime.clock import SystemClock
 from localkube import assembly, workloads
 from localkube.clustersettings import Settings
 from localkube.kubelet.processes.runner import Capabilities, StartError
-from localkube.kubelet.processes.simulatedrunner import ModelRunner
+from localkube.kubelet.processes.simulatedrunner import SimulatedRunner
 
 IMPORTED_AT_THE_START = """
 import asyncio, sys
 from pathlib import Path
 from localkube import cluster
-from localkube.kubelet.processes.simulatedrunner import ModelRunner
+from localkube.kubelet.processes.simulatedrunner import SimulatedRunner
 
 LATE = ("localkube.kubelet.kubelet", "localkube.controllers.controllermanager")
 
-class Runner(ModelRunner):
+class Runner(SimulatedRunner):
     async def start(self):
         print([name for name in LATE if name in sys.modules])
         await asyncio.sleep(0)  # as one whose process becomes ready meanwhile
@@ -35,7 +35,7 @@ asyncio.run(main())
 """
 
 
-class RefusedRunner(ModelRunner):
+class RefusedRunner(SimulatedRunner):
     """A runner that cannot start its process."""
 
     async def start(self) -> Capabilities:

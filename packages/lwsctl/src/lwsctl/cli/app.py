@@ -77,7 +77,7 @@ def run(words: list[str]) -> int:
         return end.exit_code
     except (click.Abort, KeyboardInterrupt):
         return errors.INTERRUPTED
-    except standardstreams.UnreadError:
+    except standardstreams.ClosedOutputError:
         return PIPE_CLOSED
     except Exception as error:  # noqa: BLE001 - the edge of the program: unexpected errors are raised again
         code = report(error)

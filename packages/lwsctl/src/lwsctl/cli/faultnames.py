@@ -8,7 +8,7 @@ from enum import Enum, auto
 from typing import Final, assert_never
 
 
-class Of(Enum):
+class FaultTarget(Enum):
     """The targets of a fault: how many, the argument of the command, a description, and an example."""
 
     RANK = ((1,), "RANK", "one rank", "web/0/1")
@@ -58,7 +58,7 @@ class FaultName:
 
     name: str
     summary: str
-    of: Of
+    of: FaultTarget
     amount: Amount = Amount.NONE
     usual: str = ""
     has_path: bool = False
@@ -74,30 +74,38 @@ class FaultName:
 FAULTS: Final = {
     fault.name: fault
     for fault in (
-        FaultName("kill", "Kill the main process of each container of a rank (SIGKILL).", Of.RANK, is_moment=True),
+        FaultName(
+            "kill", "Kill the main process of each container of a rank (SIGKILL).", FaultTarget.RANK, is_moment=True
+        ),
         FaultName(
             "stop",
             "Pause the processes of a rank (SIGSTOP). Connections stay open, but the rank does not respond.",
-            Of.RANK,
+            FaultTarget.RANK,
         ),
-        FaultName("starve", "Limit the CPU time of a rank to a percentage.", Of.RANK, Amount.SHARE, "5%"),
-        FaultName("partition", "Drop all packets between two ranks, or between one rank and all others.", Of.RANKS),
+        FaultName("starve", "Limit the CPU time of a rank to a percentage.", FaultTarget.RANK, Amount.SHARE, "5%"),
         FaultName(
-            "lose", "Drop a percentage of packets between two ranks, or of one rank.", Of.RANKS, Amount.SHARE, "20%"
+            "partition", "Drop all packets between two ranks, or between one rank and all others.", FaultTarget.RANKS
+        ),
+        FaultName(
+            "lose",
+            "Drop a percentage of packets between two ranks, or of one rank.",
+            FaultTarget.RANKS,
+            Amount.SHARE,
+            "20%",
         ),
         FaultName(
             "throttle",
             "Limit the bandwidth between two ranks, or of one rank, in bytes per second.",
-            Of.RANKS,
+            FaultTarget.RANKS,
             Amount.RATE,
             "100k",
         ),
-        FaultName("delay", "Delay all packets to a rank.", Of.RANK, Amount.DURATION, "200ms"),
-        FaultName("fill", "Fill a disk of a rank: /tmp or /dev/shm.", Of.RANK, usual="/tmp", has_path=True),  # noqa: S108 - in a container
-        FaultName("drain", "Drain a node. Its pods are evicted and recreated on other nodes.", Of.NODE),
-        FaultName("lose-node", "Stop a node and all its pods.", Of.NODE),
-        FaultName("apiserver", "Make the API server unavailable.", Of.PART),
-        FaultName("webhooks", "Make the webhooks unavailable.", Of.PART),
-        FaultName("manager", "Stop the controllers of LeaderWorkerSets.", Of.PART),
+        FaultName("delay", "Delay all packets to a rank.", FaultTarget.RANK, Amount.DURATION, "200ms"),
+        FaultName("fill", "Fill a disk of a rank: /tmp or /dev/shm.", FaultTarget.RANK, usual="/tmp", has_path=True),  # noqa: S108 - in a container
+        FaultName("drain", "Drain a node. Its pods are evicted and recreated on other nodes.", FaultTarget.NODE),
+        FaultName("lose-node", "Stop a node and all its pods.", FaultTarget.NODE),
+        FaultName("apiserver", "Make the API server unavailable.", FaultTarget.PART),
+        FaultName("webhooks", "Make the webhooks unavailable.", FaultTarget.PART),
+        FaultName("manager", "Stop the controllers of LeaderWorkerSets.", FaultTarget.PART),
     )
 }

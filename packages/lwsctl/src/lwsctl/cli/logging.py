@@ -35,7 +35,7 @@ def configure(level: str, stream: TextIO | None = None, *, form: Form = "text") 
             *rendering,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level.upper())),
-        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, Lossy(stream))),
+        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, LossyStream(stream))),
     )
 
 
@@ -63,7 +63,7 @@ def _short(value: object) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
-class Lossy:
+class LossyStream:
     """A stream that drops what it cannot write, for example on a full disk: a log must not stop the work that it records.
 
     Without a stream it writes to the current standard error, which a live view may have replaced.

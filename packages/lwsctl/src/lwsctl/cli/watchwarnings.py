@@ -5,18 +5,18 @@ from contextlib import asynccontextmanager
 from typing import overload
 
 from lwsctl.cli import logging
-from lwsctl.cli.cluster.keepalive import Lifeline
+from lwsctl.cli.cluster.keepalive import Keepalive
 from lwsctl.cli.errors import CommandError
 from lwsctl.observation import conditionwatch as observed
-from lwsctl.observation.conditionwatch import DisaggregatedInformers, Followed, Following, OneSet, SetInformers
+from lwsctl.observation.conditionwatch import ChangeSource, ConditionWatch, DisaggregatedInformers, OneSet, SetInformers
 from lwsctl.views.disaggregatedset import SetView, Shown
 from lwsctl.views.groups import View
 
 
 @asynccontextmanager
-async def following(*informers: Followed) -> AsyncIterator[Following]:
+async def following(*informers: ChangeSource) -> AsyncIterator[ConditionWatch]:
     """Run informers, and yield once each has been filled."""
-    levels = (informer.log_level for informer in informers if isinstance(informer, Lifeline))
+    levels = (informer.log_level for informer in informers if isinstance(informer, Keepalive))
     logging.configure_default(next(levels, "warning"))
     async with observed.following(*informers) as objects:
         yield objects

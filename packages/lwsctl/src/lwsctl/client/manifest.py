@@ -22,7 +22,7 @@ from leaderworkerset.api.policytypes import (
 from leaderworkerset.api.usersettings import SETTINGS
 
 
-class Named:
+class CheckedFields:
     """Rejects unknown fields, and suggests a similar field name."""
 
     __slots__ = ()
@@ -42,7 +42,7 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Container(Named):
+class Container(CheckedFields):
     """The only container of a rank. `resources` are limits, such as `{"nvidia.com/gpu": 8}`."""
 
     image: str
@@ -101,7 +101,7 @@ NAMED_SETTINGS: Final = {setting.name: setting.annotation for setting in SETTING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manifest(Named):
+class Manifest(CheckedFields):
     """A LeaderWorkerSet with a number of groups of a given size. All ranks run `worker`, or the first one `leader`."""
 
     name: str

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 import structlog
 
 from kuberuntime import randomness, timeouts
-from lwsctl.dashboard.channel import Channel
+from lwsctl.dashboard.channel import PageChannel
 
 MOST_STREAMS: Final = 48
 """The maximum of streams that are open at once: one for each browser."""
@@ -134,7 +134,7 @@ class BrowserStreams:
                 stream.task.cancel()
 
 
-async def changes(channel: Channel, last: str, write: Write) -> None:
+async def changes(channel: PageChannel, last: str, write: Write) -> None:
     """Write the changes of a page since a state."""
     while True:
         newest = channel.ident

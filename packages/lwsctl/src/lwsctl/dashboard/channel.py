@@ -26,7 +26,7 @@ class Frame(msgspec.Struct, frozen=True):
     data: bytes
 
 
-class Channel:
+class PageChannel:
     """The states of one page; `epoch` is unique for each channel of each server."""
 
     def __init__(self, epoch: str) -> None:

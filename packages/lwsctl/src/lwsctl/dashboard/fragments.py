@@ -13,7 +13,7 @@ from kuberuntime.objects.meta import JSONObject
 from lwsctl.dashboard.markup import Attribute, Safe, tag
 
 
-class Piece(Struct, frozen=True):
+class Fragment(Struct, frozen=True):
     """One element of a region, or of another piece. `says` is read out when it changes: the cause that the piece shows.
 
     `parts` are the elements within it that change alone, in the order in which `html` contains them. `source` has all
@@ -23,7 +23,7 @@ class Piece(Struct, frozen=True):
     key: str
     html: Safe
     says: str = ""
-    parts: tuple["Piece", ...] = ()
+    parts: tuple["Fragment", ...] = ()
     source: object = None
 
     @property
@@ -37,14 +37,14 @@ class Piece(Struct, frozen=True):
         return [*frame, self.html[at:]]
 
 
-Rendering: TypeAlias = Mapping[str, Sequence[Piece]]
+Rendering: TypeAlias = Mapping[str, Sequence[Fragment]]
 """The pieces of each region, by the region's `id`."""
 
 
 def region(element: str, key: str, rendering: Rendering, **attributes: Attribute) -> Safe:
     """Return the element of a region, with its pieces.
 
-    >>> region("p", "r", {"r": [Piece("a", Safe("<i>1</i>"))]}, class_="x")
+    >>> region("p", "r", {"r": [Fragment("a", Safe("<i>1</i>"))]}, class_="x")
     '<p id="r" class="x"><i>1</i></p>'
     """
     return tag(element, [piece.html for piece in rendering.get(key, ())], id=key, **attributes)
@@ -56,7 +56,7 @@ def difference(old: Rendering, new: Rendering) -> JSONObject | None:
     `put` has pieces to add or to replace, by region, and parts to replace. `gone` has keys to remove. `order` has the keys of each
     region that got a piece or another order. `say` has new causes. Empty entries are left out.
 
-    >>> a, b = Piece("a", Safe("<i>1</i>")), Piece("b", Safe("<i>2</i>"), "b is stuck")
+    >>> a, b = Fragment("a", Safe("<i>1</i>")), Fragment("b", Safe("<i>2</i>"), "b is stuck")
     >>> difference({"r": [a]}, {"r": [b, a]})
     {'put': [['r', 'b', '<i>2</i>']], 'order': {'r': ['b', 'a']}, 'say': ['b is stuck']}
     >>> difference({"r": [a, b]}, {"r": [a]}), difference({"r": [a]}, {"r": [a]})
@@ -80,7 +80,7 @@ def difference(old: Rendering, new: Rendering) -> JSONObject | None:
     return {name: value for name, value in change.items() if value} if put or gone or order else None
 
 
-def _put(home: str, old: Piece | None, new: Piece) -> list[list[str]]:
+def _put(home: str, old: Fragment | None, new: Fragment) -> list[list[str]]:
     """Return what to put for one piece: nothing, the parts that changed, or all of it."""
     if old is new or (old is not None and old.html == new.html):
         return []

@@ -22,13 +22,13 @@ from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.texts import errorboundary
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from lwsctl.dashboard.picture import Picture, place_of
-from lwsctl.dashboard.setorder import CardOrder, arrange
+from lwsctl.dashboard.setorder import SetOrder, arrange
 from lwsctl.diagnosis.document import BLOCKS, ordered
 from lwsctl.diagnosis.facts import is_as_desired
 from lwsctl.diagnosis.finding import Diagnosis
 from lwsctl.diagnosis.observed import Commands
 from lwsctl.observation import evidence, setdiagnoses
-from lwsctl.observation.conditionwatch import AllSets, Followed, Relistable, following
+from lwsctl.observation.conditionwatch import AllSets, ChangeSource, Relistable, following
 from lwsctl.observation.evidence import ReadEpisodes, RunLines
 from lwsctl.observation.lists import Lists
 from lwsctl.views.disaggregatedset import SetView, set_view
@@ -120,7 +120,7 @@ class LiveModel:
         self._changed, self._stale = asyncio.Event(), asyncio.Event()
         self._shown = asyncio.Event()
         self._lookers = 0
-        self._order = CardOrder()
+        self._order = SetOrder()
         self._patience = PATIENCE
         self.picture = Picture(namespace=namespace, now=self.clock.now(), commands=commands)
 
@@ -271,7 +271,7 @@ def _first(error: Exception) -> Exception:
 
 
 @asynccontextmanager
-async def live(model: LiveModel, *beside: Followed) -> AsyncIterator[None]:
+async def live(model: LiveModel, *beside: ChangeSource) -> AsyncIterator[None]:
     """Run a model in the body: it is filled and diagnosed once before. `beside` may end it with an error."""
     async with following(*model.followed, *beside), asyncio.TaskGroup() as tasks:
         model.start()

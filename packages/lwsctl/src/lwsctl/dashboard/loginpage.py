@@ -15,7 +15,7 @@ from aiohttp.typedefs import Handler
 
 from kuberuntime.errors import KubeError
 from lwsctl.dashboard import staticfiles
-from lwsctl.dashboard.loginsessions import NotAdmittedError, Visitor, Visitors
+from lwsctl.dashboard.loginsessions import LoginRejectedError, LoginSession, LoginSessions
 from lwsctl.dashboard.markup import Safe, tag
 from lwsctl.dashboard.requestchecks import (
     ACTION_HEADER,
@@ -24,11 +24,11 @@ from lwsctl.dashboard.requestchecks import (
     LONGEST_ADDRESS,
     METHODS,
     OWN_SITES,
-    Refusal,
+    Rejection,
     same,
 )
 
-VISITOR: Final = web.RequestKey("visitor", Visitor)
+VISITOR: Final = web.RequestKey("visitor", LoginSession)
 HEALTH: Final = "/healthz"
 LOGIN: Final = "/login"
 LOGOUT: Final = "/logout"
@@ -42,10 +42,10 @@ HEADERS: Final[Mapping[str, str]] = {
 """Headers of the login page, in addition to those of all pages."""
 
 
-class LoginDoor:
+class LoginPage:
     """Answers logins; passes other requests on only for users who are logged in."""
 
-    def __init__(self, visitors: Visitors, cluster: str = "") -> None:
+    def __init__(self, visitors: LoginSessions, cluster: str = "") -> None:
         self.visitors = visitors
         self._page = partial(page, cluster=cluster)
 
@@ -78,7 +78,7 @@ class LoginDoor:
             return self._page(f"{visitor.user} is logged in.", logs_out=True)
         tokens = request.headers.getall(ACTION_HEADER, [])
         if request.method == "POST" and not (len(tokens) == 1 and same(tokens[0], visitor.action)):
-            return web.Response(status=Refusal.FORGED.status, text=f"{Refusal.FORGED.text}\n")
+            return web.Response(status=Rejection.FORGED.status, text=f"{Rejection.FORGED.text}\n")
         request[VISITOR] = visitor
         return await handler(request)
 
@@ -94,7 +94,7 @@ class LoginDoor:
             session = await self.visitors.enter(token.strip() if isinstance(token, str) else "")
         except web.HTTPRequestEntityTooLarge:
             return self._page("The token is too long.", status=422)
-        except NotAdmittedError as error:
+        except LoginRejectedError as error:
             return self._page(str(error), status=403)
         except KubeError as error:
             return self._page(f"The API server does not answer: {error}", status=503)
@@ -104,20 +104,20 @@ class LoginDoor:
         return response
 
 
-def refused(request: web.Request) -> Refusal | None:
+def refused(request: web.Request) -> Rejection | None:
     """Return why a request is refused for every user; None if it is not."""
     hosts, origins = request.headers.getall("Host", []), request.headers.getall("Origin", [])
     if len(hosts) != 1:
-        return Refusal.HOST
+        return Rejection.HOST
     if len(request.path) > LONGEST_ADDRESS:
-        return Refusal.ADDRESS
+        return Rejection.ADDRESS
     if request.method not in METHODS:
-        return Refusal.METHOD
+        return Rejection.METHOD
     is_own = all(
         urlsplit(origin).netloc == hosts[0] and urlsplit(origin).scheme in {"http", "https"} for origin in origins
     )
     if not is_own or (request.method == "POST" and not origins):
-        return Refusal.ORIGIN
+        return Rejection.ORIGIN
     return None
 
 

@@ -30,7 +30,7 @@ MOST_OF_USER: Final = 8
 LONGEST_TOKEN: Final = 16_384
 
 
-class NotAdmittedError(Exception):
+class LoginRejectedError(Exception):
     """Raised for a token that is not accepted; the text gives the reason."""
 
 
@@ -38,13 +38,13 @@ class Host(Protocol):
     """The cluster that checks tokens, and runs commands with them."""
 
     async def admit(self, token: str) -> str:
-        """Return the name of the user; raise `NotAdmittedError` if there is none, or if it may not read enough."""
+        """Return the name of the user; raise `LoginRejectedError` if there is none, or if it may not read enough."""
 
     def runner(self, token: str) -> Runner | None:
         """Return what runs commands as this user; None if the dashboard only reads."""
 
 
-class Visitor(Struct):
+class LoginSession(Struct):
     """A user who is logged in. `action` is the secret of the pages for actions."""
 
     user: str
@@ -57,28 +57,28 @@ class Visitor(Struct):
         return f"Visitor({self.user!r})"  # never the token
 
 
-class Visitors:
+class LoginSessions:
     """The sessions of one server by number; `new_secret` returns a new random text."""
 
     def __init__(self, host: Host, clock: Clock, new_secret: Callable[[], str]) -> None:
         self.host = host
         self._clock = clock
         self._new_secret = new_secret
-        self._sessions: dict[str, Visitor] = {}
+        self._sessions: dict[str, LoginSession] = {}
 
     async def enter(self, token: str) -> str:
-        """Return the number of a new session; raise `NotAdmittedError`."""
+        """Return the number of a new session; raise `LoginRejectedError`."""
         if not token or len(token) > LONGEST_TOKEN:
-            raise NotAdmittedError("paste a token of the cluster")
+            raise LoginRejectedError("paste a token of the cluster")
         user = await self.host.admit(token)
         now = self._clock.monotonic()
         self._forget(now)
         self._make_room(user)
         session = self._new_secret()
-        self._sessions[session] = Visitor(user, token, now + LONGEST_VISIT, now, self._new_secret())
+        self._sessions[session] = LoginSession(user, token, now + LONGEST_VISIT, now, self._new_secret())
         return session
 
-    async def find(self, cookies: Sequence[str]) -> Visitor | None:
+    async def find(self, cookies: Sequence[str]) -> LoginSession | None:
         """Return the visitor of the only session that cookies name, if the user may still read."""
         session = session_in(cookies)
         now = self._clock.monotonic()
@@ -88,7 +88,7 @@ class Visitors:
             return visitor
         try:
             visitor.user = await self.host.admit(visitor.token)
-        except NotAdmittedError:
+        except LoginRejectedError:
             self._sessions.pop(session, None)
             return None
         except KubeError:

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.texts import errorboundary
-from lwsctl.dashboard.setorder import CardOrder, Place
+from lwsctl.dashboard.setorder import Place, SetOrder
 from lwsctl.diagnosis import groupmoves
 from lwsctl.diagnosis.catalogue import NO_CAUSE
 from lwsctl.diagnosis.diagnose import diagnose, of_whole, worst
@@ -103,7 +103,7 @@ class Picture(Struct, frozen=True, kw_only=True):
     of_sets: Mapping[ObjectKey, Diagnosis] = field(default_factory=dict)
     trouble: str = ""
     answered: datetime | None = None
-    order: CardOrder = CardOrder()
+    order: SetOrder = SetOrder()
     commands: Commands = Commands()
 
     def told(self, view: View) -> ToldSet:

@@ -14,7 +14,7 @@ from kuberuntime.errors import KubeError
 from kuberuntime.objects import errorlines
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import CORE_EVENTS, POD_METRICS
-from leaderworkerset.api.eventvalue import Happening
+from leaderworkerset.api.eventvalue import EventValue
 from lwsctl.dashboard import availableactions, firsterror
 from lwsctl.dashboard.actions import Verb
 from lwsctl.dashboard.address import Address, PageKind
@@ -134,7 +134,7 @@ async def _events(lists: Lists, model: LiveModel, view: View, selection: Selecti
     return _listed(History(view.object, view.pods, others).read(events, selection)[-EVENTS:])
 
 
-def _listed(happenings: Sequence[Happening]) -> Safe:
+def _listed(happenings: Sequence[EventValue]) -> Safe:
     title = tag("summary", counted(len(happenings), "event"))
     items = [
         tag(

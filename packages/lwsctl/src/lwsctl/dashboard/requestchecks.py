@@ -47,7 +47,7 @@ HEADERS: Final[Mapping[str, str]] = {
 """Headers of every response, refusals included."""
 
 
-class Refusal(Enum):
+class Rejection(Enum):
     """The reasons to refuse a request: the status and the text of the response."""
 
     HOST = (403, "this address differs from the address that `lws dashboard` printed")
@@ -70,7 +70,7 @@ class Refusal(Enum):
         return self.value[1]
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class RequestHead(Struct, frozen=True, kw_only=True):
     """The parts of a request that the checks read; a header that occurs several times has several values."""
 
     method: str
@@ -99,7 +99,7 @@ class Secrets:
         return is_right
 
 
-class Gate(Struct, frozen=True):
+class RequestChecks(Struct, frozen=True):
     """The checks of one server, which serves `port` of 127.0.0.1 below `/place/`."""
 
     secrets: Secrets
@@ -116,41 +116,41 @@ class Gate(Struct, frozen=True):
         """Return the values of `Host` that are answered."""
         return frozenset({f"127.0.0.1:{self.port}", f"localhost:{self.port}"})
 
-    def refusal(self, request: Asked) -> Refusal | None:
+    def refusal(self, request: RequestHead) -> Rejection | None:
         """Return why a request is refused; None if it may be answered. `exchange` checks links."""
         if (refusal := self._plain_refusal(request)) is not None or self.is_link(request):
             return refusal
         if not set(request.sites) <= OWN_SITES:
-            return Refusal.ORIGIN
+            return Rejection.ORIGIN
         if not self.knows(request):
-            return Refusal.STRANGER
+            return Rejection.STRANGER
         return self._action_refusal(request) if request.method == "POST" else None
 
-    def _plain_refusal(self, request: Asked) -> Refusal | None:
+    def _plain_refusal(self, request: RequestHead) -> Rejection | None:
         """Return why a request is refused for every browser; None if it is not."""
         if len(request.hosts) != 1 or request.hosts[0] not in self.hosts:
-            return Refusal.HOST
+            return Rejection.HOST
         if len(request.path) > LONGEST_ADDRESS:
-            return Refusal.ADDRESS
+            return Rejection.ADDRESS
         if request.method not in METHODS:
-            return Refusal.METHOD
-        return Refusal.ORIGIN if any(origin != f"http://{request.hosts[0]}" for origin in request.origins) else None
+            return Rejection.METHOD
+        return Rejection.ORIGIN if any(origin != f"http://{request.hosts[0]}" for origin in request.origins) else None
 
-    def is_link(self, request: Asked) -> bool:
+    def is_link(self, request: RequestHead) -> bool:
         """Return whether a request follows the link that opens the dashboard, from outside of the browser."""
         return request.method == "GET" and request.path == f"{self.base}open"
 
-    def knows(self, request: Asked) -> bool:
+    def knows(self, request: RequestHead) -> bool:
         """Return whether a request has the cookie of the session."""
         session = session_in(request.cookies)
         return session is not None and same(session, self.secrets.session)
 
-    def _action_refusal(self, request: Asked) -> Refusal | None:
+    def _action_refusal(self, request: RequestHead) -> Rejection | None:
         if not self.allows_actions:
-            return Refusal.READ_ONLY
+            return Rejection.READ_ONLY
         tokens = request.action_tokens
         is_own = bool(request.origins) and len(tokens) == 1 and same(tokens[0], self.secrets.action)
-        return None if is_own else Refusal.FORGED
+        return None if is_own else Rejection.FORGED
 
 
 def session_in(cookies: Iterable[str]) -> str | None:

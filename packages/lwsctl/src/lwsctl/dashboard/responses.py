@@ -4,7 +4,7 @@ from aiohttp import web
 
 from lwsctl.dashboard import staticfiles
 from lwsctl.dashboard.markup import tag
-from lwsctl.dashboard.requestchecks import ACTION_HEADER, HEADERS, Asked, Refusal
+from lwsctl.dashboard.requestchecks import ACTION_HEADER, HEADERS, Rejection, RequestHead
 
 
 async def protect(_: web.Request, response: web.StreamResponse) -> None:
@@ -13,10 +13,10 @@ async def protect(_: web.Request, response: web.StreamResponse) -> None:
         response.headers.setdefault(name, value)
 
 
-def asked(request: web.Request) -> Asked:
+def asked(request: web.Request) -> RequestHead:
     """Return the parts of a request that the gate checks."""
     headers = request.headers
-    return Asked(
+    return RequestHead(
         method=request.method,
         path=request.path,
         hosts=headers.getall("Host", []),
@@ -32,7 +32,7 @@ def html(text: str) -> web.Response:
     return web.Response(body=text.encode(errors="replace"), content_type="text/html", charset="utf-8")
 
 
-def refused(refusal: Refusal) -> web.Response:
+def refused(refusal: Rejection) -> web.Response:
     """Return a refusal with its reason."""
     return web.Response(status=refusal.status, text=f"{refusal.text}\n")
 

@@ -31,7 +31,7 @@ class Tier(IntEnum):
     COMPLETE = 3
 
 
-class CardOrder(Struct, frozen=True):
+class SetOrder(Struct, frozen=True):
     """The places and tiers in order, since when each set has had a problem, and when the order changed last."""
 
     places: Mapping[Place, tuple[int, Tier]] = field(default_factory=dict)
@@ -62,12 +62,12 @@ def tier_of(diagnosis: Diagnosis) -> Tier:
     return Tier.PROGRESSING if diagnosis.verdict in CALM else Tier.PROBLEMS
 
 
-def arrange(last: CardOrder, sets: Iterable[tuple[Place, Diagnosis]], now: datetime) -> CardOrder:
+def arrange(last: SetOrder, sets: Iterable[tuple[Place, Diagnosis]], now: datetime) -> SetOrder:
     """Return the order by the first failure; a problem that continues keeps the time at which it was first seen."""
     known = dict(sets)
     problems = {place: diagnosis for place, diagnosis in known.items() if tier_of(diagnosis) is Tier.PROBLEMS}
     since = {place: min(last.since.get(place, now), diagnosis.since or now) for place, diagnosis in problems.items()}
-    fresh = CardOrder(since=since)
+    fresh = SetOrder(since=since)
     ranking = sorted(known, key=lambda place: fresh.key(place, known[place]))
     places = {place: (at, tier_of(known[place])) for at, place in enumerate(ranking)}
-    return CardOrder(places, since, now)
+    return SetOrder(places, since, now)

@@ -21,7 +21,7 @@ from kuberuntime.objects.resources import Resource
 from kuberuntime.texts import errorboundary
 from leaderworkerset.api.episode import Episode
 from lwsctl.dashboard.address import Address, PageKind
-from lwsctl.dashboard.channel import Channel
+from lwsctl.dashboard.channel import PageChannel
 from lwsctl.dashboard.livemodel import LiveModel
 from lwsctl.dashboard.pages import (
     causepage,
@@ -65,10 +65,10 @@ PATIENCE: Final = 5.0
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-class Opened(Struct):
+class OpenPage(Struct):
     """A kept page: its channel, the number of its streams, and the lists that it read last."""
 
-    channel: Channel
+    channel: PageChannel
     lookers: int = 0
     facts: PageFacts = field(default_factory=lambda: PageFacts(is_read=False))
     read_at: float = float("-inf")
@@ -76,19 +76,19 @@ class Opened(Struct):
     """The time of the picture that it shows."""
 
 
-class Hub:
+class Subscriptions:
     """The opened pages of one server."""
 
     def __init__(self, model: LiveModel) -> None:
         self._model = model
-        self._opened: dict[Address, Opened] = {}
+        self._opened: dict[Address, OpenPage] = {}
 
-    async def channel(self, address: Address) -> Channel:
+    async def channel(self, address: Address) -> PageChannel:
         """Return the channel of a page as it is now."""
         return (await self._current(address, waits=not page_of(address).shows_first(address))).channel
 
     @asynccontextmanager
-    async def looking(self, address: Address) -> AsyncIterator[Channel]:
+    async def looking(self, address: Address) -> AsyncIterator[PageChannel]:
         """Keep a page current in the body; yield its channel."""
         opened = await self._current(address, waits=not page_of(address).shows_first(address))
         opened.lookers += 1
@@ -118,10 +118,10 @@ class Hub:
                 if self._model.picture is picture:  # else there was another one meanwhile
                     await self._model.changed()
 
-    async def _current(self, address: Address, *, waits: bool = True) -> Opened:
+    async def _current(self, address: Address, *, waits: bool = True) -> OpenPage:
         opened = self._opened.pop(address, None)
         if opened is None:
-            opened = Opened(Channel(randomness.uid()))
+            opened = OpenPage(PageChannel(randomness.uid()))
         self._opened[address] = opened  # the last entry, so that pages that were not used for long are dropped first
         opened.lookers += 1
         try:
@@ -136,20 +136,20 @@ class Hub:
             del self._opened[key]
         return opened
 
-    def _is_due(self, address: Address, opened: Opened) -> bool:
+    def _is_due(self, address: Address, opened: OpenPage) -> bool:
         """Return whether a page reads lists, and its last reading is too old."""
         page = page_of(address)
         does_read = page.reads_episodes or bool(page.reads(address))
         return does_read and self._model.clock.monotonic() >= opened.read_at + page.reads_every
 
-    async def _renew(self, address: Address, opened: Opened) -> None:
+    async def _renew(self, address: Address, opened: OpenPage) -> None:
         opened.read_at = self._model.clock.monotonic()
         page = page_of(address)
         episodes = await self._episodes(address) if page.reads_episodes else None
         opened.facts = PageFacts(await self._read(page.reads(address)), episodes)
         self._show(address, opened)
 
-    def _show(self, address: Address, opened: Opened) -> None:
+    def _show(self, address: Address, opened: OpenPage) -> None:
         picture = self._model.picture
         try:
             facts = replace(opened.facts, before=opened.channel.shown)

@@ -41,17 +41,17 @@ from lwsctl.dashboard.actions import ActionError, Runner
 from lwsctl.dashboard.address import PageForm, PageKind
 from lwsctl.dashboard.browserstreams import KEY, MOST_TOPICS, BrowserStreams, Topic, Write, changes, lines_to
 from lwsctl.dashboard.livemodel import LiveModel, live
-from lwsctl.dashboard.loginpage import LOGIN, VISITOR, LoginDoor
-from lwsctl.dashboard.loginsessions import LONGEST_TOKEN, Host, Visitors
+from lwsctl.dashboard.loginpage import LOGIN, VISITOR, LoginPage
+from lwsctl.dashboard.loginsessions import LONGEST_TOKEN, Host, LoginSessions
 from lwsctl.dashboard.logstream import LogRequest
 from lwsctl.dashboard.markup import tag
 from lwsctl.dashboard.pages import htmldocument
 from lwsctl.dashboard.pages.header import ClusterIdentity
 from lwsctl.dashboard.pages.htmldocument import Serving
-from lwsctl.dashboard.requestchecks import COOKIE, Gate, Refusal, Secrets
-from lwsctl.dashboard.subscriptions import Hub, page_of
+from lwsctl.dashboard.requestchecks import COOKIE, Rejection, RequestChecks, Secrets
+from lwsctl.dashboard.subscriptions import Subscriptions, page_of
 from lwsctl.diagnosis.catalogue import BY_CODE
-from lwsctl.observation.conditionwatch import Followed
+from lwsctl.observation.conditionwatch import ChangeSource
 from lwsctl.views.selection import Selection
 
 LOOPBACK: Final = "127.0.0.1"
@@ -81,7 +81,7 @@ def new_secrets(place: str | None = None) -> Secrets:
     )
 
 
-class Rights(msgspec.Struct, frozen=True):
+class UserPermissions(msgspec.Struct, frozen=True):
     """The rights of a user: the secret of the own pages, and the runner of commands, if any."""
 
     user: str
@@ -93,12 +93,12 @@ class Dashboard(msgspec.Struct):
     """The application of one server. `port` is known once it listens; `runner` runs the commands of actions, if any."""
 
     model: LiveModel
-    hub: Hub
+    hub: Subscriptions
     runner: Runner | None = None
     secrets: Secrets = msgspec.field(default_factory=new_secrets)
     port: int = 0
     about: ClusterIdentity = ClusterIdentity()
-    door: LoginDoor | None = None
+    door: LoginPage | None = None
     """The login of a shared dashboard; None if only the browser that opened the link may read."""
     host: str = LOOPBACK
     streams: BrowserStreams = msgspec.field(default_factory=BrowserStreams)
@@ -119,9 +119,9 @@ class Dashboard(msgspec.Struct):
             self._listener = None
 
     @property
-    def gate(self) -> Gate:
+    def gate(self) -> RequestChecks:
         """Return the checks that requests pass."""
-        return Gate(self.secrets, self.port, allows_actions=self.runner is not None)
+        return RequestChecks(self.secrets, self.port, allows_actions=self.runner is not None)
 
     @property
     def link(self) -> str:
@@ -166,12 +166,12 @@ class Dashboard(msgspec.Struct):
             case _:
                 return self._known(request, first, rest) or await self._page(request, "/".join([first, *rest]))
 
-    def _rights(self, request: web.Request) -> Rights:
+    def _rights(self, request: web.Request) -> UserPermissions:
         """Return the rights of the user of a request."""
         if self.door is None:
-            return Rights(self.about.user, self.secrets.action, self.runner)
+            return UserPermissions(self.about.user, self.secrets.action, self.runner)
         visitor = request[VISITOR]
-        return Rights(visitor.user, visitor.action, self.door.visitors.host.runner(visitor.token))
+        return UserPermissions(visitor.user, visitor.action, self.door.visitors.host.runner(visitor.token))
 
     def _known(self, request: web.Request, first: str, rest: list[str]) -> web.StreamResponse | None:
         """Return the answers that read nothing from the API server; None for other addresses."""
@@ -188,7 +188,7 @@ class Dashboard(msgspec.Struct):
     def _open(self, request: web.Request) -> web.StreamResponse:
         """Exchange the token of the link for the cookie; the response redirects the browser, as if from its own page."""
         if not self.secrets.exchange(request.query.get("token", "")):
-            return responses.refused(Refusal.USED)
+            return responses.refused(Rejection.USED)
         base = self.gate.base
         onward = tag("meta", http_equiv="refresh", content=f"0; url={base}")
         icon = tag(
@@ -335,12 +335,12 @@ class Dashboard(msgspec.Struct):
         """Run the command of an action: a dry run, unless the page says that it was seen and confirmed."""
         rights = self._rights(request)
         if rights.runner is None:  # the gate has refused it, unless the dashboard is shared
-            return responses.refused(Refusal.READ_ONLY)
+            return responses.refused(Rejection.READ_ONLY)
         try:
             action = msgspec.json.decode(await request.read(), type=dict[str, object])
             words = actions.words(action)
         except web.HTTPRequestEntityTooLarge:
-            return responses.refused(Refusal.ADDRESS)
+            return responses.refused(Rejection.ADDRESS)
         except (msgspec.DecodeError, ActionError, RecursionError) as error:  # JSON that is nested too deeply
             return web.json_response({"error": str(error)}, status=422)
         is_trial = action.get("confirmed") is not True
@@ -363,10 +363,10 @@ class Dashboard(msgspec.Struct):
 
 @asynccontextmanager
 async def opened(
-    model: LiveModel, runner: Runner | None, port: int, *beside: Followed, about: ClusterIdentity = NOBODY
+    model: LiveModel, runner: Runner | None, port: int, *beside: ChangeSource, about: ClusterIdentity = NOBODY
 ) -> AsyncIterator[Dashboard]:
     """Serve a dashboard meanwhile; `beside` may end it with an error."""
-    async with _served(Dashboard(model, Hub(model), runner, about=about), port, *beside) as dashboard:
+    async with _served(Dashboard(model, Subscriptions(model), runner, about=about), port, *beside) as dashboard:
         yield dashboard
 
 
@@ -375,15 +375,16 @@ async def shared(
     model: LiveModel, host: Host, where: BindAddress, about: ClusterIdentity = NOBODY
 ) -> AsyncIterator[Dashboard]:
     """Serve a dashboard on this address in the body, for all users whose token the host accepts."""
-    door = LoginDoor(Visitors(host, model.clock, lambda: secrets.token_urlsafe(32)), about.title)
+    door = LoginPage(LoginSessions(host, model.clock, lambda: secrets.token_urlsafe(32)), about.title)
     async with _served(
-        Dashboard(model, Hub(model), about=about, door=door, host=where.host, secrets=new_secrets(place="")), where.port
+        Dashboard(model, Subscriptions(model), about=about, door=door, host=where.host, secrets=new_secrets(place="")),
+        where.port,
     ) as dashboard:
         yield dashboard
 
 
 @asynccontextmanager
-async def _served(dashboard: Dashboard, port: int, *beside: Followed) -> AsyncIterator[Dashboard]:
+async def _served(dashboard: Dashboard, port: int, *beside: ChangeSource) -> AsyncIterator[Dashboard]:
     async with live(dashboard.model, *beside), asyncio.TaskGroup() as tasks:
         await dashboard.listen(port)
         showing = tasks.create_task(dashboard.hub.run())

@@ -9,8 +9,8 @@ from typing import Final
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.terminations import Death
-from leaderworkerset.decisions.failureevents import Obstacle
+from kuberuntime.objects.terminations import ContainerFailure
+from leaderworkerset.decisions.failureevents import FailureReason
 from lwsctl.diagnosis import logerrors, ranks
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.views.groups import Rank
@@ -85,7 +85,7 @@ def declared(observed: Observed, rank: Rank) -> list[JSONObject]:
     return [*(spec.get("initContainers") or []), *(spec.get("containers") or [])]
 
 
-def advice(observed: Observed, rank: Rank, death: Death) -> Iterator[str]:
+def advice(observed: Observed, rank: Rank, death: ContainerFailure) -> Iterator[str]:
     """Yield the meaning of an exit code: who sent the signal, or that an executable or file is missing."""
     code = death.end.get("exitCode") or 0
     container: JSONObject = next(
@@ -94,7 +94,7 @@ def advice(observed: Observed, rank: Rank, death: Death) -> Iterator[str]:
     if name := signal(death.end):
         yield _of_signal(observed, rank, container, code, name)
     image = str(container.get("image") or "")
-    obstacle = next((candidate for candidate in Obstacle if candidate == code), None)
+    obstacle = next((candidate for candidate in FailureReason if candidate == code), None)
     is_unmapped = _is_unmapped(observed, rank, death.container, image)
     if code in LACKING and is_unmapped and image != ON_PURPOSE:
         yield (
@@ -109,7 +109,7 @@ def advice(observed: Observed, rank: Rank, death: Death) -> Iterator[str]:
         yield "exit code 126 means that a file is not executable: set its mode to 0755, and add an interpreter line"
 
 
-def log_steps(observed: Observed, rank: Rank, death: Death) -> Iterator[str]:
+def log_steps(observed: Observed, rank: Rank, death: ContainerFailure) -> Iterator[str]:
     """Yield the command that shows the log of a run. If no lines remain, also yield how to keep lines of the next run.
 
     In a local cluster, the log of a deleted pod is available from the next pod with the same name. In other clusters,

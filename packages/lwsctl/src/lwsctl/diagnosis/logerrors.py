@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from kuberuntime.objects import errorlines, meta, podstate
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.terminations import Death
+from kuberuntime.objects.terminations import ContainerFailure
 from kuberuntime.texts.masking import Mask
 from lwsctl.diagnosis import ranks
 from lwsctl.diagnosis.finding import Diagnosis, RecordedRun
@@ -45,7 +45,7 @@ def wants_log(end: JSONObject) -> bool:
     return is_cut or not errorlines.telling(lines).certain
 
 
-def recorded_run(death: Death) -> RecordedRun | None:
+def recorded_run(death: ContainerFailure) -> RecordedRun | None:
     """Return the run in the recreation record, if its log may contain an error that is missing in the record."""
     if not death.is_recorded or not wants_log(death.end):
         return None

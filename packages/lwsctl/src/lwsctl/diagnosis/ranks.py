@@ -6,7 +6,7 @@ from typing import Any, Final, TypeAlias
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.terminations import Death
+from kuberuntime.objects.terminations import ContainerFailure
 from kuberuntime.texts.masking import masked
 from lwsctl.diagnosis.finding import Subject
 from lwsctl.diagnosis.observed import Observed
@@ -48,7 +48,7 @@ def is_placed_or_recorded(rank: Rank) -> bool:
     return is_placed(rank) or recorded_run(rank) is not None
 
 
-def recorded_run(rank: Rank) -> Death | None:
+def recorded_run(rank: Rank) -> ContainerFailure | None:
     """Return the failed run of the previous pod that the recreation record describes, or None if there is none."""
     return next((run for run in rank.deaths if run.is_recorded), None)
 

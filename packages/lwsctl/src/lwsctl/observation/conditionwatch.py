@@ -32,7 +32,7 @@ LONGEST_PAUSE: Final = 0.25
 """The maximum delay in seconds to batch several changes."""
 
 
-class Followed(Protocol):
+class ChangeSource(Protocol):
     """A source such as an informer, which runs while a command waits, and reports changes."""
 
     def subscribe(self, callback: Callable[[Change], None]) -> None:
@@ -45,7 +45,7 @@ class Followed(Protocol):
         """Wait until the initial objects are known."""
 
 
-class Relistable(Followed, Protocol):
+class Relistable(ChangeSource, Protocol):
     """Objects that can be listed again."""
 
     def relist(self, then: Callable[[], None]) -> None:
@@ -121,10 +121,10 @@ class Explanations:
         return explained(views, Evidence(events=events, records=self._records.ask()), self._clock.now())
 
 
-class Following:
+class ConditionWatch:
     """The informers that run during a wait."""
 
-    def __init__(self, informers: tuple[Followed, ...]) -> None:
+    def __init__(self, informers: tuple[ChangeSource, ...]) -> None:
         self._changed = asyncio.Event()
         for informer in informers:
             informer.subscribe(self._note)
@@ -167,7 +167,7 @@ def pause_left(took: float, since: float) -> float:
 
 
 @asynccontextmanager
-async def following(*informers: Followed) -> AsyncIterator[Following]:
+async def following(*informers: ChangeSource) -> AsyncIterator[ConditionWatch]:
     """Run informers, and yield when all of them are synchronized.
 
     If the user may not watch an object, ForbiddenError is raised in an exception group, instead of waiting forever.
@@ -177,13 +177,13 @@ async def following(*informers: Followed) -> AsyncIterator[Following]:
         for informer in informers:
             await informer.wait_synced()
         try:
-            yield Following(informers)
+            yield ConditionWatch(informers)
         finally:
             for task in running:
                 task.cancel()
 
 
-async def _run(informer: Followed) -> None:
+async def _run(informer: ChangeSource) -> None:
     await (informer.run(gives_up=True) if isinstance(informer, Informer) else informer.run())
 
 
@@ -243,7 +243,7 @@ class SetInformers:
         self._explanations = Explanations(client, key.namespace, key.name)
 
     @property
-    def all(self) -> tuple[Followed, ...]:
+    def all(self) -> tuple[ChangeSource, ...]:
         """Return the informers."""
         return (self.set, self.pods, *self._explanations.all)
 
@@ -270,7 +270,7 @@ class DisaggregatedInformers:
         self._explanations = Explanations(client, key.namespace)
 
     @property
-    def all(self) -> tuple[Followed, ...]:
+    def all(self) -> tuple[ChangeSource, ...]:
         """Return the informers."""
         return (self.set, self.leaderworkersets, self.pods, *self._explanations.all)
 
@@ -318,7 +318,7 @@ async def wait_for(
     timeout: float | None,
     *,
     report: Callable[[str], None] = lambda _: None,
-    beside: tuple[Followed, ...] = (),
+    beside: tuple[ChangeSource, ...] = (),
     every: float | None = None,
 ) -> Shown | None:
     """Wait until nothing is missing, and return the final view. `report` is called when the missing part changes.

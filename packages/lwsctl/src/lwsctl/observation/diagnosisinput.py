@@ -52,7 +52,7 @@ GANG_MARKS: Final = frozenset({labels.GANG_GROUP, VOLCANO_GROUP_NAME, labels.WOR
 NEWER_WORKLOADS: Final = replace(QUEUED_WORKLOADS, version="v1beta2")
 
 
-class Want(Struct, frozen=True):
+class ListRequest(Struct, frozen=True):
     """A list to read. `instead` is read if the first resource is not served."""
 
     query: Query
@@ -73,7 +73,7 @@ async def _with_contention(lists: Lister, observed: Observed) -> Observed:
     """Add events about fields that other writers revert to the observation of a healthy set."""
     reader, known = Reader(lists), observed.get(resources.CORE_EVENTS)
     query = Query(resources.CORE_EVENTS, observed.view.namespace, field_selector=f"reason={CONTENTION}")
-    await reader.read(Want(query))
+    await reader.read(ListRequest(query))
     events = (*known, *reader.objects.get(resources.CORE_EVENTS, ()))
     return replace(observed, objects={**observed.objects, resources.CORE_EVENTS: events})
 
@@ -88,7 +88,7 @@ async def observe_view(
         if is_as_desired(known, selection, now):
             if evictions.are_asked_for(plain):
                 own = f"{labels.NAME}={plain.name}"
-                await reader.read(Want(Query(resources.POD_DISRUPTION_BUDGETS, plain.namespace, own)))
+                await reader.read(ListRequest(Query(resources.POD_DISRUPTION_BUDGETS, plain.namespace, own)))
             return Observed(view=known, now=now, objects=reader.objects)
     async with asyncio.TaskGroup() as tasks:
         for want in wants_of_view(plain):
@@ -119,47 +119,47 @@ async def observe_view(
 
 async def _with_memory(reader: "Reader", view: View, now: datetime) -> View:
     """Add recreations and evictions to a view, because its groups may have failed recently."""
-    await reader.read(Want(lists.records_of(view.namespace, view.name)))
-    await reader.read(Want(Query(resources.CORE_EVENTS, view.namespace, field_selector=f"reason={EVICTED}")))
+    await reader.read(ListRequest(lists.records_of(view.namespace, view.name)))
+    await reader.read(ListRequest(Query(resources.CORE_EVENTS, view.namespace, field_selector=f"reason={EVICTED}")))
     records = reader.objects.get(resources.CONTROLLER_REVISIONS, ())
     events = reader.objects.get(resources.CORE_EVENTS, ())
     return explained([view], Evidence(events=events, records=records), now)[0]
 
 
-def wants_of_view(view: View) -> Iterator[Want]:
+def wants_of_view(view: View) -> Iterator[ListRequest]:
     """Yield the lists that causes need for a LeaderWorkerSet that is not in its desired state."""
     namespace, own = view.namespace, f"{labels.NAME}={view.name}"
-    yield Want(lists.events_in(namespace))
+    yield ListRequest(lists.events_in(namespace))
     members = [rank for group in view.groups for rank in group.ranks if not rank.is_ready]
     is_changing = meta.is_deleting(view.object) or view.is_updating or len(view.groups) != view.desired
     # without unready members the status is behind the pods: it follows what StatefulSets report
     if is_changing or not members or not meta.is_observed(view.object) or any(map(_is_to_be_made, members)):
-        yield Want(Query(resources.CONTROLLER_REVISIONS, namespace, own))
-        yield Want(Query(resources.STATEFULSETS, namespace, own))
+        yield ListRequest(Query(resources.CONTROLLER_REVISIONS, namespace, own))
+        yield ListRequest(Query(resources.STATEFULSETS, namespace, own))
     else:
-        yield Want(lists.records_of(namespace, view.name))
+        yield ListRequest(lists.records_of(namespace, view.name))
     if any(map(_has_started, members)):
-        yield Want(Query(resources.SERVICES, namespace))
+        yield ListRequest(Query(resources.SERVICES, namespace))
     if not meta.is_observed(view.object) or any(map(_awaits_manager, view.groups)):
         yield from of_manager()
     if waiting := list(filter(ranks.is_unscheduled, members)):
         yield from _of_places(view, waiting)
     elif any(rank.node and not _has_started(rank) and volumes.claims(rank) for rank in members):
-        yield Want(Query(resources.PERSISTENT_VOLUME_CLAIMS, namespace))
+        yield ListRequest(Query(resources.PERSISTENT_VOLUME_CLAIMS, namespace))
     if any(gates(rank) for rank in members):
-        yield Want(Query(QUEUED_WORKLOADS, namespace), NEWER_WORKLOADS)
+        yield ListRequest(Query(QUEUED_WORKLOADS, namespace), NEWER_WORKLOADS)
 
 
 def _has_started(rank: Rank) -> bool:
     return meta.status(rank.object or {}).get("phase") in STARTED
 
 
-def _wants_of_evidence(observed: Observed) -> Iterator[Want]:
+def _wants_of_evidence(observed: Observed) -> Iterator[ListRequest]:
     """Yield additional lists that events indicate."""
     if autoscalers.nominated(observed):
-        yield Want(Query(autoscalers.NODE_CLAIMS))
+        yield ListRequest(Query(autoscalers.NODE_CLAIMS))
     if nameconflicts.without_revision(observed):
-        yield Want(Query(RESOURCE_QUOTAS, observed.view.namespace))
+        yield ListRequest(Query(RESOURCE_QUOTAS, observed.view.namespace))
     if managers.unadmitted(observed) and not observed.knows(resources.DEPLOYMENTS):
         yield from of_manager()
 
@@ -175,24 +175,24 @@ def _awaits_manager(group: Group) -> bool:
     return bool(has_leader) and any(rank.index and rank.object is None for rank in group.ranks)
 
 
-def of_manager() -> Iterator[Want]:
+def of_manager() -> Iterator[ListRequest]:
     """Yield the lists for a manager that may be inactive."""
     name = f"{LEADERWORKERSETS.plural}.{LEADERWORKERSETS.group}"
-    yield Want(Query(resources.DEPLOYMENTS, field_selector=f"metadata.name={MANAGER}"))
-    yield Want(Query(resources.LEASES, field_selector=f"metadata.name={LEASE}"))
-    yield Want(only(resources.CUSTOM_RESOURCE_DEFINITIONS, ObjectKey("", name)))
+    yield ListRequest(Query(resources.DEPLOYMENTS, field_selector=f"metadata.name={MANAGER}"))
+    yield ListRequest(Query(resources.LEASES, field_selector=f"metadata.name={LEASE}"))
+    yield ListRequest(only(resources.CUSTOM_RESOURCE_DEFINITIONS, ObjectKey("", name)))
 
 
-def _of_places(view: View, waiting: Sequence[Rank]) -> Iterator[Want]:
+def _of_places(view: View, waiting: Sequence[Rank]) -> Iterator[ListRequest]:
     namespace = view.namespace
     if any(map(volumes.claims, waiting)):
-        yield Want(Query(resources.PERSISTENT_VOLUME_CLAIMS, namespace))
-        yield Want(Query(resources.STORAGE_CLASSES))
+        yield ListRequest(Query(resources.PERSISTENT_VOLUME_CLAIMS, namespace))
+        yield ListRequest(Query(resources.STORAGE_CLASSES))
     if any(GANG_MARKS & meta.annotations(pod).keys() for pod in view.pods):
         for _, kind in GROUPED:
-            yield Want(Query(kind, namespace, f"{labels.NAME}={view.name}"))
+            yield ListRequest(Query(kind, namespace, f"{labels.NAME}={view.name}"))
     if labels.EXCLUSIVE_TOPOLOGY in meta.annotations(view.object):
-        yield Want(Query(resources.PODS, namespace, labels.GROUP_KEY))
+        yield ListRequest(Query(resources.PODS, namespace, labels.GROUP_KEY))
 
 
 class Reader:
@@ -204,7 +204,7 @@ class Reader:
         self.unread: set[Resource] = set()
         self.leader_deployment: JSONObject | None = None
 
-    async def read(self, want: Want) -> None:
+    async def read(self, want: ListRequest) -> None:
         """Read one list."""
         resource = want.query.resource
         try:
@@ -260,7 +260,7 @@ class Reader:
         except (APIError, TooManyError):
             return None
 
-    async def _list(self, want: Want) -> Sequence[JSONObject]:
+    async def _list(self, want: ListRequest) -> Sequence[JSONObject]:
         query = want.query
         try:
             return await self._lists.all(query)

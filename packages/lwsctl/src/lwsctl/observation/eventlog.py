@@ -6,13 +6,13 @@ from kuberuntime.client.client import Client
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS
-from leaderworkerset.api.eventvalue import Happening
+from leaderworkerset.api.eventvalue import EventValue
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from lwsctl.views.events.eventhistory import History
 from lwsctl.views.selection import Selection
 
 
-async def read(client: Client, lws: JSONObject, pods: Sequence[JSONObject], selection: Selection) -> list[Happening]:
+async def read(client: Client, lws: JSONObject, pods: Sequence[JSONObject], selection: Selection) -> list[EventValue]:
     """Read the events in the namespace of a LeaderWorkerSet, and return the events that belong to the selection."""
     events = await client.list(CORE_EVENTS, namespace=meta.namespace(lws))
     return History(lws, pods, await other_names(client, lws)).read(events.items, selection)

@@ -69,7 +69,7 @@ class Streams(Struct):
         await asyncio.wait(self._open, return_when=asyncio.FIRST_COMPLETED)
 
 
-class Newest(Struct):
+class LatestTimestamp(Struct):
     """The timestamp of a pod's latest line, as printed and in comparable form."""
 
     stamp: bytes = b""
@@ -88,7 +88,7 @@ class PodSource(Protocol):
         """Return the set."""
 
 
-class Changing(Protocol):
+class ConditionCheck(Protocol):
     """An object that repeats a check after every change, until the check returns a value."""
 
     async def until(self, check: Callable[[], bool | None]) -> bool:
@@ -119,14 +119,14 @@ class LogFollower:
         self._streams = streams or Streams()
         self._first: set[str] = set()
         self._seen: set[tuple[str, int]] = set()
-        self._newest: defaultdict[str, Newest] = defaultdict(Newest)
+        self._newest: defaultdict[str, LatestTimestamp] = defaultdict(LatestTimestamp)
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._readers: dict[asyncio.Task[None], Callable[[], bool]] = {}
         """The task that reads each run, and whether the run continues."""
         self._changed = asyncio.Event()
 
     async def run(
-        self, objects: Changing, informers: PodSource, is_over: Callable[[JSONObject | None], bool] = is_deleted
+        self, objects: ConditionCheck, informers: PodSource, is_over: Callable[[JSONObject | None], bool] = is_deleted
     ) -> None:
         """Follow until `is_over` returns true for the set and all logs have ended. Previous runs are not included."""
         for pod in informers.pods.store.list():

@@ -23,7 +23,7 @@ from lwsctl.diagnosis.diagnose import diagnose
 from lwsctl.diagnosis.finding import Diagnosis
 from lwsctl.diagnosis.observed import Commands, Observed
 from lwsctl.observation import lists
-from lwsctl.observation.diagnosisinput import FEW, Reader, Want, observe_view, of_manager
+from lwsctl.observation.diagnosisinput import FEW, ListRequest, Reader, observe_view, of_manager
 from lwsctl.observation.lists import Lists, TooManyError
 from lwsctl.views.disaggregatedset import SetView
 from lwsctl.views.groups import View
@@ -56,7 +56,7 @@ async def survey(
     return diagnoses
 
 
-class Answer(Struct, frozen=True):
+class ListResult(Struct, frozen=True):
     """The objects in a list, or the error from reading it."""
 
     arranged: Arranged
@@ -71,7 +71,7 @@ class SharedLists:
         self._namespace = namespace
         self._keys = frozenset(keys)
         self._lengths = frozenset(key.name.count("-") + 1 for key in keys)
-        self._answers: dict[tuple[Query, bool], Answer] = {}
+        self._answers: dict[tuple[Query, bool], ListResult] = {}
 
     def wide(self, query: Query) -> Query:
         """Return the query for all LeaderWorkerSets that includes the query for one LeaderWorkerSet."""
@@ -90,16 +90,16 @@ class SharedLists:
             raise answer.error
         return answer.arranged
 
-    async def _ask(self, query: Query, keys: Keys, *, is_bounded: bool) -> Answer:
+    async def _ask(self, query: Query, keys: Keys, *, is_bounded: bool) -> ListResult:
         try:
             objects = await (self._lists.bounded if is_bounded else self._lists.all)(query)
         except (APIError, TooManyError) as error:
-            return Answer({}, error)
+            return ListResult({}, error)
         by_key: dict[ObjectKey, list[JSONObject]] = {}
         for obj in objects:
             for key in keys(obj):
                 by_key.setdefault(key, []).append(obj)
-        return Answer(by_key)
+        return ListResult(by_key)
 
     async def node(self, name: str) -> JSONObject | None:
         """Read one node if there are too many nodes to read all. For many LeaderWorkerSets, raise an error."""
@@ -190,12 +190,12 @@ async def diagnose_sets(
     return diagnoses
 
 
-def wants_of_set(set_view: SetView) -> Iterator[Want]:
+def wants_of_set(set_view: SetView) -> Iterator[ListRequest]:
     """Yield the lists for a DisaggregatedSet, or none if the set is complete."""
     if set_view.is_settled:
         return
-    yield Want(lists.events_in(set_view.namespace))
-    yield Want(Query(ROLE_SCALERS, set_view.namespace))
+    yield ListRequest(lists.events_in(set_view.namespace))
+    yield ListRequest(Query(ROLE_SCALERS, set_view.namespace))
     if not meta.is_observed(set_view.object):
         yield from of_manager()
 

@@ -1,6 +1,6 @@
 """Predicts the effects of applying a manifest to a LeaderWorkerSet: changed fields, and rollout steps. Pure.
 
-In: the LeaderWorkerSet with its pods and leader StatefulSet, and the changed LeaderWorkerSet. Out: a `Foreseen`, as
+In: the LeaderWorkerSet with its pods and leader StatefulSet, and the changed LeaderWorkerSet. Out: a `ApplyForecast`, as
 text for users and as a machine-readable document. The number of lines is limited, regardless of the number of groups.
 """
 
@@ -32,7 +32,7 @@ from leaderworkerset.decisions.rolloutsteps import (
     read_rollout_budget,
     rollout_position,
 )
-from lwsctl.rollout.forecast import Forecast, Wave, World, forecast
+from lwsctl.rollout.forecast import Forecast, RolloutStage, RolloutState, forecast
 from lwsctl.rollout.patches import is_paused
 from lwsctl.views.document import VERSION
 from lwsctl.views.groups import Group, View, view
@@ -49,7 +49,7 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     statefulset: JSONObject | None = None
 
 
-class Foreseen(msgspec.Struct, frozen=True, kw_only=True):
+class ApplyForecast(msgspec.Struct, frozen=True, kw_only=True):
     """The effects of changing one LeaderWorkerSet. `startup` is how long its groups took to start, if known.
 
     If `rolls` is set, `kept` groups already have the desired revision, because an incomplete update is reverted.
@@ -86,7 +86,7 @@ class Foreseen(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.startup is None else self.startup * making
 
 
-def foresee(before: Situation | None, after: JSONObject) -> Foreseen:
+def foresee(before: Situation | None, after: JSONObject) -> ApplyForecast:
     """Return the effects of changing the LeaderWorkerSet to `after`. `before` is None if it does not exist yet.
 
     Raise ValueError for values that the controller could not use, or for too many groups.
@@ -98,7 +98,7 @@ def foresee(before: Situation | None, after: JSONObject) -> Foreseen:
     rolls = old is not None and build_revision_data(old) != content
     starts = startups(before.view) if before else []
     is_open = groupname.is_hash_set(after)
-    world = World(Current(0, 0, "")) if is_open else _world(before, revision_hash(content) if rolls else "")
+    world = RolloutState(Current(0, 0, "")) if is_open else _world(before, revision_hash(content) if rolls else "")
     way = read_in_place(meta.annotations(after)) if rolls and not is_open else InPlace.OFF
     obstacle = _obstacle(old, after) if old is not None and way.is_wanted else ""
     is_barred = bool(obstacle) and way.forbids_recreation
@@ -107,7 +107,7 @@ def foresee(before: Situation | None, after: JSONObject) -> Foreseen:
     else:
         future = forecast(limits, world, is_new_revision=rolls)
     staying = world.ready & ~world.updated if way.is_wanted and not obstacle else 0
-    return Foreseen(
+    return ApplyForecast(
         name=meta.name(after),
         is_new=old is None,
         rolls=rolls,
@@ -133,7 +133,7 @@ def startups(lws_view: View) -> list[timedelta]:
     return [length for group in lws_view.groups if (length := _startup(group)) is not None]
 
 
-def lines(plan: Foreseen) -> list[str]:
+def lines(plan: ApplyForecast) -> list[str]:
     """Return the effects as text for users."""
     head = [f"{plan.name}: {verdict(plan.changes, is_new=plan.is_new)}", *change_lines(plan.changes)]
     return [
@@ -147,7 +147,7 @@ def lines(plan: Foreseen) -> list[str]:
     ]
 
 
-def document(plan: Foreseen) -> JSONObject:
+def document(plan: ApplyForecast) -> JSONObject:
     """Return the effects with stable field names, as `-o json` prints them."""
     takes = plan.takes
     return {
@@ -181,16 +181,16 @@ def _read(obj: JSONObject) -> JSONObject:
     return restore_revision(obj, {"data": {"spec": content}})
 
 
-def _world(before: Situation | None, revision: str) -> World:
+def _world(before: Situation | None, revision: str) -> RolloutState:
     """Return the current groups. `revision` is the revision key after the change, or empty if it is unchanged."""
     if before is None:
-        return World(Current(0, 0, ""))
+        return RolloutState(Current(0, 0, ""))
     lws_view, statefulset = before.view, before.statefulset
     key = revision or (groupname.revision(statefulset) if statefulset else "")
     existing = [group for group in lws_view.groups if group.leader and group.leader.object is not None]
     desired = lws_view.desired
     current = Current(desired, 0, str(desired)) if statefulset is None else rollout_position(statefulset)
-    return World(
+    return RolloutState(
         current,
         members=_bits(existing),
         ready=_bits([group for group in existing if group.is_ready]),
@@ -224,7 +224,7 @@ def _startup(group: Group) -> timedelta | None:
     return max(datetime.fromisoformat(max(ends)) - datetime.fromisoformat(began), timedelta())
 
 
-def _summary(plan: Foreseen) -> str:
+def _summary(plan: ApplyForecast) -> str:
     making = sum(len(wave.groups) for wave in plan.forecast.waves)
     if plan.is_new:
         return f"{counted(plan.budget.replicas, 'group')} of {counted(plan.size, 'pod')} would be created"
@@ -242,7 +242,7 @@ def _summary(plan: Foreseen) -> str:
     return f"{reason}: {counted(making, 'group')} of {counted(plan.size, 'pod')} would be {action}{_held_note(plan)}"
 
 
-def _held_note(plan: Foreseen) -> str:
+def _held_note(plan: ApplyForecast) -> str:
     if not plan.forecast.held:
         return ""
     if plan.is_barred:
@@ -251,11 +251,11 @@ def _held_note(plan: Foreseen) -> str:
     return f"; {counted(plan.forecast.held, 'group')} would keep the old revision ({why})"
 
 
-def _recreated(plan: Foreseen) -> int:
+def _recreated(plan: ApplyForecast) -> int:
     return sum(len(wave.groups) for wave in plan.forecast.waves) - plan.in_place
 
 
-def _in_place(plan: Foreseen) -> Iterator[str]:
+def _in_place(plan: ApplyForecast) -> Iterator[str]:
     """Yield the number of pods that are kept, or the field that prevents an in-place update."""
     if plan.is_barred:
         yield f"in place: impossible, and the rollout is held: {plan.obstacle} cannot change in a pod that runs"
@@ -265,7 +265,7 @@ def _in_place(plan: Foreseen) -> Iterator[str]:
         yield f"in place: {counted(plan.in_place * plan.size, 'pod')}, recreated: {_recreated(plan) * plan.size}"
 
 
-def _steps(plan: Foreseen) -> Iterator[str]:
+def _steps(plan: ApplyForecast) -> Iterator[str]:
     waves = plan.forecast.waves
     for number, wave in enumerate(waves, start=1):
         if number < WAVES_SHOWN or number == len(waves):
@@ -274,7 +274,7 @@ def _steps(plan: Foreseen) -> Iterator[str]:
             yield f"  … {counted(len(waves) - WAVES_SHOWN, 'more step')}"
 
 
-def _exhausted(plan: Foreseen) -> Iterator[str]:
+def _exhausted(plan: ApplyForecast) -> Iterator[str]:
     """Yield what happens to groups without remaining restarts: they are replaced, removed, or kept."""
     indexes = {index for wave in plan.forecast.waves for index in wave.groups}
     if plan.is_open and plan.rolls:
@@ -292,17 +292,17 @@ def _exhausted(plan: Foreseen) -> Iterator[str]:
         yield f"no restart left: {groups_named(staying)}, which would stay terminated; to recover it: lws recover {plan.name}"
 
 
-def _wave_text(wave: Wave) -> str:
+def _wave_text(wave: RolloutStage) -> str:
     if not wave.groups:
         return "surplus groups are deleted"
     return f"group{'s' if len(wave.groups) > 1 else ''} {ranges(wave.groups)}"
 
 
-def _extra(wave: Wave, size: int) -> str:
+def _extra(wave: RolloutStage, size: int) -> str:
     return f", {counted(wave.extra * size, 'extra pod')}" if wave.extra else ""
 
 
-def _bounds(plan: Foreseen) -> Iterator[str]:
+def _bounds(plan: ApplyForecast) -> Iterator[str]:
     if plan.forecast.is_stuck:
         yield "  it would not end by itself: groups that are not ready use up what may be unavailable"
     if plan.forecast.available is None or plan.is_new:
@@ -313,7 +313,7 @@ def _bounds(plan: Foreseen) -> Iterator[str]:
         yield f"about {duration(takes)}: {counted(plan.samples, 'group')} started in {duration(plan.startup)} each"
 
 
-def _warnings(plan: Foreseen) -> Iterator[str]:
+def _warnings(plan: ApplyForecast) -> Iterator[str]:
     yield from (f"warning: {text}" for text in plan.warnings)
 
 

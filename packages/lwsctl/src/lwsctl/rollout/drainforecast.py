@@ -25,7 +25,7 @@ MIRROR: Final = "kubernetes.io/config.mirror"
 """The annotation of static pods, which a drain cannot delete."""
 
 
-class Leaving(Struct, frozen=True, kw_only=True):
+class DrainForecast(Struct, frozen=True, kw_only=True):
     """The groups of one LeaderWorkerSet (`NAMESPACE/NAME`) that must move to other nodes, in their order.
 
     At most `at_once` groups move at a time, and `extra` of them are replaced before they are deleted. `takes` is the
@@ -40,7 +40,7 @@ class Leaving(Struct, frozen=True, kw_only=True):
     why_not: str = ""
 
 
-def leaving(view: View, groups: Sequence[Group], why_not: str = "") -> Leaving:
+def leaving(view: View, groups: Sequence[Group], why_not: str = "") -> DrainForecast:
     """Return how these groups move. Raise ValueError if the rollout strategy is invalid."""
     limits = read_rollout_budget(leaderworkerset.decode(view.object).spec)
     extra = 0 if groupname.is_hash_set(view.object) else limits.surge
@@ -48,7 +48,7 @@ def leaving(view: View, groups: Sequence[Group], why_not: str = "") -> Leaving:
     available = {group.name for group in view.groups if group.is_ready}
     ordered = [group.name for group in sorted(groups, key=_turn)]
     starts = startups(view)
-    return Leaving(
+    return DrainForecast(
         place=f"{view.namespace}/{view.name}",
         groups=tuple(choose_moves(ordered, available, least=0)),
         at_once=at_once,
@@ -63,7 +63,7 @@ def _turn(group: Group) -> tuple[int, str]:
     return (0, group.ranks[0].pod) if group.key else (-group.index, "")
 
 
-def lines(sets: Iterable[Leaving]) -> Iterator[str]:
+def lines(sets: Iterable[DrainForecast]) -> Iterator[str]:
     """Yield a line for each LeaderWorkerSet with the groups that would move, or why they would not move."""
     for leaving in sets:
         many = f"{'group' if len(leaving.groups) == 1 else 'groups'} {', '.join(map(str, leaving.groups))}"

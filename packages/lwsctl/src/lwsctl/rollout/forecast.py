@@ -19,7 +19,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.decisions.rolloutsteps import (
     Budget,
     Current,
-    Folded,
+    GroupIndex,
     RolloutLeaders,
     States,
     choose_outdated_leaders,
@@ -40,7 +40,7 @@ class TooLargeError(ValueError):
     """The rollout has more groups than a forecast supports."""
 
 
-class Wave(Struct, frozen=True, kw_only=True):
+class RolloutStage(Struct, frozen=True, kw_only=True):
     """A wave: the created groups, the number of surplus groups, and the number of available groups."""
 
     groups: tuple[int, ...]
@@ -51,7 +51,7 @@ class Wave(Struct, frozen=True, kw_only=True):
 class Forecast(Struct, frozen=True, kw_only=True):
     """All waves of a rollout. `held` groups keep the old revision. If `is_stuck`, it never completes by itself."""
 
-    waves: tuple[Wave, ...]
+    waves: tuple[RolloutStage, ...]
     held: int
     is_stuck: bool
 
@@ -66,7 +66,7 @@ class Forecast(Struct, frozen=True, kw_only=True):
         return min((wave.available for wave in self.waves), default=None)
 
 
-class World(Struct, frozen=True):
+class RolloutState(Struct, frozen=True):
     """The leader StatefulSet and its groups: existing, ready, updated, and exhausted groups."""
 
     current: Current
@@ -76,7 +76,7 @@ class World(Struct, frozen=True):
     exhausted: int = 0
 
 
-def forecast(limits: Budget, world: World, *, is_new_revision: bool) -> Forecast:
+def forecast(limits: Budget, world: RolloutState, *, is_new_revision: bool) -> Forecast:
     """Simulate the rollout after a change. If the revision is new, no existing group is up to date.
 
     Raise `TooLargeError` for more than `LARGEST` groups.
@@ -84,7 +84,7 @@ def forecast(limits: Budget, world: World, *, is_new_revision: bool) -> Forecast
     current = world.current
     if max(limits.replicas, current.replicas - limits.replicas) > LARGEST:
         raise TooLargeError(f"more than {LARGEST} groups: a forecast is made for fewer only")
-    waves: list[Wave] = []
+    waves: list[RolloutStage] = []
     last = world
     for state, wave in _waves(world, limits, is_new_revision=is_new_revision):
         last = state
@@ -96,7 +96,9 @@ def forecast(limits: Budget, world: World, *, is_new_revision: bool) -> Forecast
     return Forecast(waves=tuple(waves), held=held_count, is_stuck=not is_done)
 
 
-def _waves(world: World, limits: Budget, *, is_new_revision: bool) -> Iterator[tuple[World, Wave]]:
+def _waves(
+    world: RolloutState, limits: Budget, *, is_new_revision: bool
+) -> Iterator[tuple[RolloutState, RolloutStage]]:
     """Yield each state with the wave that led to it, until nothing changes.
 
     Groups below the partition are created with the old revision, if there is one. After a reverted update there is
@@ -123,13 +125,13 @@ def _waves(world: World, limits: Budget, *, is_new_revision: bool) -> Iterator[t
         if creations or world.members & ~whole:
             extra = max(decided.current.replicas - limits.replicas, 0)
             available = (decided.ready & kept).bit_count()
-            yield ended, Wave(groups=tuple(highest_indexes(creations)), extra=extra, available=available)
+            yield ended, RolloutStage(groups=tuple(highest_indexes(creations)), extra=extra, available=available)
         elif ended == world:
             return
         world = ended
 
 
-def _decide(world: World, limits: Budget, *, is_new_revision: bool) -> World:
+def _decide(world: RolloutState, limits: Budget, *, is_new_revision: bool) -> RolloutState:
     """Return the state after the controller has changed the StatefulSet as far as possible, without surplus groups.
 
     The controller waits for added groups before it continues.
@@ -152,9 +154,9 @@ def _decide(world: World, limits: Budget, *, is_new_revision: bool) -> World:
             return world
 
 
-def _leaders(world: World, limits: Budget, *, current: str) -> RolloutLeaders:
+def _leaders(world: RolloutState, limits: Budget, *, current: str) -> RolloutLeaders:
     """Return the leaders. `current` is the revision of groups below the partition."""
-    folded = Folded(
+    folded = GroupIndex(
         members=world.members,
         leader_ready=world.ready,
         exhausted=world.exhausted,

@@ -15,7 +15,7 @@ from leaderworkerset.decisions.failureevents import is_failure_active, waits_for
 from lwsctl.views.groups import Group, Rank, View
 
 
-class Turn(Struct, frozen=True):
+class RestartStep(Struct, frozen=True):
     """The ranks to delete now, and the names of groups that are not ready again."""
 
     now: tuple[Rank, ...]
@@ -44,7 +44,7 @@ def takes_group(lws: LeaderWorkerSet, group: Group) -> bool:
     return has_started or not waits_for_start(lws)
 
 
-def turn(view: View, old: Mapping[GroupName, str], budget: int, *, rank: int | None = None) -> Turn:
+def turn(view: View, old: Mapping[GroupName, str], budget: int, *, rank: int | None = None) -> RestartStep:
     """Return the next batch: all unready groups immediately, and ready groups within the budget.
 
     Groups that have ended permanently do not count against the budget, because they do not restart by themselves.
@@ -68,7 +68,7 @@ def turn(view: View, old: Mapping[GroupName, str], budget: int, *, rank: int | N
             continue
         unavailable += group.is_ready
         ranks.append(member)
-    return Turn(tuple(ranks), tuple(sorted(left, key=str)))
+    return RestartStep(tuple(ranks), tuple(sorted(left, key=str)))
 
 
 def _member(group: Group, rank: int) -> Rank | None:

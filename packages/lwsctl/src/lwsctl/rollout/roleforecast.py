@@ -2,7 +2,7 @@
 
 Pure.
 
-In: the DisaggregatedSet before and after the change. Out: a `RolesForeseen`, as text for users and as a
+In: the DisaggregatedSet before and after the change. Out: a `RoleForecast`, as text for users and as a
 machine-readable document. The planner calculates the steps, as if every group became ready immediately. The number of
 existing groups comes from the status. A role with a scaler keeps its groups.
 """
@@ -30,7 +30,7 @@ from lwsctl.views.document import VERSION
 from lwsctl.views.wording import counted
 
 
-class RolesForeseen(Struct, frozen=True, kw_only=True):
+class RoleForecast(Struct, frozen=True, kw_only=True):
     """The effects of changing one DisaggregatedSet. The counts apply to one slice."""
 
     name: str
@@ -43,7 +43,7 @@ class RolesForeseen(Struct, frozen=True, kw_only=True):
     steps: tuple[PlannerStep, ...]
 
 
-def foresee(before: JSONObject | None, after: JSONObject) -> RolesForeseen:
+def foresee(before: JSONObject | None, after: JSONObject) -> RoleForecast:
     """Return the effects. `before` is None if the set does not exist yet. Raise ValueError for invalid values."""
     new = disaggregatedset.decode(after)
     old = None if before is None else disaggregatedset.decode(before)
@@ -53,7 +53,7 @@ def foresee(before: JSONObject | None, after: JSONObject) -> RolesForeseen:
     present = {} if old is None else _present(old)
     names = (*roles, *sorted(present.keys() - roles.keys()))
     states = tuple(_state(name, new, present.get(name, 0)) for name in names)
-    return RolesForeseen(
+    return RoleForecast(
         name=new.name,
         is_new=old is None,
         rolls=rolls,
@@ -65,7 +65,7 @@ def foresee(before: JSONObject | None, after: JSONObject) -> RolesForeseen:
     )
 
 
-def lines(plan: RolesForeseen) -> Iterator[str]:
+def lines(plan: RoleForecast) -> Iterator[str]:
     """Yield the effects as text for users."""
     yield f"{plan.name}: {fieldchanges.verdict(plan.changes, is_new=plan.is_new)}"
     yield from fieldchanges.change_lines(plan.changes)
@@ -83,7 +83,7 @@ def lines(plan: RolesForeseen) -> Iterator[str]:
             yield f"  … {counted(len(plan.steps) - WAVES_SHOWN, 'more step')}"
 
 
-def document(plan: RolesForeseen) -> JSONObject:
+def document(plan: RoleForecast) -> JSONObject:
     """Return the effects with stable field names, as `-o json` prints them."""
     return {
         "apiVersion": VERSION,
@@ -120,6 +120,6 @@ def _state(name: str, new: DisaggregatedSet, present: int) -> RoleState:
     return RoleState(present, present, 0, target, limits.surge, limits.unavailable)
 
 
-def _counts(plan: RolesForeseen, step: PlannerStep) -> str:
+def _counts(plan: RoleForecast, step: PlannerStep) -> str:
     rows = zip(plan.roles, step.old, step.new, strict=True)
     return "; ".join(f"{name} {old} old, {new} new" for name, old, new in rows)

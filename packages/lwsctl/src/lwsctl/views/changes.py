@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from lwsctl.views import wording
-from lwsctl.views.grouprows import FEW_GROUPS, Fold, folds
+from lwsctl.views.grouprows import FEW_GROUPS, GroupRow, folds
 from lwsctl.views.groups import Group, Rank, View
 from lwsctl.views.reasons import summary
 
@@ -66,7 +66,7 @@ def shared(texts: Mapping[str, str], known_subjects: Mapping[str, ViewSubject], 
             by_owner[known_subjects[name].owner, text.endswith(GONE)].append(group)
     for (owner, is_gone), groups in by_owner.items():
         if is_gone:
-            names = Fold(tuple(sorted(groups, key=lambda group: group.index)), "", "").places
+            names = GroupRow(tuple(sorted(groups, key=lambda group: group.index)), "", "").places
             shared_lines.append(f"{owner} groups {names}{GONE}")
         else:
             shared_lines += [f"{owner} groups {fold.places}: {fold.text}" for fold in folds(groups, now)]

@@ -28,7 +28,7 @@ MOST_RANGES: Final = 6
 """The maximum number of index ranges in a text."""
 
 
-class Fold(Struct, frozen=True):
+class GroupRow(Struct, frozen=True):
     """Groups in the same state, by index, and the reason why they are not ready."""
 
     groups: tuple[Group, ...]
@@ -84,7 +84,7 @@ class Fold(Struct, frozen=True):
         return youngest if youngest == oldest else f"{youngest}-{oldest}"
 
 
-def folds(groups: Iterable[Group], now: datetime) -> list[Fold]:
+def folds(groups: Iterable[Group], now: datetime) -> list[GroupRow]:
     """Combine groups with the same state. Unready groups are first, and groups are sorted by index."""
     by_state: dict[tuple[str, ...], list[tuple[Group, str]]] = {}
     for group in sorted(groups, key=lambda group: group.index):
@@ -92,7 +92,7 @@ def folds(groups: Iterable[Group], now: datetime) -> list[Fold]:
         key = ((others_than_ready(group) or READY), common, group.revision)
         by_state.setdefault(key, []).append((group, why))
     all_folds = [
-        Fold(tuple(group for group, _ in members), key[0], members[0][1])  # the first one represents all
+        GroupRow(tuple(group for group, _ in members), key[0], members[0][1])  # the first one represents all
         for key, members in by_state.items()
     ]
     return sorted(all_folds, key=lambda fold: (fold.is_fine, fold.groups[0].index))

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from kuberuntime.objects import decimals, meta, podstate
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.terminations import Death
+from kuberuntime.objects.terminations import ContainerFailure
 from kuberuntime.texts import errorboundary
 from kuberuntime.texts.masking import masked
 from leaderworkerset.api import groupname, labels
@@ -57,7 +57,7 @@ class Rank(Struct, frozen=True, kw_only=True):
     created: str = ""
     uid: str = ""
     is_stub: bool = False
-    deaths: tuple[Death, ...] = ()
+    deaths: tuple[ContainerFailure, ...] = ()
     """The failed container runs that are still relevant, or that caused a recreation of the group."""
     startup: Startup | None = None
     """The start of the rank, if it was never ready and is within its time limit."""

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from kuberuntime.objects import decimals, meta, ordinals, podstate
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.terminations import REMEMBERED, Death
+from kuberuntime.objects.terminations import REMEMBERED, ContainerFailure
 from kuberuntime.texts.masking import masked
 from leaderworkerset.api import groupname, labels, recreationrecord, restartannotation
 from leaderworkerset.api.recreationrecord import RECORDED, Origin, RecreationState
@@ -50,7 +50,7 @@ def _rank_of(pod: str, record: JSONObject) -> int | None:
     return 0 if pod == recreationrecord.leader_of(record) else None if split is None else split.number
 
 
-def failed_run(view: View, recreation: Recreations, now: datetime) -> Death | None:
+def failed_run(view: View, recreation: Recreations, now: datetime) -> ContainerFailure | None:
     """Return the run that caused a group's recreation, if the group failed again after its last recreation.
 
     It remains the reason while the group restarts, until the group is ready or `REMEMBERED` has passed.
@@ -58,7 +58,7 @@ def failed_run(view: View, recreation: Recreations, now: datetime) -> Death | No
     return None if recreation.count < 2 or now - recreation.due >= REMEMBERED else recorded_run(view, recreation)
 
 
-def recorded_run(view: View, recreation: Recreations) -> Death | None:
+def recorded_run(view: View, recreation: Recreations) -> ContainerFailure | None:
     """Return the run that caused a group's recreation, or None if the record does not describe a run."""
     match = RECORDED.fullmatch(recreation.failure)
     if match is None or match["reason"] == podstate.ALL_RESTARTED:
@@ -69,7 +69,7 @@ def recorded_run(view: View, recreation: Recreations) -> Death | None:
     inits = {container.get("name") for container in meta.spec(pod).get("initContainers") or []}
     is_init = match["container"] in inits - podstate.sidecars(pod)
     end = {"exitCode": decimals.natural(match["code"]), "reason": match["reason"] or "", "message": match["line"]}
-    return Death(recreation.failed_pod, match["container"], end, is_init, is_recorded=True)
+    return ContainerFailure(recreation.failed_pod, match["container"], end, is_init, is_recorded=True)
 
 
 def is_over(group: Group, now: datetime) -> bool:

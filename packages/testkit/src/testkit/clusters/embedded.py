@@ -16,7 +16,7 @@ from localkube import workloads
 from localkube.cluster import Nodes, Settings
 from localkube.controllers.volumes.claims import DEFAULT_CLASS
 from localkube.kubelet.processes.runner import ContainerSpec, Exit
-from localkube.kubelet.processes.simulatedrunner import ModelRunner, Program
+from localkube.kubelet.processes.simulatedrunner import Program, SimulatedRunner
 
 from .cluster import (
     CAPACITY,
@@ -47,7 +47,7 @@ LABELS = (
 class ModeledPods:
     """The actions of `Cluster` on pods whose processes are modelled."""
 
-    runner: ModelRunner
+    runner: SimulatedRunner
 
     async def await_namespace(self, client: Client, name: str) -> None:
         """Return immediately."""
@@ -97,7 +97,7 @@ class ModeledPods:
 class EmbeddedCluster(ServedCluster, ModeledPods):
     """Implements `Cluster`."""
 
-    runner: ModelRunner = field(kw_only=True)
+    runner: SimulatedRunner = field(kw_only=True)
     name: str = field(default="embedded", init=False)
 
 
@@ -120,6 +120,6 @@ async def embedded_cluster(directory: Path) -> AsyncIterator[EmbeddedCluster]:
     (directory / "mapped" / "bin").mkdir(parents=True)
     images = {"mapped": directory / "mapped"}
     settings = Settings(name="test", directory=directory, keep=False, nodes=nodes(), images=images)
-    runner = ModelRunner(program_of)
+    runner = SimulatedRunner(program_of)
     async with embedded.serving(settings, SystemClock()) as cluster, workloads.working(cluster, runner):
         yield EmbeddedCluster(settings.kubeconfig, runner=runner)

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 T = TypeVar("T")
 
 
-class Keeper(Generic[T]):
+class OpenContext(Generic[T]):
     """Enters a context in one task and leaves it in the same task, for any caller."""
 
     def __init__(self, context: AbstractAsyncContextManager[T]) -> None:
@@ -17,7 +17,7 @@ class Keeper(Generic[T]):
         self._task = asyncio.create_task(self._keep())
 
     @classmethod
-    async def enter(cls, context: AbstractAsyncContextManager[T]) -> "Keeper[T]":
+    async def enter(cls, context: AbstractAsyncContextManager[T]) -> "OpenContext[T]":
         """Begin to enter a context, in the running loop."""
         return cls(context)
 

@@ -11,16 +11,16 @@ import msgspec
 import pytest
 from testkit.virtualtime import START, run
 
-from kuberuntime.access.credentials import REREAD, Credentials, ExecConfig, Material, StoredCredentials
+from kuberuntime.access.credentials import REREAD, Credentials, ExecConfig, SecretEntry, StoredCredentials
 from kuberuntime.access.execcredentials import ExecCredentials
 from kuberuntime.errors import ConfigError
 
 V1 = "client.authentication.k8s.io/v1"
-NOTHING = Material("")
+NOTHING = SecretEntry("")
 
 
 def token_file(path: Path) -> StoredCredentials:
-    return StoredCredentials(token=Material("tokenFile", file=path), certificate=NOTHING, key=NOTHING)
+    return StoredCredentials(token=SecretEntry("tokenFile", file=path), certificate=NOTHING, key=NOTHING)
 
 
 @pytest.mark.virtual_time
@@ -51,7 +51,7 @@ async def test_refused_token_is_read_again_immediately(tmp_path: Path) -> None:
 
 
 def test_token_in_the_kubeconfig_cannot_be_renewed() -> None:
-    source = StoredCredentials(token=Material("token", b"one"), certificate=NOTHING, key=NOTHING)
+    source = StoredCredentials(token=SecretEntry("token", b"one"), certificate=NOTHING, key=NOTHING)
 
     assert not run(source.renew(Credentials("one")))
 

@@ -7,11 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kuberuntime.cache.cache import Change, Writer
-from kuberuntime.cache.watch import Applied, Completed, Deleted, Dropped, Found, Progressed, Started
+from kuberuntime.cache.watch import (
+    Bookmark,
+    ListCompleted,
+    ListItemRemoved,
+    ListPage,
+    ListStarted,
+    ObjectApplied,
+    ObjectDeleted,
+)
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey, ResourceVersion
 
-END = Completed(ResourceVersion("9"))
+END = ListCompleted(ResourceVersion("9"))
 
 
 def pod(name: str, version: int = 1, *, uid: str = "", group: str = "0") -> JSONObject:
@@ -29,7 +37,7 @@ def group(obj: JSONObject) -> Iterable[str]:
 
 def filled(*objects: JSONObject) -> Writer:
     writer = Writer({"group": group})
-    for output in (Started(), Found(objects), END):
+    for output in (ListStarted(), ListPage(objects), END):
         writer.take(output)
     return writer
 
@@ -37,8 +45,8 @@ def filled(*objects: JSONObject) -> Writer:
 def test_objects_of_a_list_appear_when_it_is_complete() -> None:
     writer = filled(pod("old"))
 
-    assert writer.take(Started()) == []
-    assert writer.take(Found((pod("a"),))) == []
+    assert writer.take(ListStarted()) == []
+    assert writer.take(ListPage((pod("a"),))) == []
     assert writer.list() == (pod("old"),)
 
     changes = writer.take(END)
@@ -50,8 +58,8 @@ def test_objects_of_a_list_appear_when_it_is_complete() -> None:
 def test_unchanged_object_is_not_reported_after_a_new_list() -> None:
     writer = filled(pod("a"), pod("b"))
 
-    writer.take(Started())
-    writer.take(Found((pod("a"), pod("b", 2))))
+    writer.take(ListStarted())
+    writer.take(ListPage((pod("a"), pod("b", 2))))
 
     assert writer.take(END) == [Change(pod("b"), pod("b", 2))]
 
@@ -59,15 +67,15 @@ def test_unchanged_object_is_not_reported_after_a_new_list() -> None:
 def test_replaced_object_is_reported_as_deleted_and_added() -> None:
     writer = filled(pod("a", uid="1"))
 
-    writer.take(Started())
-    writer.take(Found((pod("a", 2, uid="2"),)))
+    writer.take(ListStarted())
+    writer.take(ListPage((pod("a", 2, uid="2"),)))
 
     assert writer.take(END) == [Change(pod("a", uid="1"), None), Change(None, pod("a", 2, uid="2"))]
 
 
 def test_new_list_discards_an_unfinished_one() -> None:
     writer = filled()
-    for output in (Started(), Found((pod("a"),)), Started(), Found((pod("b"),))):
+    for output in (ListStarted(), ListPage((pod("a"),)), ListStarted(), ListPage((pod("b"),))):
         writer.take(output)
 
     assert writer.take(END) == [Change(None, pod("b"))]
@@ -75,7 +83,7 @@ def test_new_list_discards_an_unfinished_one() -> None:
 
 def test_object_dropped_from_an_unfinished_list_does_not_appear() -> None:
     writer = filled()
-    for output in (Started(), Found((pod("a"), pod("b"))), Dropped(pod("a", 2))):
+    for output in (ListStarted(), ListPage((pod("a"), pod("b"))), ListItemRemoved(pod("a", 2))):
         writer.take(output)
 
     assert writer.take(END) == [Change(None, pod("b"))]
@@ -84,30 +92,30 @@ def test_object_dropped_from_an_unfinished_list_does_not_appear() -> None:
 def test_changes_appear_immediately() -> None:
     writer = filled()
 
-    assert writer.take(Applied(pod("a"))) == [Change(None, pod("a"))]
-    assert writer.take(Applied(pod("a", 2))) == [Change(pod("a"), pod("a", 2))]
+    assert writer.take(ObjectApplied(pod("a"))) == [Change(None, pod("a"))]
+    assert writer.take(ObjectApplied(pod("a", 2))) == [Change(pod("a"), pod("a", 2))]
     assert writer.get(key("a")) == pod("a", 2)
-    assert writer.take(Deleted(pod("a", 3))) == [Change(pod("a", 3), None)]
+    assert writer.take(ObjectDeleted(pod("a", 3))) == [Change(pod("a", 3), None)]
     assert writer.get(key("a")) is None
     assert len(writer) == 0
 
 
 def test_deletion_of_an_unknown_object_is_not_a_change() -> None:
-    assert filled().take(Deleted(pod("a"))) == []
+    assert filled().take(ObjectDeleted(pod("a"))) == []
 
 
 def test_bookmark_is_not_a_change() -> None:
-    assert filled(pod("a")).take(Progressed(ResourceVersion("9"))) == []
+    assert filled(pod("a")).take(Bookmark(ResourceVersion("9"))) == []
 
 
 def test_index_follows_the_objects() -> None:
     writer = filled(pod("a"), pod("b"))
 
-    writer.take(Applied(pod("a", 2, group="1")))
+    writer.take(ObjectApplied(pod("a", 2, group="1")))
 
     assert writer.by_index("group", "0") == (pod("b"),)
     assert writer.by_index("group", "1") == (pod("a", 2, group="1"),)
-    writer.take(Deleted(pod("a", 3, group="2")))
+    writer.take(ObjectDeleted(pod("a", 3, group="2")))
     assert writer.by_index("group", "1") == ()
 
 
@@ -124,17 +132,17 @@ def test_change_returns_the_newest_object() -> None:
 NAMES = st.sampled_from(["a", "b", "c"])
 OBJECTS = st.builds(lambda name, version: pod(name, version, group=str(version % 2)), NAMES, st.integers(1, 3))
 OUTPUTS = st.one_of(
-    st.builds(Applied, OBJECTS),
-    st.builds(Deleted, OBJECTS),
-    st.just(Started()),
-    st.builds(Found, st.lists(OBJECTS)),
+    st.builds(ObjectApplied, OBJECTS),
+    st.builds(ObjectDeleted, OBJECTS),
+    st.just(ListStarted()),
+    st.builds(ListPage, st.lists(OBJECTS)),
     st.just(END),
 )
 
 
 @given(st.lists(OUTPUTS, max_size=30))
 def test_replayed_changes_equal_the_store_and_its_index(
-    outputs: list[Applied | Deleted | Started | Found | Completed],
+    outputs: list[ObjectApplied | ObjectDeleted | ListStarted | ListPage | ListCompleted],
 ) -> None:
     writer, replayed = filled(), dict[ObjectKey, JSONObject]()
     for output in outputs:

@@ -7,23 +7,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kuberuntime.cache.watch import (
-    Applied,
-    Completed,
-    Deleted,
-    Dropped,
-    Ended,
-    Found,
+    Bookmark,
     Input,
-    Opened,
+    ListCompleted,
+    ListItemRemoved,
+    ListPage,
+    ListStarted,
+    ObjectApplied,
+    ObjectDeleted,
     Output,
     Phase,
-    Progressed,
-    Refused,
     Relist,
-    Silent,
-    Started,
+    RequestFailed,
     State,
+    StreamEnded,
     StreamEvent,
+    StreamOpened,
+    StreamSilent,
     are_silent,
     step,
 )
@@ -61,42 +61,42 @@ TABLE: dict[str, tuple[State, Input, State, tuple[Output, ...]]] = {
         PAGED,
         page("7", pod("3")),
         at(LISTED, "7", streaming=False),
-        (Started(), Found((pod("3"),)), Completed(SEVEN)),
+        (ListStarted(), ListPage((pod("3"),)), ListCompleted(SEVEN)),
     ),
     "a first page leads to the next": (
         PAGED,
         page("7", pod("3"), token="t"),
         at(PAGING, token="t", streaming=False),
-        (Started(), Found((pod("3"),))),
+        (ListStarted(), ListPage((pod("3"),))),
     ),
     "a middle page leads to the next": (
         at(PAGING, token="t"),
         page("7", pod("3"), token="u"),
         at(PAGING, token="u"),
-        (Found((pod("3"),)),),
+        (ListPage((pod("3"),)),),
     ),
     "the last page completes the list": (
         at(PAGING, token="t"),
         page("7", pod("3")),
         at(LISTED, "7"),
-        (Found((pod("3"),)), Completed(SEVEN)),
+        (ListPage((pod("3"),)), ListCompleted(SEVEN)),
     ),
     "pages that expire are asked for in one piece": (
         at(PAGING, token="t"),
-        Refused(refusal(410, "Expired")),
+        RequestFailed(refusal(410, "Expired")),
         at(EMPTY, limit=0, failures=1),
         (),
     ),
     "a page that fails is asked for again": (
         at(PAGING, token="t"),
-        Refused(ERROR),
+        RequestFailed(ERROR),
         at(PAGING, token="t", failures=1),
         (),
     ),
-    "a list that fails is asked for again": (PAGED, Refused(ERROR), at(EMPTY, streaming=False, failures=1), ()),
+    "a list that fails is asked for again": (PAGED, RequestFailed(ERROR), at(EMPTY, streaming=False, failures=1), ()),
     "failures add up": (
         at(EMPTY, failures=3, streaming=False),
-        Refused(refusal(500)),
+        RequestFailed(refusal(500)),
         at(EMPTY, failures=4, streaming=False),
         (),
     ),
@@ -104,60 +104,65 @@ TABLE: dict[str, tuple[State, Input, State, tuple[Output, ...]]] = {
         at(EMPTY, failures=9, streaming=False),
         page("7"),
         at(LISTED, "7", failures=1, streaming=False),
-        (Started(), Found(()), Completed(SEVEN)),
+        (ListStarted(), ListPage(()), ListCompleted(SEVEN)),
     ),
     "a server without streaming lists is asked for pages": (
         at(EMPTY),
-        Refused(refusal(422, "Invalid")),
+        RequestFailed(refusal(422, "Invalid")),
         at(EMPTY, streaming=False),
         (),
     ),
     "so is one that does not know the words": (
         at(EMPTY),
-        Refused(refusal(400, "BadRequest")),
+        RequestFailed(refusal(400, "BadRequest")),
         at(EMPTY, streaming=False),
         (),
     ),
     "a refused page is no reason to stop paging": (
         PAGED,
-        Refused(refusal(400, "BadRequest")),
+        RequestFailed(refusal(400, "BadRequest")),
         at(EMPTY, streaming=False, failures=1),
         (),
     ),
-    "a server that is away may still stream lists later": (at(EMPTY), Refused(ERROR), at(EMPTY, failures=1), ()),
-    "a streaming list begins": (at(EMPTY), Opened(), at(INITIAL), (Started(),)),
+    "a server that is away may still stream lists later": (at(EMPTY), RequestFailed(ERROR), at(EMPTY, failures=1), ()),
+    "a streaming list begins": (at(EMPTY), StreamOpened(), at(INITIAL), (ListStarted(),)),
     "a streaming list brings objects": (
         at(INITIAL),
         StreamEvent("ADDED", pod("3")),
         at(INITIAL),
-        (Found((pod("3"),)),),
+        (ListPage((pod("3"),)),),
     ),
     "an object may vanish before the list is complete": (
         at(INITIAL),
         StreamEvent("DELETED", pod("4")),
         at(INITIAL),
-        (Dropped(pod("4")),),
+        (ListItemRemoved(pod("4")),),
     ),
     "its bookmark completes a streaming list": (
         at(INITIAL, failures=2),
         StreamEvent("BOOKMARK", END),
         at(WATCHING, "7"),
-        (Completed(SEVEN),),
+        (ListCompleted(SEVEN),),
     ),
     "another bookmark does not": (at(INITIAL), StreamEvent("BOOKMARK", pod("6")), at(INITIAL), ()),
-    "a streaming list that breaks off starts over": (at(INITIAL), Refused(ERROR), at(EMPTY, failures=1), ()),
-    "a streaming list that ends early starts over": (at(INITIAL), Ended(0.1), at(EMPTY, failures=1), ()),
+    "a streaming list that breaks off starts over": (at(INITIAL), RequestFailed(ERROR), at(EMPTY, failures=1), ()),
+    "a streaming list that ends early starts over": (at(INITIAL), StreamEnded(0.1), at(EMPTY, failures=1), ()),
     "a streaming list that fails starts over": (
         at(INITIAL),
         StreamEvent("ERROR", LEADER_CHANGED),
         at(EMPTY, failures=1),
         (),
     ),
-    "a watch opens": (at(LISTED, "7"), Opened(), at(WATCHING, "7"), ()),
-    "a watch that cannot be opened is tried again": (at(LISTED, "7"), Refused(ERROR), at(LISTED, "7", failures=1), ()),
+    "a watch opens": (at(LISTED, "7"), StreamOpened(), at(WATCHING, "7"), ()),
+    "a watch that cannot be opened is tried again": (
+        at(LISTED, "7"),
+        RequestFailed(ERROR),
+        at(LISTED, "7", failures=1),
+        (),
+    ),
     "a watch from an expired version lists again": (
         at(LISTED, "7"),
-        Refused(refusal(410, "Gone")),
+        RequestFailed(refusal(410, "Gone")),
         at(EMPTY, failures=1),
         (),
     ),
@@ -165,25 +170,25 @@ TABLE: dict[str, tuple[State, Input, State, tuple[Output, ...]]] = {
         at(WATCHING, "7", failures=2),
         StreamEvent("ADDED", pod("8")),
         at(WATCHING, "8", spoken=True, speaks=True),
-        (Applied(pod("8")),),
+        (ObjectApplied(pod("8")),),
     ),
     "so does a change": (
         at(WATCHING, "7"),
         StreamEvent("MODIFIED", pod("8")),
         at(WATCHING, "8", spoken=True, speaks=True),
-        (Applied(pod("8")),),
+        (ObjectApplied(pod("8")),),
     ),
     "so does a deletion": (
         at(WATCHING, "7"),
         StreamEvent("DELETED", pod("8")),
         at(WATCHING, "8", spoken=True, speaks=True),
-        (Deleted(pod("8")),),
+        (ObjectDeleted(pod("8")),),
     ),
     "so does a bookmark": (
         at(WATCHING, "7"),
         StreamEvent("BOOKMARK", pod("7")),
         at(WATCHING, "7", spoken=True, speaks=True),
-        (Progressed(SEVEN),),
+        (Bookmark(SEVEN),),
     ),
     "an unknown type means nothing": (at(WATCHING, "7"), StreamEvent("PONDERED", pod("9")), at(WATCHING, "7"), ()),
     "a watch that falls behind lists again": (
@@ -200,20 +205,20 @@ TABLE: dict[str, tuple[State, Input, State, tuple[Output, ...]]] = {
     ),
     "a watch that breaks off goes on from its version": (
         at(WATCHING, "7"),
-        Refused(ERROR),
+        RequestFailed(ERROR),
         at(LISTED, "7", failures=1),
         (),
     ),
-    "a watch that lasted goes on at once": (at(WATCHING, "7", failures=1), Ended(290), at(LISTED, "7"), ()),
+    "a watch that lasted goes on at once": (at(WATCHING, "7", failures=1), StreamEnded(290), at(LISTED, "7"), ()),
     "a watch that ended at once goes on after a wait": (
         at(WATCHING, "7"),
-        Ended(0.01),
+        StreamEnded(0.01),
         at(LISTED, "7", failures=1, empty=1),
         (),
     ),
     "a third empty watch in a row lists again": (
         at(WATCHING, "7", failures=2, empty=2),
-        Ended(0.01),
+        StreamEnded(0.01),
         at(EMPTY, failures=3, empty=3),
         (),
     ),
@@ -221,11 +226,11 @@ TABLE: dict[str, tuple[State, Input, State, tuple[Output, ...]]] = {
         at(INITIAL, failures=3, empty=3),
         StreamEvent("BOOKMARK", END),
         at(WATCHING, "7", empty=3),
-        (Completed(SEVEN),),
+        (ListCompleted(SEVEN),),
     ),
     "the next one after the list goes on from its version": (
         at(WATCHING, "7", empty=3),
-        Ended(0.01),
+        StreamEnded(0.01),
         at(LISTED, "7", failures=1, empty=4),
         (),
     ),
@@ -233,26 +238,26 @@ TABLE: dict[str, tuple[State, Input, State, tuple[Output, ...]]] = {
         at(WATCHING, "7", failures=2, empty=5),
         StreamEvent("BOOKMARK", pod("7")),
         at(WATCHING, "7", spoken=True, speaks=True),
-        (Progressed(SEVEN),),
+        (Bookmark(SEVEN),),
     ),
-    "so does a watch that lasted": (at(WATCHING, "7", empty=2), Ended(290), at(LISTED, "7"), ()),
+    "so does a watch that lasted": (at(WATCHING, "7", empty=2), StreamEnded(290), at(LISTED, "7"), ()),
     "a watch that falls silent lists again": (
         at(WATCHING, "7", spoken=True, speaks=True),
-        Silent(),
+        StreamSilent(),
         at(EMPTY, silent=True, speaks=True),
         (),
     ),
-    "a watch that has never spoken opens again": (at(WATCHING, "7"), Silent(), at(LISTED, "7"), ()),
-    "a silent list starts over": (at(INITIAL), Silent(), at(EMPTY, silent=True), ()),
-    "a silent watch opens": (at(EMPTY, silent=True), Opened(), at(INITIAL, silent=True), (Started(),)),
+    "a watch that has never spoken opens again": (at(WATCHING, "7"), StreamSilent(), at(LISTED, "7"), ()),
+    "a silent list starts over": (at(INITIAL), StreamSilent(), at(EMPTY, silent=True), ()),
+    "a silent watch opens": (at(EMPTY, silent=True), StreamOpened(), at(INITIAL, silent=True), (ListStarted(),)),
     "the first object ends the silence": (
         at(INITIAL, silent=True),
         StreamEvent("ADDED", pod("3")),
         at(INITIAL),
-        (Found((pod("3"),)),),
+        (ListPage((pod("3"),)),),
     ),
-    "so does an error": (at(EMPTY, silent=True), Refused(ERROR), at(EMPTY, failures=1), ()),
-    "a list that took too long starts over": (at(PAGING, token="t"), Ended(290), at(EMPTY), ()),
+    "so does an error": (at(EMPTY, silent=True), RequestFailed(ERROR), at(EMPTY, failures=1), ()),
+    "a list that took too long starts over": (at(PAGING, token="t"), StreamEnded(290), at(EMPTY), ()),
     "a relist forgets where the watch was": (at(WATCHING, "7"), Relist(), at(EMPTY), ()),
     "a relist starts a list over": (at(PAGING, token="t"), Relist(), at(EMPTY), ()),
 }
@@ -268,11 +273,13 @@ def test_step_returns_the_next_state_and_outputs(
 STREAMED: st.SearchStrategy[Input] = st.one_of(
     st.builds(StreamEvent, st.sampled_from(["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]), st.just(pod("8"))),
     st.sampled_from([StreamEvent("BOOKMARK", END), StreamEvent("ERROR", GONE), StreamEvent("ERROR", LEADER_CHANGED)]),
-    st.builds(Ended, st.floats(0, 300)),
-    st.sampled_from([Refused(ERROR), Relist(), Silent()]),
+    st.builds(StreamEnded, st.floats(0, 300)),
+    st.sampled_from([RequestFailed(ERROR), Relist(), StreamSilent()]),
 )
 ASKED: st.SearchStrategy[Input] = st.one_of(
-    st.sampled_from([Refused(ERROR), Refused(refusal(410)), Refused(refusal(422)), Relist(), Ended(290.0)]),
+    st.sampled_from(
+        [RequestFailed(ERROR), RequestFailed(refusal(410)), RequestFailed(refusal(422)), Relist(), StreamEnded(290.0)]
+    ),
 )
 PAGES: st.SearchStrategy[Input] = st.sampled_from([page("7"), page("7", token="t")])
 
@@ -283,9 +290,9 @@ def fitting(state: State) -> st.SearchStrategy[Input]:
         case Phase.INITIAL | Phase.WATCHING:
             return STREAMED
         case Phase.LISTED:
-            return ASKED | st.just(Opened())
+            return ASKED | st.just(StreamOpened())
         case Phase.EMPTY if state.streaming:
-            return ASKED | st.just(Opened())
+            return ASKED | st.just(StreamOpened())
         case _:
             return ASKED | PAGES
 
@@ -299,14 +306,14 @@ def test_changes_follow_a_complete_list_and_lists_never_mix(data: st.DataObject)
         state, outputs = step(state, data.draw(fitting(state)))
         for output in outputs:
             match output:
-                case Started():
+                case ListStarted():
                     listing = True
-                case Found() | Dropped():
+                case ListPage() | ListItemRemoved():
                     assert listing
-                case Completed():
+                case ListCompleted():
                     assert listing
                     listing, complete = False, True
-                case Applied() | Deleted() | Progressed():
+                case ObjectApplied() | ObjectDeleted() | Bookmark():
                     assert complete
         if state.phase in {Phase.LISTED, Phase.WATCHING}:
             assert state.version
@@ -331,14 +338,14 @@ def test_optional_kind_that_is_not_served_has_no_objects(phase: Phase) -> None:
     """A definition may be created or deleted later, so nothing waits for the cache."""
     state = State(phase=phase, version=ResourceVersion("7"), failures=2, optional=True)
 
-    after, outputs = step(state, Refused(NOT_SERVED))
+    after, outputs = step(state, RequestFailed(NOT_SERVED))
 
-    assert outputs == (Started(), Completed(ResourceVersion("")))
+    assert outputs == (ListStarted(), ListCompleted(ResourceVersion("")))
     assert (after.phase, after.failures, after.optional) == (Phase.EMPTY, 3, True)
 
 
 def test_required_kind_that_is_not_served_blocks() -> None:
-    after, outputs = step(State(), Refused(NOT_SERVED))
+    after, outputs = step(State(), RequestFailed(NOT_SERVED))
 
     assert outputs == ()
     assert after.phase is Phase.EMPTY

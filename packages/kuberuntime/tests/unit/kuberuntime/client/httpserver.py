@@ -8,18 +8,18 @@ from contextlib import asynccontextmanager, suppress
 from aiohttp import web
 
 from kuberuntime.access.access import Access
-from kuberuntime.access.credentials import Material, StoredCredentials
+from kuberuntime.access.credentials import SecretEntry, StoredCredentials
 from kuberuntime.client.http import HTTPTransport
 from kuberuntime.client.transport import Request, Response
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Connection = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-NOTHING = Material("")
+NOTHING = SecretEntry("")
 GET = Request("GET", "/version")
 
 
 def token(value: str) -> StoredCredentials:
-    return StoredCredentials(token=Material("token", value.encode()), certificate=NOTHING, key=NOTHING)
+    return StoredCredentials(token=SecretEntry("token", value.encode()), certificate=NOTHING, key=NOTHING)
 
 
 @asynccontextmanager

@@ -13,7 +13,7 @@ from aiohttp import web
 from testkit.fakes import ScriptedTransport, answer
 
 from kuberuntime.access.access import TLS, Access
-from kuberuntime.access.credentials import Material, StoredCredentials
+from kuberuntime.access.credentials import SecretEntry, StoredCredentials
 from kuberuntime.client.fence import CLOSED, FencedSocket, FencedTransport, NotLeadingError
 from kuberuntime.client.http import HTTPTransport
 from kuberuntime.client.ratelimit import LimitedTransport, TokenBucket
@@ -23,7 +23,7 @@ from kuberuntime.controller.workqueue import WorkQueue, run_workers
 from kuberuntime.errors import ConnectionFailedError
 
 OPEN = 3600.0
-NOTHING = Material("")
+NOTHING = SecretEntry("")
 GET = Request("GET", "/pods")
 SLOW = Request("POST", "/slow", body=b"{}")
 POST = Request("POST", "/pods", body=b"{}")

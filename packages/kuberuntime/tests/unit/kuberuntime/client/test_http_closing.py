@@ -12,11 +12,11 @@ from contextlib import contextmanager
 import trustme
 
 from kuberuntime.access.access import TLS, Access
-from kuberuntime.access.credentials import Material, StoredCredentials
+from kuberuntime.access.credentials import SecretEntry, StoredCredentials
 from kuberuntime.client.http import HTTPTransport
 from kuberuntime.client.transport import Request
 
-NOTHING = Material("")
+NOTHING = SecretEntry("")
 NOBODY = StoredCredentials(token=NOTHING, certificate=NOTHING, key=NOTHING)
 BEGINNING = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"
 

@@ -20,7 +20,7 @@ from tests.unit.kuberuntime.client.httpserver import (
 )
 
 from kuberuntime.access.access import TLS, Access
-from kuberuntime.access.credentials import Material, StoredCredentials
+from kuberuntime.access.credentials import SecretEntry, StoredCredentials
 from kuberuntime.client import channels
 from kuberuntime.errors import APIError, ConfigError, ConnectionFailedError, NotFoundError
 
@@ -117,7 +117,7 @@ def test_malformed_authority_is_named_in_the_error() -> None:
 def certificate(leaf: trustme.LeafCert) -> StoredCredentials:
     chain = b"".join(one.bytes() for one in leaf.cert_chain_pems)
     key = leaf.private_key_pem.bytes()
-    return StoredCredentials(token=NOTHING, certificate=Material("cert", chain), key=Material("key", key))
+    return StoredCredentials(token=NOTHING, certificate=SecretEntry("cert", chain), key=SecretEntry("key", key))
 
 
 def test_client_certificate_is_presented(authority: trustme.CA) -> None:
@@ -142,8 +142,8 @@ def test_key_of_another_certificate_is_an_error(authority: trustme.CA) -> None:
     one, other = authority.issue_cert("a"), authority.issue_cert("b")
     credentials = StoredCredentials(
         token=NOTHING,
-        certificate=Material("cert", one.cert_chain_pems[0].bytes()),
-        key=Material("key", other.private_key_pem.bytes()),
+        certificate=SecretEntry("cert", one.cert_chain_pems[0].bytes()),
+        key=SecretEntry("key", other.private_key_pem.bytes()),
     )
 
     with pytest.raises(ConfigError, match="the client certificate and key do not fit together"):

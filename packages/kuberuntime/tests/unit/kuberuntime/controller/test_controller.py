@@ -17,7 +17,7 @@ from kuberuntime.client.transport import Request, Response
 from kuberuntime.controller.controller import Controller, ControllerOptions, Watch, report_nothing
 from kuberuntime.controller.executor import Executor
 from kuberuntime.controller.manager import Manager
-from kuberuntime.controller.writes import Write, Written
+from kuberuntime.controller.writes import ObjectWrite, Write
 from kuberuntime.errors import ConnectionFailedError, KubeError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -129,7 +129,7 @@ async def test_writes_of_a_plan_are_reported() -> None:
         r.server.put("a")
         await asyncio.sleep(1)
         (write,) = r.written
-        assert isinstance(write, Written)
+        assert isinstance(write, ObjectWrite)
         assert write.key.name == "a-twin"
         assert write.version
 

@@ -20,7 +20,7 @@ from kuberuntime.client.transport import Request, Response, StreamResponse
 from kuberuntime.controller.eventrecorder import FOLD, NAMES, QUEUE, SERIES, SERIES_SECONDS, EventRecorder
 from kuberuntime.errors import ConnectionFailedError
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.plan import Event, OneOfMany
+from kuberuntime.plan import AggregatedNote, Event
 
 pytestmark = pytest.mark.virtual_time
 
@@ -348,7 +348,7 @@ def one_of_many(number: int) -> Event:
         CREATED,
         note=f"Created {number}",
         related={"name": f"lws-{number}"},
-        of_many=OneOfMany("Created {numbers}", number),
+        of_many=AggregatedNote("Created {numbers}", number),
     )
 
 

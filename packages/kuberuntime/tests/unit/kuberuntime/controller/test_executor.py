@@ -12,12 +12,12 @@ from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Response
 from kuberuntime.controller.executionerrors import ActionError, ExecutionError, PlanError, RequeueError
 from kuberuntime.controller.executor import Executor
-from kuberuntime.controller.writes import Removed, Write, Written
+from kuberuntime.controller.writes import ObjectRemoval, ObjectWrite, Write
 from kuberuntime.errors import ConnectionFailedError
 from kuberuntime.objects.meta import JSON, UID, JSONObject, ObjectKey, ResourceVersion
 from kuberuntime.objects.resources import PODS, STATEFULSETS
 from kuberuntime.plan import (
-    Accepted,
+    AcceptedField,
     Action,
     Apply,
     Create,
@@ -62,8 +62,8 @@ PATCH = Patch(
 PUT = Put(resource=PODS, object=POD, on_success=(DONE,), on_failure=(FAILED,))
 BIND = replace(CREATE, object=POD | {"kind": "Binding"}, subresource="binding")
 ALL = DeleteCollection(resource=PODS, namespace="default", on_success=(DONE,), on_failure=(FAILED,))
-WRITE = Written(PODS, KEY, ResourceVersion("7"))
-GONE = Removed(PODS, KEY, UID("u"))
+WRITE = ObjectWrite(PODS, KEY, ResourceVersion("7"))
+GONE = ObjectRemoval(PODS, KEY, UID("u"))
 CONFLICT = failure(409, "Conflict", "the object has been modified")
 
 
@@ -105,7 +105,7 @@ def execute(plan: Plan, *script: Response | Exception) -> Outcome:
         (DELETE, CONFLICT, (GONE,), []),
         (replace(DELETE, uid=None), answer(200, WRITTEN), (GONE,), [DONE]),
         (replace(DELETE, uid=None), answer(200, {"kind": "Status", "details": {"uid": "u"}}), (GONE,), [DONE]),
-        (replace(DELETE, uid=None), failure(404, "NotFound"), (Removed(PODS, KEY, None),), []),
+        (replace(DELETE, uid=None), failure(404, "NotFound"), (ObjectRemoval(PODS, KEY, None),), []),
         (STATUS, answer(200, WRITTEN), (WRITE,), [DONE]),
         (replace(STATUS, if_present=True), failure(404, "NotFound"), (), []),
         (PATCH, answer(200, WRITTEN), (WRITE,), [DONE]),
@@ -148,8 +148,8 @@ def owned(name: str, uid: str, **spec: JSON) -> JSONObject:
 
 
 ACCEPTED = (
-    Accepted("spec.kind", "right"),
-    Accepted("spec.of", {"app": "web", "rank": None}, (Event("Warning", "Used", "Create", "used", {}),)),
+    AcceptedField("spec.kind", "right"),
+    AcceptedField("spec.of", {"app": "web", "rank": None}, (Event("Warning", "Used", "Create", "used", {}),)),
 )
 REFUSED = "it exists: it has no controller, its spec.kind is not right, and its spec.of does not match"
 
@@ -267,7 +267,7 @@ def test_failed_plan_performs_its_failure_patches(script: Response, statuses: in
 def test_only_the_answer_to_an_apply_is_kept(action: WriteAction, kept: JSONObject) -> None:
     """A plan may create a thousand objects, and their answers would be kept until the end of the plan."""
     (write,) = execute(Plan((action,)), answer(200, WRITTEN)).writes
-    assert isinstance(write, Written)
+    assert isinstance(write, ObjectWrite)
     assert write.object == kept
 
 
@@ -478,4 +478,4 @@ def test_events_without_a_write_are_recorded() -> None:
 def test_written_object_includes_its_kind() -> None:
     outcome = execute(Plan((Create(resource=STATEFULSETS, object=POD),)), answer(201, WRITTEN))
 
-    assert outcome.writes == (Written(STATEFULSETS, KEY, ResourceVersion("7")),)
+    assert outcome.writes == (ObjectWrite(STATEFULSETS, KEY, ResourceVersion("7")),)

@@ -10,8 +10,8 @@ from testkit.fakes import SmallServer
 
 from kuberuntime.cache.informer import Informer
 from kuberuntime.client.client import Client
-from kuberuntime.controller.expectations import PATIENCE, Barrier
-from kuberuntime.controller.writes import Removed, Write, Written
+from kuberuntime.controller.expectations import PATIENCE, Expectations
+from kuberuntime.controller.writes import ObjectRemoval, ObjectWrite, Write
 from kuberuntime.objects.meta import UID, ObjectKey, ResourceVersion
 from kuberuntime.objects.resources import PODS, SERVICES, STATEFULSETS
 
@@ -28,7 +28,7 @@ class Rig:
 
     pods: SmallServer
     sets: SmallServer
-    barrier: Barrier
+    barrier: Expectations
     released: list[tuple[ObjectKey, float]]
 
     async def settle(self) -> None:
@@ -44,7 +44,7 @@ async def rig() -> AsyncIterator[Rig]:
     pods.put("a")
     informers = [Informer(Client(pods), PODS), Informer(Client(sets), STATEFULSETS)]
     released: list[tuple[ObjectKey, float]] = []
-    barrier = Barrier(informers, lambda key: released.append((key, asyncio.get_running_loop().time())))
+    barrier = Expectations(informers, lambda key: released.append((key, asyncio.get_running_loop().time())))
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(informer.run()) for informer in informers]
         for informer in informers:
@@ -55,8 +55,8 @@ async def rig() -> AsyncIterator[Rig]:
             task.cancel()
 
 
-def written(version: int, key: ObjectKey = A) -> Written:
-    return Written(PODS, key, ResourceVersion(str(version)))
+def written(version: int, key: ObjectKey = A) -> ObjectWrite:
+    return ObjectWrite(PODS, key, ResourceVersion(str(version)))
 
 
 async def test_unseen_write_holds_its_key_until_it_is_seen() -> None:
@@ -88,9 +88,9 @@ async def test_event_at_that_version_or_later_ends_the_hold(how: str) -> None:
 
 NOTHING_TO_WAIT_FOR: dict[str, Write] = {
     "a no-op apply": written(1),
-    "a kind without informer": Written(SERVICES, A, ResourceVersion("999")),
-    "a deletion of what the cache does not have": Removed(PODS, OTHER, UID("u")),
-    "a deletion of what the cache has under another UID": Removed(PODS, A, UID("older")),
+    "a kind without informer": ObjectWrite(SERVICES, A, ResourceVersion("999")),
+    "a deletion of what the cache does not have": ObjectRemoval(PODS, OTHER, UID("u")),
+    "a deletion of what the cache has under another UID": ObjectRemoval(PODS, A, UID("older")),
 }
 
 
@@ -106,7 +106,7 @@ async def test_write_that_was_already_seen_holds_nothing(write: Write) -> None:
 @pytest.mark.parametrize("how", ["it is gone", "it is terminating"])
 async def test_deletion_holds_its_key_until_the_cache_shows_it(uid: UID | None, how: str) -> None:
     async with rig() as r:
-        r.barrier.expect(LWS, [Removed(PODS, A, uid)])
+        r.barrier.expect(LWS, [ObjectRemoval(PODS, A, uid)])
         r.pods.put("b")  # a newer version of the kind says nothing of the deletion
         await r.settle()
         assert r.holds()
@@ -120,7 +120,7 @@ async def test_deletion_holds_its_key_until_the_cache_shows_it(uid: UID | None, 
 
 async def test_key_is_held_until_writes_of_all_kinds_are_seen() -> None:
     async with rig() as r:
-        r.barrier.expect(LWS, [written(2), written(3), Written(STATEFULSETS, A, ResourceVersion("1"))])
+        r.barrier.expect(LWS, [written(2), written(3), ObjectWrite(STATEFULSETS, A, ResourceVersion("1"))])
         r.pods.put("a")
         r.sets.put("a")
         await r.settle()
@@ -145,7 +145,7 @@ async def test_mute_watch_is_relisted_after_the_patience() -> None:
 
 async def test_hold_of_an_opaque_version_ends_by_a_relist() -> None:
     async with rig() as r:
-        r.barrier.expect(LWS, [Written(PODS, A, ResourceVersion("abc"))])
+        r.barrier.expect(LWS, [ObjectWrite(PODS, A, ResourceVersion("abc"))])
         r.pods.put("b")
         await r.settle()
         assert r.holds()
@@ -189,7 +189,7 @@ async def test_closing_ends_all_holds_without_a_release() -> None:
 
 async def test_release_does_not_depend_on_the_order_of_the_kinds() -> None:
     async with rig() as r:
-        r.barrier.expect(LWS, [Removed(PODS, A, UID("u1")), Written(STATEFULSETS, A, ResourceVersion("1"))])
+        r.barrier.expect(LWS, [ObjectRemoval(PODS, A, UID("u1")), ObjectWrite(STATEFULSETS, A, ResourceVersion("1"))])
         r.barrier.expect(OTHER, [written(2)])
         r.sets.put("a")
         r.pods.put("b")

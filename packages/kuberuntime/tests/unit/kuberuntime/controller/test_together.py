@@ -12,10 +12,10 @@ from kuberuntime.client.transport import Request, Response, StreamResponse
 from kuberuntime.clock import SystemClock
 from kuberuntime.controller.executionerrors import ExecutionError
 from kuberuntime.controller.executor import AT_ONCE, Executor, NoEvents, slow_start
-from kuberuntime.controller.writes import Write, Written
+from kuberuntime.controller.writes import ObjectWrite, Write
 from kuberuntime.objects.meta import JSONObject, ObjectKey, ResourceVersion
 from kuberuntime.objects.resources import CONFIG_MAPS
-from kuberuntime.plan import Actions, Create, Plan, PutStatus, Together, guarded_patch
+from kuberuntime.plan import Actions, Concurrently, Create, Plan, PutStatus, guarded_patch
 
 
 class Echo:
@@ -47,16 +47,16 @@ def create(name: str) -> Create:
     return Create(resource=CONFIG_MAPS, object={"metadata": {"name": name, "namespace": "default"}})
 
 
-def written(name: str) -> Written:
+def written(name: str) -> ObjectWrite:
     """Return the record of a write."""
-    return Written(CONFIG_MAPS, ObjectKey("default", name), ResourceVersion("7"))
+    return ObjectWrite(CONFIG_MAPS, ObjectKey("default", name), ResourceVersion("7"))
 
 
 async def perform(sequences: list[Actions], *, slow: bool = True) -> tuple[set[Write], int, str]:
     """Perform sequences together; return the writes, the number of requests, and the failure."""
     server = Echo()
     executor = Executor(Client(server), NoEvents(), SystemClock())
-    plan = Plan((Together(sequences=tuple(sequences), slow_start=slow),))
+    plan = Plan((Concurrently(sequences=tuple(sequences), slow_start=slow),))
     try:
         return set(await executor.execute(plan)), len(server.sent), ""
     except ExecutionError as error:
@@ -81,7 +81,7 @@ def test_plan_with_many_writes_limits_its_concurrency(slow: bool) -> None:
             under_way.append(under_way[-1] - 1)
             return await super().request(request)
 
-    plan = Plan((Together(sequences=tuple((create(f"a{number}"),) for number in range(300)), slow_start=slow),))
+    plan = Plan((Concurrently(sequences=tuple((create(f"a{number}"),) for number in range(300)), slow_start=slow),))
     executor = Executor(Client(Slow()), NoEvents(), SystemClock())
     assert len(asyncio.run(executor.execute(plan))) == 300
     assert max(under_way) == AT_ONCE

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from kuberuntime.objects import errorlines
-from kuberuntime.objects.errorlines import Telling
+from kuberuntime.objects.errorlines import ErrorLine
 
 CORPUS = Path(__file__).with_name("lastlines.txt")
 
@@ -16,7 +16,7 @@ class Case(NamedTuple):
     """The lines of a program, and the line to quote."""
 
     lines: tuple[str, ...]
-    telling: Telling
+    telling: ErrorLine
 
 
 def cases() -> Iterator[Case]:
@@ -25,7 +25,7 @@ def cases() -> Iterator[Case]:
         marked = [line for line in paragraph.split("\n") if line and not line.startswith("#")]
         if marked:
             (telling,) = [line for line in marked if line[0] in ">?"]
-            yield Case(tuple(line[2:] for line in marked), Telling(telling[2:].strip(), certain=telling[0] == ">"))
+            yield Case(tuple(line[2:] for line in marked), ErrorLine(telling[2:].strip(), certain=telling[0] == ">"))
 
 
 @pytest.mark.parametrize("case", [*cases()], ids=lambda case: case.telling.line[:40])

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from kuberuntime.objects.terminations import Death, in_order
+from kuberuntime.objects.terminations import ContainerFailure, in_order
 
 
-def death(pod: str, restarts: int, **end: Any) -> Death:
-    return Death(pod, "main", {"exitCode": 1} | end, is_init=False, restarts=restarts)
+def death(pod: str, restarts: int, **end: Any) -> ContainerFailure:
+    return ContainerFailure(pod, "main", {"exitCode": 1} | end, is_init=False, restarts=restarts)
 
 
 @pytest.mark.parametrize("started", [None, "", "x", 3])

@@ -19,10 +19,10 @@ from kuberuntime.controller.eventrecorder import microtime
 from kuberuntime.errors import ConnectionFailedError
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.serving.leaderelection import (
-    Claim,
     ElectionSettings,
     LeaderElection,
-    Sighting,
+    LeaseUpdate,
+    ObservedLease,
     Wait,
     decide,
     released,
@@ -71,18 +71,18 @@ class FixedClock(VirtualClock):
 def test_lease_is_claimed_only_when_free_or_expired(
     found: JSONObject | None, seen_at: float | None, now: float, decision: str
 ) -> None:
-    seen = None if found is None or seen_at is None else Sighting(found["spec"], seen_at)
+    seen = None if found is None or seen_at is None else ObservedLease(found["spec"], seen_at)
     decided = decide(settings(), found, seen, FixedClock(now))
-    assert isinstance(decided, Claim if decision == "claim" else Wait)
+    assert isinstance(decided, LeaseUpdate if decision == "claim" else Wait)
 
 
 def test_claim_counts_transitions_and_keeps_the_acquire_time() -> None:
-    taken = decide(settings(), lease(), Sighting(lease()["spec"], 0.0), FixedClock(20.0))
+    taken = decide(settings(), lease(), ObservedLease(lease()["spec"], 0.0), FixedClock(20.0))
     renewed = decide(settings(), lease(holderIdentity="me", acquireTime="then"), None, FixedClock(0.0))
     first = decide(settings(), None, None, FixedClock(0.0))
-    assert isinstance(taken, Claim)
-    assert isinstance(renewed, Claim)
-    assert isinstance(first, Claim)
+    assert isinstance(taken, LeaseUpdate)
+    assert isinstance(renewed, LeaseUpdate)
+    assert isinstance(first, LeaseUpdate)
     assert (taken.spec["leaseTransitions"], taken.spec["acquireTime"]) == (4, taken.spec["renewTime"])
     assert (renewed.spec["leaseTransitions"], renewed.spec["acquireTime"]) == (3, "then")
     assert (first.spec["leaseTransitions"], first.replaces) == (0, None)

@@ -17,11 +17,11 @@ import pytest
 from aiohttp import web
 from structlog.testing import capture_logs
 from testkit import certificates
-from testkit.stoppedclock import HalfSent, StandingTime, tasks_end
+from testkit.stoppedclock import StoppedLoop, UnfinishedRequest, tasks_end
 
 from kuberuntime.serving import limitlistener, serving
 from kuberuntime.serving.bindaddresses import Address
-from kuberuntime.serving.limitlistener import Bounds
+from kuberuntime.serving.limitlistener import ConnectionLimits
 from kuberuntime.serving.serving import Listener
 
 pytestmark = pytest.mark.slow
@@ -52,7 +52,7 @@ class Application:
 
 
 @asynccontextmanager
-async def listener(limits: Bounds, *, tls: bool = True) -> AsyncIterator[tuple[Application, str, int]]:
+async def listener(limits: ConnectionLimits, *, tls: bool = True) -> AsyncIterator[tuple[Application, str, int]]:
     handlers, application = Application(), web.Application()
     application.add_routes([web.get("/hello", handlers.hello), web.get("/held", handlers.hold)])
     context = serving.server_context(SERVING.chain) if tls else None
@@ -94,7 +94,7 @@ async def end_of(one: socket.socket) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("tls", [True, False], ids=["https", "http"])
 async def test_idle_connections_do_not_block_others(tls: bool) -> None:
-    async with listener(Bounds(FEW), tls=tls) as (_, url, port), client() as session:
+    async with listener(ConnectionLimits(FEW), tls=tls) as (_, url, port), client() as session:
         with connected(port, CROWD) as crowd:
             assert await get(session, f"{url}/hello") == "hello"
             await end_of(crowd[0])
@@ -102,24 +102,26 @@ async def test_idle_connections_do_not_block_others(tls: bool) -> None:
 
 @pytest.mark.parametrize(("tls", "text"), [(True, b""), (False, b""), (False, BEGINNING)], ids=["tls", "http", "half"])
 async def test_connection_without_a_request_is_closed_in_time(tls: bool, text: bytes) -> None:
-    async with listener(Bounds(FEW, headers=0.2), tls=tls) as (_, _, port):
+    async with listener(ConnectionLimits(FEW, headers=0.2), tls=tls) as (_, _, port):
         with connected(port, 1, text) as made:
             await end_of(made[0])
 
 
 async def test_idle_connection_is_closed_in_time() -> None:
-    async with listener(Bounds(FEW, idle=0.2), tls=False) as (_, _, port):
+    async with listener(ConnectionLimits(FEW, idle=0.2), tls=False) as (_, _, port):
         with connected(port, 1, b"GET /hello HTTP/1.1\r\nHost: x\r\n\r\n") as made:
             await end_of(made[0])
 
 
 async def test_probes_and_metrics_do_not_wait_for_a_body() -> None:
     """The connections of such requests end with the answer, before any time passes."""
-    async with listener(Bounds(FEW), tls=False) as (_, _, port):
+    async with listener(ConnectionLimits(FEW), tls=False) as (_, _, port):
         loop = asyncio.get_running_loop()
         at_rest = len(asyncio.all_tasks())
-        with StandingTime(loop):
-            staying, leaving = [await asyncio.to_thread(HalfSent, port, "POST /hello HTTP/1.1") for _ in range(2)]
+        with StoppedLoop(loop):
+            staying, leaving = [
+                await asyncio.to_thread(UnfinishedRequest, port, "POST /hello HTTP/1.1") for _ in range(2)
+            ]
             leaving.leave()
             assert (staying.status, leaving.status) == (405, 405)
             assert await asyncio.to_thread(staying.read_to_end)
@@ -130,7 +132,7 @@ async def test_probes_and_metrics_do_not_wait_for_a_body() -> None:
 @pytest.mark.slow
 async def test_request_being_served_has_no_time_limit() -> None:
     """Meanwhile, more connections are opened and closed than the limit allows at a time."""
-    limits = Bounds(2, headers=0.2, idle=0.2)
+    limits = ConnectionLimits(2, headers=0.2, idle=0.2)
     async with listener(limits) as (handlers, url, port), client() as session, asyncio.TaskGroup() as tasks:
         held = tasks.create_task(get(session, f"{url}/held"))
         await handlers.held.wait()
@@ -149,7 +151,7 @@ async def test_connections_are_served_where_loops_watch_no_sockets(monkeypatch: 
         raise NotImplementedError
 
     monkeypatch.setattr(asyncio.SelectorEventLoop, "add_reader", refuse)
-    async with listener(Bounds(1)) as (handlers, url, _), client() as session, asyncio.TaskGroup() as tasks:
+    async with listener(ConnectionLimits(1)) as (handlers, url, _), client() as session, asyncio.TaskGroup() as tasks:
         held = tasks.create_task(get(session, f"{url}/held"))
         await handlers.held.wait()
         with pytest.raises(aiohttp.ClientError):
@@ -161,7 +163,7 @@ async def test_connections_are_served_where_loops_watch_no_sockets(monkeypatch: 
 
 @pytest.mark.slow
 async def test_connections_beyond_the_limit_are_served_later() -> None:
-    async with listener(Bounds(1)) as (handlers, url, _), client() as session, asyncio.TaskGroup() as tasks:
+    async with listener(ConnectionLimits(1)) as (handlers, url, _), client() as session, asyncio.TaskGroup() as tasks:
         held = tasks.create_task(get(session, f"{url}/held"))
         await handlers.held.wait()
         waiting = tasks.create_task(get(session, f"{url}/hello"))
@@ -176,7 +178,7 @@ def test_connections_without_http_log_at_most_one_line() -> None:
     handler = QueueHandler(records)
 
     async def scenario() -> None:
-        async with listener(Bounds(FEW), tls=False) as (_, _, port):
+        async with listener(ConnectionLimits(FEW), tls=False) as (_, _, port):
             for _ in range(10):
                 with connected(port, 1, b"GET / HTTP/1.1\r\n\x00: x\r\n\r\n") as made:
                     await end_of(made[0])
@@ -191,7 +193,7 @@ def test_connections_without_http_log_at_most_one_line() -> None:
 
 @pytest.mark.slow
 async def test_exhausted_descriptors_are_logged_once_and_survived() -> None:
-    async with listener(Bounds(CROWD), tls=False) as (_, url, port), client() as session:
+    async with listener(ConnectionLimits(CROWD), tls=False) as (_, url, port), client() as session:
         with capture_logs() as logs, connected(port, 1, b"") as made, exhausted():
             with suppress(OSError):
                 made[0].sendall(BEGINNING)

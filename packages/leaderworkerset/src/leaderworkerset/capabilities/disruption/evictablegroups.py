@@ -30,7 +30,7 @@ RECENT: Final = 600.0
 """The seconds after the creation of a leader in which a client may still try to evict the previous pods by name."""
 
 
-class Window(Struct, frozen=True):
+class EvictableGroups(Struct, frozen=True):
     """The groups to close and to open now. The next turn starts after `again` seconds, or after a change if it is None."""
 
     close: Sequence[ProtectedGroup]
@@ -45,7 +45,9 @@ class Allowance(Struct, frozen=True, kw_only=True):
     missing: int
 
 
-def decide(groups: Sequence[ProtectedGroup], budget: Allowance, settings: DisruptionSettings, now: datetime) -> Window:
+def decide(
+    groups: Sequence[ProtectedGroup], budget: Allowance, settings: DisruptionSettings, now: datetime
+) -> EvictableGroups:
     """Return which groups to close and which groups to open now."""
     away = [group for group in groups if not group.is_open and not group.is_whole]
     staying = [group for group in groups if group.is_open and not group.is_whole]
@@ -55,7 +57,7 @@ def decide(groups: Sequence[ProtectedGroup], budget: Allowance, settings: Disrup
     stay = {group.label for group in selection}
     close = [group for group in whole if group.is_open and group.label not in stay]
     candidates = [*(group for group in selection if not group.is_open), *sorted(away, key=_by_label)]
-    return Window(close, _openable(groups, candidates, budget), again)
+    return EvictableGroups(close, _openable(groups, candidates, budget), again)
 
 
 def _openable(

@@ -46,14 +46,14 @@ class ObservedDisruption(Struct, frozen=True, kw_only=True):
     is_draining: bool = False
 
 
-class Present(NamedTuple):
+class GroupPresence(NamedTuple):
     """The leader of a group, and whether the group has a leader and pods to protect."""
 
     leader: JSONObject | None
     is_present: bool
 
 
-ABSENT: Final = Present(None, is_present=False)
+ABSENT: Final = GroupPresence(None, is_present=False)
 
 
 def reconcile(observed: ObservedDisruption, configured: DisruptionSettings) -> Plan:
@@ -105,7 +105,7 @@ def _groups(
 
 
 def _describe(
-    label: str, present: Present, lws: LeaderWorkerSet, observed: ObservedDisruption, budget: JSONObject | None
+    label: str, present: GroupPresence, lws: LeaderWorkerSet, observed: ObservedDisruption, budget: JSONObject | None
 ) -> ProtectedGroup:
     leader = present.leader
     size = (0 if leader is None else own_size(leader)) or lws.size
@@ -120,7 +120,9 @@ def _describe(
     )
 
 
-def _changes(obj: JSONObject, groups: Sequence[ProtectedGroup], decision: evictablegroups.Window) -> list[Action]:
+def _changes(
+    obj: JSONObject, groups: Sequence[ProtectedGroup], decision: evictablegroups.EvictableGroups
+) -> list[Action]:
     """Return the writes to existing budgets. A budget for an earlier size is closed with the new size."""
     changing = {group.label for group in (*decision.close, *decision.open)}
     inexact = [group for group in groups if not group.is_exact and group.label not in changing]
@@ -140,11 +142,11 @@ def _is_index(label: str, replicas: int) -> bool:
     return index is not None and index < replicas
 
 
-def _leaders(observed: ObservedDisruption) -> dict[str, Present]:
+def _leaders(observed: ObservedDisruption) -> dict[str, GroupPresence]:
     """Return the leaders by the labels of their groups. If two leaders have the same label, prefer the leader that remains."""
     records = {recreationrecord.leader_of(record): record for record in observed.records}
     described = [
-        Present(leader, is_present=not _is_going(leader, observed.obj, records.get(meta.name(leader))))
+        GroupPresence(leader, is_present=not _is_going(leader, observed.obj, records.get(meta.name(leader))))
         for leader in observed.leaders
     ]
     return {groupname.label(each.leader or {}): each for each in sorted(described, key=lambda each: each.is_present)}

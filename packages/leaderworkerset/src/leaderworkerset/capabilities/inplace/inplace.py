@@ -29,7 +29,7 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.capabilities.inplace import inplaceevents, inplaceresources
 from leaderworkerset.core.leaderworkerset import outdatedleaders, revisions
 from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts
-from leaderworkerset.core.leaderworkerset.groupindex import Folded, below, highest
+from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, below, highest
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
 from leaderworkerset.core.policies.gang import NO_GANG, NONE, Gang
 
@@ -84,7 +84,7 @@ class Route(Struct, frozen=True, kw_only=True):
     setting: InPlace = InPlace.OFF
     obstacles: Mapping[str, str] = field(default_factory=dict)
 
-    def follow(self, folded: Folded) -> Folded:
+    def follow(self, folded: GroupIndex) -> GroupIndex:
         """Return the group summary with the groups whose started update cannot reach the revision.
 
         Groups whose nodes rejected the resize are kept if groups may only be updated in place.
@@ -95,7 +95,7 @@ class Route(Struct, frozen=True, kw_only=True):
             return folded
         return replace(folded, updating=folded.updating & ~stranded, stranded=stranded, refused=refused)
 
-    def release(self, statefulset: JSONObject, folded: Folded, size: int, span: range) -> tuple[int, int]:
+    def release(self, statefulset: JSONObject, folded: GroupIndex, size: int, span: range) -> tuple[int, int]:
         """Return the groups in the released `span` of indexes that are updated in place, and the required partition.
 
         The partition protects each leader that the StatefulSet controller would replace although it must not be
@@ -115,7 +115,7 @@ class Route(Struct, frozen=True, kw_only=True):
         indexes = inside & ~current & (folded.updating | fresh)
         return indexes, max(span.start, (indexes | inside & (unchanged | current)).bit_length())
 
-    def _possible(self, folded: Folded) -> int:
+    def _possible(self, folded: GroupIndex) -> int:
         return sum(folded.leaders.get(revision, 0) for revision, why in self.obstacles.items() if not why)
 
 
@@ -139,7 +139,7 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
         yield invalid(path, text, "groups are updated in place with groupIdentity Ordinal only: remove this annotation")
 
 
-def route_of(facts: SetFacts, folded: Folded) -> tuple[Route | None, Folded]:
+def route_of(facts: SetFacts, folded: GroupIndex) -> tuple[Route | None, GroupIndex]:
     """Return how groups are updated to the current revision, if any group can or must be updated in place."""
     if labels.IN_PLACE not in facts.lws.annotations and not folded.updating:
         return None, folded
@@ -159,7 +159,7 @@ def decide(facts: SetFacts, leaders: LeaderDecision, _now: datetime) -> LeaderDe
     return leaders
 
 
-def _mark_all(facts: SetFacts, folded: Folded, released: int) -> tuple[Action, ...]:
+def _mark_all(facts: SetFacts, folded: GroupIndex, released: int) -> tuple[Action, ...]:
     living, key = facts.living, facts.revision.key
     if living is None or groupname.revision(living) != key or not outdatedleaders.has_looked(living):
         return ()
@@ -167,7 +167,7 @@ def _mark_all(facts: SetFacts, folded: Folded, released: int) -> tuple[Action, .
     return together(mark(facts.obj, group, key, living) for group in groups)
 
 
-def _events(facts: SetFacts, leaders: LeaderDecision, folded: Folded) -> Sequence[Event]:
+def _events(facts: SetFacts, leaders: LeaderDecision, folded: GroupIndex) -> Sequence[Event]:
     """Return the events of an update. A lower partition does not update groups that were already updated in place."""
     if facts.revision.is_new:
         known, key = facts.observed.revisions, groupname.revision(facts.living or {})
@@ -182,8 +182,8 @@ def _events(facts: SetFacts, leaders: LeaderDecision, folded: Folded) -> Sequenc
 
 
 def find_route(
-    obj: JSONObject, all_revisions: Sequence[JSONObject], key: str, folded: Folded, gang: Gang
-) -> tuple[Route, Folded]:
+    obj: JSONObject, all_revisions: Sequence[JSONObject], key: str, folded: GroupIndex, gang: Gang
+) -> tuple[Route, GroupIndex]:
     """Return how groups are updated to the revision `key`, and a summary of all groups."""
     setting = read(meta.annotations(obj))
     own_revisions = revisions.owned(all_revisions, obj)
@@ -257,7 +257,7 @@ def _bound(obj: JSONObject, gang: Gang) -> str:
     return f"metadata.annotations[{labels.GANG_SCHEDULER}]" if is_bound else ""
 
 
-def marks(folded: Folded, groups: Mapping[str, GroupFacts], name: str, key: str, released: int) -> list[GroupFacts]:
+def marks(folded: GroupIndex, groups: Mapping[str, GroupFacts], name: str, key: str, released: int) -> list[GroupFacts]:
     """Return the groups to mark, the highest index first: released groups, and groups that change their target."""
     candidates = (groups[f"{name}-{index}"] for index in highest(released | folded.updating))
     return [group for group in candidates if group.updating != key and not group.is_deleting]

@@ -26,7 +26,7 @@ TURNS: Final = 2
 """The number of restarts of a container whose image changed twice while the kubelet stopped it."""
 
 
-class Before(NamedTuple):
+class PreviousContainer(NamedTuple):
     """A container before its image is changed: the resulting restart count, and the ID and image if it must be stopped.
 
     If the image changed again while the kubelet stopped the container, `until` is the latest time of its start.
@@ -41,17 +41,17 @@ class Before(NamedTuple):
         return f"{self.restarts}={self.container}={self.image}{self.until and f'={self.until}'}"
 
 
-def read(pod: JSONObject) -> dict[str, Before]:
+def read(pod: JSONObject) -> dict[str, PreviousContainer]:
     """Return the records of the containers of a pod, by name. Unreadable entries count as absent.
 
     >>> read({"metadata": {"annotations": {labels.IN_PLACE_BEFORE: "main=1=runc://a=app:1,broken,other=x=="}}})
-    {'main': Before(restarts=1, container='runc://a', image='app:1', until='')}
+    {'main': PreviousContainer(restarts=1, container='runc://a', image='app:1', until='')}
     """
     entries = {}
     for entry in meta.annotations(pod).get(labels.IN_PLACE_BEFORE, "").split(","):
         name, count, container, image, until = [*entry.split("=", 4), "", "", "", ""][:5]
         if (restarts := decimals.natural(count)) is not None:
-            entries[name] = Before(restarts, container, image, until)
+            entries[name] = PreviousContainer(restarts, container, image, until)
     return entries
 
 
@@ -89,7 +89,11 @@ def record(pod: JSONObject, changed: Mapping[str, str], until: str) -> str:
             before = _before(status, known.get(name), images.get(name, ""))
             if before == known.get(name) and _runs(status):
                 is_taken_back = before.image == changed[name]
-                before = Before(before.restarts - 1, until=until) if is_taken_back else before._replace(until=until)
+                before = (
+                    PreviousContainer(before.restarts - 1, until=until)
+                    if is_taken_back
+                    else before._replace(until=until)
+                )
             known[name] = before
     return ",".join(f"{name}={before}" for name, before in sorted(known.items()))
 
@@ -98,10 +102,10 @@ def _statuses(pod: JSONObject) -> list[JSONObject]:
     return meta.status(pod).get("containerStatuses") or []
 
 
-def _before(status: JSONObject, known: Before | None, image: str) -> Before:
+def _before(status: JSONObject, known: PreviousContainer | None, image: str) -> PreviousContainer:
     container, restarts = str(status.get("containerID") or ""), int(status.get("restartCount") or 0)
     if known is None or not container or known.container != container:
-        return Before(restarts + bool(container), container, image)
+        return PreviousContainer(restarts + bool(container), container, image)
     return known
 
 
@@ -109,6 +113,6 @@ def _runs(status: JSONObject) -> bool:
     return "running" in (status.get("state") or {})
 
 
-def _is_left(status: JSONObject, known: Mapping[str, Before]) -> bool:
+def _is_left(status: JSONObject, known: Mapping[str, PreviousContainer]) -> bool:
     before = known.get(str(status.get("name")))
     return before is not None and bool(before.container) and status.get("containerID") == before.container

@@ -27,7 +27,7 @@ from msgspec.structs import replace
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, STATEFULSETS
-from kuberuntime.plan import Action, Finally, Patch, Together, guarded_patch, identified_patch, together
+from kuberuntime.plan import Action, Concurrently, Finally, Patch, guarded_patch, identified_patch, together
 from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.capabilities.inplace import inplace, inplaceevents, inplacegroups, inplacepods, inplaceresources
@@ -61,7 +61,7 @@ class InPlaceStep(StrEnum):
     AWAIT_LEADER = "await leader"
 
 
-class Marked(Struct, frozen=True, dict=True):
+class MarkedGroup(Struct, frozen=True, dict=True):
     """A group whose leader is marked."""
 
     group: LiveGroup
@@ -145,7 +145,7 @@ class Marked(Struct, frozen=True, dict=True):
         return (groupname.revision(pod), own.get(labels.STATEFULSET_REVISION)) == (self.key, made_of)
 
 
-def _hold(now: Marked) -> tuple[Action, ...]:
+def _hold(now: MarkedGroup) -> tuple[Action, ...]:
     """Set the worker StatefulSet's template to the target revision, and prevent it from replacing pods."""
     assert now.workers is not None and now.target is not None  # noqa: PT018, S101 - the rows before say so
     before, after = now.revised(groupname.revision(now.workers)), _template(now.target, is_leader=False)
@@ -156,14 +156,14 @@ def _hold(now: Marked) -> tuple[Action, ...]:
     return (_strategic(now.workers, own | {"spec": {"updateStrategy": strategy, "template": template}}),)
 
 
-def _let_go(now: Marked) -> tuple[Action, ...]:
+def _let_go(now: MarkedGroup) -> tuple[Action, ...]:
     """Permit the worker StatefulSet to replace pods again. All its pods have the target revision."""
     assert now.workers is not None  # noqa: S101 - the row says so
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
     return (guarded_patch(STATEFULSETS, now.workers, {"spec": {"updateStrategy": strategy}}),)
 
 
-def _patch(now: Marked, pod: JSONObject, made_of: str) -> tuple[Action, ...]:
+def _patch(now: MarkedGroup, pod: JSONObject, made_of: str) -> tuple[Action, ...]:
     """Set the images and labels of the revision on a pod, record its running containers, and resize it."""
     assert now.target is not None  # noqa: S101 - the rows before say so
     is_leader = groupname.is_leader(pod)
@@ -181,7 +181,7 @@ def _patch(now: Marked, pod: JSONObject, made_of: str) -> tuple[Action, ...]:
     return (patch, *_resize(now, pod, amounts))
 
 
-def _resize(now: Marked, pod: JSONObject, amounts: Mapping[ResourceField, str]) -> tuple[Action, ...]:
+def _resize(now: MarkedGroup, pod: JSONObject, amounts: Mapping[ResourceField, str]) -> tuple[Action, ...]:
     """Set the missing CPU and memory of a pod. Only its UID is compared, because the last patch changed the pod.
 
     The API server would reject the same resize again until the user changes it. If the setting is `Only`, the group
@@ -196,22 +196,22 @@ def _resize(now: Marked, pod: JSONObject, amounts: Mapping[ResourceField, str]) 
     return (Finally(actions=(patch,), on_refusal=(_mark_refused(now),)),)
 
 
-def _resize_all(now: Marked) -> tuple[Action, ...]:
-    return (Together(sequences=tuple(_resize(now, pod, inplaceresources.read(pod)) for pod in now.pods)),)
+def _resize_all(now: MarkedGroup) -> tuple[Action, ...]:
+    return (Concurrently(sequences=tuple(_resize(now, pod, inplaceresources.read(pod)) for pod in now.pods)),)
 
 
-def _refuse(now: Marked) -> tuple[Action, ...]:
+def _refuse(now: MarkedGroup) -> tuple[Action, ...]:
     """Mark the leader, once for each revision."""
     pod, why = now.refusals[0]
     event = inplaceevents.resize_refused(now.group.obj, pod, why, is_held=now.is_only)
     return (replace(_mark_refused(now), on_success=(event,)),)
 
 
-def _mark_refused(now: Marked) -> Patch:
+def _mark_refused(now: MarkedGroup) -> Patch:
     return identified_patch(PODS, now.group.leader, {"metadata": {"annotations": {labels.IN_PLACE_REFUSED: now.key}}})
 
 
-def _forget(now: Marked) -> tuple[Action, ...]:
+def _forget(now: MarkedGroup) -> tuple[Action, ...]:
     """Remove the record of resources, which is no longer needed."""
     records = (labels.IN_PLACE_RESOURCES, labels.IN_PLACE_REFUSED)
     change = {"metadata": {"annotations": dict.fromkeys(records)}}
@@ -262,8 +262,8 @@ class StepRule(NamedTuple):
     """A step: its condition, and its writes."""
 
     step: InPlaceStep
-    holds: Callable[[Marked], bool]
-    actions: Callable[[Marked], tuple[Action, ...]] = lambda _: ()
+    holds: Callable[[MarkedGroup], bool]
+    actions: Callable[[MarkedGroup], tuple[Action, ...]] = lambda _: ()
 
 
 STEPS: Final = (
@@ -281,7 +281,7 @@ STEPS: Final = (
     StepRule(
         InPlaceStep.PATCH_WORKERS,
         lambda now: bool(now.outdated),
-        lambda now: (Together(sequences=tuple(_patch(now, pod, now.made_of) for pod in now.outdated)),),
+        lambda now: (Concurrently(sequences=tuple(_patch(now, pod, now.made_of) for pod in now.outdated)),),
     ),
     StepRule(
         InPlaceStep.PATCH_LEADER,
@@ -313,7 +313,7 @@ STEPS: Final = (
 """
 
 
-def next_step(marked: Marked) -> StepRule:
+def next_step(marked: MarkedGroup) -> StepRule:
     """Return the next step of a group. Raise ValueError if its revision cannot be read."""
     return next(row for row in STEPS if row.holds(marked))
 
@@ -327,5 +327,5 @@ def decide(group: LiveGroup) -> PolicyDecision:
         return NOTHING
     if workers is None and groupstate.own_size(group.leader) != 1:
         return NOTHING  # created from the leader's revision first
-    marked = Marked(group)
+    marked = MarkedGroup(group)
     return PolicyDecision(actions=next_step(marked).actions(marked))

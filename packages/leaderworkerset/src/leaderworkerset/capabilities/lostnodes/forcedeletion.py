@@ -49,7 +49,7 @@ WAITING: Final = decisionevents.EventKind("Warning", "LostPod", "Hold")
 """A pod on a lost node blocks its group."""
 
 
-class Stuck(Struct, frozen=True, kw_only=True):
+class StuckGroup(Struct, frozen=True, kw_only=True):
     """A group whose pods count as stuck if they terminate for `grace` longer than their grace period."""
 
     lws: JSONObject
@@ -74,9 +74,9 @@ def grace_of(group: LiveGroup) -> timedelta | None:
     return None if text == OFF else GRACES.read(text) or default
 
 
-def _stuck(group: LiveGroup) -> Stuck | None:
+def _stuck(group: LiveGroup) -> StuckGroup | None:
     grace = grace_of(group) if group.obj else None
-    return None if grace is None else Stuck(lws=group.obj, pods=group.objects.pods, grace=grace, now=group.now)
+    return None if grace is None else StuckGroup(lws=group.obj, pods=group.objects.pods, grace=grace, now=group.now)
 
 
 def wants_nodes(group: LiveGroup) -> set[str]:
@@ -91,12 +91,12 @@ def decide(group: LiveGroup) -> PolicyDecision:
     return NOTHING if stuck is None else release(stuck, group.nodes)
 
 
-def nodes_of(stuck: Stuck) -> set[str]:
+def nodes_of(stuck: StuckGroup) -> set[str]:
     """Return the names of the nodes that the decision depends on."""
     return {_node_name(pod) for pod in _on_nodes(stuck.pods) if _left(pod, stuck) <= timedelta()}
 
 
-def release(stuck: Stuck, nodes: Nodes) -> PolicyDecision:
+def release(stuck: StuckGroup, nodes: Nodes) -> PolicyDecision:
     """Force-delete the pods that are stuck on lost nodes."""
     actions: list[Action] = []
     waits: list[timedelta] = []
@@ -110,7 +110,7 @@ def release(stuck: Stuck, nodes: Nodes) -> PolicyDecision:
     return PolicyDecision(actions=tuple(actions), requeue_after=min(waits).total_seconds() if waits else None)
 
 
-def _release_one(stuck: Stuck, pod: JSONObject, node: JSONObject | None, *, is_first: bool) -> Iterator[Action]:
+def _release_one(stuck: StuckGroup, pod: JSONObject, node: JSONObject | None, *, is_first: bool) -> Iterator[Action]:
     state = _state(node)
     if not state:
         return
@@ -138,7 +138,7 @@ def _on_nodes(pods: Sequence[JSONObject]) -> Iterator[JSONObject]:
             yield pod
 
 
-def _left(pod: JSONObject, stuck: Stuck) -> timedelta:
+def _left(pod: JSONObject, stuck: StuckGroup) -> timedelta:
     """Return how long the pod may still terminate. Its deletion timestamp is the end of its own grace period."""
     return timestamps.parse(meta.metadata(pod)["deletionTimestamp"]) + stuck.grace - stuck.now
 

@@ -22,7 +22,7 @@ from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import budget, deploymentleaders, outdatedleaders
 from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts, delete_leader
 from leaderworkerset.core.leaderworkerset.deploymentleaders import Leaders
-from leaderworkerset.core.leaderworkerset.groupindex import Folded, below, highest, regular
+from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, below, highest, regular
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
 from leaderworkerset.core.leaderworkerset.rollingupdate import Rollout
 from leaderworkerset.core.leaderworkerset.status import Assessment, put
@@ -50,7 +50,7 @@ def choose(waiting: Iterable[Group], available: Collection[Group], least: int) -
     return [*broken, *whole[: max(len(available) - least, 0)]]
 
 
-def depart(facts: SetFacts, folded: Folded) -> Folded:
+def depart(facts: SetFacts, folded: GroupIndex) -> GroupIndex:
     """Return the group summary with the groups on closed nodes that are desired, and neither terminating nor exhausted."""
     leaving = _leaving(facts)
     if not leaving:

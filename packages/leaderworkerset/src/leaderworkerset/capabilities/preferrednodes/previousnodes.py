@@ -46,7 +46,7 @@ BLAMED_FROM: Final = 2
 """The number of consecutive recreations from which on the node of the failed pod is avoided."""
 
 
-class Places(Struct, frozen=True):
+class PreviousNodes(Struct, frozen=True):
     """The previous nodes of a group by rank, and the node to avoid. Both may be empty."""
 
     nodes: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class Places(Struct, frozen=True):
         return [_preference(operator, node) for operator, node in (*operators, ("NotIn", self.avoided)) if node]
 
 
-NOWHERE: Final = Places()
+NOWHERE: Final = PreviousNodes()
 
 
 def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
@@ -75,7 +75,7 @@ def stays(annotations: Mapping[str, str]) -> bool:
     return annotations.get(labels.STAY_ON_NODES) == PREFERRED
 
 
-def of(obj: JSONObject, record: JSONObject | None) -> Places:
+def of(obj: JSONObject, record: JSONObject | None) -> PreviousNodes:
     """Return the places for the group with this record, if the LeaderWorkerSet requests them."""
     if record is None or not stays(meta.annotations(obj)) or meta.is_of_predecessor(record, obj):
         return NOWHERE
@@ -85,7 +85,7 @@ def of(obj: JSONObject, record: JSONObject | None) -> Places:
     if last is None or not is_last or last.count < BLAMED_FROM or last.failure.origin is not Origin.PROGRAM:
         return places
     rank = _rank_of(last.failure.pod, recreationrecord.leader_of(record))
-    return Places(places.nodes, places.nodes[rank] if rank is not None and rank < len(places.nodes) else "")
+    return PreviousNodes(places.nodes, places.nodes[rank] if rank is not None and rank < len(places.nodes) else "")
 
 
 def marks(lws: LeaderWorkerSet, template: JSONObject | None) -> dict[str, str]:
@@ -138,7 +138,7 @@ def remember(group: LiveGroup, size: int) -> tuple[Apply, ...]:
     )
 
 
-def annotations_of(places: Places) -> dict[str, str]:
+def annotations_of(places: PreviousNodes) -> dict[str, str]:
     """Return the annotations for the worker template."""
     texts = {labels.FORMER_NODES: ",".join(places.nodes), labels.AVOIDED_NODE: places.avoided}
     return {key: text for key, text in texts.items() if text}
@@ -159,7 +159,7 @@ def admit(pod: JSONObject, member: Member) -> JSONObject:
     return _with_preferences(plain, preferences) if preferences else plain
 
 
-def preferred(pod: JSONObject, places: Places, rank: int) -> list[JSONObject]:
+def preferred(pod: JSONObject, places: PreviousNodes, rank: int) -> list[JSONObject]:
     """Return the pod's own preferences and those for its place, or an empty value if the place adds none."""
     added = places.preferences(rank)
     nodes: JSONObject = (meta.spec(pod).get("affinity") or {}).get("nodeAffinity") or {}
@@ -182,10 +182,10 @@ RULE: Final = PodRule(
 POLICY: Final = Policy(admit=admit, rule=RULE)
 
 
-def _read(annotations: Mapping[str, str]) -> Places:
+def _read(annotations: Mapping[str, str]) -> PreviousNodes:
     """Parse the places. Invalid node names are ignored, because users can write any annotation."""
     nodes = tuple(_node(text) for text in annotations.get(labels.FORMER_NODES, "")[:LONGEST].split(","))
-    return Places(nodes if any(nodes) else (), _node(annotations.get(labels.AVOIDED_NODE, "")))
+    return PreviousNodes(nodes if any(nodes) else (), _node(annotations.get(labels.AVOIDED_NODE, "")))
 
 
 def _node(text: str) -> str:

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.plan import Action, Actions, Create, Delete, Event, Finally, Patch, Plan, PutStatus, Together
+from kuberuntime.plan import Action, Actions, Concurrently, Create, Delete, Event, Finally, Patch, Plan, PutStatus
 from leaderworkerset.api import disaggregatedset
 from leaderworkerset.api.disaggregatedset import INITIAL_REPLICAS, DisaggregatedSet
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
@@ -222,7 +222,7 @@ def _plan(
     """
     reports, status, failure_status = results
     active = tuple(actions for actions in slices if actions)
-    work: tuple[Action, ...] = (Together(sequences=active, slow_start=False),) if active else ()
+    work: tuple[Action, ...] = (Concurrently(sequences=active, slow_start=False),) if active else ()
     after, otherwise = _reporting(reports, status), _reporting(reports, failure_status)
     on_failure = tuple(failure_status) if head else ()
     if not work:

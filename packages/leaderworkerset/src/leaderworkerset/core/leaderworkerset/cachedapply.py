@@ -33,7 +33,7 @@ class Identity(NamedTuple):
         return cls(meta.uid(obj), meta.generation(obj), meta.labels(obj), lasting(meta.annotations(obj)), owners)
 
 
-class Edition(NamedTuple):
+class RevisionGeneration(NamedTuple):
     """A generation of a LeaderWorkerSet, and the UID of the revision that contains its content."""
 
     uid: UID
@@ -41,7 +41,7 @@ class Edition(NamedTuple):
     revision: UID
 
     @classmethod
-    def of(cls, obj: JSONObject, revision: JSONObject) -> "Edition":
+    def of(cls, obj: JSONObject, revision: JSONObject) -> "RevisionGeneration":
         """Return the edition for an object whose content is in the revision."""
         return cls(meta.uid(obj), meta.generation(obj), meta.uid(revision))
 

@@ -14,9 +14,9 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Action, Delete, Event, Plan
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
-from leaderworkerset.core.leaderworkerset.cachedapply import Edition, LastApply, Source
+from leaderworkerset.core.leaderworkerset.cachedapply import LastApply, RevisionGeneration, Source
 from leaderworkerset.core.leaderworkerset.gatedleaders import NO_REPLACEMENT, GatedLeaders, Replacement
-from leaderworkerset.core.leaderworkerset.groupindex import Folded
+from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
 from leaderworkerset.core.leaderworkerset.rollingupdate import Rollout
@@ -45,7 +45,7 @@ class Known(Struct, frozen=True, kw_only=True):
     fields. `history` are the retired revisions. Each value is None if it is unknown.
     """
 
-    edition: Edition | None = None
+    edition: RevisionGeneration | None = None
     applied: LastApply | None = None
     whole: JSONObject | None = None
     history: Sequence[JSONObject] | None = None
@@ -72,7 +72,7 @@ class ObservedLeaderWorkerSet(Struct, frozen=True, kw_only=True):
     records: Sequence[JSONObject] = ()
     service: HeadlessService = NO_SERVICE
     groups: Mapping[str, GroupFacts] = field(default_factory=dict)
-    folded: Folded | None = None
+    folded: GroupIndex | None = None
     gated: GatedLeaders = field(default_factory=GatedLeaders)
     scheduling: SchedulingObjects = NOT_SCHEDULED
     evidence: Sequence[JSONObject] = ()
@@ -138,7 +138,7 @@ class Decision(Struct, frozen=True):
 
     plan: Plan
     needs: frozenset[OnDemand] = frozenset()
-    edition: Edition | None = None
+    edition: RevisionGeneration | None = None
     source: Source | None = None
     surplus: Mapping[str, bool] = field(default_factory=dict)
     applied: LastApply | None = None

@@ -28,14 +28,14 @@ from leaderworkerset.core.restarts import retention
 from leaderworkerset.core.restarts.counts import Counts, Key
 
 
-class Leftovers(Struct, frozen=True):
+class FailedGroups(Struct, frozen=True):
     """The actions that release pods, and the groups whose restart counts are cleared."""
 
     actions: tuple[Action, ...] = ()
     cleared: Collection[Key] = ()
 
 
-def sort_out(facts: SetFacts) -> Leftovers:
+def sort_out(facts: SetFacts) -> FailedGroups:
     """Decide which pods the finalizer still keeps: the pods of an exhausted leader, unless a row of the table applies."""
     kept = facts.observed.evidence
     exhausted = sorted((pod for pod in kept if groupname.is_leader(pod) and groupname.is_over(pod)), key=meta.by_age)
@@ -45,7 +45,7 @@ def sort_out(facts: SetFacts) -> Leftovers:
     ended = {meta.name(pod) for pod in (_ended_keyed if is_hash else _ended_ordinals)(facts, others)}
     staying = {meta.name(pod) for pod in others} - ended
     cleared = recovered | ended if is_hash else recovered
-    return Leftovers(
+    return FailedGroups(
         retention.release([pod for pod in kept if groupname.leader_of(pod) not in staying]),
         {Key.of(pod) for pod in exhausted if meta.name(pod) in cleared},
     )

@@ -63,7 +63,7 @@ class States(NamedTuple):
         )
 
 
-class Folded(Struct, frozen=True, kw_only=True):
+class GroupIndex(Struct, frozen=True, kw_only=True):
     """A summary of all groups at one moment, which later changes do not modify.
 
     `stranded` groups are `updating` groups that cannot complete their update. The set is empty until it is computed.
@@ -95,7 +95,7 @@ class Folded(Struct, frozen=True, kw_only=True):
     irregular: Mapping[str, GroupFacts] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, group: GroupFacts) -> "Folded":
+    def of(cls, group: GroupFacts) -> "GroupIndex":
         """Return the summary of one group as group 0, regardless of its index."""
         return _added(cls(), group, 0)
 
@@ -137,7 +137,7 @@ class Folded(Struct, frozen=True, kw_only=True):
 class RolloutRoute(Protocol):
     """How groups of older revisions are updated. Some of the released groups do not need new pods."""
 
-    def release(self, statefulset: JSONObject, folded: Folded, size: int, span: range) -> tuple[int, int]:
+    def release(self, statefulset: JSONObject, folded: GroupIndex, size: int, span: range) -> tuple[int, int]:
         """Return the groups in the released `span` of indexes that do not need new pods, and the partition for them."""
 
 
@@ -147,11 +147,11 @@ class Groups:
     def __init__(self, name: str) -> None:
         self.by_leader: dict[str, GroupFacts] = {}
         self._name = name
-        self._bits = Folded()
+        self._bits = GroupIndex()
         self._irregular: dict[str, GroupFacts] = {}
         self._limit = FEWEST
 
-    def folded(self) -> Folded:
+    def folded(self) -> GroupIndex:
         """Return the current summary."""
         return replace(self._bits, irregular=self._irregular.copy())
 
@@ -162,7 +162,7 @@ class Groups:
             self.by_leader[leader] = group
         limit = max(FEWEST, SPARSEST << len(self.by_leader).bit_length())
         if not self._limit // 4 <= limit <= self._limit:
-            self._limit, self._bits, self._irregular = limit, Folded(), {}
+            self._limit, self._bits, self._irregular = limit, GroupIndex(), {}
             for member in self.by_leader.values():
                 self._add(member)
         elif group != old:
@@ -190,7 +190,7 @@ class Groups:
         return any(revision not in known and len(known) >= MOST_REVISIONS for known, revision in pairs)
 
 
-def fold(groups: Iterable[GroupFacts], name: str) -> Folded:
+def fold(groups: Iterable[GroupFacts], name: str) -> GroupIndex:
     """Compute the summary of all groups of the LeaderWorkerSet `name`."""
     result = Groups(name)
     for group in groups:
@@ -205,7 +205,7 @@ def regular_index(group: GroupFacts, name: str, limit: int) -> int | None:
     return group.index
 
 
-def regular(groups: Iterable[GroupFacts], name: str, folded: Folded) -> int:
+def regular(groups: Iterable[GroupFacts], name: str, folded: GroupIndex) -> int:
     """Return the indexes of the groups that are regular in a summary."""
     limit = folded.members.bit_length()
     indexes = (regular_index(group, name, limit) for group in groups if group.leader not in folded.irregular)
@@ -250,9 +250,9 @@ def _without_bits(revisions: Mapping[str, int], others: int) -> dict[str, int]:
     return {revision: kept for revision, indexes in revisions.items() if (kept := indexes & others)}
 
 
-def _added(folded: Folded, group: GroupFacts, index: int) -> Folded:
+def _added(folded: GroupIndex, group: GroupFacts, index: int) -> GroupIndex:
     bit, workers, made_from = 1 << index, group.workers, group.statefulset_revision
-    return Folded(
+    return GroupIndex(
         members=folded.members | bit,
         leader_ready=folded.leader_ready | (bit if group.is_leader_ready else 0),
         with_workers=folded.with_workers | (bit if workers is not None else 0),
@@ -279,9 +279,9 @@ def _added(folded: Folded, group: GroupFacts, index: int) -> Folded:
     )
 
 
-def _removed(folded: Folded, index: int) -> Folded:
+def _removed(folded: GroupIndex, index: int) -> GroupIndex:
     others = ~(1 << index)
-    return Folded(
+    return GroupIndex(
         members=folded.members & others,
         leader_ready=folded.leader_ready & others,
         with_workers=folded.with_workers & others,

@@ -21,7 +21,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import groupindex
 from leaderworkerset.core.leaderworkerset.budget import Budget
-from leaderworkerset.core.leaderworkerset.groupindex import Folded, below
+from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, below
 from leaderworkerset.core.leaderworkerset.groupstate import creates_newest, is_of_one_revision
 
 
@@ -51,7 +51,7 @@ class RolloutLeaders(Struct, frozen=True):
     """
 
     statefulset: JSONObject
-    folded: Folded
+    folded: GroupIndex
     limits: Budget
     key: str
     now: Current
@@ -59,7 +59,9 @@ class RolloutLeaders(Struct, frozen=True):
     outdated: int
 
     @classmethod
-    def of(cls, statefulset: JSONObject, folded: Folded, limits: Budget, *, size: int, key: str) -> "RolloutLeaders":
+    def of(
+        cls, statefulset: JSONObject, folded: GroupIndex, limits: Budget, *, size: int, key: str
+    ) -> "RolloutLeaders":
         """Return the leaders of groups whose size in the spec is `size`."""
         existing = living(statefulset, folded)
         outdated = existing & ~folded.leaders.get(key, 0) & ~_made_of(statefulset, folded, "updateRevision")
@@ -147,7 +149,7 @@ def _places(leaders: RolloutLeaders) -> int:
     return max(limits.unavailable + now.replicas - limits.replicas - changing, 0)
 
 
-def _refused(statefulset: JSONObject, folded: Folded, limits: Budget) -> int:
+def _refused(statefulset: JSONObject, folded: GroupIndex, limits: Budget) -> int:
     """Return groups whose nodes do not resize them, if leaders get the revision or the partition keeps them."""
     refused = living(statefulset, folded) & folded.refused
     return refused & ~below(refused, position(statefulset).partition) | below(refused, limits.partition)
@@ -159,13 +161,13 @@ def needs_help(statefulset: JSONObject) -> bool:
     return has_looked(statefulset) and "maxUnavailable" not in (strategy.get("rollingUpdate") or {})
 
 
-def is_rolling(statefulset: JSONObject, folded: Folded) -> bool:
+def is_rolling(statefulset: JSONObject, folded: GroupIndex) -> bool:
     """Return whether the StatefulSet controller may delete leaders for an update now."""
     outdated = living(statefulset, folded) & ~_made_of(statefulset, folded, "updateRevision")
     return not has_looked(statefulset) or bool(outdated >> position(statefulset).partition)
 
 
-def living(statefulset: JSONObject, folded: Folded) -> int:
+def living(statefulset: JSONObject, folded: GroupIndex) -> int:
     """Return the groups whose leaders the StatefulSet contains and keeps."""
     return below(folded.members & ~folded.deleting, position(statefulset).replicas)
 
@@ -182,6 +184,6 @@ def renew(statefulset: JSONObject, revision: str) -> JSONObject:
     return {"currentRevision": revision, "currentReplicas": 0 if is_none_counted else 1}
 
 
-def _made_of(statefulset: JSONObject, folded: Folded, which: str) -> int:
+def _made_of(statefulset: JSONObject, folded: GroupIndex, which: str) -> int:
     """Return the groups whose leaders were created from this StatefulSet revision."""
     return folded.statefulset_revisions.get(meta.status(statefulset).get(which) or "", 0)

@@ -56,7 +56,7 @@ from leaderworkerset.core.leaderworkerset.decision import (
     OnDemand,
     SetFacts,
 )
-from leaderworkerset.core.leaderworkerset.failedgroups import Leftovers
+from leaderworkerset.core.leaderworkerset.failedgroups import FailedGroups
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
 from leaderworkerset.core.leaderworkerset.rollingupdate import SHRINKING, Rollout, may_create_older
@@ -141,7 +141,7 @@ def _pods_of(group: GroupFacts, facts: SetFacts) -> int:
 def _compose(
     facts: SetFacts, prepared: Preparation, leaders: LeaderDecision, now: datetime, extensions: Extensions
 ) -> Decision:
-    left = failedgroups.sort_out(facts) if facts.observed.evidence else Leftovers()
+    left = failedgroups.sort_out(facts) if facts.observed.evidence else FailedGroups()
     needs = {OnDemand.NAMESPACE} if facts.observed.evidence else set()
     if restart_writes := _count_restarts(facts, leaders, left):
         return Decision(
@@ -253,7 +253,7 @@ def _set_aside(
     )
 
 
-def _count_restarts(facts: SetFacts, leaders: LeaderDecision, left: Leftovers) -> tuple[Action, ...]:
+def _count_restarts(facts: SetFacts, leaders: LeaderDecision, left: FailedGroups) -> tuple[Action, ...]:
     """Store the counts of groups that restart, inherit a count, or are deleted (N-RB-11 to N-RB-14)."""
     known = counts.read(facts.obj) if labels.GROUP_RESTART_COUNTS in facts.lws.annotations else {}
     if not known:

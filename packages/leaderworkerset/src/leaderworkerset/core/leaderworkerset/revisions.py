@@ -26,7 +26,7 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.fieldtypes import round_trip
 from leaderworkerset.api.policytypes import SubdomainPolicy
-from leaderworkerset.core.leaderworkerset.cachedapply import Edition
+from leaderworkerset.core.leaderworkerset.cachedapply import RevisionGeneration
 
 HASH_ALPHABET: Final = str.maketrans("0123456789", "456789bcdf")
 """Maps digits to characters that are permitted in names and do not form words (R-REV-8)."""
@@ -75,7 +75,7 @@ class Resolution:
     inherited: bool = False
     corrected: JSONObject | None = None
     correction: JSONObject | None = None
-    edition: Edition | None = field(default=None, compare=False)
+    edition: RevisionGeneration | None = field(default=None, compare=False)
     body: bytes = field(default=b"", compare=False, repr=False)
 
     @classmethod
@@ -83,7 +83,7 @@ class Resolution:
         """Return a `Resolution` that reuses `revision` and renumbers it."""
         change = correction(revision, obj, number)
         corrected = None if change is None else revision
-        edition = Edition.of(obj, revision)
+        edition = RevisionGeneration.of(obj, revision)
         return cls(groupname.revision(revision), is_new, corrected=corrected, correction=change, edition=edition)
 
     @classmethod
@@ -106,7 +106,7 @@ def resolve(
     obj: JSONObject,
     statefulset: JSONObject | None,
     stored: Iterable[JSONObject],
-    edition: Edition | None = None,
+    edition: RevisionGeneration | None = None,
     history: Iterable[JSONObject] | None = None,
 ) -> Resolution:
     """Find or create the current revision, and return whether the spec differs from it (R-REV-10, R-REV-11).
@@ -118,7 +118,7 @@ def resolve(
     retired = owned(history or (), obj)
     key = "" if statefulset is None else groupname.revision(statefulset)
     current = find(known, key)
-    if current is not None and Edition.of(obj, current) == edition:
+    if current is not None and RevisionGeneration.of(obj, current) == edition:
         return Resolution.found(current, obj, _number(current, known, retired))
     data = build_data(obj)
     if current is None and key:

@@ -42,7 +42,7 @@ from leaderworkerset.api import groupname
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset import budget, groupindex, outdatedleaders
 from leaderworkerset.core.leaderworkerset.budget import Budget
-from leaderworkerset.core.leaderworkerset.groupindex import Folded, RolloutRoute, States, below
+from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, RolloutRoute, States, below
 from leaderworkerset.core.leaderworkerset.groupstate import creates_newest
 from leaderworkerset.core.leaderworkerset.outdatedleaders import Current, RolloutLeaders, position
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
@@ -168,7 +168,7 @@ class Rollout(Struct, frozen=True):
     begins: bool
     at_step: bool
     replaced: Sequence[int]
-    folded: Folded
+    folded: GroupIndex
     released: int = 0
     renewal: str = ""
 
@@ -176,7 +176,7 @@ class Rollout(Struct, frozen=True):
 def advance(
     lws: LeaderWorkerSet,
     statefulset: JSONObject | None,
-    folded: Folded,
+    folded: GroupIndex,
     revision: Resolution,
     route: RolloutRoute | None = None,
 ) -> Rollout:

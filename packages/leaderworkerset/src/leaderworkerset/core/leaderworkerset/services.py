@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import SERVICES
-from kuberuntime.plan import Accepted, Create
+from kuberuntime.plan import AcceptedField, Create
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.policytypes import WITH_OWN_SERVICES
 from leaderworkerset.api.resources import LEADERWORKERSETS
@@ -107,8 +107,8 @@ def create(service: JSONObject, obj: JSONObject, leader: JSONObject | None = Non
         object=service,
         unless_own=True,
         accepted=(
-            Accepted(f"spec.{ADDRESS}", HEADLESS),
-            *(Accepted("spec.selector", own, warned) for own in pod_labels(obj)),
+            AcceptedField(f"spec.{ADDRESS}", HEADLESS),
+            *(AcceptedField("spec.selector", own, warned) for own in pod_labels(obj)),
         ),
         on_failure=(decisionevents.failed_create(obj, NOT_CREATED, leader),),
     )

@@ -28,7 +28,7 @@ from leaderworkerset.api.conditions import (
 )
 from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet, LeaderWorkerSetStatus
 from leaderworkerset.core import reconcilefailure
-from leaderworkerset.core.leaderworkerset.groupindex import Folded, below
+from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, below
 
 ROWS: Final = {row.type: row for row in CONDITIONS}
 
@@ -55,7 +55,7 @@ class Counts(NamedTuple):
     late_wanted: int = 0
 
 
-def count(lws: LeaderWorkerSet, folded: Folded, revision: str) -> Counts:
+def count(lws: LeaderWorkerSet, folded: GroupIndex, revision: str) -> Counts:
     """Count the groups whose objects all exist. Raise `UnknownIndexError` if an index is not a number."""
     replicas, partition, size = lws.spec.replicas, lws.rolling_update.partition, lws.size
     desired = below(folded.members, replicas)
@@ -65,12 +65,12 @@ def count(lws: LeaderWorkerSet, folded: Folded, revision: str) -> Counts:
             raise UnknownIndexError(
                 f"pod {group.leader}: label {labels.GROUP_INDEX}: {group.group_index!r} is not a number"
             )
-        alone, is_wanted, is_held = Folded.of(group), group.index < replicas, group.index < partition
+        alone, is_wanted, is_held = GroupIndex.of(group), group.index < replicas, group.index < partition
         parts.append(_count(alone, size, revision, desired=alone.members * is_wanted, kept=alone.members * is_held))
     return Counts(*map(sum, zip(*parts, strict=True)))
 
 
-def _count(folded: Folded, size: int, revision: str, *, desired: int, kept: int) -> Counts:
+def _count(folded: GroupIndex, size: int, revision: str, *, desired: int, kept: int) -> Counts:
     """Count all groups, the desired groups, and the desired groups that the partition holds back."""
     whole, ready, updated = folded.counted(size, revision)
     rolled, good = whole & desired & ~kept, ready | folded.complete
@@ -106,7 +106,7 @@ class Assessment(Struct, frozen=True):
 def assess(
     lws: LeaderWorkerSet,
     statefulset: JSONObject,
-    folded: Folded,
+    folded: GroupIndex,
     revision: str,
     now: datetime,
 ) -> Assessment:

@@ -53,7 +53,7 @@ class WholeTime(Struct, frozen=True):
     leaders: frozenset[UID] | None = None
 
 
-class SeenGroup(Struct, frozen=True):
+class ObservedGroup(Struct, frozen=True):
     """A leader, its worker StatefulSet, and the pods of the group, including the leader."""
 
     leader: JSONObject
@@ -71,7 +71,7 @@ def last_status(lws: JSONObject) -> LastStatus:
     )
 
 
-def moments(last: LastStatus, groups: Iterable[SeenGroup]) -> Sequence[WholeTime]:
+def moments(last: LastStatus, groups: Iterable[ObservedGroup]) -> Sequence[WholeTime]:
     """Return the times since which groups must not have lost workers. `groups` exclude failed and terminating leaders."""
     known = list(groups)
     whole, written = _moment(last.whole_since, SKEW), _moment(last.written, _drift(known))
@@ -80,7 +80,7 @@ def moments(last: LastStatus, groups: Iterable[SeenGroup]) -> Sequence[WholeTime
     return [moment for moment in (whole, written) if moment is not None]
 
 
-def _narrow(moment: WholeTime, ready: int, groups: Sequence[SeenGroup]) -> WholeTime | None:
+def _narrow(moment: WholeTime, ready: int, groups: Sequence[ObservedGroup]) -> WholeTime | None:
     """Return the moment for the groups that must have lost workers, or None if there are none.
 
     A status counts groups without naming them. If more groups have younger workers than are missing from the count, the
@@ -92,7 +92,7 @@ def _narrow(moment: WholeTime, ready: int, groups: Sequence[SeenGroup]) -> Whole
     return structs.replace(moment, leaders=leaders) if leaders else None
 
 
-def _candidates(groups: Iterable[SeenGroup], moment: WholeTime) -> Iterator[tuple[bool, str, UID]]:
+def _candidates(groups: Iterable[ObservedGroup], moment: WholeTime) -> Iterator[tuple[bool, str, UID]]:
     """Yield for each group with lost workers whether all are lost, when its StatefulSet was created, and its leader."""
     for group in groups:
         if group.statefulset is not None and (names := lost(moment, group.statefulset, group.pods)):
@@ -108,7 +108,7 @@ def _moment(at: str, granted: timedelta) -> WholeTime | None:
     return WholeTime(timestamps.render(read), timestamps.render(read + granted))
 
 
-def _drift(groups: Iterable[SeenGroup]) -> timedelta:
+def _drift(groups: Iterable[ObservedGroup]) -> timedelta:
     """Return by how much the clock for StatefulSets and statuses may be behind. Workers follow their StatefulSet."""
     delays = (
         timestamps.parse(meta.created(pod)) - timestamps.parse(meta.created(group.statefulset))
@@ -120,12 +120,12 @@ def _drift(groups: Iterable[SeenGroup]) -> timedelta:
     return max(min((DRIFT, *delays)), timedelta())
 
 
-def _is_older_than_leader(group: SeenGroup) -> bool:
+def _is_older_than_leader(group: ObservedGroup) -> bool:
     """Return whether the StatefulSet seems older than its leader, because the clocks of API servers differ."""
     return group.statefulset is not None and meta.created(group.statefulset) < meta.created(group.leader)
 
 
-def _is_as_before(group: SeenGroup, moment: WholeTime) -> bool:
+def _is_as_before(group: ObservedGroup, moment: WholeTime) -> bool:
     """Return whether all pods in a group existed at a moment, and are ready."""
     pods = (group.leader, *group.pods)
     if any(meta.created(pod) > moment.latest or not meta.is_condition_true(pod, "Ready") for pod in pods):

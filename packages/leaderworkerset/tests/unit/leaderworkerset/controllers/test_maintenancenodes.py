@@ -30,7 +30,7 @@ def leaving(leader: JSONObject, workers: JSONObject, worker: JSONObject) -> Any:
     for cache in (indexes.POD_CACHE.united(POD_CACHE), indexes.STATEFULSET_CACHE):
         store = Writer(cache.indexes)
         for one in stores[cache.what]:
-            store.take(watch.Applied(one))
+            store.take(watch.ObjectApplied(one))
         found[cache.what] = SimpleNamespace(store=store)
 
     class Opened:

@@ -7,7 +7,7 @@ from tests import builders
 from kuberuntime.cache.informer import Change
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from leaderworkerset.controllers.terminatinggroups import UNKNOWN, Endings
+from leaderworkerset.controllers.terminatinggroups import UNKNOWN, TerminatingGroups
 
 LWS = builders.hash_object(size=2)
 KEY = ObjectKey(builders.NAMESPACE, "web")
@@ -23,9 +23,9 @@ class Source:
         self.publish = callback
 
 
-def follow() -> tuple[Endings, Source, Source]:
+def follow() -> tuple[TerminatingGroups, Source, Source]:
     pods, statefulsets = Source(), Source()
-    return Endings(pods, statefulsets), pods, statefulsets  # type: ignore[arg-type]
+    return TerminatingGroups(pods, statefulsets), pods, statefulsets  # type: ignore[arg-type]
 
 
 def deleting(obj: JSONObject) -> JSONObject:

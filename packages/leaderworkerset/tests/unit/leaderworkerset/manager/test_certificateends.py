@@ -9,12 +9,12 @@ from kuberuntime.serving import serving
 from kuberuntime.serving.metrics import Metrics
 from leaderworkerset.manager.metricsserver import NAME, CertificateEnds
 from leaderworkerset.webhooks import certificates
-from leaderworkerset.webhooks.certificatesubprocess import CertificateWork
+from leaderworkerset.webhooks.certificatesubprocess import CertificateSubprocess
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
 
-WORK = CertificateWork(VirtualClock(), answer_here)
+WORK = CertificateSubprocess(VirtualClock(), answer_here)
 
 
 async def test_metric_has_the_end_of_the_current_certificate() -> None:

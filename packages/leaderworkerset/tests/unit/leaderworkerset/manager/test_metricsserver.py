@@ -11,7 +11,7 @@ from kuberuntime.serving.certfiles import INTERVAL, CertificateFiles
 from kuberuntime.serving.metrics import Metrics
 from leaderworkerset.manager import metricsserver
 from leaderworkerset.webhooks import certificates
-from leaderworkerset.webhooks.certificatesubprocess import CertificateWork
+from leaderworkerset.webhooks.certificatesubprocess import CertificateSubprocess
 
 PAIR = certificates.issue(certificates.create_authority(datetime.now(UTC)), ["metrics"], datetime.now(UTC))
 
@@ -22,7 +22,7 @@ def test_certificate_mounted_later_is_used_without_a_restart(tmp_path: Path) -> 
     async def scenario() -> tuple[list[str], list[str]]:
         metrics = Metrics()
         async with metricsserver.certified(
-            CertificateFiles(tmp_path, metrics), CertificateWork(VirtualClock(), answer_here)
+            CertificateFiles(tmp_path, metrics), CertificateSubprocess(VirtualClock(), answer_here)
         ):
             await asyncio.sleep(10 * INTERVAL)
             before = readings(metrics)

@@ -21,7 +21,7 @@ from leaderworkerset.install.operatornames import OPERATORS
 from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.operator import operand, operatorspec, sync
 from leaderworkerset.operator.driftcorrection import Live
-from leaderworkerset.operator.operand import OperatorPlace, Surroundings
+from leaderworkerset.operator.operand import ClusterState, OperatorPlace
 from leaderworkerset.operator.operatorcontroller import Comparison
 from leaderworkerset.operator.sync import ObservedOperand
 
@@ -91,7 +91,7 @@ def installed(found: JSONObject, secrets: Mapping[str, JSONObject] = ISSUED) -> 
     hashes = {name: operand.certificate_hash(secret) for name, secret in secrets.items()}
     if wanted.certificates == "internal":
         hashes = {}
-    objects = operand.build(MANAGED, PLACE, wanted, found, Surroundings(hashes=hashes))
+    objects = operand.build(MANAGED, PLACE, wanted, found, ClusterState(hashes=hashes))
     return {(kind, meta.key(obj)): running(obj) if kind == DEPLOYMENTS else _stored(obj) for kind, obj in objects}
 
 

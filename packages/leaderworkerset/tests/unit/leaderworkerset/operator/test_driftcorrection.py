@@ -76,7 +76,7 @@ async def sync_once(client: Client, kind: Resource, key: ObjectKey) -> None:
     found = await client.get(kind, key)
     live = {(kind, key): found} if meta.labels(found) else {}  # the caches select by labels
     state = observed(INTERNAL, live)
-    target = sync.WantedOperand(
+    target = sync.DesiredOperand(
         desired=operatorspec.read(INTERNAL), outcome=SyncOutcome(), due=[(kind, wanted(kind, key))]
     )
     differences = await Comparison(client).differing(target.due, live)

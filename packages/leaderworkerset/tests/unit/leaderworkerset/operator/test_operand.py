@@ -13,13 +13,13 @@ from leaderworkerset.install.installsettings import CERTIFICATES, ISSUERS, SERVI
 from leaderworkerset.install.operatornames import OWNED_BY, OWNED_LABEL, SPEC_HASH
 from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.operator import operand, operatorspec
-from leaderworkerset.operator.operand import Surroundings
+from leaderworkerset.operator.operand import ClusterState
 
 HASHES = {name: operand.certificate_hash(secret) for name, secret in ISSUED.items()}
 
 
 def build(found: JSONObject, hashes: dict[str, str] | None = None) -> operand.Objects:
-    around = Surroundings(hashes=HASHES if hashes is None else hashes)
+    around = ClusterState(hashes=HASHES if hashes is None else hashes)
     return operand.build(MANAGED, PLACE, operatorspec.read(found), found, around)
 
 

@@ -10,13 +10,13 @@ from msgspec.structs import replace
 from leaderworkerset.install.installsettings import CONFIGURATION, MOUNTED_CERTIFICATES
 from leaderworkerset.operator import operandconfig
 from leaderworkerset.operator.operandconfig import OverrideError
-from leaderworkerset.operator.operatorspec import Desired
+from leaderworkerset.operator.operatorspec import OperatorSettings
 
 
 def test_configuration_equals_an_installation_by_default() -> None:
     """The configurations are equal byte for byte, so that no pod is replaced (R-OP-56)."""
-    assert operandconfig.text(Desired(certificates="internal"), {}) == CONFIGURATION
-    assert operandconfig.text(Desired(certificates="cert-manager"), {}) == MOUNTED_CERTIFICATES
+    assert operandconfig.text(OperatorSettings(certificates="internal"), {}) == CONFIGURATION
+    assert operandconfig.text(OperatorSettings(certificates="cert-manager"), {}) == MOUNTED_CERTIFICATES
 
 
 def test_overrides_are_merged_and_take_precedence() -> None:
@@ -27,7 +27,7 @@ def test_overrides_are_merged_and_take_precedence() -> None:
         "leaderElection": {"leaseDuration": "30s"},
         "tls": {"minVersion": "VersionTLS13", "cipherSuites": None},
     }
-    found = yaml.safe_load(operandconfig.text(Desired(overrides=overrides), tls))
+    found = yaml.safe_load(operandconfig.text(OperatorSettings(overrides=overrides), tls))
     assert found["leaderElection"] == {"leaderElect": True, "leaseDuration": "30s"}
     assert found["clientConnection"] == {"qps": 20}
     assert found["tls"] == {"minVersion": "VersionTLS13"}
@@ -46,7 +46,7 @@ def test_overrides_are_merged_and_take_precedence() -> None:
 )
 def test_invalid_overrides_are_rejected(overrides: dict[str, Any], words: str) -> None:
     with pytest.raises(OverrideError, match=words) as caught:
-        operandconfig.text(Desired(overrides=overrides), {})
+        operandconfig.text(OperatorSettings(overrides=overrides), {})
     assert "spec.unsupportedConfigOverrides" in str(caught.value)
 
 
@@ -55,11 +55,11 @@ def test_deeply_nested_override_is_rejected() -> None:
     for _ in range(100):
         deep = {"x": deep}
     with pytest.raises(OverrideError, match="deeper"):
-        operandconfig.text(Desired(overrides=deep), {})
+        operandconfig.text(OperatorSettings(overrides=deep), {})
 
 
 def test_overrides_can_change_the_group_restart_settings() -> None:
-    wish = Desired(group_restarts='{"backoff": false, "releaseLostPodsAfter": "5m"}')
+    wish = OperatorSettings(group_restarts='{"backoff": false, "releaseLostPodsAfter": "5m"}')
     assert yaml.safe_load(operandconfig.text(wish, {}))["groupRestarts"] == {
         "backoff": False,
         "releaseLostPodsAfter": "5m",
@@ -81,11 +81,11 @@ def test_overrides_can_change_the_group_restart_settings() -> None:
 )
 def test_invalid_restart_settings_name_the_annotation(given: str, words: str) -> None:
     with pytest.raises(OverrideError, match=re.escape(words)) as caught:
-        operandconfig.text(Desired(group_restarts=given), {})
+        operandconfig.text(OperatorSettings(group_restarts=given), {})
     assert str(caught.value).startswith("metadata.annotations[lws.x-k8s.io/group-restarts]: ")
 
 
 def test_annotation_sets_the_pod_admission() -> None:
-    assert yaml.safe_load(operandconfig.text(Desired(pod_admission="Auto"), {}))["podAdmission"] == "Auto"
+    assert yaml.safe_load(operandconfig.text(OperatorSettings(pod_admission="Auto"), {}))["podAdmission"] == "Auto"
     with pytest.raises(OverrideError, match=r"metadata.annotations\[lws.x-k8s.io/pod-admission\]: podAdmission"):
-        operandconfig.text(Desired(pod_admission="Always"), {})
+        operandconfig.text(OperatorSettings(pod_admission="Always"), {})

@@ -5,11 +5,11 @@ from tests.unit.leaderworkerset.operator.clusters import LATER, NOW, PLACE, clus
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.operator import operatorstatus
-from leaderworkerset.operator.operatorspec import Desired
+from leaderworkerset.operator.operatorspec import OperatorSettings
 from leaderworkerset.operator.operatorstatus import SyncOutcome, may_become_available
 
 COMPLETE = SyncOutcome()
-DEFAULT = Desired()
+DEFAULT = OperatorSettings()
 DEPLOYMENT: JSONObject = {
     "apiVersion": "apps/v1",
     "kind": "Deployment",
@@ -19,7 +19,10 @@ DEPLOYMENT: JSONObject = {
 
 
 def refresh(
-    found: JSONObject, deployment: JSONObject | None, outcome: SyncOutcome = COMPLETE, wanted: Desired = DEFAULT
+    found: JSONObject,
+    deployment: JSONObject | None,
+    outcome: SyncOutcome = COMPLETE,
+    wanted: OperatorSettings = DEFAULT,
 ) -> JSONObject:
     return operatorstatus.refresh(found, deployment, wanted, outcome, place=PLACE, now=NOW)
 
@@ -82,7 +85,7 @@ def test_rollout_sets_progressing() -> None:
 
 def test_unsupported_overrides_block_upgrades() -> None:
     """Unsupported overrides block upgrades (R-OP-41)."""
-    found = refresh(cluster(), None, wanted=Desired(overrides={"x": 1}))
+    found = refresh(cluster(), None, wanted=OperatorSettings(overrides={"x": 1}))
     assert conditions(found)["Upgradeable"] == ("False", "UnsupportedConfigOverrides")
 
 
@@ -90,9 +93,16 @@ def test_transition_times_change_with_the_status_only() -> None:
     """Another message does not change the times (R-OP-7)."""
     first = refresh(cluster(), None, SyncOutcome(error="one", complete=False))
     second = operatorstatus.refresh(
-        cluster(status=first), None, Desired(), SyncOutcome(error="two", complete=False), place=PLACE, now=LATER
+        cluster(status=first),
+        None,
+        OperatorSettings(),
+        SyncOutcome(error="two", complete=False),
+        place=PLACE,
+        now=LATER,
     )
-    third = operatorstatus.refresh(cluster(status=second), None, Desired(), SyncOutcome(), place=PLACE, now=LATER)
+    third = operatorstatus.refresh(
+        cluster(status=second), None, OperatorSettings(), SyncOutcome(), place=PLACE, now=LATER
+    )
     found = [
         next(one for one in status["conditions"] if one["type"] == "TargetConfigControllerDegraded")
         for status in (first, second, third)

@@ -24,7 +24,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.episode import Episode, Outcome
 from leaderworkerset.recording import configmapstore
 from leaderworkerset.recording.configmapstore import KEY, LARGEST, PREFIX, ConfigMapStore, place_of, stored, unpacked
-from leaderworkerset.recording.episoderetention import Shelf
+from leaderworkerset.recording.episoderetention import EpisodeRetention
 
 pytestmark = pytest.mark.slow
 
@@ -167,7 +167,7 @@ async def test_foreign_config_maps_with_the_label_are_ignored() -> None:
 def test_decompression_bomb_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(configmapstore, "LONGEST", 1000)
     data = gzip.compress(msgspec.json.encode(episode()))
-    obj = configmapstore.document(Shelf(Path(), 1, 1).place(episode(), "x"), episode(), data)
+    obj = configmapstore.document(EpisodeRetention(Path(), 1, 1).place(episode(), "x"), episode(), data)
     assert unpacked(obj) is None
 
 

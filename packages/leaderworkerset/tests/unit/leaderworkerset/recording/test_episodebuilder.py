@@ -11,7 +11,7 @@ from kuberuntime.texts.masking import Mask
 from leaderworkerset.api import episode, labels
 from leaderworkerset.api.episode import Outcome
 from leaderworkerset.api.recreationrecord import RecreationState
-from leaderworkerset.recording.episodebuilder import Traces, build
+from leaderworkerset.recording.episodebuilder import GroupObservation, build
 
 NOW = datetime(2026, 11, 25, 9, 0, tzinfo=UTC)
 
@@ -36,9 +36,9 @@ def record(state: str | None = None, **more: str) -> JSONObject:
     return {"metadata": {"annotations": told}}
 
 
-def traces(*pods: JSONObject, **more: Any) -> Traces:
+def traces(*pods: JSONObject, **more: Any) -> GroupObservation:
     """Return the traces of these pods."""
-    return Traces(pods=pods, now=NOW, **more)
+    return GroupObservation(pods=pods, now=NOW, **more)
 
 
 def test_first_rank_is_the_earliest_failure() -> None:

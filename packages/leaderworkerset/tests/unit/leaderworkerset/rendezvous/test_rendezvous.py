@@ -14,7 +14,7 @@ import pytest
 
 import leaderworkerset.rendezvous
 from leaderworkerset.api import labels
-from leaderworkerset.rendezvous.connectionerrors import Obstacle
+from leaderworkerset.rendezvous.connectionerrors import FailureReason
 
 pytestmark = pytest.mark.slow
 
@@ -45,10 +45,10 @@ def test_shell_form_has_the_same_codes_texts_and_advice() -> None:
     said = [
         dict(re.findall(r"^    (8\d)\) echo \"(.*)\" ;;$", part, re.MULTILINE)) for part in text.split("advice_of()")
     ]
-    assert said[1] == {str(one.value): one.advice for one in Obstacle}
-    assert said[0] == {str(one): Obstacle(int(one)).words for one in said[0]}
-    assert {str(one.value) for one in Obstacle} - set(said[0]) == {
-        str(one.value) for one in (Obstacle.WRONG_SIZE, Obstacle.NO_GROUP, Obstacle.NO_TOOLS)
+    assert said[1] == {str(one.value): one.advice for one in FailureReason}
+    assert said[0] == {str(one): FailureReason(int(one)).words for one in said[0]}
+    assert {str(one.value) for one in FailureReason} - set(said[0]) == {
+        str(one.value) for one in (FailureReason.WRONG_SIZE, FailureReason.NO_GROUP, FailureReason.NO_TOOLS)
     }
 
 
@@ -70,7 +70,7 @@ NETCATS: Final = (
 
 
 @pytest.mark.parametrize(("usage", "accepted"), NETCATS, ids=["alpine", "debian"])
-@pytest.mark.parametrize(("output", "code"), [("", 0), ("Connection refused", Obstacle.CLOSED)])
+@pytest.mark.parametrize(("output", "code"), [("", 0), ("Connection refused", FailureReason.CLOSED)])
 def test_shell_form_uses_the_options_of_each_netcat(
     tmp_path: Path, usage: str, accepted: str, output: str, code: int
 ) -> None:
@@ -92,7 +92,7 @@ def test_shell_form_meets_a_port_by_the_busybox_of_this_machine(tmp_path: Path) 
         port = str(leader.getsockname()[1])
         result = shell("leader", "--port", port, "--timeout", "10", path=str(tmp_path))
     assert result.returncode == 0, result.stderr
-    assert shell("leader", "--port", port, "--timeout", "1", path=str(tmp_path)).returncode == Obstacle.CLOSED
+    assert shell("leader", "--port", port, "--timeout", "1", path=str(tmp_path)).returncode == FailureReason.CLOSED
 
 
 @pytest.mark.parametrize("form", [python, shell])
@@ -125,7 +125,7 @@ def test_python_prints_the_shell_form() -> None:
 
 def test_invalid_dns_name_does_not_exist() -> None:
     result = python("leader", "--timeout", "0.2", LWS_LEADER_ADDRESS=f"{'a' * 64}.web.prod")
-    assert result.returncode == Obstacle.NO_NAME, result.stderr
+    assert result.returncode == FailureReason.NO_NAME, result.stderr
 
 
 def test_hanging_lookup_ends_at_the_deadline(tmp_path: Path) -> None:
@@ -136,14 +136,14 @@ def test_hanging_lookup_ends_at_the_deadline(tmp_path: Path) -> None:
     environment = GROUP | {"PYTHONPATH": f"{tmp_path}:{SOURCES}"}
     words = [sys.executable, "-m", "leaderworkerset.rendezvous", "all", "--timeout", "0.2"]
     result = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, timeout=60)
-    assert result.returncode == Obstacle.NO_DNS, result.stderr
+    assert result.returncode == FailureReason.NO_DNS, result.stderr
 
 
 @pytest.mark.parametrize("number", ["", "-1", "two", "1234567890", "\u0663"])
 def test_size_that_is_not_a_number_is_an_error(number: str) -> None:
     for form in (python, shell):
         result = form("leader", LWS_GROUP_SIZE=number)
-        assert result.returncode == Obstacle.NO_GROUP, result.stderr
+        assert result.returncode == FailureReason.NO_GROUP, result.stderr
 
 
 @pytest.mark.parametrize(
@@ -159,16 +159,16 @@ def test_missing_shell_tools_are_named(tmp_path: Path, missing: tuple[str, ...],
         (tmp_path / name).symlink_to(str(shutil.which(name)))
     result = shell("leader", "--port", "80", path=str(tmp_path))
     assert f"rendezvous: {words} (exit code 87)" in result.stderr
-    assert result.returncode == Obstacle.NO_TOOLS
+    assert result.returncode == FailureReason.NO_TOOLS
 
 
 NSLOOKUP: Final = (
-    ("** server can't find web-0.web.prod: NXDOMAIN", 1, Obstacle.NO_NAME),
-    ("*** Can't find web-0.web.prod: No answer", 0, Obstacle.NO_ADDRESS),
-    ("*** Can't find web-0.web.prod: No answer", 1, Obstacle.NO_ADDRESS),
-    ("Name: web-0.web.prod\ntext = hello", 0, Obstacle.NO_ADDRESS),
-    (";; connection timed out; no servers could be reached", 1, Obstacle.NO_DNS),
-    ("** server can't find web-0.web.prod: SERVFAIL", 1, Obstacle.NO_DNS),
+    ("** server can't find web-0.web.prod: NXDOMAIN", 1, FailureReason.NO_NAME),
+    ("*** Can't find web-0.web.prod: No answer", 0, FailureReason.NO_ADDRESS),
+    ("*** Can't find web-0.web.prod: No answer", 1, FailureReason.NO_ADDRESS),
+    ("Name: web-0.web.prod\ntext = hello", 0, FailureReason.NO_ADDRESS),
+    (";; connection timed out; no servers could be reached", 1, FailureReason.NO_DNS),
+    ("** server can't find web-0.web.prod: SERVFAIL", 1, FailureReason.NO_DNS),
 )
 """The output and exit code of nslookup, as in BIND and busybox, and their meaning; few developers have it installed."""
 
@@ -209,7 +209,7 @@ exit 1
 @pytest.mark.sandbox
 @pytest.mark.parametrize(
     ("search", "code"),
-    [("prod.svc.example.org svc.example.org example.org", 0), ("example.org", Obstacle.NO_NAME)],
+    [("prod.svc.example.org svc.example.org example.org", 0), ("example.org", FailureReason.NO_NAME)],
     ids=["pod", "no cluster"],
 )
 def test_shell_form_asks_for_the_full_name_without_getent(tmp_path: Path, search: str, code: int) -> None:

@@ -16,7 +16,7 @@ from kuberuntime.serving import serving
 from leaderworkerset.webhooks import certificates, certificatesubprocess
 from leaderworkerset.webhooks.certificatesubprocess import (
     PROGRAM,
-    CertificateWork,
+    CertificateSubprocess,
     RotationStep,
     SelfSign,
     WorkerProcess,
@@ -45,14 +45,14 @@ HOSTS = ("web",)
 
 
 async def test_self_signed_certificate_is_served(worker: WorkerProcess) -> None:
-    work = CertificateWork(SystemClock(), worker.ask)
+    work = CertificateSubprocess(SystemClock(), worker.ask)
     chain = await work.self_signed()
     serving.server_context(chain)
     assert await work.find_end(chain) == certificates.expires_at(chain)
 
 
 async def test_rotated_secret_is_kept_afterwards(worker: WorkerProcess) -> None:
-    work = CertificateWork(SystemClock(), worker.ask)
+    work = CertificateSubprocess(SystemClock(), worker.ask)
     made = await work.rotate({"other": "eA=="}, HOSTS)
     kept = await work.rotate(made.data, HOSTS)
     assert (made.step, kept.step) == (RotationStep.RENEW_AUTHORITY, RotationStep.KEEP)
@@ -65,7 +65,7 @@ async def test_rotated_secret_is_kept_afterwards(worker: WorkerProcess) -> None:
 async def test_questions_share_a_process_that_ends_when_idle(
     worker: WorkerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    work = CertificateWork(SystemClock(), worker.ask)
+    work = CertificateSubprocess(SystemClock(), worker.ask)
     await work.find_end(b"")
     process = worker._process
     assert process is not None
@@ -77,7 +77,7 @@ async def test_questions_share_a_process_that_ends_when_idle(
 
 
 async def test_cancelled_question_does_not_answer_the_next_one(worker: WorkerProcess) -> None:
-    work = CertificateWork(SystemClock(), worker.ask)
+    work = CertificateSubprocess(SystemClock(), worker.ask)
     question = asyncio.create_task(work.self_signed())
     while worker._process is None:  # noqa: ASYNC110 - nothing reports the start
         await asyncio.sleep(0)
@@ -88,7 +88,7 @@ async def test_cancelled_question_does_not_answer_the_next_one(worker: WorkerPro
 
 
 async def test_killed_process_is_an_error_and_is_started_again(worker: WorkerProcess) -> None:
-    work = CertificateWork(SystemClock(), worker.ask)
+    work = CertificateSubprocess(SystemClock(), worker.ask)
     await work.find_end(b"")
     assert worker._process is not None
     worker._process.kill()

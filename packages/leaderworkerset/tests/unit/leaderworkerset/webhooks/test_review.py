@@ -10,7 +10,7 @@ from kuberuntime.objects.gotypes.mismatch import GoTypeError, Mismatch
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.core.policies.policy import DeniedError
 from leaderworkerset.webhooks import review
-from leaderworkerset.webhooks.review import Admitted, Decide, Review
+from leaderworkerset.webhooks.review import AdmissionResult, Decide, Review
 
 
 def body(**request: Any) -> bytes:
@@ -127,6 +127,6 @@ def test_body_that_is_not_utf8_is_rejected() -> None:
 
 def test_warnings_reach_the_user_of_an_admitted_object() -> None:
     """Warnings reach the user of an admitted object (R-KQ-62)."""
-    found = response(review.answer(body(), lambda asked: Admitted(asked.object, ["rather not"])))
+    found = response(review.answer(body(), lambda asked: AdmissionResult(asked.object, ["rather not"])))
 
     assert found == {"uid": "u-1", "allowed": True, "warnings": ["rather not"]}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from leaderworkerset.webhooks import certificates, rotation
 from leaderworkerset.webhooks.certificates import Certificate
 from leaderworkerset.webhooks.certificatesubprocess import RotationStep
-from leaderworkerset.webhooks.rotation import LOOKAHEAD, Material
+from leaderworkerset.webhooks.rotation import LOOKAHEAD, CertificateSecret
 
 pytestmark = pytest.mark.slow
 
@@ -21,8 +21,8 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 HOSTS = ("lws-webhook-service.lws-system.svc",)
 AUTHORITY = certificates.create_authority(NOW)
 SERVING = certificates.issue(AUTHORITY, HOSTS, NOW)
-GOOD = Material(AUTHORITY, SERVING)
-EMPTY = Material(Certificate(b"", b""), Certificate(b"", b""))
+GOOD = CertificateSecret(AUTHORITY, SERVING)
+EMPTY = CertificateSecret(Certificate(b"", b""), Certificate(b"", b""))
 STRANGER = certificates.create_authority(NOW)
 SHORT = LOOKAHEAD - timedelta(days=1)
 
@@ -32,18 +32,21 @@ SHORT = LOOKAHEAD - timedelta(days=1)
     [
         (GOOD, RotationStep.KEEP),
         (EMPTY, RotationStep.RENEW_AUTHORITY),
-        (Material(AUTHORITY, EMPTY.serving), RotationStep.RENEW_CERTIFICATE),
+        (CertificateSecret(AUTHORITY, EMPTY.serving), RotationStep.RENEW_CERTIFICATE),
         (
-            Material(AUTHORITY, certificates.issue(AUTHORITY, HOSTS, NOW, validity=SHORT)),
+            CertificateSecret(AUTHORITY, certificates.issue(AUTHORITY, HOSTS, NOW, validity=SHORT)),
             RotationStep.RENEW_CERTIFICATE,
         ),
-        (Material(certificates.create_authority(NOW, validity=SHORT), SERVING), RotationStep.RENEW_AUTHORITY),
-        (Material(Certificate(AUTHORITY.certificate, STRANGER.key), SERVING), RotationStep.RENEW_AUTHORITY),
-        (Material(Certificate(AUTHORITY.certificate, b"junk"), SERVING), RotationStep.RENEW_AUTHORITY),
-        (Material(SERVING, SERVING), RotationStep.RENEW_AUTHORITY),
-        (Material(STRANGER, SERVING), RotationStep.RENEW_CERTIFICATE),
-        (Material(AUTHORITY, Certificate(SERVING.certificate, STRANGER.key)), RotationStep.RENEW_CERTIFICATE),
-        (Material(AUTHORITY, certificates.issue(AUTHORITY, ["elsewhere"], NOW)), RotationStep.RENEW_CERTIFICATE),
+        (CertificateSecret(certificates.create_authority(NOW, validity=SHORT), SERVING), RotationStep.RENEW_AUTHORITY),
+        (CertificateSecret(Certificate(AUTHORITY.certificate, STRANGER.key), SERVING), RotationStep.RENEW_AUTHORITY),
+        (CertificateSecret(Certificate(AUTHORITY.certificate, b"junk"), SERVING), RotationStep.RENEW_AUTHORITY),
+        (CertificateSecret(SERVING, SERVING), RotationStep.RENEW_AUTHORITY),
+        (CertificateSecret(STRANGER, SERVING), RotationStep.RENEW_CERTIFICATE),
+        (CertificateSecret(AUTHORITY, Certificate(SERVING.certificate, STRANGER.key)), RotationStep.RENEW_CERTIFICATE),
+        (
+            CertificateSecret(AUTHORITY, certificates.issue(AUTHORITY, ["elsewhere"], NOW)),
+            RotationStep.RENEW_CERTIFICATE,
+        ),
     ],
     ids=[
         "good",
@@ -59,7 +62,7 @@ SHORT = LOOKAHEAD - timedelta(days=1)
         "for another host",
     ],
 )
-def test_rotation_step_follows_from_the_material(material: Material, step: RotationStep) -> None:
+def test_rotation_step_follows_from_the_material(material: CertificateSecret, step: RotationStep) -> None:
     assert rotation.decide(material, HOSTS, NOW) is step
 
 
@@ -86,14 +89,14 @@ def test_renewed_material_is_valid_in_the_format_of_go() -> None:
 
 
 def test_renewed_certificate_has_the_same_authority() -> None:
-    renewed = rotation.renew(Material(AUTHORITY, EMPTY.serving), RotationStep.RENEW_CERTIFICATE, HOSTS, NOW)
+    renewed = rotation.renew(CertificateSecret(AUTHORITY, EMPTY.serving), RotationStep.RENEW_CERTIFICATE, HOSTS, NOW)
     assert renewed.authority == AUTHORITY
     assert rotation.decide(renewed, HOSTS, NOW) is RotationStep.KEEP
 
 
 def test_new_authority_is_bundled_with_the_old_one() -> None:
     old = certificates.create_authority(NOW, validity=SHORT)
-    renewed = rotation.renew(Material(old, SERVING), RotationStep.RENEW_AUTHORITY, HOSTS, NOW)
+    renewed = rotation.renew(CertificateSecret(old, SERVING), RotationStep.RENEW_AUTHORITY, HOSTS, NOW)
     first, second = certificates.split(renewed.bundle)
     assert certificates.is_issued_by(renewed.serving.certificate, first)
     assert second == old.certificate
@@ -128,10 +131,10 @@ def test_served_certificate_is_trusted_at_any_time(days: list[int]) -> None:
         material = renewed
 
 
-def _renew_fast(material: Material, step: RotationStep, now: datetime) -> Material:
+def _renew_fast(material: CertificateSecret, step: RotationStep, now: datetime) -> CertificateSecret:
     """Renew, with keys that are generated quickly if the authority stays."""
     if step is RotationStep.RENEW_CERTIFICATE:
-        return Material(material.authority, certificates.issue(material.authority, HOSTS, now))
+        return CertificateSecret(material.authority, certificates.issue(material.authority, HOSTS, now))
     return rotation.renew(material, step, HOSTS, now)
 
 
@@ -157,8 +160,8 @@ def test_differs_from_upstream_serial_zero_is_renewed() -> None:
     """Libraries will reject such certificates; replicas of the Go manager stay trusted for a day."""
     old = _of_go(rsa.generate_private_key(public_exponent=65537, key_size=2048))
     served = certificates.issue(old, HOSTS, NOW)
-    assert rotation.decide(Material(old, served), HOSTS, NOW) is RotationStep.RENEW_AUTHORITY
-    renewed = rotation.renew(Material(old, served), RotationStep.RENEW_AUTHORITY, HOSTS, NOW)
+    assert rotation.decide(CertificateSecret(old, served), HOSTS, NOW) is RotationStep.RENEW_AUTHORITY
+    renewed = rotation.renew(CertificateSecret(old, served), RotationStep.RENEW_AUTHORITY, HOSTS, NOW)
     first, second = certificates.split(renewed.bundle)
     assert certificates.is_issued_by(renewed.serving.certificate, first)
     assert certificates.is_issued_by(served.certificate, second)

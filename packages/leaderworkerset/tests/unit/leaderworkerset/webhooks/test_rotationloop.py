@@ -20,8 +20,8 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import MUTATING_WEBHOOK_CONFIGURATIONS, SECRETS, VALIDATING_WEBHOOK_CONFIGURATIONS
 from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.webhooks import certificates, configurations, rotation, rotationloop
-from leaderworkerset.webhooks.certificatesubprocess import CertificateWork
-from leaderworkerset.webhooks.rotation import Material
+from leaderworkerset.webhooks.certificatesubprocess import CertificateSubprocess
+from leaderworkerset.webhooks.rotation import CertificateSecret
 from leaderworkerset.webhooks.rotationloop import LOOK_AT_CLOCK, Rotation, _ClockFollower
 from localkube.apiserver import builtin
 from localkube.apiserver.inprocess import InProcessTransport
@@ -45,7 +45,7 @@ class Replica:
         self.shown: list[bytes] = []
         self._changed = asyncio.Event()
         time = clock or SystemClock()
-        self.rotation = Rotation(client, PLACE, time, CertificateWork(time, answer_here), self._show)
+        self.rotation = Rotation(client, PLACE, time, CertificateSubprocess(time, answer_here), self._show)
 
     async def _show(self, chain: bytes, until: datetime) -> None:
         assert until == certificates.expires_at(chain)
@@ -73,7 +73,7 @@ async def install(client: Client) -> None:
         await client.create(resource, obj)
 
 
-async def material(client: Client) -> Material:
+async def material(client: Client) -> CertificateSecret:
     return rotation.read((await client.get(SECRETS, PLACE.secret)).get("data") or {})
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import aiohttp
 import pytest
-from testkit.stoppedclock import HalfSent, StandingTime, tasks_end
+from testkit.stoppedclock import StoppedLoop, UnfinishedRequest, tasks_end
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -358,9 +358,9 @@ async def test_rest_of_a_body_is_awaited_for_a_limited_time() -> None:
     async with server() as running:
         loop, port = running._loop, int(running.url.rsplit(":", 1)[1])
         at_rest = len(asyncio.all_tasks(loop))
-        with StandingTime(loop) as time:
+        with StoppedLoop(loop) as time:
             staying, leaving = [
-                await asyncio.to_thread(HalfSent, port, "POST /elsewhere HTTP/1.1", trust()) for _ in range(2)
+                await asyncio.to_thread(UnfinishedRequest, port, "POST /elsewhere HTTP/1.1", trust()) for _ in range(2)
             ]
             leaving.leave()
             assert (staying.status, leaving.status) == (404, 404)

@@ -24,7 +24,7 @@ from localkube.apiserver.admission.webhook_https import HTTPSWebhookTransport
 from localkube.apiserver.admission.webhook_rules import Attempt, Hook, HookIndex, NamespaceLabels, hooks_of
 from localkube.apiserver.admission.webhook_transport import WebhookConnectionError, WebhookRequest, WebhookTransport
 from localkube.apiserver.model import apierrors
-from localkube.apiserver.model.apierrors import RefusalError
+from localkube.apiserver.model.apierrors import StatusError
 from localkube.apiserver.model.kind import Operation, UndecodableError
 from localkube.apiserver.patch import json_patch
 
@@ -102,10 +102,10 @@ class Admission:
         """Release the connections."""
         await self._transport.close()
 
-    async def _verdict(self, hook: Hook, attempt: Attempt) -> RefusalError | None:
+    async def _verdict(self, hook: Hook, attempt: Attempt) -> StatusError | None:
         try:
             await self._ask(hook, attempt)
-        except RefusalError as denial:
+        except StatusError as denial:
             return denial
         return None
 
@@ -229,16 +229,16 @@ def _patched(hook: Hook, obj: JSONObject, response: JSONObject) -> JSONObject:
     try:
         operations = nesting.decode(base64.b64decode(response["patch"], validate=True))
         patched = json_patch.apply(obj, operations)
-    except (binascii.Error, msgspec.DecodeError, RefusalError) as error:
+    except (binascii.Error, msgspec.DecodeError, StatusError) as error:
         raise apierrors.internal_error(f"webhook {render(hook.name)} answered with a bad patch: {error}") from error
     if not isinstance(patched, dict) or not meta.metadata(patched):
         raise apierrors.internal_error(f"the patch of webhook {render(hook.name)} leaves no object")
     return patched
 
 
-def _denial(name: str, status: JSONObject) -> RefusalError:
+def _denial(name: str, status: JSONObject) -> StatusError:
     denied = f"admission webhook {render(name)} denied the request"
     explanation = status.get("message") or status.get("reason")
     message = f"{denied}: {explanation}" if explanation else f"{denied} without explanation"
     code = max(int(status.get("code") or 0), BAD_REQUEST)
-    return RefusalError(code, str(status.get("reason") or ""), message, status.get("details"))
+    return StatusError(code, str(status.get("reason") or ""), message, status.get("details"))

@@ -16,17 +16,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from localkube.apiserver.model import apierrors
-from localkube.apiserver.model.apierrors import RefusalError
+from localkube.apiserver.model.apierrors import StatusError
 
 
 @dataclass(frozen=True, slots=True)
-class Guard:
+class Authenticator:
     """The checks of a server on one port."""
 
     port: int
     token: str = field(repr=False)
 
-    def check(self, headers: Mapping[str, str]) -> RefusalError | None:
+    def check(self, headers: Mapping[str, str]) -> StatusError | None:
         """Return the error for a request with these headers, or None if the request is accepted."""
         if headers.get("host", "").lower() not in self._hosts():
             return _forbidden("the Host header names another server than this one")
@@ -46,5 +46,5 @@ def _bytes(text: str) -> bytes:
     return text.encode(errors="surrogateescape")
 
 
-def _forbidden(why: str) -> RefusalError:
-    return RefusalError(403, "Forbidden", f"forbidden: {why}")
+def _forbidden(why: str) -> StatusError:
+    return StatusError(403, "Forbidden", f"forbidden: {why}")

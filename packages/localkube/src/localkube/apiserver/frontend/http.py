@@ -17,12 +17,12 @@ from aiohttp import web
 
 from kuberuntime import timeouts
 from kuberuntime.client.transport import Request, Response, StreamResponse
-from kuberuntime.serving.limitlistener import LINGER_SECONDS, Acceptor, abort, bounds
+from kuberuntime.serving.limitlistener import LINGER_SECONDS, LimitListener, abort, bounds
 from kuberuntime.serving.protocollogs import protocol_logger
 from localkube.apiserver.frontend import podstreams
-from localkube.apiserver.frontend.authentication import Guard
+from localkube.apiserver.frontend.authentication import Authenticator
 from localkube.apiserver.model import apierrors
-from localkube.apiserver.model.apierrors import RefusalError
+from localkube.apiserver.model.apierrors import StatusError
 from localkube.apiserver.requests import representation
 from localkube.apiserver.routing import routes
 from localkube.apiserver.server import FAULTS_PATH, ApiServer
@@ -61,8 +61,8 @@ class HttpServer:
         self._api = api
         self._token = token
         self._user = user
-        self._guard = Guard(0, token)
-        self._acceptor = Acceptor(bounds(CONNECTIONS), name="API server", context=ssl_context)
+        self._guard = Authenticator(0, token)
+        self._acceptor = LimitListener(bounds(CONNECTIONS), name="API server", context=ssl_context)
         self._web: web.Server | None = None
 
     async def start(self, port: int = 0) -> int:
@@ -82,7 +82,7 @@ class HttpServer:
         except OSError as error:
             what = "in use by another program" if error.errno == errno.EADDRINUSE else (error.strerror or str(error))
             raise ListenError(f"{LOOPBACK}:{port}: {what}: choose another port, or 0 for any that is free") from error
-        self._guard = Guard(self._acceptor.port, self._token)
+        self._guard = Authenticator(self._acceptor.port, self._token)
         return self._acceptor.port
 
     async def stop(self) -> None:
@@ -109,7 +109,7 @@ class HttpServer:
                 async with timeouts.within(BODY_SECONDS):
                     body = await request.read()
         except TimeoutError:
-            return _refuse(apierrors.RefusalError(408, "Timeout", f"the body was not sent within {BODY_SECONDS:.0f} s"))
+            return _refuse(apierrors.StatusError(408, "Timeout", f"the body was not sent within {BODY_SECONDS:.0f} s"))
         except web.HTTPRequestEntityTooLarge:
             return _refuse(apierrors.too_large(BODY_LIMIT))
         api_request = _request(request, body)
@@ -125,7 +125,7 @@ class HttpServer:
                 raise apierrors.bad_request(f"{api_request.path} cannot be spoken over a WebSocket")
             routes.require_served(call)
             return await podstreams.SERVED[call.subresource](self._api.backend, call, request)
-        except RefusalError as refused:
+        except StatusError as refused:
             return _refuse(refused)
         except StoreError as error:
             return _plain(representation.respond_store_error(error))
@@ -149,7 +149,7 @@ def _request(request: web.BaseRequest, body: bytes) -> Request:
     return Request(request.method, path, pairs, request.headers, body)
 
 
-def _refuse(error: RefusalError) -> web.Response:
+def _refuse(error: StatusError) -> web.Response:
     """Respond with an error and close the connection, because its body may be unread."""
     response = _plain(representation.respond_refusal(error))
     response.force_close()

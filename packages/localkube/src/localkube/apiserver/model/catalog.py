@@ -10,7 +10,7 @@ from localkube.apiserver.model.kind import Kind
 from localkube.apiserver.storage.store import StoreKey
 
 
-class Served(Struct, frozen=True):
+class ServedKind(Struct, frozen=True):
     """A kind, and how its objects are stored. `custom` kinds come from a CustomResourceDefinition."""
 
     kind: Kind
@@ -44,18 +44,18 @@ class Registry:
     """The kinds that are currently served."""
 
     def __init__(self, kinds: Sequence[Kind]) -> None:
-        self._served = {_address(kind): Served(kind) for kind in kinds}
+        self._served = {_address(kind): ServedKind(kind) for kind in kinds}
 
-    def __iter__(self) -> Iterator[Served]:
+    def __iter__(self) -> Iterator[ServedKind]:
         return iter(tuple(self._served.values()))
 
-    def find(self, group: str, version: str, plural: str) -> Served | None:
+    def find(self, group: str, version: str, plural: str) -> ServedKind | None:
         """Return the kind with this group, version and plural."""
         return self._served.get((group, version, plural))
 
     def add(self, kind: Kind) -> None:
         """Serve a custom resource. It replaces an earlier kind with the same group, version and plural."""
-        self._served[_address(kind)] = Served(kind, custom=True)
+        self._served[_address(kind)] = ServedKind(kind, custom=True)
 
     def remove(self, resource: Resource) -> None:
         """Stop serving a custom resource."""

@@ -86,7 +86,7 @@ def _settle_conflicts(
     return [replace(other, fields=fieldset.difference(other.fields, lost)) for other in others]
 
 
-def conflict_refusal(conflicts: Sequence[Entry]) -> apierrors.RefusalError:
+def conflict_refusal(conflicts: Sequence[Entry]) -> apierrors.StatusError:
     """Build the 409 error that names every conflicting field and its owner."""
     ordered = sorted(conflicts, key=lambda conflict: conflict.writer.manager)
     pairs = [(conflict.writer, path) for conflict in ordered for path in fieldset.paths(conflict.fields)]
@@ -102,7 +102,7 @@ def conflict_refusal(conflicts: Sequence[Entry]) -> apierrors.RefusalError:
             lines.append(f"conflicts with {_describe(conflict.writer)}:")
             lines += [f"- {path}" for path in fieldset.paths(conflict.fields)]
         text = f"Apply failed with {len(pairs)} conflicts: " + "\n".join(lines)
-    return apierrors.RefusalError(409, "Conflict", text, {"causes": causes})
+    return apierrors.StatusError(409, "Conflict", text, {"causes": causes})
 
 
 def _describe(writer: Writer) -> str:

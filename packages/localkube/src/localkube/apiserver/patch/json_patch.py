@@ -16,7 +16,7 @@ from kuberuntime.objects.field import render
 from kuberuntime.objects.meta import JSON, JSONObject
 from kuberuntime.objects.patch import equal
 from localkube.apiserver.model import apierrors
-from localkube.apiserver.model.apierrors import RefusalError
+from localkube.apiserver.model.apierrors import StatusError
 
 MAX_OPERATIONS = 10_000
 MAX_COPIED = 3 * 2**20
@@ -36,7 +36,7 @@ def apply(document: JSON, operations: JSON) -> JSON:
             raise apierrors.bad_request(f"a JSON patch operation is an object with a path, not {render(operation)}")
     if len(operations) > MAX_OPERATIONS:
         count = len(operations)
-        raise RefusalError(
+        raise StatusError(
             413,
             "RequestEntityTooLarge",
             f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {count}",
@@ -183,6 +183,6 @@ def _index(parent: list[JSON], token: str, last: int) -> int:
     return int(token)
 
 
-def _unfit(why: str) -> RefusalError:
+def _unfit(why: str) -> StatusError:
     """Build the error for a well-formed patch that does not match the object."""
-    return RefusalError(422, "Invalid", f"the server rejected our request due to an error in our request: {why}", {})
+    return StatusError(422, "Invalid", f"the server rejected our request due to an error in our request: {why}", {})

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from kuberuntime.client.transport import Request
 from localkube.apiserver.model import apierrors
-from localkube.apiserver.model.catalog import Registry, Served
+from localkube.apiserver.model.catalog import Registry, ServedKind
 from localkube.apiserver.storage.store import StoreKey
 
 INT64: Final = 2**63
@@ -30,7 +30,7 @@ class Call(Struct, frozen=True, kw_only=True):
     """
 
     method: str
-    served: Served
+    served: ServedKind
     namespace: str = ""
     name: str = ""
     subresource: str = ""

@@ -12,7 +12,7 @@ from kuberuntime.objects import selectors
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.selectors import EVERYTHING, FieldTerm, LabelSelector, SelectorError, field_text
 from localkube.apiserver.model import apierrors
-from localkube.apiserver.model.catalog import Served
+from localkube.apiserver.model.catalog import ServedKind
 
 METADATA_FIELDS: Final = ("metadata.name", "metadata.namespace")
 
@@ -57,7 +57,7 @@ class Selection(Struct, frozen=True):
         return all(term.matches(_text(obj, term.path)) for term in self.fields)
 
 
-def parse(served: Served, namespace: str, query: Mapping[str, str]) -> Selection:
+def parse(served: ServedKind, namespace: str, query: Mapping[str, str]) -> Selection:
     """Parse the selectors of a request."""
     try:
         labels = selectors.parse_labels(query.get("labelSelector", ""))
@@ -69,7 +69,7 @@ def parse(served: Served, namespace: str, query: Mapping[str, str]) -> Selection
     return Selection(namespace, labels, fields)
 
 
-def _require_selectable(served: Served, path: str) -> None:
+def _require_selectable(served: ServedKind, path: str) -> None:
     selectable = FIELDS.get(served.resource.plural) if served.resource.group == "" else None
     if path == "metadata.namespace" and selectable is not None and not served.resource.namespaced:
         raise apierrors.bad_request(f"field label not supported: {path}")

@@ -14,7 +14,7 @@ from kuberuntime.client.transport import Response
 from kuberuntime.manifests import yamltext
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model import apierrors
-from localkube.apiserver.model.apierrors import RefusalError
+from localkube.apiserver.model.apierrors import StatusError
 from localkube.apiserver.requests.body import JSON_TYPE, YAML_TYPE
 from localkube.apiserver.storage.encoding import encode
 from localkube.apiserver.storage.storeerrors import StoreError
@@ -64,7 +64,7 @@ def respond(code: int, obj: JSONObject, media: str = JSON_TYPE, warnings: Sequen
     return respond_bytes(code, encode(obj), media, warnings)
 
 
-def respond_refusal(error: RefusalError) -> Response:
+def respond_refusal(error: StatusError) -> Response:
     """Build the response for an error."""
     return respond(error.code, error.status())
 

@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model import apierrors
-from localkube.apiserver.model.catalog import Served
+from localkube.apiserver.model.catalog import ServedKind
 from localkube.apiserver.requests.filters import Selection
 from localkube.apiserver.storage.encoding import encode
 from localkube.apiserver.storage.store import Change, ChangeType
@@ -139,7 +139,7 @@ class Watcher:
 class Feed:
     """The lines for all watchers of the same resource, selection and representation."""
 
-    def __init__(self, served: Served, selection: Selection, encoder: Encoder) -> None:
+    def __init__(self, served: ServedKind, selection: Selection, encoder: Encoder) -> None:
         self.served = served
         self.key = served.resource.api_version, served.resource.plural, selection, encoder.name
         self.watchers: dict[Watcher, None] = {}  # a set that keeps its order
@@ -181,7 +181,7 @@ class Feed:
         return len(self.watchers)
 
 
-class WatchHub:
+class WatchBroadcaster:
     """Owns the feeds, and publishes committed changes to them."""
 
     def __init__(self) -> None:
@@ -223,7 +223,7 @@ class WatchHub:
             for watcher in tuple(feed.watchers):
                 watcher.end(line("ERROR", encode(failed.status())))
 
-    def attach(self, served: Served, selection: Selection, encoder: Encoder) -> tuple[Feed, Watcher]:
+    def attach(self, served: ServedKind, selection: Selection, encoder: Encoder) -> tuple[Feed, Watcher]:
         """Return a watcher of all later changes. The caller must detach it."""
         candidate = Feed(served, selection, encoder)
         feed = self._feeds.setdefault(candidate.key, candidate)

@@ -15,7 +15,7 @@ from msgspec import Struct
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from localkube.apiserver.model import apierrors
-from localkube.apiserver.model.catalog import Registry, Served
+from localkube.apiserver.model.catalog import Registry, ServedKind
 from localkube.apiserver.requests.body import JSON_TYPE
 from localkube.apiserver.routing import resourcemetrics, reviews, routes
 
@@ -47,7 +47,7 @@ POD_SUBRESOURCES: Final = (
 SCALE: Final = Subresource("scale", "Scale", EDITS, "autoscaling", "v1")
 
 
-class Listed(NamedTuple):
+class DiscoveryResource(NamedTuple):
     """A resource in discovery."""
 
     resource: Resource
@@ -57,24 +57,25 @@ class Listed(NamedTuple):
     subresources: tuple[Subresource, ...] = ()
 
 
-def listed(registry: Registry) -> list[Listed]:
+def listed(registry: Registry) -> list[DiscoveryResource]:
     """Return all resources, including resources without objects, sorted by name."""
     served = [_served(kind) for kind in registry]
-    of_reviews = [Listed(resource, resource.kind.lower(), ("create",), {}) for resource in reviews.RESOURCES]
+    of_reviews = [DiscoveryResource(resource, resource.kind.lower(), ("create",), {}) for resource in reviews.RESOURCES]
     of_metrics = [
-        Listed(resource, resource.kind.lower(), ("get", "list"), {}) for resource in resourcemetrics.RESOURCES
+        DiscoveryResource(resource, resource.kind.lower(), ("get", "list"), {})
+        for resource in resourcemetrics.RESOURCES
     ]
     return sorted([*served, *of_reviews, *of_metrics], key=lambda item: item.resource.plural)
 
 
-def _served(served: Served) -> Listed:
+def _served(served: ServedKind) -> DiscoveryResource:
     kind = served.kind
     names: JSONObject = {"shortNames": list(kind.short_names)} if kind.short_names else {}
     names |= {"categories": list(kind.categories)} if kind.categories else {}
-    return Listed(kind.resource, kind.singular, VERBS, names, tuple(subresources(served)))
+    return DiscoveryResource(kind.resource, kind.singular, VERBS, names, tuple(subresources(served)))
 
 
-def subresources(served: Served) -> Iterator[Subresource]:
+def subresources(served: ServedKind) -> Iterator[Subresource]:
     """Yield the subresources of a kind."""
     kind = served.kind
     if kind.has_status:
@@ -122,7 +123,7 @@ def _group(registry: Registry, group: str) -> JSONObject:
     return {"name": group, "versions": versions, "preferredVersion": versions[0]}
 
 
-def _of(registry: Registry, group: str, version: str) -> list[Listed]:
+def _of(registry: Registry, group: str, version: str) -> list[DiscoveryResource]:
     return [item for item in listed(registry) if (item.resource.group, item.resource.version) == (group, version)]
 
 
@@ -132,7 +133,7 @@ def _resources(registry: Registry, group: str, version: str) -> JSONObject:
     return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": name, "resources": entries}
 
 
-def _entries(item: Listed) -> Iterator[JSONObject]:
+def _entries(item: DiscoveryResource) -> Iterator[JSONObject]:
     """Yield the discovery entries of a resource and its subresources, for an APIResourceList."""
     resource = item.resource
     place = {"singularName": "", "namespaced": resource.namespaced}
@@ -163,7 +164,7 @@ def _aggregated(registry: Registry, *, core: bool) -> JSONObject:
     return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
 
 
-def _discovered(item: Listed) -> JSONObject:
+def _discovered(item: DiscoveryResource) -> JSONObject:
     resource = item.resource
     below = [
         {

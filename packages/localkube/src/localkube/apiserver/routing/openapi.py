@@ -13,7 +13,7 @@ from typing import Final
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model import apierrors
-from localkube.apiserver.model.catalog import Registry, Served
+from localkube.apiserver.model.catalog import Registry, ServedKind
 from localkube.apiserver.model.kind import Schema
 from localkube.apiserver.types import schemas
 
@@ -64,13 +64,13 @@ def document(registry: Registry, name: str) -> JSONObject:
     }
 
 
-def _name(served: Served) -> str:
+def _name(served: ServedKind) -> str:
     """Return the name of the document that contains a kind."""
     resource = served.resource
     return f"apis/{resource.api_version}" if resource.group else f"api/{resource.version}"
 
 
-def _paths(served: Served) -> JSONObject:
+def _paths(served: ServedKind) -> JSONObject:
     resource = served.resource
     collection = resource.path("{namespace}")
     return {
@@ -79,7 +79,7 @@ def _paths(served: Served) -> JSONObject:
     }
 
 
-def _operation(served: Served, action: str) -> JSONObject:
+def _operation(served: ServedKind, action: str) -> JSONObject:
     resource = served.resource
     reference = {"$ref": f"#/components/schemas/{component(served)}"}
     return {
@@ -111,7 +111,7 @@ PARTS: Final = ENVELOPE | {"spec": "The desired state.", "status": "The observed
 IDENTITY: Final[JSONObject] = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
 
 
-def components(members: Iterable[Served]) -> JSONObject:
+def components(members: Iterable[ServedKind]) -> JSONObject:
     """Return the schemas of kinds and of all their types."""
     kinds = list(members)
     types: dict[str, Schema] = {}
@@ -129,7 +129,7 @@ def components(members: Iterable[Served]) -> JSONObject:
     }
 
 
-def component(served: Served) -> str:
+def component(served: ServedKind) -> str:
     """Return the name of a kind's schema.
 
     The parts of the group are in reverse order, as in the documents of kube-apiserver: `io.k8s.events.v1.Event`.
@@ -139,13 +139,13 @@ def component(served: Served) -> str:
     return ".".join([*reversed(words), resource.version, resource.kind])
 
 
-def identity(served: Served) -> JSONObject:
+def identity(served: ServedKind) -> JSONObject:
     """Return the group, version and kind of a kind, for documents."""
     resource = served.resource
     return {"group": resource.group, "version": resource.version, "kind": resource.kind}
 
 
-def _kind(served: Served) -> JSONObject:
+def _kind(served: ServedKind) -> JSONObject:
     """Return the published OpenAPI schema of a kind, or build it from its `Schema`."""
     kind = served.kind
     own = kind.published or _object(kind.schema, f"{kind.description} {ELSEWHERE}")

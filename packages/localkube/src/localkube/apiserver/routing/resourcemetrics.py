@@ -23,7 +23,7 @@ from localkube.apiserver.requests import representation
 from localkube.apiserver.verbs.backend import Backend
 from localkube.apiserver.verbs.reading import get
 from localkube.apiserver.verbs.reading import list as listing
-from localkube.podaccess import DeviceLoad, Load, Measured
+from localkube.podaccess import ContainerUsage, DeviceUsage, UsageReport
 from localkube.wellknown import GPU, GPU_MEMORY
 
 RESOURCES: Final = (resources.NODE_METRICS, resources.POD_METRICS)
@@ -54,7 +54,7 @@ async def answer(backend: Backend, request: Request, user: str) -> Response:
 
 
 def _metrics(
-    backend: Backend, resource: Resource, objects: Iterable[JSONObject], measured: Measured
+    backend: Backend, resource: Resource, objects: Iterable[JSONObject], measured: UsageReport
 ) -> Iterator[JSONObject]:
     if resource is resources.POD_METRICS:
         for pod in objects:
@@ -77,8 +77,8 @@ def _measurable(pod: JSONObject) -> set[str]:
     return {status["name"] for status in statuses if (status.get("state") or {}).get("running")}
 
 
-def _by_node(backend: Backend, loads: Mapping[UID, Mapping[str, Load]]) -> dict[str, list[Load]]:
-    by_node: dict[str, list[Load]] = {}
+def _by_node(backend: Backend, loads: Mapping[UID, Mapping[str, ContainerUsage]]) -> dict[str, list[ContainerUsage]]:
+    by_node: dict[str, list[ContainerUsage]] = {}
     call = calls.parse(backend.registry, Request("GET", resources.PODS.path()), "")
     for item in listing.list_page(backend, call).items:
         pod = msgspec.json.decode(item)
@@ -86,7 +86,7 @@ def _by_node(backend: Backend, loads: Mapping[UID, Mapping[str, Load]]) -> dict[
     return by_node
 
 
-def _head(resource: Resource, obj: JSONObject, measured: Measured) -> JSONObject:
+def _head(resource: Resource, obj: JSONObject, measured: UsageReport) -> JSONObject:
     metadata = meta.metadata(obj)
     kept = {name: metadata[name] for name in ("name", "namespace", "labels") if name in metadata}
     moment = timestamps.render(measured.at)
@@ -99,14 +99,14 @@ def _head(resource: Resource, obj: JSONObject, measured: Measured) -> JSONObject
     }
 
 
-def _usage(loads: Iterable[Load]) -> JSONObject:
+def _usage(loads: Iterable[ContainerUsage]) -> JSONObject:
     loads = [*loads]
     cores = Quantity(round(sum(load.cores for load in loads) * NANOS))
     memory = sum(load.memory for load in loads)
     return {"cpu": str(cores), "memory": str(Quantity(memory * NANOS, Notation.BINARY))}
 
 
-def _device_usage(load: DeviceLoad | None) -> JSONObject:
+def _device_usage(load: DeviceUsage | None) -> JSONObject:
     """Return the number of busy GPUs, and their memory usage. metrics-server does not have such resources."""
     if load is None:
         return {}

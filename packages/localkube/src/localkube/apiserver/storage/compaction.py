@@ -8,7 +8,7 @@ BYTES: Final = 16 * 2**20
 """The maximum size of the retained history in bytes. If a watch was interrupted for longer, its client lists again."""
 
 
-class Window:
+class RetainedRevisions:
     """The sizes of the retained revisions, oldest first. Revisions are consecutive, so their numbers are not stored."""
 
     def __init__(self, revisions: int, size: int = BYTES) -> None:

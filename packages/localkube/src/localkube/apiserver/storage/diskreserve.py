@@ -14,7 +14,7 @@ SIZE: Final = 8 * 2**20
 """The size of the reserve in bytes, for the write-ahead log and hundreds of deletions."""
 
 
-class Reserve:
+class DiskReserve:
     """The reserved disk space next to a file. Without a path, there is no reserve."""
 
     def __init__(self, path: Path | None) -> None:

@@ -38,7 +38,7 @@ class _Stored(msgspec.Struct):
     metadata: _Metadata
 
 
-class Expiry:
+class EventTTL:
     """Deletes old events, and the oldest events above `limit`."""
 
     def __init__(self, store: Store, clock: Clock, *, limit: int = LIMIT) -> None:

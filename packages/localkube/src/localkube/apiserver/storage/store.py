@@ -27,9 +27,9 @@ import structlog
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.storage import allocator, database
-from localkube.apiserver.storage.compaction import BYTES, Window
+from localkube.apiserver.storage.compaction import BYTES, RetainedRevisions
 from localkube.apiserver.storage.database import beside, counter_checksum, row_checksum
-from localkube.apiserver.storage.diskreserve import Reserve
+from localkube.apiserver.storage.diskreserve import DiskReserve
 from localkube.apiserver.storage.encoding import encode
 from localkube.apiserver.storage.lock import FileLock
 from localkube.apiserver.storage.storeerrors import (
@@ -87,14 +87,14 @@ class Store:
 
     def __init__(self, path: str | Path = MEMORY, *, remembered: int = 10_000, remembered_bytes: int = BYTES) -> None:
         self.path = str(path)
-        self._window = Window(remembered, remembered_bytes)
+        self._window = RetainedRevisions(remembered, remembered_bytes)
         self._subscribers: list[Callable[[Sequence[Change]], None]] = []
         self._failed: list[Callable[[Sequence[Change]], None]] = []
         self._pending: list[Change] = []
         self._committed: asyncio.Future[None] | None = None
         self._trims = False
         self._lock = None if self.path == MEMORY else FileLock(self.path)
-        self._reserve = Reserve(None if self.path == MEMORY else beside(Path(self.path), "-reserve"))
+        self._reserve = DiskReserve(None if self.path == MEMORY else beside(Path(self.path), "-reserve"))
         try:
             self._db = database.connect(self.path)
             self._reserve.has_room()

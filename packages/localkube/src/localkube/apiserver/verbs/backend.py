@@ -7,7 +7,7 @@ from localkube.apiserver.admission.webhooks import Admission
 from localkube.apiserver.model import apierrors
 from localkube.apiserver.model.catalog import Registry
 from localkube.apiserver.model.identities import Identities
-from localkube.apiserver.requests.watch import WatchHub
+from localkube.apiserver.requests.watch import WatchBroadcaster
 from localkube.apiserver.storage.store import Store
 from localkube.podaccess import Node
 
@@ -35,7 +35,7 @@ class Backend(Struct, frozen=True, kw_only=True):
 
     store: Store
     registry: Registry
-    hub: WatchHub
+    hub: WatchBroadcaster
     admission: Admission
     clock: Clock
     max_pods: int | None = None

@@ -18,7 +18,7 @@ from localkube.controllers import eventobjects
 from localkube.controllers.autoscaling import replicacalculator
 from localkube.controllers.autoscaling import scalingbehavior as paces
 from localkube.controllers.autoscaling.replicacalculator import Proposal, ReadingError
-from localkube.controllers.autoscaling.scalingbehavior import History, Moment, Pace
+from localkube.controllers.autoscaling.scalingbehavior import History, Moment, ScalingBehavior
 
 PERIOD: Final = 15.0
 """Seconds between two decisions for an autoscaler."""
@@ -34,7 +34,7 @@ Condition: TypeAlias = tuple[str, str, str, str]
 """The type, status, reason and message of a condition."""
 
 
-class Observed(Struct, frozen=True, kw_only=True):
+class ObservedAutoscaler(Struct, frozen=True, kw_only=True):
     """An autoscaler, the scale of its target, the selected pods, and their metrics or why metrics are missing."""
 
     autoscaler: JSONObject
@@ -62,7 +62,7 @@ def replicas_of(scale: JSONObject) -> int:
     return int(meta.spec(scale).get("replicas") or 0)
 
 
-def decide(observed: Observed) -> Sizing:
+def decide(observed: ObservedAutoscaler) -> Sizing:
     """Return the current decision for the autoscaler."""
     pace, current, now = paces.of(observed.autoscaler), replicas_of(observed.scale), observed.now
     history = paces.remembered(observed.history, pace, now)
@@ -79,7 +79,7 @@ def decide(observed: Observed) -> Sizing:
     return _by_metrics(observed, pace, history, able)
 
 
-def _by_metrics(observed: Observed, pace: Pace, history: History, able: Condition) -> Sizing:
+def _by_metrics(observed: ObservedAutoscaler, pace: ScalingBehavior, history: History, able: Condition) -> Sizing:
     current, now = replicas_of(observed.scale), observed.now
     proposals, errors = _proposals(observed, pace)
     statuses = tuple(proposal.status for proposal in proposals)
@@ -105,14 +105,14 @@ def _by_metrics(observed: Observed, pace: Pace, history: History, able: Conditio
     return Sizing(limit.replicas, reason, conditions, statuses, history, events)
 
 
-def _proposals(observed: Observed, pace: Pace) -> tuple[list[Proposal], list[ReadingError]]:
+def _proposals(observed: ObservedAutoscaler, pace: ScalingBehavior) -> tuple[list[Proposal], list[ReadingError]]:
     metrics = meta.spec(observed.autoscaler)["metrics"]
     if not meta.status(observed.scale).get("selector"):
         return [], [ReadingError("InvalidSelector", "the HPA target's scale is missing a selector")]
     if isinstance(observed.metrics, str):
         text = f"unable to fetch metrics from resource metrics API: {observed.metrics}"
         return [], [ReadingError("FailedGetResourceMetric", text)]
-    load = replicacalculator.ScaledLoad(
+    load = replicacalculator.CurrentUsage(
         pods=observed.pods,
         metrics=observed.metrics,
         current=replicas_of(observed.scale),
@@ -128,7 +128,7 @@ def _proposals(observed: Observed, pace: Pace) -> tuple[list[Proposal], list[Rea
     return proposals, errors
 
 
-def plan(observed: Observed, decision: Sizing) -> Plan:
+def plan(observed: ObservedAutoscaler, decision: Sizing) -> Plan:
     """Return the plan that writes a decision: first the scale if it changes, then the status."""
     autoscaler, current = observed.autoscaler, replicas_of(observed.scale)
     conditions, status = decision.conditions, meta.status(autoscaler)

@@ -23,7 +23,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import POD_METRICS, Resource
 from kuberuntime.plan import Plan
 from localkube.controllers.autoscaling import autoscalercontrol
-from localkube.controllers.autoscaling.autoscalercontrol import Observed, Sizing
+from localkube.controllers.autoscaling.autoscalercontrol import ObservedAutoscaler, Sizing
 from localkube.controllers.autoscaling.scalingbehavior import History, Moment
 
 AS_JSON: Final = {"accept": "application/json"}
@@ -101,7 +101,9 @@ class Autoscalers(msgspec.Struct, frozen=True, kw_only=True):
                 return Resource(group, version, entry["name"], entry["kind"], namespaced=entry["namespaced"])
         raise KubeError(f'no matches for kind "{reference["kind"]}" in group "{group}"')
 
-    async def _observe(self, autoscaler: JSONObject, target: Resource, scale: JSONObject, history: History) -> Observed:
+    async def _observe(
+        self, autoscaler: JSONObject, target: Resource, scale: JSONObject, history: History
+    ) -> ObservedAutoscaler:
         namespace, text = meta.namespace(autoscaler), str(meta.status(scale).get("selector") or "")
         selector, metrics = selectors.NOTHING, _NO_METRICS
         try:
@@ -115,7 +117,7 @@ class Autoscalers(msgspec.Struct, frozen=True, kw_only=True):
             for pod in self.pods.store.list()
             if meta.namespace(pod) == namespace and selector.matches(meta.labels(pod))
         ]
-        return Observed(
+        return ObservedAutoscaler(
             autoscaler=autoscaler,
             target=target,
             scale=scale,

@@ -50,7 +50,7 @@ class Sample(NamedTuple):
     window: timedelta
 
 
-class ScaledLoad(Struct, frozen=True, kw_only=True):
+class CurrentUsage(Struct, frozen=True, kw_only=True):
     """The pods of an autoscaler, their current usage, and the number of replicas.
 
     `tolerances` are the tolerated deviations (below, above) from the target, as fractions.
@@ -63,7 +63,7 @@ class ScaledLoad(Struct, frozen=True, kw_only=True):
     now: datetime
 
 
-class WantedLoad(NamedTuple):
+class TargetUsage(NamedTuple):
     """The measured resource, in one container or (if empty) in all, and the target usage per pod.
 
     With `utilization`, the usage is a percentage of requests. Otherwise it is in thousandths.
@@ -75,7 +75,7 @@ class WantedLoad(NamedTuple):
     utilization: bool
 
 
-def propose(metric: JSONObject, load: ScaledLoad) -> Proposal:
+def propose(metric: JSONObject, load: CurrentUsage) -> Proposal:
     """Return the number of replicas for a metric."""
     match metric["type"]:
         case "Resource":
@@ -99,15 +99,15 @@ def propose(metric: JSONObject, load: ScaledLoad) -> Proposal:
     return Proposal(replicas, name, {"type": metric["type"], field: identity})
 
 
-def _target(source: JSONObject) -> WantedLoad:
+def _target(source: JSONObject) -> TargetUsage:
     target, container = source["target"], str(source.get("container") or "")
     share = target.get("averageUtilization")
     if share is not None:
-        return WantedLoad(source["name"], container, int(share), utilization=True)
-    return WantedLoad(source["name"], container, _milli(target["averageValue"]), utilization=False)
+        return TargetUsage(source["name"], container, int(share), utilization=True)
+    return TargetUsage(source["name"], container, _milli(target["averageValue"]), utilization=False)
 
 
-def _replicas(target: WantedLoad, load: ScaledLoad) -> tuple[int, JSONObject]:
+def _replicas(target: TargetUsage, load: CurrentUsage) -> tuple[int, JSONObject]:
     samples = _samples(target, load.metrics)
     if not samples:
         text = f"unable to get metrics for resource {target.resource}: no metrics returned from resource metrics API"
@@ -133,7 +133,7 @@ class Groups(NamedTuple):
     missing: Collection[str]
 
 
-def _grouped(target: WantedLoad, load: ScaledLoad, samples: Mapping[str, Sample]) -> Groups:
+def _grouped(target: TargetUsage, load: CurrentUsage, samples: Mapping[str, Sample]) -> Groups:
     groups: dict[str, list[str]] = {"counted": [], "unready": [], "missing": []}
     for pod in load.pods:
         name = meta.name(pod)
@@ -162,8 +162,8 @@ def _is_starting(pod: JSONObject, sample: Sample, now: datetime) -> bool:
 
 
 def _count(
-    target: WantedLoad,
-    load: ScaledLoad,
+    target: TargetUsage,
+    load: CurrentUsage,
     groups: Groups,
     usage: Mapping[str, int],
     requests: Mapping[str, int],
@@ -192,12 +192,12 @@ def _count(
     return load.current if is_other_way else count
 
 
-def _is_near(load: ScaledLoad, ratio: float) -> bool:
+def _is_near(load: CurrentUsage, ratio: float) -> bool:
     below, above = load.tolerances
     return 1 - below <= ratio <= 1 + above
 
 
-def _ratio(target: WantedLoad, usage: Mapping[str, int], requests: Mapping[str, int]) -> tuple[int, float]:
+def _ratio(target: TargetUsage, usage: Mapping[str, int], requests: Mapping[str, int]) -> tuple[int, float]:
     """Return the mean usage of pods, in the unit of the target, and its ratio to the target."""
     total = sum(usage.values())
     if not target.utilization:
@@ -210,14 +210,14 @@ def _ratio(target: WantedLoad, usage: Mapping[str, int], requests: Mapping[str, 
     return share, share / target.amount
 
 
-def _requests(target: WantedLoad, pods: Iterable[JSONObject]) -> dict[str, int]:
+def _requests(target: TargetUsage, pods: Iterable[JSONObject]) -> dict[str, int]:
     """Return the requests of pods by name, including sidecars, which run for a pod's whole lifetime."""
     return {
         meta.name(pod): sum(_request(target, pod, container) for container in _containers(target, pod)) for pod in pods
     }
 
 
-def _containers(target: WantedLoad, pod: JSONObject) -> list[JSONObject]:
+def _containers(target: TargetUsage, pod: JSONObject) -> list[JSONObject]:
     spec = meta.spec(pod)
     sidecars = [
         container for container in spec.get("initContainers") or () if container.get("restartPolicy") == "Always"
@@ -225,7 +225,7 @@ def _containers(target: WantedLoad, pod: JSONObject) -> list[JSONObject]:
     return [container for container in (*spec["containers"], *sidecars) if target.container in {"", container["name"]}]
 
 
-def _request(target: WantedLoad, pod: JSONObject, container: JSONObject) -> int:
+def _request(target: TargetUsage, pod: JSONObject, container: JSONObject) -> int:
     amount = ((container.get("resources") or {}).get("requests") or {}).get(target.resource)
     if amount is None:
         raise ReadingError(
@@ -234,7 +234,7 @@ def _request(target: WantedLoad, pod: JSONObject, container: JSONObject) -> int:
     return _milli(amount)
 
 
-def _samples(target: WantedLoad, metrics: Iterable[JSONObject]) -> dict[str, Sample]:
+def _samples(target: TargetUsage, metrics: Iterable[JSONObject]) -> dict[str, Sample]:
     """Return the usage of pods by name, except pods with an unmeasured container."""
     samples = {}
     for pod_metrics in metrics:

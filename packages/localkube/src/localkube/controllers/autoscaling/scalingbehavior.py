@@ -39,7 +39,7 @@ class History(Struct, frozen=True):
     changed: tuple[Moment, ...] = ()
 
 
-class Verdict(NamedTuple):
+class ScalingDecision(NamedTuple):
     """Replicas, and the condition (reason, message) that explains the limit, if any."""
 
     replicas: int
@@ -47,7 +47,7 @@ class Verdict(NamedTuple):
     message: str
 
 
-class Pace(Struct, frozen=True):
+class ScalingBehavior(Struct, frozen=True):
     """The behavior of an autoscaler: rules for both directions, and the minimum and maximum."""
 
     up: JSONObject
@@ -61,41 +61,41 @@ class Pace(Struct, frozen=True):
         return _tolerance(self.down), _tolerance(self.up)
 
 
-def of(autoscaler: JSONObject) -> Pace:
+def of(autoscaler: JSONObject) -> ScalingBehavior:
     """Return the behavior of an autoscaler, with the defaults of the controller."""
     spec = meta.spec(autoscaler)
     behavior = spec.get("behavior") or {}
     up, down = UP | (behavior.get("scaleUp") or {}), DOWN | (behavior.get("scaleDown") or {})
-    return Pace(up, down, int(spec["minReplicas"]), int(spec["maxReplicas"]))
+    return ScalingBehavior(up, down, int(spec["minReplicas"]), int(spec["maxReplicas"]))
 
 
-def stabilized(pace: Pace, desired: int, current: int, history: History, now: datetime) -> Verdict:
+def stabilized(pace: ScalingBehavior, desired: int, current: int, history: History, now: datetime) -> ScalingDecision:
     """Return the desired replicas, limited by the recommendations in the stabilization window."""
     lowest = min([desired, *_within(history.recommended, pace.up, now)])
     highest = max([desired, *_within(history.recommended, pace.down, now)])
     replicas = min(max(current, lowest), highest)
     if replicas == desired:
-        return Verdict(replicas, "ReadyForNewScale", "recommended size matches current size")
+        return ScalingDecision(replicas, "ReadyForNewScale", "recommended size matches current size")
     if desired >= current:
         text = "recent recommendations were lower than current one, applying the lowest recent recommendation"
-        return Verdict(replicas, "ScaleUpStabilized", text)
+        return ScalingDecision(replicas, "ScaleUpStabilized", text)
     text = "recent recommendations were higher than current one, applying the highest recent recommendation"
-    return Verdict(replicas, "ScaleDownStabilized", text)
+    return ScalingDecision(replicas, "ScaleDownStabilized", text)
 
 
-def limited(pace: Pace, desired: int, current: int, history: History, now: datetime) -> Verdict:
+def limited(pace: ScalingBehavior, desired: int, current: int, history: History, now: datetime) -> ScalingDecision:
     """Return the desired replicas, or the nearest number that limits and policies allow."""
     if desired > current:
         limit = max(_limit(pace.up, current, history, now, up=True), current)
         most = min(pace.most, limit)
         if desired > most:
-            return Verdict(most, *(_TOO_MANY if pace.most <= limit else _TOO_FAST_UP))
+            return ScalingDecision(most, *(_TOO_MANY if pace.most <= limit else _TOO_FAST_UP))
     if desired < current:
         limit = min(_limit(pace.down, current, history, now, up=False), current)
         least = max(pace.least, limit)
         if desired < least:
-            return Verdict(least, *(_TOO_FEW if pace.least >= limit else _TOO_FAST_DOWN))
-    return Verdict(desired, "DesiredWithinRange", "the desired count is within the acceptable range")
+            return ScalingDecision(least, *(_TOO_FEW if pace.least >= limit else _TOO_FAST_DOWN))
+    return ScalingDecision(desired, "DesiredWithinRange", "the desired count is within the acceptable range")
 
 
 _TOO_MANY: Final = ("TooManyReplicas", "the desired replica count is more than the maximum replica count")
@@ -104,7 +104,7 @@ _TOO_FAST_UP: Final = ("ScaleUpLimit", "the desired replica count is increasing 
 _TOO_FAST_DOWN: Final = ("ScaleDownLimit", "the desired replica count is decreasing faster than the maximum scale rate")
 
 
-def remembered(history: History, pace: Pace, now: datetime) -> History:
+def remembered(history: History, pace: ScalingBehavior, now: datetime) -> History:
     """Return the history without entries that rules no longer need."""
     windows = max(int(rules["stabilizationWindowSeconds"]) for rules in (pace.up, pace.down))
     periods = [policy["periodSeconds"] for rules in (pace.up, pace.down) for policy in rules["policies"]]

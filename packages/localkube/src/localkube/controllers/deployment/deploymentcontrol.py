@@ -123,7 +123,7 @@ def _acted(observed: ObservedDeployment, old: Sequence[JSONObject], existing: JS
         return replicaset if size is None else _resized(deployment, replicaset, size)
 
     new = after(step.new) if step.new else None
-    situation = progress.Situation(
+    situation = progress.RolloutState(
         deployment=deployment,
         sets=[*map(after, old), new] if new else [*map(after, old)],
         new=new,
@@ -157,7 +157,7 @@ def _noted(deployment: JSONObject, new: JSONObject | None) -> JSONObject:
     return _annotated(deployment, {history.REVISION: number}) if number else deployment
 
 
-def _create(situation: progress.Situation, new: JSONObject) -> Action:
+def _create(situation: progress.RolloutState, new: JSONObject) -> Action:
     deployment = situation.deployment
     message = f'Failed to create new replica set "{meta.name(new)}": {{error}}'
     refused = eventobjects.warning(deployment, progress.CREATE_ERROR, "Create", message)

@@ -27,7 +27,7 @@ UNLIMITED: Final = 2**31 - 1
 Conditions: TypeAlias = dict[str, JSONObject]
 
 
-class Situation(Struct, frozen=True, kw_only=True):
+class RolloutState(Struct, frozen=True, kw_only=True):
     """The inputs of the status: the planned ReplicaSets, the new ReplicaSet, and the actions.
 
     `created` means that this plan creates the new ReplicaSet, and `rolling_out` that it does more than scale.
@@ -42,7 +42,7 @@ class Situation(Struct, frozen=True, kw_only=True):
     now: datetime
 
 
-def build(situation: Situation) -> JSONObject:
+def build(situation: RolloutState) -> JSONObject:
     """Build the whole status. Counts of 0 are omitted if the API type omits them."""
     counts = _counts(situation)
     conditions = _available(situation, counts, _announced(situation))
@@ -52,7 +52,7 @@ def build(situation: Situation) -> JSONObject:
     return {name: value for name, value in status.items() if value or name == "terminatingReplicas"}
 
 
-def failed(situation: Situation, message: str) -> JSONObject:
+def failed(situation: RolloutState, message: str) -> JSONObject:
     """Return the status if the new ReplicaSet could not be created."""
     deployment = situation.deployment
     conditions = _conditions(deployment)
@@ -84,7 +84,7 @@ def next_check(deployment: JSONObject, status: JSONObject, now: datetime) -> flo
     return max(0.0, (_deadline(deployment, condition) - now).total_seconds()) + 1
 
 
-def _counts(situation: Situation) -> JSONObject:
+def _counts(situation: RolloutState) -> JSONObject:
     def total(field: str, sets: Iterable[JSONObject] = situation.sets) -> int:
         return sum(int(meta.status(replicaset).get(field) or 0) for replicaset in sets)
 
@@ -101,7 +101,7 @@ def _counts(situation: Situation) -> JSONObject:
     }
 
 
-def _announced(situation: Situation) -> Conditions:
+def _announced(situation: RolloutState) -> Conditions:
     """Return the conditions with the change that this plan starts: a pause, a resumption, or a new ReplicaSet."""
     deployment, conditions = situation.deployment, _conditions(situation.deployment)
     if not has_deadline(deployment) or meta.is_deleting(deployment):
@@ -120,7 +120,7 @@ def _announced(situation: Situation) -> Conditions:
     return _set(conditions, (PROGRESSING, "True", *(created if situation.created else existing)), situation.now)
 
 
-def _available(situation: Situation, counts: JSONObject, conditions: Conditions) -> Conditions:
+def _available(situation: RolloutState, counts: JSONObject, conditions: Conditions) -> Conditions:
     least = sizes.size(situation.deployment) - sizes.bounds(situation.deployment)[1]
     if counts["availableReplicas"] >= least:
         condition = ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
@@ -129,7 +129,7 @@ def _available(situation: Situation, counts: JSONObject, conditions: Conditions)
     return _set(conditions, (AVAILABLE, *condition), situation.now)
 
 
-def _progressed(situation: Situation, counts: JSONObject, conditions: Conditions) -> Conditions:
+def _progressed(situation: RolloutState, counts: JSONObject, conditions: Conditions) -> Conditions:
     deployment, current = situation.deployment, conditions.get(PROGRESSING)
     if not has_deadline(deployment):
         return _without(conditions, PROGRESSING)
@@ -175,7 +175,7 @@ def _deadline(deployment: JSONObject, progressing: JSONObject) -> datetime:
     return updated + timedelta(seconds=meta.spec(deployment)["progressDeadlineSeconds"])
 
 
-def _failures(situation: Situation, conditions: Conditions) -> Conditions:
+def _failures(situation: RolloutState, conditions: Conditions) -> Conditions:
     sets = [situation.new, *situation.sets] if situation.new else situation.sets
     failure = next(filter(None, (meta.find_condition(replicaset, FAILURE) for replicaset in sets)), None)
     if failure is None:

@@ -21,9 +21,9 @@ from kuberuntime.errors import KubeError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import Resource
-from kuberuntime.plan import Actions, Delete, Patch, Plan, Together, guarded_patch
+from kuberuntime.plan import Actions, Concurrently, Delete, Patch, Plan, guarded_patch
 from localkube.controllers.garbage.deletableresources import discover, metadata_client
-from localkube.controllers.garbage.deletiondecision import Collect, Disown, Keep, OwnerState, Verdict, decide
+from localkube.controllers.garbage.deletiondecision import Collect, Keep, OwnerState, RemoveOwners, Verdict, decide
 from localkube.controllers.garbage.graph import FOREGROUND, ORPHAN, Graph, GraphNode, Owner, read_node, read_owners
 
 IGNORED: Final = {"events", "events.events.k8s.io"}
@@ -112,7 +112,7 @@ class GarbageCollector:
         if live is None:
             return ()
         match await self._decide(read_node(node.resource, live)):
-            case Disown(uids):
+            case RemoveOwners(uids):
                 return (set_owners(node.resource, live, without(live, uids)),)
             case Collect(propagation, unblock):
                 delete = Delete(resource=node.resource, key=node.key, propagation=propagation, uid=node.uid)
@@ -153,7 +153,7 @@ class GarbageCollector:
             *(self._orphan(dependent, node.uid) for dependent in self._graph.dependents(node.uid))
         )
         releases = tuple((patch,) for patch in patches if patch is not None)
-        return (Together(sequences=releases, slow_start=False), *await self._remove_finalizer(node, ORPHAN))
+        return (Concurrently(sequences=releases, slow_start=False), *await self._remove_finalizer(node, ORPHAN))
 
     async def _orphan(self, dependent: GraphNode, owner: UID) -> Patch | None:
         live = await self._read(dependent)

@@ -36,7 +36,7 @@ class Keep(Struct, frozen=True):
     """Keep the object unchanged."""
 
 
-class Disown(Struct, frozen=True):
+class RemoveOwners(Struct, frozen=True):
     """Remove the references to these owners."""
 
     uids: frozenset[UID]
@@ -49,7 +49,7 @@ class Collect(Struct, frozen=True):
     unblock: bool = False
 
 
-Verdict: TypeAlias = Keep | Disown | Collect
+Verdict: TypeAlias = Keep | RemoveOwners | Collect
 
 
 def decide(node: GraphNode, states: Mapping[UID, OwnerState], dependents: Sequence[GraphNode]) -> Verdict:
@@ -59,7 +59,7 @@ def decide(node: GraphNode, states: Mapping[UID, OwnerState], dependents: Sequen
     owner_states = {owner.uid: states[owner.uid] for owner in node.owners}
     unsound = frozenset(uid for uid, state in owner_states.items() if state is not OwnerState.SOLID)
     if len(unsound) < len(owner_states):
-        return Disown(unsound) if unsound else Keep()
+        return RemoveOwners(unsound) if unsound else Keep()
     if dependents and OwnerState.WAITING in owner_states.values():
         return Collect("Foreground", unblock=any(dependent.waits_for_dependents for dependent in dependents))
     return Collect(_own_propagation(node))

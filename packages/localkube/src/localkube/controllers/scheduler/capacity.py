@@ -35,7 +35,7 @@ class NodeState(Struct):
     ports: Counter[Port] = field(default_factory=Counter)
 
 
-class Placed(Struct, frozen=True):
+class PlacedPod(Struct, frozen=True):
     """A pod and the name of its node, which may no longer exist."""
 
     pod: PodInfo
@@ -46,7 +46,7 @@ class ClusterState(Struct):
     """The nodes and placed pods. Only the scheduler's driver modifies them."""
 
     nodes: dict[str, NodeState] = field(default_factory=dict)
-    pods: dict[UID, Placed] = field(default_factory=dict)
+    pods: dict[UID, PlacedPod] = field(default_factory=dict)
     namespaces: dict[str, dict[str, str]] = field(default_factory=dict)
     _by_node: dict[str, dict[UID, PodInfo]] = field(default_factory=dict)
     _counts: "OrderedDict[Scopes, Counter[str]]" = field(default_factory=OrderedDict)
@@ -77,14 +77,14 @@ class ClusterState(Struct):
 
     def place(self, pod: PodInfo, node: str) -> None:
         """Count a pod as running, or about to run, on a node."""
-        if self.pods.get(pod.uid) == Placed(pod, node):
+        if self.pods.get(pod.uid) == PlacedPod(pod, node):
             return
         self.remove(pod.uid)
-        self.pods[pod.uid] = Placed(pod, node)
+        self.pods[pod.uid] = PlacedPod(pod, node)
         self._by_node.setdefault(node, {})[pod.uid] = pod
         self._count(pod, node, 1)
 
-    def remove(self, uid: UID) -> Placed | None:
+    def remove(self, uid: UID) -> PlacedPod | None:
         """Remove a pod. Return its node."""
         placed = self.pods.pop(uid, None)
         if placed is not None:

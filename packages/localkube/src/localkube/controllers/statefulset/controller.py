@@ -61,12 +61,12 @@ class StatefulSets(Struct, frozen=True, kw_only=True):
             return Plan(owners)
         return plan_set(self._observe(statefulset, claimed.members))
 
-    def _claim_pods(self, statefulset: JSONObject) -> controllerrefs.Claimed:
+    def _claim_pods(self, statefulset: JSONObject) -> controllerrefs.ClaimedObjects:
         owned = self.pods.store.by_index(controllerrefs.BY_CONTROLLER, meta.uid(statefulset))
         orphans = self.pods.store.by_index(BY_PARENT, str(meta.key(statefulset)))
         return controllerrefs.claim(statefulset, owned, orphans, partial(identity.is_member, statefulset))
 
-    async def _change_owners(self, statefulset: JSONObject, claimed: controllerrefs.Claimed) -> Actions:
+    async def _change_owners(self, statefulset: JSONObject, claimed: controllerrefs.ClaimedObjects) -> Actions:
         orphans = self._orphan_revisions(statefulset)
         may_adopt = bool(orphans or claimed.adopted) and await controllerrefs.is_alive(
             self.client, STATEFULSETS, statefulset

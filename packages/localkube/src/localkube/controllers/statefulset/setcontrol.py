@@ -28,13 +28,13 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFULSETS
 from kuberuntime.plan import (
     Actions,
+    Concurrently,
     Create,
     Delete,
     Emit,
     Event,
     Finally,
     Plan,
-    Together,
     changed_status,
     guarded_delete,
     guarded_patch,
@@ -86,7 +86,7 @@ class Need(NamedTuple):
 def plan(observed: ObservedStatefulSet) -> Plan:
     """Return the next actions for a StatefulSet."""
     decision = decide(observed)
-    phases = tuple(Together(sequences=phase) for phase in decision.phases)
+    phases = tuple(Concurrently(sequences=phase) for phase in decision.phases)
     after = changed_status(STATEFULSETS, observed.statefulset, decision.status)
     changes = (Finally(actions=phases, after=after),) if phases or after else ()
     return Plan((*observed.renewal, *changes, *_truncation(observed)), requeue_after=decision.requeue_after)

@@ -19,7 +19,7 @@ Record = Mapping[str, Sequence[str]]
 """The devices of a pod by the name of the container."""
 
 
-class Ledger:
+class DeviceAllocations:
     """Allocates devices to pods. If `devices` is empty, GPUs are simulated, and nothing is allocated or rejected.
 
     If devices are `exposed`, a container that does not request devices sees all healthy devices of its node.

@@ -24,10 +24,10 @@ from localkube.kubelet.container import health, hooks, launch
 from localkube.kubelet.container.containerrun import ContainerRun, fresh_termination_file
 from localkube.kubelet.container.hooks import HookError
 from localkube.kubelet.container.images import UnrunnableError
-from localkube.kubelet.container.launch import Launch, Surroundings
-from localkube.kubelet.container.podruntime import RETRY, PodCell
+from localkube.kubelet.container.launch import Launch, LaunchInputs
+from localkube.kubelet.container.podruntime import RETRY, PodRuntime
 from localkube.kubelet.logfiles.logwriter import LogWriter
-from localkube.kubelet.node.oomwatcher import Limited
+from localkube.kubelet.node.oomwatcher import MemoryLimit
 from localkube.kubelet.pod import state
 from localkube.kubelet.pod.state import Phase, Waiting
 from localkube.kubelet.processes.descriptors import require_spare
@@ -50,7 +50,7 @@ SPARE: Final = 64
 class Containers:
     """Starts and stops the containers of a pod. `volumes` has the directories of its volumes once they are prepared."""
 
-    def __init__(self, cell: PodCell, tasks: asyncio.TaskGroup) -> None:
+    def __init__(self, cell: PodRuntime, tasks: asyncio.TaskGroup) -> None:
         self.volumes: Mapping[str, Path] = {}
         self._cell = cell
         self._runner = cell.node.runner
@@ -162,7 +162,7 @@ class Containers:
         cell = self._cell
         file = cell.directory / "termination" / container["name"]
         fresh_termination_file(file)
-        around = Surroundings(cell.node.settings, self.volumes, file)
+        around = LaunchInputs(cell.node.settings, self.volumes, file)
         return launch.plan(container, await cell.context(), around)
 
     def _refuse(self, name: str, waiting: Waiting) -> None:
@@ -207,7 +207,7 @@ class Containers:
         self._spawn(run, self._accompany(run))
         if plan.argv:
             limit = partial(self._memory_limit, name)
-            cell.node.memory.add(run.id, Limited(run.pid, limit, partial(self._exceed, run)))
+            cell.node.memory.add(run.id, MemoryLimit(run.pid, limit, partial(self._exceed, run)))
 
     async def _exceed(self, run: ContainerRun, memory: int) -> None:
         """End a container that uses more memory than its limit, or report it if limits are not enforced."""

@@ -15,7 +15,7 @@ from localkube.kubelet.processes import podconnections
 from localkube.kubelet.processes.runner import ProcessRunner, StartError
 from localkube.kubelet.spec import podspec, probes
 from localkube.kubelet.spec.podspec import SpecError
-from localkube.kubelet.spec.probes import Kind, Tally
+from localkube.kubelet.spec.probes import Kind, ProbeResults
 
 T = TypeVar("T")
 
@@ -61,7 +61,7 @@ async def _repeat(target: ProbeTarget, kind: Kind, began: float) -> bool:
     """
     probe = target.container[f"{kind}Probe"]
     rules = probes.settings(probe)
-    tally = Tally()
+    tally = ProbeResults()
     await asyncio.sleep(began + rules.initial_delay - asyncio.get_running_loop().time())
     while True:
         problem = await _once(target, kind, probe, rules.timeout)

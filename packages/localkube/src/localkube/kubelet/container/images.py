@@ -177,7 +177,7 @@ def _meant(program: str, path: str, root: Path) -> str:
     return f" (did you mean {similar[0]}?)" if similar else ""
 
 
-class Searched(Struct, frozen=True):
+class SearchPath(Struct, frozen=True):
     """Where the programs of a container are looked for: PATH, the working directory, and paths that are mounted."""
 
     path: str
@@ -185,7 +185,7 @@ class Searched(Struct, frozen=True):
     mounted: Sequence[str] = ()
 
 
-def check_script(image: str, argv: Sequence[str], place: ProgramSource, searched: Searched) -> None:
+def check_script(image: str, argv: Sequence[str], place: ProgramSource, searched: SearchPath) -> None:
     """Refuse a container whose shell exists, but not the programs that its script starts."""
     for started in scripts.starts(argv):
         if not started.is_file:

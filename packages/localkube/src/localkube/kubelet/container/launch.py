@@ -20,7 +20,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.accelerators.visibledevices import visible
 from localkube.kubelet.container import images
-from localkube.kubelet.container.images import ProgramSource, Searched, UnrunnableError
+from localkube.kubelet.container.images import ProgramSource, SearchPath, UnrunnableError
 from localkube.kubelet.pod.podstatus import STUB_IMAGE
 from localkube.kubelet.processes.kubeletsettings import KubeletSettings
 from localkube.kubelet.processes.runner import Capabilities, Mount
@@ -32,7 +32,7 @@ from localkube.kubelet.volumes import directories, volumemounts
 TERMINATION_PATH: Final = "/dev/termination-log"
 
 
-class Surroundings(Struct, frozen=True):
+class LaunchInputs(Struct, frozen=True):
     """The inputs besides the specification: settings, and the directories of the pod's volumes."""
 
     settings: KubeletSettings
@@ -62,7 +62,7 @@ class _Command(Struct, frozen=True):
     argv: tuple[str, ...]
 
 
-def plan(container: JSONObject, context: Context, around: Surroundings) -> Launch:
+def plan(container: JSONObject, context: Context, around: LaunchInputs) -> Launch:
     """Return the process to start for a container."""
     podspec.require_no_nul(container, f"containers[{container['name']}]")
     if meta.spec(context.pod).get("resourceClaims"):
@@ -105,7 +105,7 @@ def stubbed(container: JSONObject, context: Context, settings: KubeletSettings) 
         command = _command(container, replace(context, lenient=True), settings)
         path = command.env.get("PATH", "")
         directory = container.get("workingDir") or str(command.place.folder or "/")
-        images.check_script(image, command.argv, command.place, Searched(path, directory, _mounted(container)))
+        images.check_script(image, command.argv, command.place, SearchPath(path, directory, _mounted(container)))
         if not (command.place.directory or container.get("workingDir") or command.env.get("PYTHONPATH")):
             images.check_module(image, command.argv, path)
     except UnrunnableError as why:
@@ -150,7 +150,7 @@ def _stub(container: JSONObject, context: Context, settings: KubeletSettings, wh
     )
 
 
-def _identity(container: JSONObject, pod: JSONObject, around: Surroundings) -> tuple[int | None, int | None]:
+def _identity(container: JSONObject, pod: JSONObject, around: LaunchInputs) -> tuple[int | None, int | None]:
     security = (meta.spec(pod).get("securityContext") or {}) | (container.get("securityContext") or {})
     user, group = security.get("runAsUser"), security.get("runAsGroup")
     host_user = around.settings.host_user
@@ -175,7 +175,7 @@ def _read_only(container: JSONObject, read_only: bool, capabilities: Capabilitie
     return read_only
 
 
-def _mounts(container: JSONObject, pod: JSONObject, around: Surroundings, env: Mapping[str, str]) -> tuple[Mount, ...]:
+def _mounts(container: JSONObject, pod: JSONObject, around: LaunchInputs, env: Mapping[str, str]) -> tuple[Mount, ...]:
     mounts = volumemounts.build(container, directories.by_name(pod), around.volumes, env)
     if not around.settings.capabilities.namespaces:
         return mounts

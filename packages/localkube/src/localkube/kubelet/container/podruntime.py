@@ -27,7 +27,7 @@ RETRY: Final = timedelta(seconds=10)
 """Seconds until a refused step is retried, if nothing that it depends on changes before."""
 
 
-class PodCell:
+class PodRuntime:
     """One pod on this node. `changed` wakes its worker; `reported` is set once the API has a status of this kubelet.
 
     `runs` has the current run of each container, until its exit is recorded.

@@ -12,8 +12,8 @@ from typing import Final, NamedTuple, TypeAlias
 
 from kuberuntime.clock import Clock
 from kuberuntime.objects.meta import UID
-from localkube.kubelet.processes.runner import ProcessRunner, Used
-from localkube.podaccess import Load, Measured
+from localkube.kubelet.processes.runner import ProcessRunner, ResourceUsage
+from localkube.podaccess import ContainerUsage, UsageReport
 
 SPAN: Final = 20.0
 """The maximum seconds over which the mean is computed."""
@@ -29,23 +29,23 @@ Key: TypeAlias = tuple[int, UID, str]
 """A container by the PID of its process; pod and name distinguish containers with a reused PID."""
 
 
-class Reading(NamedTuple):
+class UsageSample(NamedTuple):
     """The usage of containers at one time."""
 
     at: datetime
-    used: Mapping[Key, Used]
+    used: Mapping[Key, ResourceUsage]
 
 
-class Meter:
+class ContainerStats:
     """Measures containers on request."""
 
     def __init__(self, runner: ProcessRunner, clock: Clock) -> None:
         self._runner = runner
         self._clock = clock
-        self._readings: deque[Reading] = deque()
+        self._readings: deque[UsageSample] = deque()
         self._turn = asyncio.Lock()
 
-    async def measure(self, running: Running) -> Measured:
+    async def measure(self, running: Running) -> UsageReport:
         """Return the loads of containers up to now."""
         async with self._turn:
             last = await self._read(running)
@@ -59,28 +59,28 @@ class Meter:
             self._readings.append(last)
             return _mean(earlier, last)
 
-    def _earlier(self, last: Reading) -> Mapping[Key, Reading]:
+    def _earlier(self, last: UsageSample) -> Mapping[Key, UsageSample]:
         """Return the oldest reading of each container that is old enough to compare with."""
         old = [reading for reading in self._readings if _seconds(reading, last) >= SHORTEST]
         oldest = ((key, next((reading for reading in old if key in reading.used), None)) for key in last.used)
         return {key: reading for key, reading in oldest if reading is not None}
 
-    async def _read(self, running: Running) -> Reading:
+    async def _read(self, running: Running) -> UsageSample:
         containers = running()
         used = await self._runner.used(containers)
-        return Reading(self._clock.now(), {(pid, *containers[pid]): usage for pid, usage in used.items()})
+        return UsageSample(self._clock.now(), {(pid, *containers[pid]): usage for pid, usage in used.items()})
 
 
-def _seconds(first: Reading, last: Reading) -> float:
+def _seconds(first: UsageSample, last: UsageSample) -> float:
     return (last.at - first.at).total_seconds()
 
 
-def _mean(earlier: Mapping[Key, Reading], last: Reading) -> Measured:
-    loads: dict[UID, dict[str, Load]] = {}
+def _mean(earlier: Mapping[Key, UsageSample], last: UsageSample) -> UsageReport:
+    loads: dict[UID, dict[str, ContainerUsage]] = {}
     for key, reading in earlier.items():
         _, uid, name = key
         used = last.used[key]
         cores = max(used.seconds - reading.used[key].seconds, 0.0) / _seconds(reading, last)
-        loads.setdefault(uid, {})[name] = Load(cores, used.memory)
+        loads.setdefault(uid, {})[name] = ContainerUsage(cores, used.memory)
     longest = max((_seconds(reading, last) for reading in earlier.values()), default=SHORTEST)
-    return Measured(last.at, longest, loads)
+    return UsageReport(last.at, longest, loads)

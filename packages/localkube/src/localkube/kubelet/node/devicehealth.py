@@ -15,7 +15,7 @@ from kuberuntime.objects.resources import NODES
 from kuberuntime.plan import guarded_patch
 from localkube.kubelet.accelerators import nvml, usage
 from localkube.kubelet.accelerators.accelerator import uuid_of
-from localkube.kubelet.accelerators.deviceallocations import Ledger
+from localkube.kubelet.accelerators.deviceallocations import DeviceAllocations
 from localkube.kubelet.node.deviceidleness import DeviceIdleness
 from localkube.wellknown import ACCELERATORS_HEALTHY, GPU
 
@@ -29,7 +29,7 @@ class DeviceHealth:
     """Reports failures of devices to `report`, and to the nodes that have them."""
 
     def __init__(
-        self, client: Client, ledger: Ledger, clock: Clock, report: Callable[[Mapping[str, str]], None]
+        self, client: Client, ledger: DeviceAllocations, clock: Clock, report: Callable[[Mapping[str, str]], None]
     ) -> None:
         self._client = client
         self._ledger = ledger

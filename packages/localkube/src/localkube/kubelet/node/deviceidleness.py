@@ -14,7 +14,7 @@ from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import UID, JSONObject
 from kuberuntime.objects.resources import PODS
 from localkube.kubelet.accelerators.accelerator import uuid_of
-from localkube.kubelet.accelerators.deviceallocations import Ledger
+from localkube.kubelet.accelerators.deviceallocations import DeviceAllocations
 from localkube.kubelet.accelerators.usage import DeviceUse
 from localkube.wellknown import DEVICES_IDLE
 
@@ -28,7 +28,7 @@ class DeviceIdleness:
     """Records since when each device of a pod has been idle. `pod_of` returns the pod of a UID."""
 
     def __init__(
-        self, client: Client, ledger: Ledger, clock: Clock, pod_of: Callable[[UID], JSONObject | None]
+        self, client: Client, ledger: DeviceAllocations, clock: Clock, pod_of: Callable[[UID], JSONObject | None]
     ) -> None:
         self._client = client
         self._ledger = ledger

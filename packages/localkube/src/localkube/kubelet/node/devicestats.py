@@ -16,7 +16,7 @@ from localkube.kubelet.accelerators.accelerator import uuid_of
 from localkube.kubelet.accelerators.nvml import AcceleratorError
 from localkube.kubelet.accelerators.usage import DeviceUse
 from localkube.kubelet.processes import processtree
-from localkube.podaccess import DeviceLoad
+from localkube.podaccess import DeviceUsage
 
 Owned: TypeAlias = Mapping[UID, Mapping[str, Sequence[str]]]
 """The devices of each container, by pod and name."""
@@ -24,7 +24,7 @@ Owned: TypeAlias = Mapping[UID, Mapping[str, Sequence[str]]]
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-async def measure(records: Owned, running: Mapping[int, tuple[UID, str]]) -> Mapping[UID, Mapping[str, DeviceLoad]]:
+async def measure(records: Owned, running: Mapping[int, tuple[UID, str]]) -> Mapping[UID, Mapping[str, DeviceUsage]]:
     """Return the load of the devices of running containers; `running` has them by the PID of their process."""
     allocated = {device for record in records.values() for devices in record.values() for device in devices}
     uuids = {uuid_of(device) for device in allocated}
@@ -35,7 +35,7 @@ async def measure(records: Owned, running: Mapping[int, tuple[UID, str]]) -> Map
         uses = {}
     # only of a share do the programs of the container count
     processes = await asyncio.to_thread(processtree.read) if uses and allocated != uuids else {}
-    loads: dict[UID, dict[str, DeviceLoad]] = {}
+    loads: dict[UID, dict[str, DeviceUsage]] = {}
     for pid, (uid, name) in running.items():
         if devices := [device for device in records.get(uid, {}).get(name, ()) if uuid_of(device) in uses]:
             programs = {pid, *processtree.descendants([pid], processes)}
@@ -43,13 +43,13 @@ async def measure(records: Owned, running: Mapping[int, tuple[UID, str]]) -> Map
     return loads
 
 
-def load_of(devices: Sequence[str], uses: Mapping[str, DeviceUse], programs: set[int]) -> DeviceLoad:
+def load_of(devices: Sequence[str], uses: Mapping[str, DeviceUse], programs: set[int]) -> DeviceUsage:
     """Return the load of the devices of one container, whose programs have these PIDs.
 
     >>> load_of(["GPU-1", "GPU-2"], {"GPU-1": DeviceUse(0.5, 9, {}), "GPU-2": DeviceUse(0.25, 1, {})}, {7})
-    DeviceLoad(busy=0.75, memory=10)
+    DeviceUsage(busy=0.75, memory=10)
     >>> load_of(["GPU-1::0"], {"GPU-1": DeviceUse(0.5, 9, {7: 4, 8: 5})}, {7})
-    DeviceLoad(busy=None, memory=4)
+    DeviceUsage(busy=None, memory=4)
     """
     busy: list[float | None] = []
     memory = 0
@@ -59,4 +59,4 @@ def load_of(devices: Sequence[str], uses: Mapping[str, DeviceUse], programs: set
         busy.append(use.busy if is_whole else None)
         memory += use.memory if is_whole else sum(size for pid, size in use.programs.items() if pid in programs)
     measured = [share for share in busy if share is not None]
-    return DeviceLoad(sum(measured) if len(measured) == len(busy) else None, memory)
+    return DeviceUsage(sum(measured) if len(measured) == len(busy) else None, memory)

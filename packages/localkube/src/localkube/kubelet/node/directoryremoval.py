@@ -16,7 +16,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 
 
-class Trash:
+class DirectoryRemoval:
     """Deletes the directories that are added; after a crash, the rest is deleted at the next start."""
 
     def __init__(self, directory: Path) -> None:
@@ -63,13 +63,13 @@ MOST_LOGS: Final = 200
 """The number of pods whose logs are kept, newest first; logs from before a start of the cluster are deleted."""
 
 
-class FormerLogs:
+class PreviousLogs:
     """Keeps the logs of deleted pods for their successors with the same name, as in a recreated group.
 
     Kubernetes deletes these logs. On one machine, the last lines of a failed program are more useful.
     """
 
-    def __init__(self, directory: Path, trash: Trash) -> None:
+    def __init__(self, directory: Path, trash: DirectoryRemoval) -> None:
         self._directory = directory
         self._trash = trash
         self._kept: dict[str, Path] = {}

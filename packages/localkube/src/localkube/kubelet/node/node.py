@@ -9,11 +9,11 @@ from kuberuntime.clock import Clock
 from kuberuntime.controller.executor import Recorder
 from kuberuntime.objects import meta, quantity
 from kuberuntime.objects.meta import JSONObject
-from localkube.kubelet.accelerators.deviceallocations import Ledger
-from localkube.kubelet.node.directoryremoval import FormerLogs
+from localkube.kubelet.accelerators.deviceallocations import DeviceAllocations
+from localkube.kubelet.node.directoryremoval import PreviousLogs
 from localkube.kubelet.node.hosts import Hosts
 from localkube.kubelet.node.objects import Objects
-from localkube.kubelet.node.oomwatcher import MemoryWatch
+from localkube.kubelet.node.oomwatcher import OOMWatcher
 from localkube.kubelet.processes.kubeletsettings import KubeletSettings
 from localkube.kubelet.processes.runner import ProcessRunner
 from localkube.kubelet.spec.fieldref import NodeFacts
@@ -33,10 +33,10 @@ class NodeContext(Struct, frozen=True, kw_only=True):
     objects: Objects
     events: Recorder
     holder_of: Callable[[int, str], str]
-    former: FormerLogs
-    devices: Ledger
+    former: PreviousLogs
+    devices: DeviceAllocations
     free: Callable[[JSONObject], None]
-    memory: MemoryWatch
+    memory: OOMWatcher
 
     def facts(self, pod: JSONObject) -> NodeFacts:
         """Return the fields of its node that a pod may refer to."""

@@ -22,7 +22,7 @@ SHARE: Final = 0.02
 """The maximum share of the time that is spent on readings: they take longer on a machine with many processes."""
 
 
-class Limited(NamedTuple):
+class MemoryLimit(NamedTuple):
     """A container: the PID of its program, its limit in bytes (0: none), and what to do with the usage above it."""
 
     pid: int
@@ -30,15 +30,15 @@ class Limited(NamedTuple):
     exceed: Callable[[int], Awaitable[None]]
 
 
-class MemoryWatch:
+class OOMWatcher:
     """Compares containers with their limits until it is cancelled."""
 
     def __init__(self, runner: ProcessRunner) -> None:
         self._runner = runner
-        self._limited: dict[str, Limited] = {}
+        self._limited: dict[str, MemoryLimit] = {}
         self._added = asyncio.Event()
 
-    def add(self, container_id: str, limited: Limited) -> None:
+    def add(self, container_id: str, limited: MemoryLimit) -> None:
         """Compare a container until `discard`, or until it exceeds its limit."""
         self._limited[container_id] = limited
         self._added.set()
@@ -69,7 +69,7 @@ class MemoryWatch:
             async with within(UNLIMITED if self._limited else None):
                 await self._added.wait()
 
-    async def _compare(self, limits: Mapping[str, tuple[Limited, int]]) -> None:
+    async def _compare(self, limits: Mapping[str, tuple[MemoryLimit, int]]) -> None:
         used = await self._runner.used([limited.pid for limited, _ in limits.values()])
         for name, (limited, limit) in limits.items():
             if not limit < (used[limited.pid].memory if limited.pid in used else 0):

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from localkube.kubelet.processes import processtree
-from localkube.kubelet.processes.processtree import SeenProcess
-from localkube.kubelet.processes.runner import Used
+from localkube.kubelet.processes.processtree import ProcessInfo
+from localkube.kubelet.processes.runner import ResourceUsage
 
 KEEPER: Final = "kube-init"
 """The name of the process that starts the program of a container, and adopts its orphans."""
@@ -21,14 +21,14 @@ TICKS: Final = os.sysconf("SC_CLK_TCK")
 PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 
 
-def read(pids: Collection[int], proc: str = "/proc") -> dict[int, Used]:
+def read(pids: Collection[int], proc: str = "/proc") -> dict[int, ResourceUsage]:
     """Return the usage of containers by the PID of their program; exited containers are missing."""
     processes = processtree.read(proc)
     usages = {}
     for pid in pids & processes.keys():
         own = [processes[member] for member in members(pid, processes)]
         ticks = sum(process.own_ticks + process.ticks_of_children for process in own)
-        usages[pid] = Used(ticks / TICKS, sum(process.pages for process in own) * PAGE)
+        usages[pid] = ResourceUsage(ticks / TICKS, sum(process.pages for process in own) * PAGE)
     return usages
 
 
@@ -43,7 +43,7 @@ def memory(pid: int, proc: str = "/proc") -> int:
     )
 
 
-def members(pid: int, processes: Mapping[int, SeenProcess]) -> Iterator[int]:
+def members(pid: int, processes: Mapping[int, ProcessInfo]) -> Iterator[int]:
     """Yield all processes of the container with this program, which must be running."""
     parent = processes[pid].parent
     top = parent if parent in processes and processes[parent].name == KEEPER else pid

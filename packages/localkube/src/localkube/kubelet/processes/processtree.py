@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 
-class SeenProcess(NamedTuple):
+class ProcessInfo(NamedTuple):
     """The state and usage of one process: its ticks, the ticks of children that it waited for, and resident pages."""
 
     name: str
@@ -19,7 +19,7 @@ class SeenProcess(NamedTuple):
     pages: int
 
 
-def read(proc: str = "/proc") -> dict[int, SeenProcess]:
+def read(proc: str = "/proc") -> dict[int, ProcessInfo]:
     """Return the processes by PID, without processes that exit meanwhile."""
     processes = {}
     for name in os.listdir(proc) if os.path.isdir(proc) else ():
@@ -32,20 +32,20 @@ def read(proc: str = "/proc") -> dict[int, SeenProcess]:
     return processes
 
 
-def parse(stat: str) -> SeenProcess:
+def parse(stat: str) -> ProcessInfo:
     """Parse /proc/PID/stat. The name stands in parentheses, and may contain parentheses.
 
     >>> parse("7 (a) b) S 1 7 7 0 -1 4194304 9 0 0 0 10 20 3 4 20 0 1 0 5 4096 12 18446744073709551615")
-    SeenProcess(name='a) b', state='S', parent=1, own_ticks=30, ticks_of_children=7, pages=12)
+    ProcessInfo(name='a) b', state='S', parent=1, own_ticks=30, ticks_of_children=7, pages=12)
     """
     head, _, rest = stat.rpartition(")")
     fields = rest.split()
     ticks = [*map(int, fields[11:15])]
     name, state, parent = head.partition("(")[2], fields[0], int(fields[1])
-    return SeenProcess(name, state, parent, sum(ticks[:2]), sum(ticks[2:]), int(fields[21]))
+    return ProcessInfo(name, state, parent, sum(ticks[:2]), sum(ticks[2:]), int(fields[21]))
 
 
-def descendants(roots: Iterable[int], processes: Mapping[int, SeenProcess]) -> list[int]:
+def descendants(roots: Iterable[int], processes: Mapping[int, ProcessInfo]) -> list[int]:
     """Return all processes below the roots, each after its parent."""
     children: dict[int, list[int]] = {}
     for pid, process in processes.items():

@@ -95,7 +95,7 @@ class PacketLoss(NamedTuple):
     rate: int = 0
 
 
-class Used(NamedTuple):
+class ResourceUsage(NamedTuple):
     """The usage of the processes of a container: processor seconds since their start, and bytes of memory now."""
 
     seconds: float
@@ -159,7 +159,7 @@ class ProcessRunner(Protocol):
         """Resize the memory file system at `path` in a container, 0: to its content; return the former size."""
         ...
 
-    async def used(self, pids: Collection[int]) -> Mapping[int, Used]:
+    async def used(self, pids: Collection[int]) -> Mapping[int, ResourceUsage]:
         """Return the usage of containers by the PID that was returned at their start; exited containers are missing."""
         ...
 

@@ -16,15 +16,15 @@ _FLAGS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_LINKS = 40
 
 
-class LeadsOutError(Exception):
+class PathEscapeError(Exception):
     """A path leads out of the directory that it should stay in."""
 
 
-class Wish(NamedTuple):
+class OpenOptions(NamedTuple):
     """The options of an open: what is created if it is missing, with which permissions, and where links may lead.
 
     `is_root`: the directory is the root of a container, so absolute links and `..` end there, as after chroot; else they
-    raise `LeadsOutError`.
+    raise `PathEscapeError`.
     """
 
     is_root: bool = False
@@ -34,7 +34,7 @@ class Wish(NamedTuple):
 
 
 @contextmanager
-def opened(root: str | int, path: str, wish: Wish = Wish()) -> Iterator[int]:  # noqa: B008 - immutable
+def opened(root: str | int, path: str, wish: OpenOptions = OpenOptions()) -> Iterator[int]:  # noqa: B008 - immutable
     """Yield a descriptor of `path` inside `root`, and close it."""
     handle = open_inside(root, path, wish)
     try:
@@ -43,7 +43,7 @@ def opened(root: str | int, path: str, wish: Wish = Wish()) -> Iterator[int]:  #
         os.close(handle)
 
 
-def open_inside(root: str | int, path: str, wish: Wish = Wish()) -> int:  # noqa: B008 - immutable
+def open_inside(root: str | int, path: str, wish: OpenOptions = OpenOptions()) -> int:  # noqa: B008 - immutable
     """Return a descriptor of `path` inside the directory `root`, which itself is followed."""
     flags = getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC
     walk = _Walk(os.dup(root) if isinstance(root, int) else os.open(root, flags), wish, path)
@@ -61,7 +61,7 @@ def is_directory(handle: int) -> bool:
 class _Walk:
     """The open directories from the root to the current position, so that `..` needs no access to the file system."""
 
-    def __init__(self, root: int, wish: Wish, path: str) -> None:
+    def __init__(self, root: int, wish: OpenOptions, path: str) -> None:
         self._open = [root]
         self._wish = wish
         self._path = path
@@ -85,7 +85,7 @@ class _Walk:
         if len(self._open) > 1:
             os.close(self._open.pop())
         elif not self._wish.is_root:
-            raise LeadsOutError(self._path)
+            raise PathEscapeError(self._path)
 
     def _descend(self, part: str) -> None:
         handle = self._enter(part)
@@ -104,7 +104,7 @@ class _Walk:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), self._path)
         if target.startswith("/"):
             if not self._wish.is_root:
-                raise LeadsOutError(self._path)
+                raise PathEscapeError(self._path)
             while len(self._open) > 1:
                 os.close(self._open.pop())
         self._pending = _parts(target) + self._pending

@@ -24,9 +24,9 @@ from localkube.kubelet.processes.runner import (
     Exit,
     Network,
     PacketLoss,
+    ResourceUsage,
     SandboxSpec,
     StartError,
-    Used,
 )
 
 ANSWER: Final = b"HTTP/1.1 %d Modelled\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
@@ -89,7 +89,7 @@ class Process(Struct):
     counted: float = 0.0
 
 
-class ModelRunner:
+class SimulatedRunner:
     """Implements `ProcessRunner` under the running loop's time. `processes` has the running ones, by container id.
 
     The processes of sandboxes in `hung` ignore all signals; they end only with their sandbox. `busy` returns their
@@ -191,7 +191,7 @@ class ModelRunner:
         """Raise an error: file systems are not modelled."""
         raise StartError(NOT_MODELLED)
 
-    async def used(self, pids: Collection[int]) -> Mapping[int, Used]:
+    async def used(self, pids: Collection[int]) -> Mapping[int, ResourceUsage]:
         """Return the usage of processes, computed with `busy` for the time since the last call."""
         now = asyncio.get_running_loop().time()
         usages = {}
@@ -199,7 +199,7 @@ class ModelRunner:
             if process.pid in pids:
                 process.used += self.busy(process.spec) * (now - process.counted)
                 process.counted = now
-                usages[process.pid] = Used(process.used, MODELLED_MEMORY)
+                usages[process.pid] = ResourceUsage(process.used, MODELLED_MEMORY)
         return usages
 
     async def memory(self, pid: int) -> int:  # noqa: ARG002 - the same for all
@@ -262,7 +262,7 @@ def _killed(signal: int) -> Exit:
 class _ModelSocket(socket.socket):
     """One end of a socket pair; connecting hands the other end to a responder, or is refused."""
 
-    def __init__(self, runner: ModelRunner, sandbox_id: str | None) -> None:
+    def __init__(self, runner: SimulatedRunner, sandbox_id: str | None) -> None:
         near, self._far = socket.socketpair()
         super().__init__(near.family, near.type, near.proto, near.detach())
         self.setblocking(False)

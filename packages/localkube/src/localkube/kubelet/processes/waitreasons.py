@@ -65,21 +65,21 @@ SYSTEM_CALLS: Final[Mapping[str, Mapping[SystemCall, Iterable[int]]]] = {
 """The numbers of system calls that wait, by machine."""
 
 
-class WaitingFor(Struct, frozen=True):
+class WaitReason(Struct, frozen=True):
     """The wait of a program, in words; `peer` is the address and port at the other end of a socket, or empty."""
 
     what: str
     peer: str = ""
 
 
-BUSY: Final = WaitingFor("nothing: it uses the CPU")
+BUSY: Final = WaitReason("nothing: it uses the CPU")
 
-STATES: Final[Mapping[str, WaitingFor | None]] = {
+STATES: Final[Mapping[str, WaitReason | None]] = {
     "Z": None,
     "X": None,
-    "T": WaitingFor("the signal to continue: it is stopped"),
-    "t": WaitingFor("its debugger"),
-    "D": WaitingFor("the disk"),
+    "T": WaitReason("the signal to continue: it is stopped"),
+    "t": WaitReason("its debugger"),
+    "D": WaitReason("the disk"),
     "R": BUSY,
 }
 """The waits that the state of a process shows; other processes sleep in a system call."""
@@ -93,7 +93,7 @@ class Socket(NamedTuple):
     state: str
 
 
-def look(pids: Iterable[int]) -> WaitingFor | None:
+def look(pids: Iterable[int]) -> WaitReason | None:
     """Return what the programs with these first processes wait for, None if it is not known.
 
     The call takes `LOOK` seconds.
@@ -111,7 +111,7 @@ def look(pids: Iterable[int]) -> WaitingFor | None:
     return None
 
 
-def _describe(pid: int, state: str, *, is_busy: bool) -> WaitingFor | None:
+def _describe(pid: int, state: str, *, is_busy: bool) -> WaitReason | None:
     """Return what one process waits for; None if it has ended, or waits for another process."""
     if state in STATES:
         return STATES[state]
@@ -124,17 +124,17 @@ def _describe(pid: int, state: str, *, is_busy: bool) -> WaitingFor | None:
         case SystemCall.CHILD:
             return None
         case SystemCall.LOCK:
-            wait = WaitingFor("a lock (futex)")
+            wait = WaitReason("a lock (futex)")
         case SystemCall.SLEEP:
-            wait = WaitingFor("the end of a sleep")
+            wait = WaitReason("the end of a sleep")
         case SystemCall.FILE_LOCK:
-            wait = WaitingFor(f"the lock of a file ({_target(pid, first)})")
+            wait = WaitReason(f"the lock of a file ({_target(pid, first)})")
         case SystemCall.ONE:
             wait = _of_descriptor(pid, first)
         case SystemCall.MANY:
             wait = _of_many(pid)
         case None:
-            wait = WaitingFor(f"the kernel ({Path(f'/proc/{pid}/wchan').read_text().strip() or 'not known'})")
+            wait = WaitReason(f"the kernel ({Path(f'/proc/{pid}/wchan').read_text().strip() or 'not known'})")
         case other:
             assert_never(other)
     return wait
@@ -144,18 +144,18 @@ def _target(pid: int, descriptor: int) -> str:
     return str(Path(f"/proc/{pid}/fd/{descriptor}").readlink())
 
 
-def _of_descriptor(pid: int, descriptor: int) -> WaitingFor:
+def _of_descriptor(pid: int, descriptor: int) -> WaitReason:
     target = _target(pid, descriptor)
     kind, _, inode = target.rstrip("]").partition(":[")
     if kind == "pipe":
-        return WaitingFor("a pipe")
+        return WaitReason("a pipe")
     if kind == "socket":
         socket = _sockets(pid).get(inode)
-        return WaitingFor("a socket of this machine") if socket is None else _of_socket(socket)
-    return WaitingFor(f"the file {target}")
+        return WaitReason("a socket of this machine") if socket is None else _of_socket(socket)
+    return WaitReason(f"the file {target}")
 
 
-def _of_many(pid: int) -> WaitingFor:
+def _of_many(pid: int) -> WaitReason:
     """Return the wait of a polling process; a connection that the other side closed comes first."""
     sockets = _sockets(pid)
     own: list[Socket] = []
@@ -166,17 +166,17 @@ def _of_many(pid: int) -> WaitingFor:
     for state in (CLOSE_WAIT, ESTABLISHED, LISTENS):
         if socket := next((candidate for candidate in own if candidate.state == state), None):
             return _of_socket(socket)
-    return WaitingFor("one of several descriptors (poll)")
+    return WaitReason("one of several descriptors (poll)")
 
 
-def _of_socket(socket: Socket) -> WaitingFor:
+def _of_socket(socket: Socket) -> WaitReason:
     match socket.state:
         case "08":
-            return WaitingFor("a socket that the other side has closed,", socket.peer)
+            return WaitReason("a socket that the other side has closed,", socket.peer)
         case "0A":
-            return WaitingFor(f"a connection to its port {socket.port}")
+            return WaitReason(f"a connection to its port {socket.port}")
         case _:
-            return WaitingFor("data or room on a socket,", socket.peer)
+            return WaitReason("data or room on a socket,", socket.peer)
 
 
 def _sockets(pid: int) -> dict[str, Socket]:

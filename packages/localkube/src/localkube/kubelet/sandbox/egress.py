@@ -33,7 +33,7 @@ NO_WAY_OUT = "a way out of the pods' network: pods reach each other and nothing 
 
 
 @dataclass(frozen=True, slots=True)
-class Carrier:
+class EgressProgram:
     """A program that forwards the pods' traffic: its options, and the addresses by which pods use it."""
 
     kind: Literal["pasta", "slirp4netns"]
@@ -43,13 +43,13 @@ class Carrier:
 
 
 CARRIERS = (
-    Carrier(
+    EgressProgram(
         "slirp4netns",
         ("--disable-host-loopback", "--mtu=65520", f"--cidr={POD_NETWORK}"),
         WAY_OUT_GATEWAY,
         WAY_OUT_NAMESERVER,
     ),
-    Carrier(
+    EgressProgram(
         "pasta",
         (
             *("--foreground", "--quiet", "--config-net", "--no-map-gw", "--ipv4-only", "--dns-forward=169.254.1.1"),
@@ -62,14 +62,14 @@ CARRIERS = (
 )
 
 
-class WayOut:
+class Egress:
     """The program that forwards the pods' traffic, if there is one."""
 
     def __init__(self, state_directory: Path) -> None:
         self._log = state_directory / "way-out.log"
         self._process: subprocess.Popen[bytes] | None = None
 
-    async def open(self, launcher: Launcher, carriers: Sequence[Carrier] = CARRIERS) -> list[str]:
+    async def open(self, launcher: Launcher, carriers: Sequence[EgressProgram] = CARRIERS) -> list[str]:
         """Start the first program that works; if none does, return what pods lose."""
         failures = []
         for carrier in carriers:
@@ -92,7 +92,7 @@ class WayOut:
             await asyncio.to_thread(self._process.wait)
             self._process = None
 
-    def _start(self, program: str, carrier: Carrier, pid: int) -> subprocess.Popen[bytes]:
+    def _start(self, program: str, carrier: EgressProgram, pid: int) -> subprocess.Popen[bytes]:
         last = (str(pid), _INTERFACE) if carrier.kind == "slirp4netns" else (str(pid),)
         with open_private(self._log) as log:
             if log.tell() >= LOG_LIMIT:
@@ -108,7 +108,7 @@ class WayOut:
                 start_new_session=True,
             )
 
-    async def _attach(self, launcher: Launcher, carrier: Carrier, process: subprocess.Popen[bytes]) -> str | None:
+    async def _attach(self, launcher: Launcher, carrier: EgressProgram, process: subprocess.Popen[bytes]) -> str | None:
         """Connect the pods to the program's interface as soon as it exists; return the error, None on success."""
         route = {"interface": _INTERFACE, "gateway": carrier.gateway, "nameserver": carrier.nameserver}
         loop = asyncio.get_running_loop()

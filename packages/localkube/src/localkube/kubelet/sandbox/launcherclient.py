@@ -13,7 +13,13 @@ from collections.abc import Callable
 from typing import Final
 
 from localkube.kubelet.processes.runner import ExhaustedError, StartError
-from localkube.kubelet.sandbox.launcher.launcherconnection import Link, LinkClosedError, Message, Received, encode
+from localkube.kubelet.sandbox.launcher.launcherconnection import (
+    ConnectionClosedError,
+    LauncherConnection,
+    Message,
+    ReceivedMessage,
+    encode,
+)
 
 AT_ONCE: Final = 64
 """Responses that are read in one iteration of the loop: the kernel returns responses with descriptors one by one."""
@@ -23,28 +29,30 @@ class LauncherEndedError(StartError):
     """The launcher has ended, and with it all processes of all pods."""
 
 
-class Channel:
+class LauncherClient:
     """The connection to one launcher."""
 
-    def __init__(self, link: Link, on_event: Callable[[Message], None], on_closed: Callable[[], None]) -> None:
+    def __init__(
+        self, link: LauncherConnection, on_event: Callable[[Message], None], on_closed: Callable[[], None]
+    ) -> None:
         self._link = link
         self._on_event = on_event
         self._on_closed = on_closed
         self._loop = asyncio.get_running_loop()
         self._numbers = itertools.count(1)
-        self._waiting: dict[int, asyncio.Future[Received]] = {}
+        self._waiting: dict[int, asyncio.Future[ReceivedMessage]] = {}
         self._outgoing: deque[tuple[bytes, list[int]]] = deque()
         self.closed = False
         link.sock.setblocking(False)
         self._loop.add_reader(link.fileno(), self._read)
 
-    async def request(self, op: str, fields: Message, fds: tuple[int, ...] = ()) -> Received:
+    async def request(self, op: str, fields: Message, fds: tuple[int, ...] = ()) -> ReceivedMessage:
         """Send a request and return its response, with descriptors for the caller; raise `StartError` if refused."""
         if self.closed:
             raise LauncherEndedError("the launcher of the pods has ended")
         number = next(self._numbers)
         copies = _duplicate(fds)
-        future: asyncio.Future[Received] = self._loop.create_future()
+        future: asyncio.Future[ReceivedMessage] = self._loop.create_future()
         self._waiting[number] = future
         self._send(encode({"id": number, "op": op} | fields, len(fds)), copies)
         answer = await future
@@ -106,10 +114,10 @@ class Channel:
                     self._dispatch(received)
         except BlockingIOError:
             return
-        except LinkClosedError:
+        except ConnectionClosedError:
             self.close()
 
-    def _dispatch(self, received: Received) -> None:
+    def _dispatch(self, received: ReceivedMessage) -> None:
         number = received.message.get("reply")
         if number is None:
             self._loop.call_soon(self._on_event, received.message)

@@ -15,8 +15,8 @@ from typing import Literal, TypeAlias
 
 import localkube
 from localkube.certificate import build_certificate
-from localkube.kubelet.sandbox.launcher.launcherconnection import Link, LinkClosedError, Message
-from localkube.kubelet.sandbox.launcherclient import Channel
+from localkube.kubelet.sandbox.launcher.launcherconnection import ConnectionClosedError, LauncherConnection, Message
+from localkube.kubelet.sandbox.launcherclient import LauncherClient
 from localkube.kubelet.spec import backoff
 from localkube.statedirectory import open_private
 
@@ -37,7 +37,7 @@ class Launcher:
 
     process: subprocess.Popen[bytes]
     pid: int
-    channel: Channel
+    channel: LauncherClient
 
     async def stop(self) -> None:
         """End the launcher and all its descendants; return when they have ended."""
@@ -89,17 +89,17 @@ async def launch(
             pass_fds=(theirs.fileno(), identity),
             start_new_session=True,
         )
-    link = Link(ours)
+    link = LauncherConnection(ours)
     try:
         pid = await _wait_until_ready(link)
-    except (LauncherRefusedError, LinkClosedError) as error:
+    except (LauncherRefusedError, ConnectionClosedError) as error:
         link.close()
         await asyncio.to_thread(process.wait)
         raise LauncherRefusedError(str(error) or f"the launcher ended: {_last_line(log)}; see {log}") from error
     except BaseException:
         link.close()  # this ends the launcher
         raise
-    return Launcher(process, pid, Channel(link, on_event, on_closed))
+    return Launcher(process, pid, LauncherClient(link, on_event, on_closed))
 
 
 @contextmanager
@@ -114,7 +114,7 @@ def _identity_of_stubs() -> Iterator[int]:
         os.close(descriptor)
 
 
-async def _wait_until_ready(link: Link) -> int:
+async def _wait_until_ready(link: LauncherConnection) -> int:
     loop = asyncio.get_running_loop()
     link.sock.setblocking(False)
     while True:
@@ -135,7 +135,7 @@ def _last_line(log: Path) -> str:
     return lines[-1] if lines else "without a word"
 
 
-class Deaths:
+class LauncherExits:
     """Counts the ends of launchers; there is no back-off after the first one, nor after a long time without any."""
 
     def __init__(self) -> None:

@@ -27,12 +27,12 @@ from localkube.kubelet.processes.runner import (
     Exit,
     Network,
     PacketLoss,
+    ResourceUsage,
     SandboxSpec,
     StartError,
-    Used,
 )
 from localkube.kubelet.sandbox import cpugroups, plainnames
-from localkube.kubelet.sandbox.egress import WayOut
+from localkube.kubelet.sandbox.egress import Egress
 from localkube.kubelet.sandbox.ipam import (
     GATEWAY,
     LOOPBACK,
@@ -44,9 +44,9 @@ from localkube.kubelet.sandbox.ipam import (
 from localkube.kubelet.sandbox.launcher.launcherconnection import Message
 from localkube.kubelet.sandbox.launcherclient import LauncherEndedError
 from localkube.kubelet.sandbox.launcherprocess import (
-    Deaths,
     Isolation,
     Launcher,
+    LauncherExits,
     LauncherRefusedError,
     LaunchOptions,
     launch,
@@ -67,7 +67,7 @@ LONGEST_TURN = 2.0
 NO_LIMITS = "CPU limits: they are not enforced here, as this user may not create a cgroup"
 
 
-class GroundAttempt(NamedTuple):
+class HostAttempt(NamedTuple):
     """A kind of ground to try, and the lost features if it is refused (empty: there is no other kind to try)."""
 
     isolation: Isolation
@@ -96,14 +96,14 @@ class SandboxRunner:
         self._isolation = isolation
         self._state_directory = state_directory
         self._launcher: Launcher | None = None
-        self._way_out: WayOut | None = None
+        self._way_out: Egress | None = None
         self._block: LoopbackBlock | None = None
         self._pool: AddressPool | None = None
-        self._granted: GroundAttempt | None = None
+        self._granted: HostAttempt | None = None
         self._wrapper: str | None = None
         self._healing = asyncio.Lock()
         self._changing = asyncio.Semaphore(AT_ONCE)
-        self._deaths = Deaths()
+        self._deaths = LauncherExits()
         self._files = 0
         self._cpu: cpugroups.CpuGroups | None = None
         self._sandboxes: dict[str, Sandbox] = {}
@@ -118,7 +118,7 @@ class SandboxRunner:
         self._cpu = cpugroups.find()
         return await self._start(self._attempts())
 
-    async def _start(self, attempts: Sequence[GroundAttempt]) -> Capabilities:
+    async def _start(self, attempts: Sequence[HostAttempt]) -> Capabilities:
         lost = [] if self._cpu else [NO_LIMITS]
         isolation, network, _ = self._granted = await self._launch(attempts, lost)
         if self._is_plain:
@@ -126,7 +126,7 @@ class SandboxRunner:
             lost += [] if self._wrapper else [plainnames.ONLY_PYTHON]
         if network == "isolated":
             self._pool = AddressPool(POD_NETWORK)
-            self._way_out = WayOut(self._state_directory)
+            self._way_out = Egress(self._state_directory)
             lost += await self._way_out.open(self._require())
         elif sys.platform == "linux":
             self._block = LoopbackBlock()
@@ -218,7 +218,7 @@ class SandboxRunner:
         request = {"container": container_id, "path": path, "size": size}
         return int((await self._require().channel.request("bound", request)).message["size"])
 
-    async def used(self, pids: Collection[int]) -> Mapping[int, Used]:
+    async def used(self, pids: Collection[int]) -> Mapping[int, ResourceUsage]:
         """Return the usage of containers, from /proc."""
         return await asyncio.to_thread(processstats.read, frozenset(pids))
 
@@ -281,7 +281,7 @@ class SandboxRunner:
                 self._deaths.note(SystemClock().now())
                 raise
 
-    async def _launch(self, attempts: Sequence[GroundAttempt], lost: list[str]) -> GroundAttempt:
+    async def _launch(self, attempts: Sequence[HostAttempt], lost: list[str]) -> HostAttempt:
         refusals: list[tuple[str, str]] = []
         for attempt in attempts:
             isolation, network, without = attempt
@@ -304,13 +304,13 @@ class SandboxRunner:
                 return attempt
         raise AssertionError("the last attempt returns or raises")
 
-    def _attempts(self) -> list[GroundAttempt]:
+    def _attempts(self) -> list[HostAttempt]:
         """Return the kinds of ground to try, the best first."""
-        plain = GroundAttempt("plain", "shared")
+        plain = HostAttempt("plain", "shared")
         if self._isolation == "plain":
             return [plain]
-        shared = [GroundAttempt("namespaces", "shared", NO_NAMESPACES), plain]
-        return shared if self._network == "shared" else [GroundAttempt("namespaces", "isolated", NO_NETWORKS), *shared]
+        shared = [HostAttempt("namespaces", "shared", NO_NAMESPACES), plain]
+        return shared if self._network == "shared" else [HostAttempt("namespaces", "isolated", NO_NETWORKS), *shared]
 
     @property
     def _is_plain(self) -> bool:

@@ -28,7 +28,7 @@ class ProbeSettings(Struct, frozen=True, kw_only=True):
     failures: int
 
 
-class Tally(Struct, frozen=True):
+class ProbeResults(Struct, frozen=True):
     """The number of equal last results, and the current verdict."""
 
     last: bool | None = None
@@ -47,7 +47,7 @@ def settings(probe: JSONObject) -> ProbeSettings:
     )
 
 
-def observe(tally: Tally, rules: ProbeSettings, *, good: bool) -> Tally:
+def observe(tally: ProbeResults, rules: ProbeSettings, *, good: bool) -> ProbeResults:
     """Return the tally after one further result."""
     streak = tally.streak + 1 if tally.last is good else 1
     needed = rules.successes if good else rules.failures

@@ -87,7 +87,7 @@ FLAGS: Final = frozenset({"-u", "-O", "-B"})
 """Options of Python without a value."""
 
 
-class Started(NamedTuple):
+class StartedProgram(NamedTuple):
     """A program by name or path, or a file (by its path) that an interpreter reads."""
 
     name: str
@@ -116,29 +116,29 @@ def python_module(argv: Sequence[str]) -> str:
     return ""
 
 
-def starts(argv: Sequence[str]) -> Iterator[Started]:
+def starts(argv: Sequence[str]) -> Iterator[StartedProgram]:
     """Yield the programs that a shell script starts, in order, and the file that an interpreter reads.
 
     >>> list(starts(["sh", "-c", "cd /x && A=1 bash /opt/serve.sh --x; exec vllm serve > log"]))
-    [Started(name='bash', is_file=False), Started(name='/opt/serve.sh', is_file=True), Started(name='vllm', is_file=False)]
+    [StartedProgram(name='bash', is_file=False), StartedProgram(name='/opt/serve.sh', is_file=True), StartedProgram(name='vllm', is_file=False)]
     """
     for words in _layers(argv)[1:]:  # the program of the container itself is known to exist
-        yield Started(words[0])
+        yield StartedProgram(words[0])
     argv = _unwrapped(argv)
     script = _script(argv)
     if script is None:
         if argv and posixpath.basename(argv[0]) in INTERPRETERS:
             yield from _read_file(argv, PLAIN)
         elif argv and PLAIN.fullmatch(argv[0]) and "/" in argv[0]:
-            yield Started(argv[0], is_file=True)
+            yield StartedProgram(argv[0], is_file=True)
         return
     needless = OF_THE_SHELL | set(FUNCTION.findall(script)) | set(LOOKED_FOR.findall(script))
     for words, directory in _located(chain.from_iterable(map(_layers, _started(script)))):
         if words[0] not in needless and PLAIN.fullmatch(words[0]):
             if not _is_relative(words[0]):
-                yield Started(words[0])
+                yield StartedProgram(words[0])
             elif directory is not None and not _is_made(words[0], script):
-                yield Started(posixpath.join(directory, words[0]), is_file=True)
+                yield StartedProgram(posixpath.join(directory, words[0]), is_file=True)
             if posixpath.basename(words[0]) in INTERPRETERS:
                 read = _read_file(words) if _script(words) is None else starts(words)
                 yield from (started for started in read if started.name not in needless)
@@ -242,14 +242,14 @@ def _script(argv: Sequence[str]) -> str | None:
     return None
 
 
-def _read_file(words: Sequence[str], form: re.Pattern[str] = ABSOLUTE) -> Iterator[Started]:
+def _read_file(words: Sequence[str], form: re.Pattern[str] = ABSOLUTE) -> Iterator[StartedProgram]:
     """Yield the file that an interpreter reads, if its first argument has this form.
 
     In a script only absolute paths are known: it may have changed the working directory, or made the file.
     """
     rest = list(dropwhile(FLAGS.__contains__, words[1:]))
     if rest and form.fullmatch(rest[0]):
-        yield Started(rest[0], is_file=True)
+        yield StartedProgram(rest[0], is_file=True)
 
 
 def _started(script: str) -> list[list[str]]:

@@ -11,7 +11,7 @@ from localkube.kubelet.spec import environment
 from localkube.kubelet.spec.podspec import SpecError
 from localkube.kubelet.volumes.payload import FAMILIES
 
-MADE: Final = safeopen.Wish(make_directories=True)
+MADE: Final = safeopen.OpenOptions(make_directories=True)
 
 
 def build(
@@ -49,7 +49,7 @@ def _sub_path(mount: JSONObject, directory: Path, env: Mapping[str, str]) -> str
     try:
         with safeopen.opened(str(directory), text, MADE):
             return text
-    except safeopen.LeadsOutError as error:
+    except safeopen.PathEscapeError as error:
         raise SpecError(
             f'volumeMounts[].subPath: "{text}" leads out of volume "{mount["name"]}" through a link'
         ) from error

@@ -11,7 +11,7 @@ from kuberuntime.clock import SystemClock
 from kuberuntime.errors import ConnectionFailedError
 from localkube.faults.effects import Undo
 from localkube.faults.fault import Fault, FaultError, FaultKind
-from localkube.faults.faultmanager import MOST, FaultKeeper
+from localkube.faults.faultmanager import MOST, FaultManager
 from localkube.kubelet.processes.runner import StartError
 
 KILL = Fault(kind=FaultKind.KILL, seconds=0.0, targets=("default/web-0",))
@@ -38,12 +38,12 @@ class Noting:
         return undo
 
 
-def keeping(scenario: Callable[[FaultKeeper, Noting], Awaitable[None]]) -> Noting:
+def keeping(scenario: Callable[[FaultManager, Noting], Awaitable[None]]) -> Noting:
     """Run a scenario with a keeper in virtual time, and end the keeper; return the records."""
     effect = Noting()
 
     async def main() -> None:
-        keeper = FaultKeeper(dict.fromkeys(FaultKind, effect.begin), SystemClock())
+        keeper = FaultManager(dict.fromkeys(FaultKind, effect.begin), SystemClock())
         running = asyncio.create_task(keeper.run())
         await asyncio.sleep(0)  # it begins
         await scenario(keeper, effect)
@@ -59,14 +59,14 @@ def stop(name: str, seconds: float) -> Fault:
     return Fault(kind=FaultKind.STOP, seconds=seconds, targets=(f"default/{name}",))
 
 
-async def ask(keeper: FaultKeeper, method: str, path: str = "", body: object = None) -> tuple[int, dict[str, object]]:
+async def ask(keeper: FaultManager, method: str, path: str = "", body: object = None) -> tuple[int, dict[str, object]]:
     """Send a request; return status and document."""
     response = await keeper.answer(Request(method, f"/faults{path}", body=json.dumps(body).encode()), path)
     return response.status, json.loads(response.body)
 
 
 def test_each_fault_ends_at_its_own_deadline() -> None:
-    async def scenario(keeper: FaultKeeper, effect: Noting) -> None:
+    async def scenario(keeper: FaultManager, effect: Noting) -> None:
         await keeper.begin(stop("slow", 30))
         await keeper.begin(stop("fast", 10))
         await asyncio.sleep(11)
@@ -78,7 +78,7 @@ def test_each_fault_ends_at_its_own_deadline() -> None:
 
 
 def test_faults_are_undone_newest_first_at_the_end() -> None:
-    async def scenario(keeper: FaultKeeper, _: Noting) -> None:
+    async def scenario(keeper: FaultManager, _: Noting) -> None:
         await keeper.begin(stop("a", 100))
         await keeper.begin(stop("b", 100))
 
@@ -86,7 +86,7 @@ def test_faults_are_undone_newest_first_at_the_end() -> None:
 
 
 def test_fault_with_a_deleted_target_ends() -> None:
-    async def scenario(keeper: FaultKeeper, effect: Noting) -> None:
+    async def scenario(keeper: FaultManager, effect: Noting) -> None:
         for problem in (StartError("the container is not running"), ConnectionFailedError("no")):
             effect.problem = problem
             await keeper.begin(stop("a", 1))
@@ -100,7 +100,7 @@ def test_fault_with_a_deleted_target_ends() -> None:
 
 
 def test_requests_begin_list_and_undo_faults() -> None:
-    async def scenario(keeper: FaultKeeper, effect: Noting) -> None:
+    async def scenario(keeper: FaultManager, effect: Noting) -> None:
         fault = {"kind": "stop", "seconds": 60, "targets": ["default/a"]}
         assert await ask(keeper, "POST", body=fault) == (201, {"kind": "Fault", "number": 1})
         await ask(keeper, "POST", body=fault)
@@ -121,7 +121,7 @@ def test_requests_begin_list_and_undo_faults() -> None:
 
 
 def test_refused_fault_states_the_reason() -> None:
-    async def scenario(keeper: FaultKeeper, _: Noting) -> None:
+    async def scenario(keeper: FaultManager, _: Noting) -> None:
         status, refused = await ask(keeper, "POST", body={"kind": "stop", "seconds": 1, "targets": ["default/nobody"]})
         assert (status, refused["message"]) == (400, "pod default/nobody is not there")
         for _number in range(MOST):

@@ -23,7 +23,7 @@ from localkube.apiserver.storage.store import Store
 from localkube.kubelet.kubelet import Kubelet
 from localkube.kubelet.processes.kubeletsettings import KubeletSettings
 from localkube.kubelet.processes.runner import Network, SandboxSpec
-from localkube.kubelet.processes.simulatedrunner import ModelRunner, Script, run_forever
+from localkube.kubelet.processes.simulatedrunner import Script, SimulatedRunner, run_forever
 
 NODE = "node-0"
 
@@ -47,7 +47,7 @@ LONGEST = 6 * 3600.0
 """The timeout of conditions, in seconds."""
 
 
-class LosingRunner(ModelRunner):
+class LosingRunner(SimulatedRunner):
     """A runner on a machine that may fail."""
 
     def __init__(self, script: Script, *, network: Network) -> None:

@@ -14,7 +14,7 @@ from testkit.virtualtime import VirtualClock
 from localkube.kubelet.container import images
 from localkube.kubelet.container.images import ProgramSource, UnrunnableError
 from localkube.kubelet.logfiles.logwriter import LogWriter
-from localkube.kubelet.node.directoryremoval import Trash
+from localkube.kubelet.node.directoryremoval import DirectoryRemoval
 
 LIMIT = 60.0
 
@@ -38,7 +38,7 @@ async def test_names_in_the_trash_are_not_interned(tmp_path: Path, interned: lis
     for pod in pods:
         (pod / "logs" / "main").mkdir(parents=True)
         str(pod)  # its own name is interned when it is first used, from Python 3.12 on
-    trash, place = Trash(directory), str(directory)
+    trash, place = DirectoryRemoval(directory), str(directory)
     interned.clear()
     for pod in pods:
         trash.add(pod)

@@ -21,7 +21,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.decisions.admissionchecks import NoGang, Support, validate_leaderworkerset
 from lwsctl.cli.applying import serverside, unknownfields
 from lwsctl.cli.applying.kindlookup import Discovery, UnknownKindError
-from lwsctl.cli.applying.serverside import Applied
+from lwsctl.cli.applying.serverside import ApplyResult
 from lwsctl.cli.cluster.target import Session, describe_warning
 from lwsctl.cli.errors import CommandError, TimedOutError
 from lwsctl.cli.reading import sharedclaims
@@ -135,15 +135,15 @@ class Applier:
         results = [*self._previous_lines, *lines]
         return f"applied before: {', '.join(results)}" if results else "nothing was applied"
 
-    async def trial(self, document: Document) -> "Trial":
+    async def trial(self, document: Document) -> "DryRunResult":
         """Return the result of applying a document as a dry run."""
         try:
             result = await self._send(document, dry_run=True)
         except (APIError, UnknownKindError) as error:
             raise CommandError(await self._described(document, error, "lws apply --create-namespace")) from error
-        return Trial(document, result.before, result.object)
+        return DryRunResult(document, result.before, result.object)
 
-    async def _send(self, document: Document, *, dry_run: bool = False) -> Applied:
+    async def _send(self, document: Document, *, dry_run: bool = False) -> ApplyResult:
         resource = await self._discovery.resource_of(document.object)
         obj = place_in(document.object, self._namespace) if resource.namespaced else document.object
         token = describe_warning.set(document.message)
@@ -179,7 +179,7 @@ class Applier:
         )
 
 
-def _takeover_note(result: Applied) -> str:
+def _takeover_note(result: ApplyResult) -> str:
     """Return a note about fields that are taken over from other commands of the same user."""
     if not result.taken:
         return ""
@@ -257,7 +257,7 @@ async def until_established(client: Client, key: ObjectKey) -> None:
         ) from error
 
 
-class Trial(Struct, frozen=True):
+class DryRunResult(Struct, frozen=True):
     """A document, the current object (None: absent), and the object that the API server would store."""
 
     document: Document
@@ -265,7 +265,7 @@ class Trial(Struct, frozen=True):
     after: JSONObject
 
 
-async def try_out(session: Session, documents: Sequence[Document], *, force: bool) -> list[Trial]:
+async def try_out(session: Session, documents: Sequence[Document], *, force: bool) -> list[DryRunResult]:
     """Apply documents as a dry run. Raise the error of the first document that the API server rejects."""
     applier = Applier(session, force=force)
     return [await applier.trial(document) for document in documents]

@@ -12,7 +12,7 @@ from kuberuntime.objects.resources import Resource
 from lwsctl.rollout import ownfields
 
 
-class Applied(Struct, frozen=True):
+class ApplyResult(Struct, frozen=True):
     """The result of an apply: a word for users, the previous and new object, and fields that were taken over."""
 
     word: str
@@ -24,7 +24,7 @@ class Applied(Struct, frozen=True):
 
 async def apply(
     client: Client, resource: Resource, obj: JSONObject, *, manager: str, force: bool, dry_run: bool = False
-) -> Applied:
+) -> ApplyResult:
     """Apply an object as `manager`, and compare it with the previous object."""
     before = await client.find(resource, meta.key(obj))
     changes: dict[str, str] = {}
@@ -38,9 +38,9 @@ async def apply(
         changes = {path: _change(path, before, after) for path in ownfields.conflicting_fields(error)}
         owners = ownfields.owners(error)
     if before is None:
-        return Applied("created", None, after)
+        return ApplyResult("created", None, after)
     word = "unchanged" if _content(before) == _content(after) else "configured"
-    return Applied(word, before, after, changes, owners)
+    return ApplyResult(word, before, after, changes, owners)
 
 
 def _change(path: str, before: JSONObject, after: JSONObject) -> str:

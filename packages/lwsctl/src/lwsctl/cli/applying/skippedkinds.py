@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from kuberuntime.client.client import Client
 from lwsctl.cli.applying import applier, skippedgroups
-from lwsctl.cli.applying.applier import Trial, brings_kind
+from lwsctl.cli.applying.applier import DryRunResult, brings_kind
 from lwsctl.cli.applying.kindlookup import Discovery, UnknownKindError
 from lwsctl.cli.cluster.target import Session
 from lwsctl.cli.reading.manifests import Document
@@ -28,7 +28,7 @@ async def without_unserved(client: Client, documents: Sequence[Document]) -> tup
     return kept, skipped
 
 
-async def try_out(session: Session, documents: Sequence[Document], *, force: bool, skip: bool) -> list[Trial]:
+async def try_out(session: Session, documents: Sequence[Document], *, force: bool, skip: bool) -> list[DryRunResult]:
     """Return the results of a dry run. If `skip` is set, print and skip unserved kinds that have no effect."""
     if skip:
         documents, skipped = await without_unserved(session.client, documents)

@@ -19,7 +19,7 @@ BETWEEN_CHECKS: Final = 0.25
 """The interval in seconds between two checks whether the cluster process runs."""
 
 
-class Lifeline:
+class Keepalive:
     """Runs next to informers, and raises an error when the cluster in `place` has stopped.
 
     Without a place, does nothing.

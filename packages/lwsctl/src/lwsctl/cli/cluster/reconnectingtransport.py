@@ -24,7 +24,7 @@ KEPT: Final = 2
 """The number of previous transports that stay open because watches may still use them."""
 
 
-class LastingTransport(Transport):
+class ReconnectingTransport(Transport):
     """Sends requests through a transport that `make` builds from files, and rebuilds it when the files change."""
 
     def __init__(self, files: Callable[[], Iterable[Path]], make: Callable[[], "HTTPTransport"]) -> None:

@@ -18,8 +18,8 @@ from kuberuntime.errors import NotConfiguredError
 from lwsctl.cli import suggestions
 from lwsctl.cli.cluster import clusterdirectories, keepalive
 from lwsctl.cli.cluster.clusterdirectories import ClusterDirectory
-from lwsctl.cli.cluster.keepalive import Lifeline
-from lwsctl.cli.cluster.reconnectingtransport import LastingTransport
+from lwsctl.cli.cluster.keepalive import Keepalive
+from lwsctl.cli.cluster.reconnectingtransport import ReconnectingTransport
 from lwsctl.cli.errors import CommandError, UsageError
 from lwsctl.cli.views.terminal import say
 from lwsctl.views.events.scaleups import NODE_PATIENCE
@@ -105,7 +105,7 @@ class Session(msgspec.Struct, frozen=True):
     client: Client
     namespace: str
     channels: OpenChannels
-    lifeline: Lifeline = msgspec.field(default_factory=Lifeline)
+    lifeline: Keepalive = msgspec.field(default_factory=Keepalive)
     lws: str = "lws"
     kubectl: str = "kubectl"
     until_done: bool = False
@@ -151,14 +151,14 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         except NotConfiguredError as error:
             raise CommandError(f"{error}; {_on_this_machine()}") from error
         files = partial(kubeconfig.find, os.environ, path or "")
-        transport = LastingTransport(files, lambda: connect(load())) if outlives else connect(access)
+        transport = ReconnectingTransport(files, lambda: connect(load())) if outlives else connect(access)
         client = Client(WarningTransport(transport, say_warning), field_validation="Strict")
         try:
             yield Session(
                 client,
                 self.namespace or access.namespace,
                 transport.channels,
-                Lifeline(place),
+                Keepalive(place),
                 *self._commands(place),
                 until_done=own is not None and own.until_done.exists(),
                 node_patience=self.node_patience,
@@ -166,7 +166,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
                 cluster=f"{self.local} (on this machine)" if place else access.cluster or access.server,
                 context=access.context,
                 user=access.user,
-                on_renewal=transport.on_renewal if isinstance(transport, LastingTransport) else [],
+                on_renewal=transport.on_renewal if isinstance(transport, ReconnectingTransport) else [],
                 history=None if own is None else own.records,
             )
         finally:

@@ -16,7 +16,7 @@ from typing import Final
 from msgspec import Struct
 
 from kuberuntime.access.access import Access
-from kuberuntime.access.credentials import Material, StoredCredentials
+from kuberuntime.access.credentials import SecretEntry, StoredCredentials
 from kuberuntime.client.client import Client
 from kuberuntime.errors import APIError, ConfigError, UnauthorizedError
 from kuberuntime.objects import meta
@@ -26,7 +26,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from lwsctl.cli.cluster.accessreviews import Permission, is_allowed
 from lwsctl.cli.cluster.commandrunner import CommandRunner
 from lwsctl.dashboard.actions import Runner
-from lwsctl.dashboard.loginsessions import NotAdmittedError
+from lwsctl.dashboard.loginsessions import LoginRejectedError
 
 WHO: Final = Resource("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", namespaced=False)
 NEEDED: Final = (
@@ -38,7 +38,7 @@ NEEDED: Final = (
 """The permissions that a user needs in the dashboard's namespace, or in all namespaces."""
 
 
-class TokenHost(Struct, frozen=True):
+class TokenAuthenticator(Struct, frozen=True):
     """Checks tokens for one cluster. `namespace` is the namespace on the dashboard, or empty for all namespaces."""
 
     access: Access
@@ -48,7 +48,7 @@ class TokenHost(Struct, frozen=True):
     async def admit(self, token: str) -> str:
         """Return the name of the user.
 
-        Raise `NotAdmittedError` if the token is invalid, or the user lacks a read permission.
+        Raise `LoginRejectedError` if the token is invalid, or the user lacks a read permission.
         """
         try:
             async with self._client(token) as client:
@@ -58,13 +58,13 @@ class TokenHost(Struct, frozen=True):
                     permission for permission in NEEDED if not await is_allowed(client, permission, self.namespace)
                 ]
         except UnauthorizedError as error:
-            raise NotAdmittedError("The API server rejected this token. It may have expired.") from error
+            raise LoginRejectedError("The API server rejected this token. It may have expired.") from error
         except (APIError, ConfigError) as error:
-            raise NotAdmittedError(f"The token is not valid: {error}") from error
+            raise LoginRejectedError(f"The token is not valid: {error}") from error
         if not user or lacking:
             where = f"namespace {self.namespace}" if self.namespace else "all namespaces"
             missing = ", ".join(f"{permission.verb} {permission.title}" for permission in lacking)
-            raise NotAdmittedError(f"{user or 'this user'} may not {missing} in {where}.")
+            raise LoginRejectedError(f"{user or 'this user'} may not {missing} in {where}.")
         return user
 
     def runner(self, token: str) -> Runner | None:
@@ -88,8 +88,8 @@ class TokenHost(Struct, frozen=True):
     async def _client(self, token: str) -> AsyncIterator[Client]:
         from kuberuntime.client.http import HTTPTransport
 
-        nothing = Material("")
-        own = StoredCredentials(token=Material("token", token.encode()), certificate=nothing, key=nothing)
+        nothing = SecretEntry("")
+        own = StoredCredentials(token=SecretEntry("token", token.encode()), certificate=nothing, key=nothing)
         client = Client(HTTPTransport(replace(self.access, credentials=own), user_agent="lws-dashboard"))
         try:
             yield client

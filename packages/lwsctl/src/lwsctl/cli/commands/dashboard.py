@@ -89,7 +89,7 @@ async def _export(target: Target, request: DashboardRequest, name: str) -> None:
     from lwsctl.dashboard.address import Address, PageKind
     from lwsctl.dashboard.livemodel import LiveModel, live
     from lwsctl.dashboard.pageexport import exported
-    from lwsctl.dashboard.subscriptions import Hub
+    from lwsctl.dashboard.subscriptions import Subscriptions
 
     async with target.session() as session:
         namespace = "" if request.everywhere else session.namespace
@@ -100,7 +100,7 @@ async def _export(target: Target, request: DashboardRequest, name: str) -> None:
             address, namespace = Address(kind=kind, key=ObjectKey(session.namespace, name)), session.namespace
         model = LiveModel(session.client, namespace, commands_of(session), read_episodes=recordings.of_sets(session))
         async with live(model, session.lifeline):
-            click.echo(exported(model.picture, address, await Hub(model).facts(address)))
+            click.echo(exported(model.picture, address, await Subscriptions(model).facts(address)))
 
 
 async def _serve(target: Target, request: DashboardRequest) -> None:
@@ -134,10 +134,10 @@ async def _serve(target: Target, request: DashboardRequest) -> None:
 
 async def _share(model: "LiveModel", target: Target, request: DashboardRequest, about: "ClusterIdentity") -> None:
     from kuberuntime.serving.bindaddresses import Address
-    from lwsctl.cli.cluster.tokenauth import TokenHost
+    from lwsctl.cli.cluster.tokenauth import TokenAuthenticator
     from lwsctl.dashboard.webserver import shared
 
-    host = TokenHost(target.access(), model.namespace, allows_actions=request.allows_actions)
+    host = TokenAuthenticator(target.access(), model.namespace, allows_actions=request.allows_actions)
     where = Address(request.listen or "", request.port)
     async with shared(model, host, where, about) as served, until_stopped() as stopped:
         say(

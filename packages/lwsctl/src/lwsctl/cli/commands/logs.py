@@ -33,7 +33,7 @@ from lwsctl.views.selection import Selection
 from lwsctl.views.wording import counted
 
 if TYPE_CHECKING:
-    from lwsctl.observation.conditionwatch import Following, OneSet  # they import informers, which only -f needs
+    from lwsctl.observation.conditionwatch import ConditionWatch, OneSet  # they import informers, which only -f needs
 
 MOST_STREAMS: Final = 100
 """The default limit of followed logs. Each uses a connection to the API server and one to a kubelet."""
@@ -331,7 +331,9 @@ async def follow(target: Target, request: LogsRequest) -> None:
             raise CommandError(f"the logs of {counted(len(unread), 'rank')} could not be read")
 
 
-async def note_waiting(objects: "Following", informers: "OneSet", selection: Selection, request: LogsRequest) -> None:
+async def note_waiting(
+    objects: "ConditionWatch", informers: "OneSet", selection: Selection, request: LogsRequest
+) -> None:
     """Report ranks without a log and why, until the set is over. Their lines follow when they start."""
     notes = WaitingNotes(str(selection), request.options.container)
 

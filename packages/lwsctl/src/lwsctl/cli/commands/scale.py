@@ -103,14 +103,14 @@ class ScaleRequest(Struct, frozen=True):
         return self.prefer_broken or self.recreate_broken
 
 
-class Rescaled(Struct, frozen=True):
+class ScaleResult(Struct, frozen=True):
     """The number of groups before a change, and the object after the change (in a dry run: the expected object)."""
 
     before: int
     object: JSONObject
 
 
-async def scale(session: Session, name: str, request: ScaleRequest) -> Rescaled:
+async def scale(session: Session, name: str, request: ScaleRequest) -> ScaleResult:
     """Set the number of groups, with a field manager that `lws apply` recognizes."""
     resource, obj = await targets.find_either(session, name)
     if resource == DISAGGREGATED_SETS:
@@ -120,7 +120,7 @@ async def scale(session: Session, name: str, request: ScaleRequest) -> Rescaled:
     now = int(meta.spec(obj).get("replicas", 1))
     refuse_other(name, now, request.current_replicas)
     key = ObjectKey(session.namespace, name)
-    return Rescaled(now, await _rescale(session.client, LEADERWORKERSETS, key, request))
+    return ScaleResult(now, await _rescale(session.client, LEADERWORKERSETS, key, request))
 
 
 async def _rescale(client: Client, resource: Resource, key: ObjectKey, request: ScaleRequest) -> JSONObject:
@@ -164,7 +164,7 @@ def refuse_other(name: str, now: int, current: int | None) -> None:
         raise CommandError(f"{name} has {counted(now, 'group')}, not {current}: nothing was changed")
 
 
-async def scale_role(session: Session, name: str, role: str, request: ScaleRequest) -> Rescaled:
+async def scale_role(session: Session, name: str, role: str, request: ScaleRequest) -> ScaleResult:
     """Set the number of groups in a role, through the set or the role's scaler."""
     resource, obj = await targets.find_either(session, name)
     if resource == LEADERWORKERSETS:
@@ -174,7 +174,7 @@ async def scale_role(session: Session, name: str, role: str, request: ScaleReque
         key = ObjectKey(session.namespace, scaler_name(name, role))
         now = int(meta.spec(await session.client.get(ROLE_SCALERS, key)).get("replicas", 1))
         refuse_other(f"{name} {role}", now, request.current_replicas)
-        return Rescaled(now, await _rescale(session.client, ROLE_SCALERS, key, request))
+        return ScaleResult(now, await _rescale(session.client, ROLE_SCALERS, key, request))
     now = int((role_object.get("spec") or {}).get("replicas", 1))
     refuse_other(f"{name} {role}", now, request.current_replicas)
     change: JSON = [
@@ -183,7 +183,7 @@ async def scale_role(session: Session, name: str, role: str, request: ScaleReque
     ]
     key = ObjectKey(session.namespace, name)
     write = session.client.try_patch if request.is_trial else session.client.patch
-    return Rescaled(now, await write(DISAGGREGATED_SETS, key, change, kind="json", manager=labels.SCALE_MANAGER))
+    return ScaleResult(now, await write(DISAGGREGATED_SETS, key, change, kind="json", manager=labels.SCALE_MANAGER))
 
 
 def role_of(obj: JSONObject, role: str) -> tuple[int, JSONObject]:

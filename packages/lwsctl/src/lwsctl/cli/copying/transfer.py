@@ -81,7 +81,7 @@ async def run(rank: RankContainer, words: tuple[str, ...]) -> int:
 async def upload(rank: RankContainer, words: tuple[str, ...], write: Callable[[IO[bytes]], None]) -> None:
     """Start tar, and send what `write` writes to its stdin."""
     async with rank.opened(words, with_input=True) as streams:
-        sending = Sending(asyncio.get_running_loop(), streams)
+        sending = StreamWriter(asyncio.get_running_loop(), streams)
         ending = asyncio.create_task(relay(rank, streams, nothing))
         writing = asyncio.create_task(asyncio.to_thread(write, cast("IO[bytes]", sending)))
         try:
@@ -141,7 +141,7 @@ def _until_empty(pieces: "queue.Queue[bytes]") -> Iterator[bytes]:
         yield piece
 
 
-class Sending:
+class StreamWriter:
     """A file object for a writing thread. The event loop sends every chunk before it accepts the next."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, streams: Channels) -> None:

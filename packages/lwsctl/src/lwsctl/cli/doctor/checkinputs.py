@@ -43,8 +43,8 @@ from leaderworkerset.install.workload import CONFIGURATION_KEY
 from lwsctl.cli.cluster import clusterdirectories
 from lwsctl.cli.cluster.accessreviews import Permission, is_allowed
 from lwsctl.cli.cluster.target import Session
-from lwsctl.cli.doctor.findings import Read, Unread
-from lwsctl.cli.doctor.installationchecks import Access, Expiry, Facts
+from lwsctl.cli.doctor.findings import Read, UnreadableObject
+from lwsctl.cli.doctor.installationchecks import Access, CertificateExpiry, Facts
 from lwsctl.cli.doctor.machine import Machine
 from lwsctl.cli.doctor.podadmissionchecks import AdmissionFacts
 
@@ -115,7 +115,7 @@ async def observe(session: Session) -> Facts:
         gates=await _gates(client),
         pods=await _all(client, [resources.PODS], session.namespace),
         pod_groups=await _all(client, NATIVE_GANG.group_objects, session.namespace),
-        provider=configured if isinstance(configured, Unread) else configured.gang_provider,
+        provider=configured if isinstance(configured, UnreadableObject) else configured.gang_provider,
         served=served,
         queues=await _queues(client, session.namespace, has_kueue=served["kueue"]),
         admission=await _admission(client, configured),
@@ -126,7 +126,7 @@ async def _read(client: Client, kind: Resource, name: str, namespace: str = "") 
     try:
         return await client.find(kind, ObjectKey(namespace, name))
     except APIError as error:
-        return Unread(str(error))
+        return UnreadableObject(str(error))
 
 
 def _namespace(configurations: Iterable[Read]) -> str:
@@ -140,7 +140,9 @@ def _namespace(configurations: Iterable[Read]) -> str:
     return installsettings.NAMESPACE
 
 
-async def _certificates(client: Client, namespace: str, configurations: Mapping[str, Read]) -> list[Expiry] | Unread:
+async def _certificates(
+    client: Client, namespace: str, configurations: Mapping[str, Read]
+) -> list[CertificateExpiry] | UnreadableObject:
     """Return when the CAs in the webhook configurations and the serving certificate expire."""
     pems: dict[bytes, str] = {}
     for name, configuration in configurations.items():
@@ -153,29 +155,29 @@ async def _certificates(client: Client, namespace: str, configurations: Mapping[
         for pem in split_certificates(base64.b64decode(chain))[:1]:
             pems[pem] = "the webhook's certificate"
     if not pems:
-        return Unread(secret.why) if isinstance(secret, Unread) else []
+        return UnreadableObject(secret.why) if isinstance(secret, UnreadableObject) else []
     try:
-        return [Expiry(what, certificate_expiry(pem)) for pem, what in pems.items()]
+        return [CertificateExpiry(what, certificate_expiry(pem)) for pem, what in pems.items()]
     except ValueError as error:
-        return Unread(str(error))
+        return UnreadableObject(str(error))
 
 
-async def _accesses(client: Client, namespace: str) -> list[Access] | Unread:
+async def _accesses(client: Client, namespace: str) -> list[Access] | UnreadableObject:
     accesses = []
     for permission in NEEDED:
         try:
             allowed = await is_allowed(client, permission, namespace)
         except APIError as error:
-            return Unread(str(error))
+            return UnreadableObject(str(error))
         accesses.append(Access(permission.verb, permission.title, allowed))
     return accesses
 
 
-async def _gates(client: Client) -> dict[str, bool] | Unread:
+async def _gates(client: Client) -> dict[str, bool] | UnreadableObject:
     try:
         answer = await client.send(Request("GET", "/metrics"))
     except APIError as error:
-        return Unread(str(error))
+        return UnreadableObject(str(error))
     gates = {}
     for line in answer.body.splitlines():
         if line.startswith(b'kubernetes_feature_enabled{name="'):
@@ -203,24 +205,24 @@ async def _all(
     return objects
 
 
-async def _admission(client: Client, configured: Configuration | Unread) -> AdmissionFacts:
+async def _admission(client: Client, configured: Configuration | UnreadableObject) -> AdmissionFacts:
     """Read the policy that admits pods."""
-    mode = configured if isinstance(configured, Unread) else configured.pod_admission
+    mode = configured if isinstance(configured, UnreadableObject) else configured.pod_admission
     if not all([await _is_served(client, kind) for kind in podpolicy.KINDS]):
         return AdmissionFacts(mode=mode)
     objects = {kind.kind: await _read(client, kind, podpolicy.NAME) for kind in podpolicy.KINDS}
     return AdmissionFacts(mode=mode, is_served=True, objects=objects)
 
 
-async def _configuration(client: Client, namespace: str) -> Configuration | Unread:
+async def _configuration(client: Client, namespace: str) -> Configuration | UnreadableObject:
     """Return the manager's configuration, the defaults if there is none."""
     config_map = await _read(client, resources.CONFIG_MAPS, metadata.CONFIGURATION, namespace)
     if not isinstance(config_map, dict):
-        return config_map if isinstance(config_map, Unread) else Configuration()
+        return config_map if isinstance(config_map, UnreadableObject) else Configuration()
     try:
         return parse_configuration(str((config_map.get("data") or {}).get(CONFIGURATION_KEY, "")).encode())
     except ConfigurationError as error:
-        return Unread(str(error))
+        return UnreadableObject(str(error))
 
 
 async def _is_served(client: Client, kind: Resource) -> bool:

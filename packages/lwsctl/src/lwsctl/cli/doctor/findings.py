@@ -32,13 +32,13 @@ class CheckResult(Struct, frozen=True):
     fix: str = ""
 
 
-class Unread(Struct, frozen=True):
+class UnreadableObject(Struct, frozen=True):
     """The reason why an object could not be read, used instead of the object."""
 
     why: str
 
 
-Read: TypeAlias = JSONObject | Unread | None
+Read: TypeAlias = JSONObject | UnreadableObject | None
 """An object, None if it does not exist."""
 
 

@@ -13,7 +13,7 @@ from leaderworkerset.decisions.installedkinds import MUTATING_NAME, VALIDATING_N
 from leaderworkerset.decisions.nodefit import BUILT_IN_GATE as BUILT_IN
 from leaderworkerset.decisions.nodefit import KUBERNETES, NATIVE_GANG_NAME
 from lwsctl.cli.doctor import podadmissionchecks
-from lwsctl.cli.doctor.findings import CheckResult, Level, Read, Unread
+from lwsctl.cli.doctor.findings import CheckResult, Level, Read, UnreadableObject
 from lwsctl.cli.doctor.podadmissionchecks import AdmissionFacts
 from lwsctl.diagnosis.causes import featuregates
 from lwsctl.views.wording import listed
@@ -55,7 +55,7 @@ class Access(Struct, frozen=True):
     allowed: bool
 
 
-class Expiry(Struct, frozen=True):
+class CertificateExpiry(Struct, frozen=True):
     """A certificate, and when it expires."""
 
     what: str
@@ -74,16 +74,16 @@ class Facts(Struct, frozen=True, kw_only=True):
     configurations: Mapping[str, Read]
     probe: str | None
     """The API server's error in a dry run of a LeaderWorkerSet, or None if there was no error."""
-    certificates: Sequence[Expiry] | Unread
-    accesses: Sequence[Access] | Unread
+    certificates: Sequence[CertificateExpiry] | UnreadableObject
+    accesses: Sequence[Access] | UnreadableObject
     deployment: Read
     managers: Sequence[JSONObject]
     """The pods of the Deployment, or none if the user may not list pods."""
     elsewhere: Sequence[str]
     """Other namespaces that contain a Deployment with this name, or none if the user may not list Deployments."""
     lease: Read
-    gates: Mapping[str, bool] | Unread
-    provider: str | Unread
+    gates: Mapping[str, bool] | UnreadableObject
+    provider: str | UnreadableObject
     pods: Sequence[JSONObject]
     pod_groups: Sequence[JSONObject]
     """Of LeaderWorkerSets of the namespace; PodGroups of native gang scheduling."""
@@ -129,7 +129,7 @@ def _definitions(facts: Facts) -> Iterator[CheckResult]:
     good = 0
     for definition in facts.own_definitions:
         name, existing = meta.name(definition), facts.definitions.get(meta.name(definition))
-        if isinstance(existing, Unread):
+        if isinstance(existing, UnreadableObject):
             yield _unread("LWS-D201", "definitions", f"{name} cannot be read: {existing.why}")
         elif existing is None:
             yield CheckResult("LWS-D202", Level.ERROR, "definitions", f"{name} is missing", _install(facts))
@@ -183,7 +183,7 @@ def _webhooks(facts: Facts) -> Iterator[CheckResult]:
     there = True
     for name in (MUTATING_NAME, VALIDATING_NAME):
         configuration = facts.configurations.get(name)
-        if isinstance(configuration, Unread):
+        if isinstance(configuration, UnreadableObject):
             yield _unread("LWS-D301", "webhooks", f"{name} cannot be read: {configuration.why}")
         elif configuration is None:
             there = False
@@ -211,7 +211,7 @@ def _webhooks(facts: Facts) -> Iterator[CheckResult]:
 
 
 def _certificates(facts: Facts, now: datetime) -> Iterator[CheckResult]:
-    if isinstance(facts.certificates, Unread):
+    if isinstance(facts.certificates, UnreadableObject):
         yield _unread("LWS-D401", "certificates", f"not readable: {facts.certificates.why}")
         return
     for certificate in facts.certificates:
@@ -247,7 +247,7 @@ def _manager(facts: Facts, now: datetime) -> Iterator[CheckResult]:
 
 def _deployment(facts: Facts) -> CheckResult:
     deployment, name = facts.deployment, f"deployment {facts.namespace}/{metadata.MANAGER}"
-    if isinstance(deployment, Unread):
+    if isinstance(deployment, UnreadableObject):
         return _unread("LWS-D501", "manager", f"{name} cannot be read: {deployment.why}")
     if deployment is None:
         text = f"{name} is missing: nothing reconciles, unless a manager runs elsewhere"
@@ -269,7 +269,7 @@ def _deployment(facts: Facts) -> CheckResult:
 
 def _lease(facts: Facts, now: datetime) -> CheckResult:
     lease, name = facts.lease, f"lease {facts.namespace}/{metadata.LEASE}"
-    if isinstance(lease, Unread):
+    if isinstance(lease, UnreadableObject):
         return _unread("LWS-D511", "leader", f"{name} cannot be read: {lease.why}")
     if lease is None:
         text = f"{name} is missing: no manager has been the leader"
@@ -291,7 +291,7 @@ def _lease(facts: Facts, now: datetime) -> CheckResult:
 
 
 def _accesses(facts: Facts) -> Iterator[CheckResult]:
-    if isinstance(facts.accesses, Unread):
+    if isinstance(facts.accesses, UnreadableObject):
         yield _unread("LWS-D601", "permissions", f"not known: {facts.accesses.why}")
         return
     denied = [f"{access.verb} {access.resource}" for access in facts.accesses if not access.allowed]
@@ -307,7 +307,7 @@ def _gates(facts: Facts, now: datetime) -> Iterator[CheckResult]:
     for component, group in dict(featuregates.lacking(facts.pod_groups, facts.pods, now)).items():
         text = f"{component} lacks the feature gate of native groups: {featuregates.shown_by(component, group)}"
         yield CheckResult("LWS-D702", Level.ERROR, "feature gates", text, featuregates.REMEDIES[component])
-    if isinstance(facts.gates, Unread):
+    if isinstance(facts.gates, UnreadableObject):
         return  # only administrators may read them, and the version tells most
     needed = {"StatefulSetStartOrdinal": "the workers of every group begin at ordinal 1"}
     if facts.provider in NATIVE:
@@ -321,7 +321,7 @@ def _gates(facts: Facts, now: datetime) -> Iterator[CheckResult]:
 
 def _schedulers(facts: Facts) -> Iterator[CheckResult]:
     served = sorted(name for name, there in facts.served.items() if there and name not in OTHERS)
-    if isinstance(facts.provider, Unread):
+    if isinstance(facts.provider, UnreadableObject):
         yield _unread("LWS-D801", "gang scheduling", f"configuration not readable: {facts.provider.why}")
     elif facts.provider in facts.served and not facts.served[facts.provider]:
         text = f"the manager is configured for {facts.provider}, whose kinds the API server does not serve"

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct, field
 
 from leaderworkerset.decisions.installedkinds import PodAdmission, podpolicy
-from lwsctl.cli.doctor.findings import CheckResult, Level, Read, Unread
+from lwsctl.cli.doctor.findings import CheckResult, Level, Read, UnreadableObject
 from lwsctl.views.wording import listed
 
 SUBJECT = "pod admission"
@@ -18,17 +18,17 @@ RESTORE = (
 class AdmissionFacts(Struct, frozen=True, kw_only=True):
     """The configured value of `podAdmission`, whether policies are served, and the objects of the policy by kind."""
 
-    mode: str | Unread = PodAdmission.WEBHOOK.value
+    mode: str | UnreadableObject = PodAdmission.WEBHOOK.value
     is_served: bool = False
     objects: Mapping[str, Read] = field(default_factory=dict)
 
 
 def findings(facts: AdmissionFacts, version: str) -> Iterator[CheckResult]:
     """Yield what makes pods members, and how that differs from the configuration."""
-    unread = [obj.why for obj in facts.objects.values() if isinstance(obj, Unread)]
+    unread = [obj.why for obj in facts.objects.values() if isinstance(obj, UnreadableObject)]
     stored = {kind: obj for kind, obj in facts.objects.items() if isinstance(obj, dict)}
-    if isinstance(facts.mode, Unread) or unread:
-        why = facts.mode.why if isinstance(facts.mode, Unread) else unread[0]
+    if isinstance(facts.mode, UnreadableObject) or unread:
+        why = facts.mode.why if isinstance(facts.mode, UnreadableObject) else unread[0]
         yield CheckResult("LWS-D311", Level.UNKNOWN, SUBJECT, f"not known: {why}", "ask an administrator")
     elif facts.mode == PodAdmission.WEBHOOK:
         yield _of_webhook(list(stored))

@@ -27,7 +27,7 @@ from leaderworkerset.install import installsettings
 from leaderworkerset.install.operatornames import OPERATORS, SINGLETON
 from leaderworkerset.install.workload import CONFIGURATION_KEY
 from lwsctl.cli.applying import serverside
-from lwsctl.cli.applying.serverside import Applied
+from lwsctl.cli.applying.serverside import ApplyResult
 from lwsctl.cli.cluster.target import Target
 from lwsctl.cli.errors import CommandError, UsageError
 
@@ -111,17 +111,17 @@ class Installer:
         self._say(f"{title(NAMESPACES, self._namespace)} kept: it was not created by an installer")
         return [(resource, obj) for resource, obj in objects if resource != NAMESPACES]
 
-    async def check(self, objects: Objects) -> list[Applied]:
+    async def check(self, objects: Objects) -> list[ApplyResult]:
         """Check every object on the API server, and raise all errors at once, so that no incomplete installation remains.
 
         Objects of a namespace that does not exist yet cannot be checked, and are returned unchanged.
         """
         is_new = await self._client.find(NAMESPACES, ObjectKey("", self._namespace)) is None
-        checked: list[Applied] = []
+        checked: list[ApplyResult] = []
         failures: list[str] = []
         for resource, obj in objects:
             if is_new and resource.namespaced:
-                checked.append(Applied("not checked: its namespace does not exist", None, obj))
+                checked.append(ApplyResult("not checked: its namespace does not exist", None, obj))
                 continue
             try:
                 checked.append(await self._apply(resource, obj, dry_run=True))
@@ -140,7 +140,7 @@ class Installer:
                 raise CommandError(f"{describe(resource, obj, error)}\nfix it and install again") from error
             self._say(f"{title(resource, meta.name(obj))} {result.word}")
 
-    async def _apply(self, resource: Resource, obj: JSONObject, *, dry_run: bool = False) -> Applied:
+    async def _apply(self, resource: Resource, obj: JSONObject, *, dry_run: bool = False) -> ApplyResult:
         """Apply an object; retry a few times while the API server is overloaded or restarts."""
         for pause in PAUSES:
             try:
@@ -150,7 +150,7 @@ class Installer:
                 await asyncio.sleep(pause)
         return await self._send(resource, obj, dry_run=dry_run)
 
-    async def _send(self, resource: Resource, obj: JSONObject, *, dry_run: bool) -> Applied:
+    async def _send(self, resource: Resource, obj: JSONObject, *, dry_run: bool) -> ApplyResult:
         return await serverside.apply(self._client, resource, obj, manager=FIELD_MANAGER, force=True, dry_run=dry_run)
 
 

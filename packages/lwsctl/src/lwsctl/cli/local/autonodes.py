@@ -21,14 +21,14 @@ from lwsctl.cli.rehearsal.nodepools import Pool
 from lwsctl.cli.rehearsal.podrequirements import Demand, demands_of
 
 
-class Rehearsed(Struct, frozen=True):
+class ApplicableDocuments(Struct, frozen=True):
     """Documents that can be applied here, and the assumptions for them."""
 
     documents: tuple[Document, ...]
     assumptions: tuple[str, ...]
 
 
-def rehearsed(documents: Sequence[Document], *, provisioner: str, there: Collection[str]) -> Rehearsed:
+def rehearsed(documents: Sequence[Document], *, provisioner: str, there: Collection[str]) -> ApplicableDocuments:
     """Return the documents with the objects that they need; `there` has the storage classes of every cluster here."""
     objects = [document.object for document in documents]
     classes = dict.fromkeys(name for obj in objects for name in values(obj, "storageClassName"))
@@ -52,7 +52,7 @@ def rehearsed(documents: Sequence[Document], *, provisioner: str, there: Collect
         additions.append(claim)
         lines.append(f"volume claim {name}: an empty directory")
     added = [Document("--nodes auto", 1, obj) for obj in additions]
-    return Rehearsed((*added, *own), tuple(lines))
+    return ApplicableDocuments((*added, *own), tuple(lines))
 
 
 def _local(document: Document, provisioner: str) -> Document:
@@ -104,7 +104,7 @@ def _namespace(obj: JSONObject) -> str:
 GPU: Final = "nvidia.com/gpu"
 
 
-class Assumed(Struct, frozen=True):
+class AssumedCluster(Struct, frozen=True):
     """The objects to apply, the nodes, and the notes to print before."""
 
     documents: Sequence[Document]
@@ -112,7 +112,7 @@ class Assumed(Struct, frozen=True):
     lines: tuple[str, ...] = ()
 
 
-def assume(documents: Sequence[Document], options: ClusterOptions) -> Assumed:
+def assume(documents: Sequence[Document], options: ClusterOptions) -> AssumedCluster:
     """Return the nodes and objects that the documents need, as far as they can be derived."""
     for document in documents:
         for name in values(document.object, "schedulerName"):
@@ -127,7 +127,7 @@ def assume(documents: Sequence[Document], options: ClusterOptions) -> Assumed:
     documents, counts = devices.documents, tuple(f"assumed: {line}" for line in devices.assumptions)
     demands = [demand for document in documents for demand in demands_of(document.object)]
     if AUTO not in (options.nodes, options.gpus_per_node):
-        return Assumed(documents, nodes_of(options), (*counts, *_offer(demands, options)))
+        return AssumedCluster(documents, nodes_of(options), (*counts, *_offer(demands, options)))
     pools = [_combined(pool, options) for pool in _pools(demands, options)]
     total = sum(pool.count for pool in pools)
     if total > nodepools.MOST:
@@ -137,9 +137,11 @@ def assume(documents: Sequence[Document], options: ClusterOptions) -> Assumed:
         )
     lines = (*counts, *(f"assumed: {pool}" for pool in pools))
     if options.nodes != AUTO:
-        return Assumed(documents, nodes_in(pools), lines)
+        return AssumedCluster(documents, nodes_in(pools), lines)
     around = rehearsed(documents, provisioner=PROVISIONER, there=(DEFAULT_CLASS_NAME,))
-    return Assumed(around.documents, nodes_in(pools), (*lines, *(f"assumed: {line}" for line in around.assumptions)))
+    return AssumedCluster(
+        around.documents, nodes_in(pools), (*lines, *(f"assumed: {line}" for line in around.assumptions))
+    )
 
 
 def _pools(demands: Sequence[Demand], options: ClusterOptions) -> list[Pool]:

@@ -14,7 +14,7 @@ from lwsctl.cli.local import savedoptions
 from lwsctl.cli.local.clusteroptions import ClusterOptions
 
 
-class MappedImages(Mapping[str, Path]):
+class ImageMappings(Mapping[str, Path]):
     """The mappings of a cluster, including the mappings that were added after its start."""
 
     def __init__(self, place: ClusterDirectory, options: ClusterOptions) -> None:

@@ -37,7 +37,7 @@ from lwsctl.cli.cluster.clusterdirectories import ClusterDirectory
 from lwsctl.cli.cluster.target import OpenChannels, WarningTransport, say_warning
 from lwsctl.cli.errors import CommandError, UsageError
 from lwsctl.cli.local.clusteroptions import AUTO, ClusterOptions
-from lwsctl.cli.local.imagemappings import MappedImages
+from lwsctl.cli.local.imagemappings import ImageMappings
 from lwsctl.cli.process import garbagecollection
 from lwsctl.cli.rehearsal.nodepools import Pool
 
@@ -162,7 +162,7 @@ def settings_of(
         port=options.port,
         nodes=nodes,
         network="shared" if options.network == "shared" else "isolated",
-        images=MappedImages(place, options),
+        images=ImageMappings(place, options),
         stub=bool(options.stub),
         stub_images=frozenset(options.stub),
         hold_completed=hold_completed,

@@ -22,14 +22,14 @@ Devices: TypeAlias = dict[str, int]
 """The number of devices by the name of their extended resource."""
 
 
-class Counted(Struct, frozen=True):
+class DeviceCounts(Struct, frozen=True):
     """The documents to apply, and a line about each kind of claim."""
 
     documents: tuple[Document, ...]
     assumptions: tuple[str, ...]
 
 
-def counted(documents: Sequence[Document]) -> Counted:
+def counted(documents: Sequence[Document]) -> DeviceCounts:
     """Return the documents with requests in place of claims.
 
     Raise an error if the claim of a pod is not in the documents.
@@ -59,7 +59,7 @@ def counted(documents: Sequence[Document]) -> Counted:
         replace(document, object=_rewritten(document.object, _Claims(document.place, templates, shared)))
         for document in kept
     ]
-    return Counted(tuple(changed), tuple(lines))
+    return DeviceCounts(tuple(changed), tuple(lines))
 
 
 class _Claims(Struct, frozen=True):

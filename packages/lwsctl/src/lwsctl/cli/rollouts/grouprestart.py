@@ -20,7 +20,7 @@ from lwsctl.cli.views.progress import ProgressLine
 from lwsctl.cli.watchwarnings import following, present
 from lwsctl.observation.conditionwatch import SetInformers
 from lwsctl.rollout import restarts
-from lwsctl.rollout.restarts import Turn
+from lwsctl.rollout.restarts import RestartStep
 from lwsctl.views.groups import Group, View
 from lwsctl.views.reasons import reasons
 from lwsctl.views.selection import Selection
@@ -125,7 +125,7 @@ class Restart(Struct):
             )
         return uids
 
-    def _next(self, view: View) -> Turn | None:
+    def _next(self, view: View) -> RestartStep | None:
         """Return the next batch of groups, or that all are done; None if the command must wait."""
         turn = restarts.turn(view, self._old, self._budget(view), rank=self.request.rank)
         done = max(0, len(self._old) - len(turn.left))  # a group that takes a place of one is waited for, too

@@ -42,9 +42,9 @@ class GetRequest(Struct, frozen=True):
         return self.every_rank or self.not_ready
 
     @property
-    def table(self) -> tables.Form:
+    def table(self) -> tables.TableOptions:
         """Return the options of a table."""
-        return tables.Form(
+        return tables.TableOptions(
             wide=self.form == "wide",
             everywhere=self.everywhere,
             every_rank=self.shows_ranks,

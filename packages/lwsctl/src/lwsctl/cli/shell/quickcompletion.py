@@ -14,7 +14,7 @@ from click import shell_completion
 from click.shell_completion import CompletionItem, ShellComplete
 
 from leaderworkerset.api.conditions import WAIT_WORDS
-from lwsctl.cli.faultnames import FAULTS, Of
+from lwsctl.cli.faultnames import FAULTS, FaultTarget
 from lwsctl.cli.shell import completion
 from lwsctl.cli.shell.completion import matching
 
@@ -22,12 +22,12 @@ NAMED: Final = frozenset({
     "delete", "describe", "events", "exec", "explain", "get", "history", "logs", "move", "port-forward", "recover",
     "restart", "scale", "top", "tree", "wait", "cp",
     *(f"rollout {verb}" for verb in ("status", "history", "diff", "undo", "pause", "resume", "restart")),
-    *(f"chaos {fault.name}" for fault in FAULTS.values() if fault.of in {Of.RANK, Of.RANKS}),
+    *(f"chaos {fault.name}" for fault in FAULTS.values() if fault.of in {FaultTarget.RANK, FaultTarget.RANKS}),
 })  # fmt: skip
 """The commands whose arguments are LeaderWorkerSets, groups or ranks."""
 
 OF_NODES: Final = frozenset(
-    {"nodes", "drain", *(f"chaos {fault.name}" for fault in FAULTS.values() if fault.of is Of.NODE)}
+    {"nodes", "drain", *(f"chaos {fault.name}" for fault in FAULTS.values() if fault.of is FaultTarget.NODE)}
 )
 OF_CLUSTERS: Final = frozenset({"up", "down"})
 VERBS: Final = frozenset({"rollout", "chaos"})

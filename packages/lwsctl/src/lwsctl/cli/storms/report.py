@@ -7,7 +7,7 @@ from msgspec import Struct, field
 
 from kuberuntime.objects.meta import JSONObject
 from lwsctl.cli.storms.storm import Step
-from lwsctl.cli.storms.stormeffects import Happened, Witness
+from lwsctl.cli.storms.stormeffects import Happened, StormEffects
 
 WORDS: Final[dict[Happened, str]] = {
     "failed": "it was not ready",
@@ -32,7 +32,7 @@ class ProbeCounts(Struct):
     outages: list[tuple[float, float]] = field(default_factory=list)
 
 
-class Deed(Struct, frozen=True):
+class StormStep(Struct, frozen=True):
     """A step that was attempted, with seconds after the start of the storm.
 
     `refused` is the reason why it had no effect.
@@ -51,8 +51,8 @@ class StormReport(Struct):
     failed shortly before, are not part of the result.
     """
 
-    deeds: list[Deed] = field(default_factory=list)
-    witness: Witness = field(default_factory=Witness)
+    deeds: list[StormStep] = field(default_factory=list)
+    witness: StormEffects = field(default_factory=StormEffects)
     probe: ProbeCounts | None = None
     recovered: float | None = None
     unready: list[str] = field(default_factory=list)

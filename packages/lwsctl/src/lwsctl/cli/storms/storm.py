@@ -11,7 +11,7 @@ from msgspec import Struct
 from kuberuntime.objects.meta import JSON
 from lwsctl.cli import sharedoptions
 from lwsctl.cli.errors import UsageError
-from lwsctl.cli.faultnames import FAULTS, Amount, FaultName, Of
+from lwsctl.cli.faultnames import FAULTS, Amount, FaultName, FaultTarget
 from lwsctl.cli.suggestions import hint
 
 USUAL_SECONDS: Final = 10.0
@@ -27,7 +27,7 @@ CALM: Final = (3.0, 8.0)
 LASTING: Final = (2.0, 10.0)
 """The minimum and maximum seconds that a fault of a random storm lasts."""
 
-DRAWN: Final = tuple(fault for fault in FAULTS.values() if fault.of is not Of.NODE and fault.name != "delay")
+DRAWN: Final = tuple(fault for fault in FAULTS.values() if fault.of is not FaultTarget.NODE and fault.name != "delay")
 """The faults of random storms, which every cluster of this machine supports.
 
 Such a cluster may have only one node, and not every kernel can delay packets.
@@ -126,7 +126,7 @@ def draw(seed: int, seconds: float, ranks: Sequence[str]) -> list[Step]:
         lasting = min(round(random.uniform(*LASTING), 1), seconds - at)
         if lasting < LASTING[0]:
             return steps
-        faults = [fault for fault in DRAWN if fault.of is Of.PART or len(ranks) >= max(fault.of.numbers)]
+        faults = [fault for fault in DRAWN if fault.of is FaultTarget.PART or len(ranks) >= max(fault.of.numbers)]
         fault = random.choice(faults)
         targets = random.sample(ranks, max(fault.of.numbers))
         steps.append(step(round(at, 1), fault.name, targets, lasting))

@@ -16,7 +16,7 @@ Happened = Literal["failed", "ending", "gone", "made", "ready"]
 """`ending`: the deletion of the pod began. `gone`: the pod is deleted."""
 
 
-class Sighting(Struct, frozen=True):
+class RankChange(Struct, frozen=True):
     """A change of a rank, with the seconds since the start of the storm."""
 
     at: float
@@ -25,30 +25,30 @@ class Sighting(Struct, frozen=True):
     why: str = ""
 
 
-class Witness(Struct):
+class StormEffects(Struct):
     """Collects sightings, in the order of time."""
 
-    sightings: list[Sighting] = field(default_factory=list)
+    sightings: list[RankChange] = field(default_factory=list)
 
     def see(self, at: float, old: JSONObject | None, new: JSONObject | None) -> None:
         """Record a change of a pod; `old` is None for a new pod, `new` for a deleted pod."""
         rank = rank_of(new or old or {})
         if rank:
-            self.sightings += [Sighting(at, rank, what, _end(new)) for what in _changes(old, new)]
+            self.sightings += [RankChange(at, rank, what, _end(new)) for what in _changes(old, new)]
             self._explain(rank, _end(new))
 
-    def without(self, places: Collection[str]) -> "Witness":
+    def without(self, places: Collection[str]) -> "StormEffects":
         """Return the record without some ranks, given by themselves or by their groups.
 
-        >>> Witness([Sighting(1.0, "web/0/0", "failed"), Sighting(2.0, "web/1/0", "failed")]).without(["web/0"]).failures()
+        >>> StormEffects([RankChange(1.0, "web/0/0", "failed"), RankChange(2.0, "web/1/0", "failed")]).without(["web/0"]).failures()
         {'web/1/0': 1}
         """
         own = (
             sighting for sighting in self.sightings if not {sighting.rank, sighting.rank.rpartition("/")[0]} & {*places}
         )
-        return Witness(list(own))
+        return StormEffects(list(own))
 
-    def first_failure(self) -> Sighting | None:
+    def first_failure(self) -> RankChange | None:
         """Return the first rank that failed or was removed."""
         return next((sighting for sighting in self.sightings if sighting.what in ("failed", "ending", "gone")), None)
 
@@ -68,7 +68,7 @@ class Witness(Struct):
     def unready(self, until: float) -> dict[str, list[tuple[float, float]]]:
         """Return the times (from, to) in which ranks were not ready, at most up to `until`.
 
-        >>> Witness([Sighting(1.0, "web/0/0", "failed"), Sighting(3.5, "web/0/0", "ready")]).unready(9.0)
+        >>> StormEffects([RankChange(1.0, "web/0/0", "failed"), RankChange(3.5, "web/0/0", "ready")]).unready(9.0)
         {'web/0/0': [(1.0, 3.5)]}
         """
         times: dict[str, list[tuple[float, float]]] = {}
@@ -85,7 +85,7 @@ class Witness(Struct):
     def recreated(self) -> dict[str, int]:
         """Return how often each group was recreated, by its leader's pods.
 
-        >>> Witness([Sighting(1.0, "web/0/0", "made"), Sighting(1.0, "web/0/1", "made")]).recreated()
+        >>> StormEffects([RankChange(1.0, "web/0/0", "made"), RankChange(1.0, "web/0/1", "made")]).recreated()
         {'web/0': 1}
         """
         ranks = (sighting.rank for sighting in self.sightings if sighting.what == "made")

@@ -23,12 +23,12 @@ from kuberuntime.texts.masking import masked
 from lwsctl.cli import targets
 from lwsctl.cli.cluster.target import Session
 from lwsctl.cli.errors import CommandError
-from lwsctl.cli.faultnames import Of
-from lwsctl.cli.storms.report import Deed, ProbeCounts, StormReport
+from lwsctl.cli.faultnames import FaultTarget
+from lwsctl.cli.storms.report import ProbeCounts, StormReport, StormStep
 from lwsctl.cli.storms.storm import Step
 from lwsctl.cli.storms.stormeffects import rank_of
 from lwsctl.cli.watchwarnings import following
-from lwsctl.observation.conditionwatch import AllSets, Following
+from lwsctl.observation.conditionwatch import AllSets, ConditionWatch
 from lwsctl.views.groups import View
 
 PATH: Final = "/localkube/faults"
@@ -50,7 +50,7 @@ async def faults(client: Client, method: str, *, number: int = 0, body: JSONObje
     return msgspec.json.decode(response.body, type=JSONObject)
 
 
-class Play:
+class StormRun:
     """One storm on one cluster."""
 
     def __init__(self, session: Session, tell: Callable[[str], None]) -> None:
@@ -67,7 +67,7 @@ class Play:
         return sorted(filter(None, map(rank_of, self._sets.pods.store.list())))
 
     @asynccontextmanager
-    async def watching(self) -> AsyncIterator[Following]:
+    async def watching(self) -> AsyncIterator[ConditionWatch]:
         """Watch ranks inside the context; on any exit, undo the remaining faults of the storm."""
         await faults(self._session.client, "GET")
         async with following(self._session.lifeline, *self._sets.all) as followed:
@@ -78,7 +78,7 @@ class Play:
             finally:
                 await self._undo()
 
-    async def run(self, steps: Sequence[Step], settle: float, followed: Following) -> None:
+    async def run(self, steps: Sequence[Step], settle: float, followed: ConditionWatch) -> None:
         """Play the steps, then wait until all previously ready ranks are ready again, for at most `settle` seconds."""
         self.report.before = broken(self._sets.views(), SystemClock().now())
         async with asyncio.TaskGroup() as tasks:
@@ -136,17 +136,17 @@ class Play:
             }
             begun = await faults(self._session.client, "POST", body=body)
         except (CommandError, KubeError) as error:
-            self.report.deeds.append(Deed(at, step, str(error)))
+            self.report.deeds.append(StormStep(at, step, str(error)))
             self._tell(f"{at:6.1f} s  not done: {step}: {error}")
             return
         self._begun.append(begun["number"])
-        self.report.deeds.append(Deed(at, step))
+        self.report.deeds.append(StormStep(at, step))
         self._tell(f"{at:6.1f} s  {step}")
         await asyncio.sleep(step.seconds)
 
     def _target(self, step: Step, words: str) -> str:
         """Return the target's name in the cluster: for a rank, its current pod."""
-        if step.fault.of is Of.NODE:
+        if step.fault.of is FaultTarget.NODE:
             return words
         selection = targets.parse(words)
         if selection.rank is None:

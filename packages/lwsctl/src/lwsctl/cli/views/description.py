@@ -10,7 +10,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.texts.masking import masked
 from leaderworkerset.api import groupname
-from leaderworkerset.api.eventvalue import Happening
+from leaderworkerset.api.eventvalue import EventValue
 from leaderworkerset.api.usersettings import SETTINGS
 from lwsctl.cli.views import eventlines, output, specfields, tables
 from lwsctl.views import outcome, recreations, wording
@@ -36,7 +36,7 @@ class Described(Struct, frozen=True, kw_only=True):
 
     selection: Selection
     view: Shown
-    events: Sequence[Happening] | None = ()
+    events: Sequence[EventValue] | None = ()
     logs: Sequence[str] = ()
     lws: str = "lws"
 
@@ -86,7 +86,7 @@ def _set(view: View, now: datetime) -> list[str]:
         *conditions(view.object, now),
         "",
         "Ranks:" if any(group.ranks for group in view.groups) else "Ranks:          none",
-        *(f"  {line}" for line in tables.below(view, now, tables.Form()) if view.groups),
+        *(f"  {line}" for line in tables.below(view, now, tables.TableOptions()) if view.groups),
     ]
 
 
@@ -209,7 +209,7 @@ def logs(texts: Sequence[str]) -> list[str]:
     return ["", "Logs:", *(f"  {line}" for text in texts for line in text.splitlines())]
 
 
-def events(happened: Sequence[Happening] | None, hint: str, now: datetime) -> list[str]:
+def events(happened: Sequence[EventValue] | None, hint: str, now: datetime) -> list[str]:
     """Return the newest events, and the number of earlier ones; `hint` is the command that shows those."""
     if happened is None:
         return ["", "Events:         not known, you may not list events"]

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from lwsctl.cli.views import output
 from lwsctl.views.disaggregatedset import SetView
-from lwsctl.views.grouprows import FEW_GROUPS, FEW_SETS, Fold, folds
+from lwsctl.views.grouprows import FEW_GROUPS, FEW_SETS, GroupRow, folds
 from lwsctl.views.groups import View
 from lwsctl.views.rankcolumns import NO_COLUMNS, RankColumns
 from lwsctl.views.reasons import brief, is_settled
@@ -23,7 +23,7 @@ MOST_FOLDS: Final = 40
 """The maximum number of different problems of one LeaderWorkerSet that are shown."""
 
 
-class Form(Struct, frozen=True, kw_only=True):
+class TableOptions(Struct, frozen=True, kw_only=True):
     """The options of a table: nodes and addresses, namespaces, and whether every rank has a row even in many groups.
 
     With `is_chosen`, the LeaderWorkerSets were named by the user, and are shown with their groups even if they are
@@ -41,7 +41,7 @@ class Form(Struct, frozen=True, kw_only=True):
         return sets > FEW_SETS and not (self.wide or self.every_rank or self.is_chosen)
 
 
-def tables(views: Sequence[View], now: datetime, form: Form) -> list[str]:
+def tables(views: Sequence[View], now: datetime, form: TableOptions) -> list[str]:
     """Return the table of LeaderWorkerSets, and below it the ranks or groups of each."""
     if not views:
         return []
@@ -68,7 +68,7 @@ def _why(view: View) -> str:
     return "" if is_settled(view) else "; ".join(filter(None, reasons))
 
 
-def below(view: View, now: datetime, form: Form) -> list[str]:
+def below(view: View, now: datetime, form: TableOptions) -> list[str]:
     """Return the ranks of one LeaderWorkerSet, or its groups if there are many; and the notes on it."""
     if form.wide or form.every_rank or len(view.groups) <= FEW_GROUPS:
         return [*output.groups(view.groups, now, wide=form.wide, usage=form.usage), *output.notes(view, now)]
@@ -88,7 +88,7 @@ def folded(view: View, now: datetime) -> list[str]:
     return [*table, *more]
 
 
-def _cells(fold: Fold, now: datetime) -> tuple[str, ...]:
+def _cells(fold: GroupRow, now: datetime) -> tuple[str, ...]:
     counts = f"{fold.ready_ranks}/{fold.ranks}"
     return fold.places, counts, fold.state, str(fold.restarts), fold.age(now), fold.revision or "-"
 

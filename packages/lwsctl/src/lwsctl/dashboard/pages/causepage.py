@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from lwsctl.dashboard.address import Address, PageKind
-from lwsctl.dashboard.fragments import Piece, Rendering, region
+from lwsctl.dashboard.fragments import Fragment, Rendering, region
 from lwsctl.dashboard.markup import Safe, joined, tag
 from lwsctl.dashboard.pages import cells
 from lwsctl.dashboard.pages.page import Page, PageFacts
@@ -27,7 +27,7 @@ def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
     cause = BY_CODE.get(address.episode)
     return {
         "trouble": cells.trouble(picture),
-        "head": [Piece("title", tag("div", _explained(address.episode, cause), id="title"))],
+        "head": [Fragment("title", tag("div", _explained(address.episode, cause), id="title"))],
         "rows": [_row(item) for item in _affected(picture, address.episode)],
     }
 
@@ -62,7 +62,7 @@ def _affected(picture: Picture, code: str) -> list[ToldSet]:
     return [item for item in items if item.told.code == code]
 
 
-def _row(item: ToldSet) -> Piece:
+def _row(item: ToldSet) -> Fragment:
     view = item.view
     title = cells.link(PageKind.SET, view.key, view.name)
     return cells.row(

@@ -10,7 +10,7 @@ from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.api.conditions import AVAILABLE, COMPLETE, UPDATE_IN_PROGRESS
 from lwsctl.dashboard.address import Address, PageKind
-from lwsctl.dashboard.fragments import Piece, Rendering
+from lwsctl.dashboard.fragments import Fragment, Rendering
 from lwsctl.dashboard.markup import Attribute, Content, Safe, joined, tag
 from lwsctl.dashboard.picture import CellState, Picture, ToldSet, ToldWhole, of_group, of_rank, place_of
 from lwsctl.diagnosis.document import headline, state
@@ -43,7 +43,7 @@ VERDICTS: Final[Mapping[Verdict, str]] = {
 """The glyph of each verdict."""
 
 
-def cell(rank: Rank) -> Piece:
+def cell(rank: Rank) -> Fragment:
     """Return the cell of a rank, with its place, state and reason as its name, which is also its tooltip.
 
     A set may have 8,000 of them, so the style sheet contains what is the same in all: the glyphs, and the state ready.
@@ -51,7 +51,7 @@ def cell(rank: Rank) -> Piece:
     state, key = of_rank(rank), f"c/{rank.place}"
     words = "ready" if state is CellState.READY and not rank.restarts else changes.describe(rank)
     class_name = None if state is CellState.READY else state.value
-    return Piece(key, tag("td", id=key, class_=class_name, title=f"{rank.place} {words}"))
+    return Fragment(key, tag("td", id=key, class_=class_name, title=f"{rank.place} {words}"))
 
 
 def failed_rank(view: View) -> str | None:
@@ -66,9 +66,9 @@ def mark(rank: Rank, owner: str) -> Safe:
     return tag("i", GLYPHS[state], class_=state.value, title=f"{owner} {rank.place} {changes.describe(rank)}")
 
 
-def part(key: str, name: str, /, *content: Content, **attributes: Attribute) -> Piece:
+def part(key: str, name: str, /, *content: Content, **attributes: Attribute) -> Fragment:
     """Return an element that changes alone."""
-    return Piece(key, tag(name, *content, id=key, **attributes))
+    return Fragment(key, tag(name, *content, id=key, **attributes))
 
 
 def bar(done: int, total: int, label: str) -> Safe:
@@ -167,10 +167,10 @@ def _evidence(lines: Iterable[str]) -> Iterator[Safe]:
             yield from (joined(sentence(line)) for line in group)
 
 
-def cause_piece(key: str, diagnosis: Diagnosis) -> Piece:
+def cause_piece(key: str, diagnosis: Diagnosis) -> Fragment:
     """Return the piece of a diagnosis, empty for a set as desired; screen readers read it out when it changes."""
     section = None if diagnosis.verdict in AS_DESIRED else cause(diagnosis)
-    return Piece(key, tag("div", section, id=key), says=spoken(diagnosis))
+    return Fragment(key, tag("div", section, id=key), says=spoken(diagnosis))
 
 
 def spoken(diagnosis: Diagnosis) -> str:
@@ -178,14 +178,14 @@ def spoken(diagnosis: Diagnosis) -> str:
     return "" if diagnosis.verdict in CALM else headline(diagnosis)
 
 
-def trouble(picture: Picture) -> list[Piece]:
+def trouble(picture: Picture) -> list[Fragment]:
     """Return the notice that the picture may be out of date, if there is one."""
     if not picture.trouble:
         return []
     answered = picture.answered
     since = tag("time", f"{answered:%H:%M:%S} UTC", datetime=answered.isoformat()) if answered else None
     note = joined("; the last answer was at ", since) if since else None
-    return [Piece("trouble-text", tag("p", "⚠ ", picture.trouble, note, id="trouble-text"), says=picture.trouble)]
+    return [Fragment("trouble-text", tag("p", "⚠ ", picture.trouble, note, id="trouble-text"), says=picture.trouble)]
 
 
 def absent(picture: Picture, address: Address, *regions: str) -> Rendering:
@@ -207,7 +207,7 @@ def absent(picture: Picture, address: Address, *regions: str) -> Rendering:
         id="title",
         class_="empty",
     )
-    rendering = {"trouble": trouble(picture), "head": [Piece("title", head)]}
+    rendering = {"trouble": trouble(picture), "head": [Fragment("title", head)]}
     return rendering | {region: [] for region in regions}
 
 
@@ -227,9 +227,9 @@ def scrolling(html: Safe, label: str) -> Safe:
     return tag("div", html, class_="scroll", role="region", aria_label=label, tabindex=0)
 
 
-def columns(words: Iterable[str], key: str = "column-names") -> Piece:
+def columns(words: Iterable[str], key: str = "column-names") -> Fragment:
     """Return the row with the names of columns, for tables whose columns change."""
-    return Piece(key, tag("tr", _names(words), id=key))
+    return Fragment(key, tag("tr", _names(words), id=key))
 
 
 def tabs(key: ObjectKey, current: PageKind | None, home: PageKind = PageKind.SET) -> Safe:
@@ -268,7 +268,7 @@ def code(diagnosis: Diagnosis) -> Safe | None:
     )
 
 
-def row(key: str, *cells: str | int | Safe, find: str = "") -> Piece:
+def row(key: str, *cells: str | int | Safe, find: str = "") -> Fragment:
     """Return a row of a plain table, whose first cell is its head."""
     first, *rest = cells
     html = tag(
@@ -278,7 +278,7 @@ def row(key: str, *cells: str | int | Safe, find: str = "") -> Piece:
         id=key,
         data_find=find or None,
     )
-    return Piece(key, html)
+    return Fragment(key, html)
 
 
 def _names(words: Iterable[str]) -> list[Safe]:

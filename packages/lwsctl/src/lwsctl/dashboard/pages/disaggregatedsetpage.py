@@ -5,7 +5,7 @@ from typing import Final
 
 from lwsctl.dashboard import availableactions
 from lwsctl.dashboard.address import Address
-from lwsctl.dashboard.fragments import Piece, Rendering, region
+from lwsctl.dashboard.fragments import Fragment, Rendering, region
 from lwsctl.dashboard.markup import Safe, joined, tag
 from lwsctl.dashboard.pages import cells, setheader, totals
 from lwsctl.dashboard.pages.page import Page, PageFacts
@@ -52,12 +52,12 @@ def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
     yield from (headline(part.told) for part in item.parts)
 
 
-def _role(name: str, groups: int) -> Piece:
+def _role(name: str, groups: int) -> Fragment:
     """Return the entry of a role in the list of roles, with its number of groups."""
     return cells.part(f"role/{name}", "option", name, value=name, data_groups=groups)
 
 
-def _row(picture: Picture, part: PartView, *, has_slices: bool) -> Piece:
+def _row(picture: Picture, part: PartView, *, has_slices: bool) -> Fragment:
     """Return a LeaderWorkerSet of the set: its state, its facts, and the tabs of its pages."""
     view, item, key = part.view, picture.told(part.view), f"p/{part.view.name}"
     state = cells.part(
@@ -85,7 +85,7 @@ def _row(picture: Picture, part: PartView, *, has_slices: bool) -> Piece:
         id=key,
         data_find=view.name,
     )
-    return Piece(key, html, parts=(state, why))
+    return Fragment(key, html, parts=(state, why))
 
 
 PAGE: Final = Page(title=lambda address: address.key.name, frame=frame, render=render, text=text)

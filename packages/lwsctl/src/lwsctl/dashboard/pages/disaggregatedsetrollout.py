@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from lwsctl.dashboard.address import Address, PageKind
-from lwsctl.dashboard.fragments import Piece, Rendering, region
+from lwsctl.dashboard.fragments import Fragment, Rendering, region
 from lwsctl.dashboard.markup import Safe, joined, tag
 from lwsctl.dashboard.pages import cells, revisionchart, rolloutpage, setheader
 from lwsctl.dashboard.pages.page import Page, PageFacts
@@ -59,7 +59,7 @@ def _words(part: PartView) -> str:
     return f"revision {part.revision}, slice {part.slice}: {view.ready} of {counted(view.desired, 'group')} ready"
 
 
-def _row(role: RoleCount, parts: Sequence[PartView], newest: str) -> Piece:
+def _row(role: RoleCount, parts: Sequence[PartView], newest: str) -> Fragment:
     """Return the row of a role: its ready groups, its picture, and its LeaderWorkerSets."""
     key, steps = f"r/{role.name}", {}
     own: list[Group] = []
@@ -76,7 +76,7 @@ def _row(role: RoleCount, parts: Sequence[PartView], newest: str) -> Piece:
     links = [tag("li", cells.link(PageKind.ROLLOUT, part.view.key, _words(part))) for part in parts]
     listed = cells.part(f"{key}/parts", "ul", links)
     html = tag("li", tag("h2", role.name), bar.html, drawing.html, listed.html, id=key, data_find=role.name)
-    return Piece(key, html, parts=(bar, drawing, listed))
+    return Fragment(key, html, parts=(bar, drawing, listed))
 
 
 PAGE: Final = Page(title=lambda address: f"Rollout of {address.key.name}", frame=frame, render=render, text=text)

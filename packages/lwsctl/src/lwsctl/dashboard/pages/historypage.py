@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.api.episode import Episode
 from lwsctl.dashboard.address import Address, PageKind
-from lwsctl.dashboard.fragments import Piece, Rendering, region
+from lwsctl.dashboard.fragments import Fragment, Rendering, region
 from lwsctl.dashboard.markup import Safe, joined, tag
 from lwsctl.dashboard.pages import cells, setheader
 from lwsctl.dashboard.pages.page import Page, PageFacts
@@ -60,7 +60,7 @@ def frame(address: Address, rendering: Rendering) -> Safe:
 
 def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
     """Return the pieces; for an episode that is not kept a sentence that says so."""
-    rendering: dict[str, list[Piece]] = {"trouble": cells.trouble(picture), "head": [_title(address)], "rows": []}
+    rendering: dict[str, list[Fragment]] = {"trouble": cells.trouble(picture), "head": [_title(address)], "rows": []}
     if not address.episode:
         note = [] if facts.episodes else [_note(_none(facts))]
         names = {view.key: own for view, own in picture.owners(address.key, of_whole=address.of_whole)}
@@ -140,7 +140,7 @@ def _shape(line: str) -> str:
     return NUMBER.sub("#", line)
 
 
-def _pair(picture: Picture, address: Address, facts: PageFacts) -> Iterator[Piece]:
+def _pair(picture: Picture, address: Address, facts: PageFacts) -> Iterator[Fragment]:
     """Yield what differs between two episodes, each in a column."""
     left, right = _find(address.episode, facts), _find(address.other, facts)
     for side, episode, record, other in (("left", address.episode, left, right), ("right", address.other, right, left)):
@@ -148,7 +148,7 @@ def _pair(picture: Picture, address: Address, facts: PageFacts) -> Iterator[Piec
         content = (
             [tag("p", _absent(address, facts, episode))] if record is None else _differences(picture, record, other)
         )
-        yield Piece(key, tag("section", title, content, id=key))
+        yield Fragment(key, tag("section", title, content, id=key))
 
 
 def _differences(picture: Picture, record: Episode, other: Episode | None) -> list[Safe]:
@@ -211,18 +211,18 @@ def _absent(address: Address, facts: PageFacts, episode: str = "") -> str:
     return f"{address.key.name}/{_shown(episode or address.episode)} is not kept: it was removed for newer ones, or never existed."
 
 
-def _note(text: str) -> Piece:
+def _note(text: str) -> Fragment:
     return cells.part("circumstances-text", "p", text)
 
 
-def _title(address: Address) -> Piece:
+def _title(address: Address) -> Fragment:
     """Return the head of the page: records outlive their set, so it says nothing of the set."""
     episodes = " next to ".join(map(_shown, filter(None, (address.episode, address.other))))
     words = f"{address.key.namespace}{f' · failure {episodes}' if episodes else ''}"
-    return Piece("title", tag("div", tag("h1", address.key.name, " ", tag("small", words)), id="title"))
+    return Fragment("title", tag("div", tag("h1", address.key.name, " ", tag("small", words)), id="title"))
 
 
-def _row(records: Sequence[Episode], owners: Owners) -> Piece:
+def _row(records: Sequence[Episode], owners: Owners) -> Fragment:
     """Return the row of equal failures, the newest first."""
     record = records[0]
     times = f"{len(records)} × " if len(records) > 1 else ""  # noqa: RUF001
@@ -250,7 +250,7 @@ def _place(record: Episode, owners: Owners) -> str:
     return placed(f"{record.group}#{record.number}", owners.get(ObjectKey(record.namespace, record.lws), ()))
 
 
-def _ranks(record: Episode) -> Iterator[Piece]:
+def _ranks(record: Episode) -> Iterator[Fragment]:
     for rank in record.ranks:
         for container in rank.containers:
             is_first = rank.rank == record.first_rank
@@ -265,12 +265,14 @@ def _ranks(record: Episode) -> Iterator[Piece]:
             )
 
 
-def _log(number: int, title: str, lines: Sequence[str]) -> Piece:
+def _log(number: int, title: str, lines: Sequence[str]) -> Fragment:
     key = f"l/{number}"
-    return Piece(key, tag("section", tag("h2", title), tag("pre", "\n".join(lines) or "no lines", tabindex=0), id=key))
+    return Fragment(
+        key, tag("section", tag("h2", title), tag("pre", "\n".join(lines) or "no lines", tabindex=0), id=key)
+    )
 
 
-def _events(record: Episode) -> Iterator[Piece]:
+def _events(record: Episode) -> Iterator[Fragment]:
     for number, event in enumerate(record.events):
         kind = "⚠ Warning" if event.is_warning else "Normal"
         yield cells.row(

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.objects.resources import NODES, PODS
 from lwsctl.dashboard.address import Address, PageForm, PageKind, StateFilter
-from lwsctl.dashboard.fragments import Piece, Rendering, region
+from lwsctl.dashboard.fragments import Fragment, Rendering, region
 from lwsctl.dashboard.markup import Safe, joined, tag
 from lwsctl.dashboard.pages import cells, totals
 from lwsctl.dashboard.pages.page import Page, PageFacts
@@ -79,7 +79,7 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
     """Return the pieces."""
     items = picture.ordered()
     tiers = {tier: [item for item in items if _tier(picture, item) is tier] for tier in Tier}
-    rendering: dict[str, list[Piece]] = {
+    rendering: dict[str, list[Fragment]] = {
         "trouble": cells.trouble(picture),
         "filters": list(_filters(address, tiers)),
         "totals": [_totals(picture, facts)] if items else [],
@@ -117,7 +117,7 @@ def _shows(address: Address, tier: Tier) -> bool:
     return address.state in (StateFilter.ALL, tier.name.lower())
 
 
-def _filters(address: Address, tiers: dict[Tier, list[Item]]) -> Iterator[Piece]:
+def _filters(address: Address, tiers: dict[Tier, list[Item]]) -> Iterator[Fragment]:
     """Yield a tile for all sets and for each state that sets have, with the number of its sets."""
     counts = {StateFilter.ALL: sum(map(len, tiers.values()))}
     counts |= {StateFilter(tier.name.lower()): len(own) for tier, own in tiers.items() if own}
@@ -135,14 +135,14 @@ def _filters(address: Address, tiers: dict[Tier, list[Item]]) -> Iterator[Piece]
             class_=state or None,
             aria_current="true" if state is address.state else None,
         )
-        yield Piece(f"filter/{state}", link, parts=(amount,))
+        yield Fragment(f"filter/{state}", link, parts=(amount,))
 
 
-def _totals(picture: Picture, facts: PageFacts) -> Piece:
+def _totals(picture: Picture, facts: PageFacts) -> Fragment:
     sums = totals.of_all(picture.views, facts)
     parts = {name: cells.part(f"totals/{name}", "dd", words) for name, words in sums.items()}
     entries = [tag("div", tag("dt", name), part.html) for name, part in parts.items()]
-    return Piece("totals-list", tag("dl", entries, id="totals-list", class_="facts"), parts=tuple(parts.values()))
+    return Fragment("totals-list", tag("dl", entries, id="totals-list", class_="facts"), parts=tuple(parts.values()))
 
 
 def _summary(picture: Picture, items: Sequence[Item]) -> str:
@@ -163,7 +163,7 @@ def _verdicts(kind: str, items: Sequence[Item]) -> str:
     return f"{counted(len(items), kind)}: {', '.join(words)}" if items else ""
 
 
-def _empty(picture: Picture) -> Piece:
+def _empty(picture: Picture) -> Fragment:
     """Return what to do where there are no sets."""
     where = f"namespace {picture.namespace}" if picture.namespace else "any namespace"
     step = cells.command(f"{picture.commands.lws} apply -f FILE.yaml")
@@ -174,10 +174,10 @@ def _empty(picture: Picture) -> Piece:
         id="nothing",
         class_="empty",
     )
-    return Piece("nothing", html)
+    return Fragment("nothing", html)
 
 
-def _causes(picture: Picture, items: Sequence[Item], *, names_namespace: bool) -> Iterator[Piece]:
+def _causes(picture: Picture, items: Sequence[Item], *, names_namespace: bool) -> Iterator[Fragment]:
     """Yield the problems by cause, in the order of the first set with each."""
     first = {item.told.code: at for at, item in reversed(list(enumerate(items)))}
     ranked = sorted(enumerate(items), key=lambda pair: (first[pair[1].told.code], pair[0]))
@@ -185,7 +185,7 @@ def _causes(picture: Picture, items: Sequence[Item], *, names_namespace: bool) -
         yield _cause(picture, code, [item for _, item in own], names_namespace=names_namespace)
 
 
-def _cause(picture: Picture, code: str, items: Sequence[Item], *, names_namespace: bool) -> Piece:
+def _cause(picture: Picture, code: str, items: Sequence[Item], *, names_namespace: bool) -> Fragment:
     key, diagnosis = f"cause/{code}", items[0].told
     shapes = {_without_name(item.told) for item in items}
     common = cells.sentence(shapes.pop()) if len(items) > 1 and len(shapes) == 1 else ""
@@ -217,7 +217,7 @@ def _cause(picture: Picture, code: str, items: Sequence[Item], *, names_namespac
         class_="cause" if len(items) > 1 else "cause single",
     )
     says = cells.spoken(diagnosis) if len(items) == 1 else f"{counted(len(items), 'set')}: {code}: {name}"
-    return Piece(key, html, says=says, parts=(amount, *lines))
+    return Fragment(key, html, says=says, parts=(amount, *lines))
 
 
 def _without_name(diagnosis: Diagnosis) -> str:
@@ -230,7 +230,7 @@ def _subject(diagnosis: Diagnosis) -> str:
     return "" if diagnosis.subject is None or diagnosis.subject.name == diagnosis.target else str(diagnosis.subject)
 
 
-def _line(picture: Picture, item: Item, words: str | None = None, *, names_namespace: bool) -> Piece:
+def _line(picture: Picture, item: Item, words: str | None = None, *, names_namespace: bool) -> Fragment:
     """Return the line of a set: state, name, since, groups, accelerators, image, and its cause or other words."""
     view, diagnosis, kind = item.view, item.told, PageKind.SET if isinstance(item, ToldSet) else PageKind.WHOLE
     key = f"{'s' if kind is PageKind.SET else 'w'}/{view.namespace}/{view.name}"
@@ -258,7 +258,7 @@ def _line(picture: Picture, item: Item, words: str | None = None, *, names_names
         class_="line",
         data_find=f"{view.namespace}/{view.name} {diagnosis.code}",
     )
-    return Piece(
+    return Fragment(
         key,
         html,
         says="" if _tier(picture, item) is Tier.PROBLEMS else cells.spoken(diagnosis),
@@ -280,7 +280,7 @@ def _groups(views: Iterable[View]) -> str:
     return f"{sum(view.ready for view in own)} of {counted(sum(view.desired for view in own), 'group')} ready{updated}"
 
 
-def _rows(item: Item) -> Iterator[Piece]:
+def _rows(item: Item) -> Iterator[Fragment]:
     if isinstance(item, ToldSet):
         yield _row(item, PageKind.SET, item.view.up_to_date)
         return
@@ -289,7 +289,7 @@ def _rows(item: Item) -> Iterator[Piece]:
         yield _row(part, PageKind.SET, part.view.up_to_date)
 
 
-def _row(item: Item, kind: PageKind, updated: int) -> Piece:
+def _row(item: Item, kind: PageKind, updated: int) -> Fragment:
     view = item.view
     return cells.row(
         f"r/{kind.value}/{view.namespace}/{view.name}",

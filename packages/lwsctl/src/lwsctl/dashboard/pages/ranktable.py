@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Final
 
 from kuberuntime.objects.resources import POD_METRICS
-from lwsctl.dashboard.fragments import Piece, Rendering, region
+from lwsctl.dashboard.fragments import Fragment, Rendering, region
 from lwsctl.dashboard.markup import Safe, tag
 from lwsctl.dashboard.pages import cells
 from lwsctl.dashboard.pages.page import PageFacts
@@ -25,7 +25,7 @@ def frame(name: str, rendering: Rendering) -> Safe:
     return cells.scrolling(tag("table", parts, id="plain", class_="plain"), caption)
 
 
-def render(view: View, facts: PageFacts, now: datetime) -> dict[str, list[Piece]]:
+def render(view: View, facts: PageFacts, now: datetime) -> dict[str, list[Fragment]]:
     """Return the pieces. Columns of use, and of GPUs that ranks have, exist only where a rank has a value."""
     usage = rankusage.columns([view], rankusage.by_pod(facts.get(POD_METRICS)), now)
     ranks = [(group, rank) for group in view.groups for rank in group.ranks]
@@ -39,7 +39,7 @@ def render(view: View, facts: PageFacts, now: datetime) -> dict[str, list[Piece]
     return {COLUMNS: [cells.columns(header, "rank-column-names")], ROWS: rows}
 
 
-def _row(group: Group, rank: Rank, *uses: str) -> Piece:
+def _row(group: Group, rank: Rank, *uses: str) -> Fragment:
     return cells.row(
         f"t/{rank.place}",
         rank.place,

@@ -24,14 +24,14 @@ from leaderworkerset.decisions.revisioncontent import (
 )
 from lwsctl.dashboard import availableactions
 from lwsctl.dashboard.address import Address
-from lwsctl.dashboard.fragments import Piece, Rendering, region
+from lwsctl.dashboard.fragments import Fragment, Rendering, region
 from lwsctl.dashboard.markup import Safe, joined, tag
 from lwsctl.dashboard.pages import cells, revisionchart, setheader, totals
 from lwsctl.dashboard.pages.page import Page, PageFacts
 from lwsctl.dashboard.pages.revisionchart import Course
 from lwsctl.dashboard.picture import Picture
 from lwsctl.rollout import applyforecast, revisionhistory, rolloutprogress
-from lwsctl.rollout.applyforecast import Foreseen, Situation
+from lwsctl.rollout.applyforecast import ApplyForecast, Situation
 from lwsctl.rollout.rolloutprogress import RolloutProgress
 from lwsctl.views.groups import Group, View
 from lwsctl.views.reasons import first_problem
@@ -140,7 +140,7 @@ def text(picture: Picture, address: Address, facts: PageFacts) -> Iterator[str]:
     yield from [progress.why] if progress.why else []
 
 
-def _foresee(view: View, leaders: JSONObject | None) -> Foreseen | None:
+def _foresee(view: View, leaders: JSONObject | None) -> ApplyForecast | None:
     """Return the remaining steps of the controller; None if they cannot be computed."""
     try:
         return applyforecast.foresee(Situation(view=view, statefulset=leaders), view.object)
@@ -153,7 +153,7 @@ def _leaders(view: View, facts: PageFacts) -> JSONObject | None:
     return next(iter(objects), None)
 
 
-def _title(view: View, leaders: JSONObject | None, progress: RolloutProgress, change: LastChange | str) -> Piece:
+def _title(view: View, leaders: JSONObject | None, progress: RolloutProgress, change: LastChange | str) -> Fragment:
     """Return what changes, and how far it is; for a complete rollout how long it took."""
     course = _course(view, leaders)
     words = rolloutprogress.line(progress).partition(": ")[2]
@@ -162,10 +162,10 @@ def _title(view: View, leaders: JSONObject | None, progress: RolloutProgress, ch
         words = f"Complete: {words}.{took}"
     name = change.title if isinstance(change, LastChange) else change
     bar = cells.bar(progress.done, progress.wanted, f"{progress.done} of {progress.wanted} groups done")
-    return Piece("rollout-title", tag("div", tag("h2", name), tag("p", bar, " ", words), id="rollout-title"))
+    return Fragment("rollout-title", tag("div", tag("h2", name), tag("p", bar, " ", words), id="rollout-title"))
 
 
-def _basis(progress: RolloutProgress, plan: Foreseen | None) -> Piece:
+def _basis(progress: RolloutProgress, plan: ApplyForecast | None) -> Fragment:
     """Return the limits of the rollout, and what its estimate is from."""
     words = []
     if plan is not None:
@@ -181,7 +181,7 @@ def _basis(progress: RolloutProgress, plan: Foreseen | None) -> Piece:
     return cells.part("rollout-basis", "p", " ".join(words), class_="hint")
 
 
-def _steps(plan: Foreseen | None) -> list[Piece]:
+def _steps(plan: ApplyForecast | None) -> list[Fragment]:
     waves = plan.forecast.waves if plan else ()
     return [
         cells.row(
@@ -214,7 +214,7 @@ def _course(view: View, leaders: JSONObject | None) -> Course | None:
     return revisionchart.course(own, len(view.groups))
 
 
-def drawing(key: str, steps: Mapping[str, str], course: Course | None) -> Piece:
+def drawing(key: str, steps: Mapping[str, str], course: Course | None) -> Fragment:
     """Return the picture of a rollout: a mark for each group, which are given by name, a legend, and the course."""
     counts = Counter(steps.values())
     marks = [
@@ -233,7 +233,7 @@ def drawing(key: str, steps: Mapping[str, str], course: Course | None) -> Piece:
     strip = tag("div", label.html, tag("span", [mark.html for mark in marks], more, aria_hidden="true"), class_="marks")
     curve = cells.part(f"{key}/course", "div", None if course is None else revisionchart.picture(course))
     html = tag("div", legend.html, strip, curve.html, id=key)
-    return Piece(key, html, parts=(legend, label, *marks, curve))
+    return Fragment(key, html, parts=(legend, label, *marks, curve))
 
 
 def _last_change(view: View, facts: PageFacts) -> LastChange | str:
@@ -249,17 +249,17 @@ def _last_change(view: View, facts: PageFacts) -> LastChange | str:
     return LastChange(before, current, list(islice(field_changes(old, new), FIELDS_SHOWN + 1)))
 
 
-def _change(change: LastChange | str) -> Piece:
+def _change(change: LastChange | str) -> Fragment:
     """Return the fields of a change, without values of variables."""
     if isinstance(change, str):
-        return Piece("change-text", tag("p", change, id="change-text"))
+        return Fragment("change-text", tag("p", change, id="change-text"))
     lines = list(map(_field, change.fields))
     more = ["…"] if len(lines) > FIELDS_SHOWN else []
     current = change.current
     cause = f", {current.cause}" if current.cause else ""
     title = tag("p", f"Revision {change.before.number} → {current.number}, {current.created}{cause}")
     content = tag("pre", "\n".join([*lines[:FIELDS_SHOWN], *more]) or "the same content", tabindex=0)
-    return Piece("change-text", tag("div", title, content, id="change-text"))
+    return Fragment("change-text", tag("div", title, content, id="change-text"))
 
 
 def _entries(view: View, facts: PageFacts) -> list[Entry]:
@@ -276,7 +276,7 @@ def _folded(title: str, content: Safe) -> Safe:
     return tag("details", tag("summary", title), content, class_="foldable")
 
 
-def _row(group: Group, leaders: JSONObject | None, progress: RolloutProgress) -> Piece:
+def _row(group: Group, leaders: JSONObject | None, progress: RolloutProgress) -> Fragment:
     step = _step(group, leaders, progress)
     words = f"{GLYPHS[step][0]} {'held by the partition' if step == 'held' else step}"
     ready = f"{group.ready_ranks} of {len(group.ranks)}"

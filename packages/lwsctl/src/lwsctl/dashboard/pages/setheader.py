@@ -1,7 +1,7 @@
 """The head that all pages of one set share: its name, verdict, since when, and its groups; and the facts below it. Pure."""
 
 from lwsctl.dashboard.address import Address, PageKind
-from lwsctl.dashboard.fragments import Piece, Rendering, region
+from lwsctl.dashboard.fragments import Fragment, Rendering, region
 from lwsctl.dashboard.markup import Attribute, Safe, joined, tag
 from lwsctl.dashboard.pages import cells, totals
 from lwsctl.dashboard.picture import Picture, ToldSet, ToldWhole
@@ -19,7 +19,7 @@ def frame(address: Address, rendering: Rendering) -> Safe:
     return joined(region("header", "head", rendering), cells.tabs(address.key, address.kind, home))
 
 
-def piece(picture: Picture, item: ToldSet | ToldWhole, **attributes: Attribute) -> Piece:
+def piece(picture: Picture, item: ToldSet | ToldWhole, **attributes: Attribute) -> Fragment:
     """Return the name, and the state as a part that changes alone; `attributes` are facts for scripts."""
     view = item.view
     views = [view] if isinstance(view, View) else [part.view for part in view.parts]
@@ -36,10 +36,10 @@ def piece(picture: Picture, item: ToldSet | ToldWhole, **attributes: Attribute) 
         class_="state",
     )
     html = tag("div", _name(picture, item), state.html, id="title", **attributes)
-    return Piece("title", html, parts=(state,))
+    return Fragment("title", html, parts=(state,))
 
 
-def facts(view: View) -> Piece:
+def facts(view: View) -> Fragment:
     """Return what a set consists of: image, revision, size, accelerators and nodes."""
     revisions = list(dict.fromkeys(group.revision for group in view.groups if group.revision))
     own = totals.accelerators([view])
@@ -52,7 +52,7 @@ def facts(view: View) -> Piece:
         "Nodes": str(totals.nodes(view) or ""),
     }
     items = [tag("div", tag("dt", name), tag("dd", value)) for name, value in entries.items() if value]
-    return Piece("facts-list", tag("dl", items, id="facts-list", class_="facts"))
+    return Fragment("facts-list", tag("dl", items, id="facts-list", class_="facts"))
 
 
 def _name(picture: Picture, item: ToldSet | ToldWhole) -> Safe:

@@ -12,7 +12,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.resources import NODES
 from lwsctl.dashboard import availableactions
 from lwsctl.dashboard.address import Address, Arrangement, PageForm, PageKind
-from lwsctl.dashboard.fragments import Piece, Rendering, region
+from lwsctl.dashboard.fragments import Fragment, Rendering, region
 from lwsctl.dashboard.markup import Safe, joined, tag
 from lwsctl.dashboard.pages import cells, ranktable, setheader, timeline
 from lwsctl.dashboard.pages.page import Page, PageFacts
@@ -99,7 +99,7 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
     if view is None:
         return cells.absent(picture, address, "facts", "cause", "ills", "columns", "rows", "timeline")
     item = picture.told(view)
-    rendering: dict[str, list[Piece]] = {
+    rendering: dict[str, list[Fragment]] = {
         "trouble": cells.trouble(picture),
         "head": [_head(picture, item)],
         "facts": [setheader.facts(view), *_advances(view, picture.now)],
@@ -117,7 +117,7 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
     }
 
 
-def _past(picture: Picture, view: View, facts: PageFacts) -> Piece:
+def _past(picture: Picture, view: View, facts: PageFacts) -> Fragment:
     """Return the timeline, which is made again only after events were read again."""
     source = (facts.objects, facts.episodes, facts.is_read)
     before = facts.before.get("timeline")
@@ -137,7 +137,7 @@ def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
     yield from (summary(view, group, picture.now) for group in view.groups)
 
 
-def _advances(view: View, now: datetime) -> Iterator[Piece]:
+def _advances(view: View, now: datetime) -> Iterator[Fragment]:
     """Yield the progress that the programs of the first groups report, with a bar if its end is known."""
     for group in view.groups[:FEW_GROUPS]:
         if group.progress or group.hang:
@@ -147,7 +147,7 @@ def _advances(view: View, now: datetime) -> Iterator[Piece]:
             yield cells.part(f"advance/{group.name}", "p", words, " ", drawn, class_="advance")
 
 
-def _head(picture: Picture, item: ToldSet) -> Piece:
+def _head(picture: Picture, item: ToldSet) -> Fragment:
     view = item.view
     own = {
         "data_failed": cells.failed_rank(view),
@@ -157,7 +157,7 @@ def _head(picture: Picture, item: ToldSet) -> Piece:
     return setheader.piece(picture, item, **own)
 
 
-def _ills(view: View) -> Iterator[Piece]:
+def _ills(view: View) -> Iterator[Fragment]:
     """Yield the groups with a problem, in the order of the matrix, each with a link to the rank that explains it."""
     problems = [(group, rank) for group in view.groups if (rank := telling(group.ranks)) is not None]
     for group, rank in problems[:LISTED]:
@@ -168,7 +168,7 @@ def _ills(view: View) -> Iterator[Piece]:
         yield from [cells.part("ill/more", "li", f"and {counted(more, 'group')} more")] if more > 0 else []
 
 
-def _grid(picture: Picture, view: View, way: Arrangement, facts: PageFacts) -> tuple[list[str], list[Piece]]:
+def _grid(picture: Picture, view: View, way: Arrangement, facts: PageFacts) -> tuple[list[str], list[Fragment]]:
     match way:
         case Arrangement.GROUP:
             width = max((len(group.ranks) for group in view.groups), default=0)
@@ -195,7 +195,7 @@ def _edged(groups: Sequence[Group]) -> Iterator[tuple[Group, bool]]:
         last = group.revision or last
 
 
-def _group_row(picture: Picture, group: Group, pieces: Mapping[str, Piece], *, edge: bool) -> Piece:
+def _group_row(picture: Picture, group: Group, pieces: Mapping[str, Fragment], *, edge: bool) -> Fragment:
     key = f"g/{group.name}"
     recreation = recreations.sentence(group.recreations, picture.now) if group.recreations else ""
     source = (group, recreation, edge)
@@ -213,7 +213,7 @@ def _width(ranks: Sequence[Rank]) -> str:
     return "" if len(ranks) <= NARROW else "wide" if len(ranks) <= WIDE else "line"
 
 
-def _gathered(view: View, place: Place) -> list[Piece]:
+def _gathered(view: View, place: Place) -> list[Fragment]:
     ranks: dict[str, list[Rank]] = {}
     for group in view.groups:
         for rank in group.ranks:
@@ -221,7 +221,9 @@ def _gathered(view: View, place: Place) -> list[Piece]:
     return [_row(f"g/{name}", name, ranks[name], counted(len(ranks[name]), "rank")) for name in sorted(ranks)]
 
 
-def _row(key: str, title: str, ranks: Sequence[Rank], why: str, *, revision: str = "", is_ill: bool = False) -> Piece:
+def _row(
+    key: str, title: str, ranks: Sequence[Rank], why: str, *, revision: str = "", is_ill: bool = False
+) -> Fragment:
     parts = tuple(map(cells.cell, ranks))
     edge = f"From here on revision {revision}" if revision else None
     head = tag("th", title.removeprefix("group "), role="rowheader", aria_label=title, title=edge)
@@ -235,7 +237,7 @@ def _row(key: str, title: str, ranks: Sequence[Rank], why: str, *, revision: str
         class_=" ".join(filter(None, ["ill" if is_ill else "", "edge" if revision else "", _width(ranks)])) or None,
         data_find=True,
     )
-    return Piece(key, row, parts=parts)
+    return Fragment(key, row, parts=parts)
 
 
 PAGE: Final = Page(

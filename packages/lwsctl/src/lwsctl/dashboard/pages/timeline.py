@@ -18,7 +18,7 @@ from kuberuntime.objects import timestamps
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CORE_EVENTS
 from leaderworkerset.api.episode import Episode
-from leaderworkerset.api.eventvalue import Happening
+from leaderworkerset.api.eventvalue import EventValue
 from leaderworkerset.api.leaderworkerset import KIND
 from leaderworkerset.decisions.failureevents import (
     GROUPS_UPDATING,
@@ -28,7 +28,7 @@ from leaderworkerset.decisions.failureevents import (
     restarted_in_place_event,
 )
 from lwsctl.dashboard.address import Address, PageKind
-from lwsctl.dashboard.fragments import Piece
+from lwsctl.dashboard.fragments import Fragment
 from lwsctl.dashboard.markup import Safe, joined, tag
 from lwsctl.dashboard.pages.page import PageFacts
 from lwsctl.dashboard.picture import Picture
@@ -72,7 +72,7 @@ class Moment(Struct, frozen=True):
     href: str = ""
 
 
-def piece(picture: Picture, view: View, facts: PageFacts) -> Piece:
+def piece(picture: Picture, view: View, facts: PageFacts) -> Fragment:
     """Return the picture and the list, folded."""
     end = picture.now.replace(second=0, microsecond=0) + timedelta(minutes=1)
     last_hour = [moment for moment in moments(picture, view, facts) if end - HOUR <= moment.time < end]
@@ -82,7 +82,7 @@ def piece(picture: Picture, view: View, facts: PageFacts) -> Piece:
         "details", title, tag("ol", map(_item, reversed(last_hour[-LISTED:])), class_="events"), class_="foldable"
     )
     html = tag("div", _drawing(last_hour, end), unread, listed if last_hour else None, id="timeline-text")
-    return Piece("timeline-text", html)
+    return Fragment("timeline-text", html)
 
 
 def moments(picture: Picture, view: View, facts: PageFacts) -> list[Moment]:
@@ -108,13 +108,13 @@ def _is_of_set(event: JSONObject) -> bool:
     return (event.get("involvedObject") or {}).get("kind") == KIND
 
 
-def _lane(happening: Happening, *, are_recorded: bool) -> Lane | None:
+def _lane(happening: EventValue, *, are_recorded: bool) -> Lane | None:
     if happening.is_warning:
         return None if are_recorded else Lane.FAILURES
     return LANES.get(happening.reason)
 
 
-def _of_event(happening: Happening, lane: Lane) -> Moment:
+def _of_event(happening: EventValue, lane: Lane) -> Moment:
     times = f" ({happening.count} times)" if happening.count > 1 else ""
     return Moment(happening.last, lane, f"{happening.reason}{times}: {happening.object}: {happening.message}")
 

@@ -18,7 +18,7 @@ from kuberuntime.objects.resources import NODES, PODS
 from leaderworkerset.api import labels
 from leaderworkerset.decisions.nodefit import Amounts, Demand, count_needs, demand_of_pod, free_space
 from lwsctl.dashboard.address import Address, PageForm
-from lwsctl.dashboard.fragments import Piece, Rendering, region
+from lwsctl.dashboard.fragments import Fragment, Rendering, region
 from lwsctl.dashboard.markup import Content, Safe, joined, tag
 from lwsctl.dashboard.pages import cells, totals
 from lwsctl.dashboard.pages.page import Page, PageFacts
@@ -131,7 +131,7 @@ def frame(address: Address, rendering: Rendering) -> Safe:
 def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
     """Return the pieces."""
     nodes = _nodes(picture, facts)
-    rendering: dict[str, list[Piece]] = {"trouble": cells.trouble(picture), "summary": [_summary_piece(nodes)]}
+    rendering: dict[str, list[Fragment]] = {"trouble": cells.trouble(picture), "summary": [_summary_piece(nodes)]}
     if address.form is PageForm.TABLE:
         names = nodeamounts.names(nodes.listed)
         rows = [_row(nodes, node, names) for node in nodes.listed]
@@ -192,12 +192,12 @@ def _summary(nodes: Nodes) -> Mapping[str, str]:
     return facts | nodes.free(nodes.listed) if nodes.pods is not None else facts
 
 
-def _summary_piece(nodes: Nodes) -> Piece:
+def _summary_piece(nodes: Nodes) -> Fragment:
     """Return the totals, and what is not known."""
     note = "" if nodes.pods is not None else UNKNOWN if nodes.listed else "No nodes, or they may not be listed."
     entries = [tag("div", tag("dt", name), tag("dd", words)) for name, words in _summary(nodes).items()]
     facts, hint = tag("dl", entries, class_="facts"), tag("p", note, class_="hint") if note else None
-    return Piece("summary-text", tag("div", facts if nodes.listed else None, hint, id="summary-text"))
+    return Fragment("summary-text", tag("div", facts if nodes.listed else None, hint, id="summary-text"))
 
 
 def _squares(node: JSONObject, pods: Iterable[JSONObject]) -> Squares:
@@ -215,7 +215,7 @@ def _squares(node: JSONObject, pods: Iterable[JSONObject]) -> Squares:
     return Squares(number or nodeamounts.allocatable(node).get(CPU, ZERO).ceil(), amounts, are_cpus)
 
 
-def _options(picture: Picture, address: Address) -> Iterator[Piece]:
+def _options(picture: Picture, address: Address) -> Iterator[Fragment]:
     """Yield the sets to choose from."""
     yield cells.part("option/", "option", "Choose a set", value="")
     for view in sorted(picture.views, key=lambda view: view.key):
@@ -223,7 +223,7 @@ def _options(picture: Picture, address: Address) -> Iterator[Piece]:
         yield cells.part(f"option/{key}", "option", key, value=key, selected=key == address.other)
 
 
-def _legend(colors: Mapping[ObjectKey, int], nodes: Nodes, *, is_chosen: bool) -> Iterator[Piece]:
+def _legend(colors: Mapping[ObjectKey, int], nodes: Nodes, *, is_chosen: bool) -> Iterator[Fragment]:
     """Yield the color of each set, if there are not more sets than colors."""
     if nodes.pods is None:
         return
@@ -235,7 +235,7 @@ def _legend(colors: Mapping[ObjectKey, int], nodes: Nodes, *, is_chosen: bool) -
         yield cells.part(f"legend/{words}", "span", tag("i", class_=color), f" {words}")
 
 
-def _rack(nodes: Nodes, name: str, colors: Mapping[ObjectKey, int], fitting: Fit | None) -> Piece:
+def _rack(nodes: Nodes, name: str, colors: Mapping[ObjectKey, int], fitting: Fit | None) -> Fragment:
     """Return a domain with its nodes, and how many further groups of the chosen set fit there."""
     own, key = nodes.domains[name], f"rack/{name}"
     parts = tuple(_node(nodes, node, colors) for node in own)
@@ -252,12 +252,12 @@ def _rack(nodes: Nodes, name: str, colors: Mapping[ObjectKey, int], fitting: Fit
         )
     )
     title = tag("h2", name, " ", tag("small", free), badge)
-    return Piece(
+    return Fragment(
         key, tag("section", title, tag("ul", [part.html for part in parts]), id=key, class_="rack"), parts=parts
     )
 
 
-def _node(nodes: Nodes, node: JSONObject, colors: Mapping[ObjectKey, int]) -> Piece:
+def _node(nodes: Nodes, node: JSONObject, colors: Mapping[ObjectKey, int]) -> Fragment:
     name, squares = meta.name(node), nodes.squares[meta.name(node)]
     status = nodeamounts.status(node)
     owners = sorted(squares.held.items(), key=lambda item: (item[0] is None, item[0] or ("", "")))
@@ -295,7 +295,7 @@ def _drawing(
     )
 
 
-def _row(nodes: Nodes, node: JSONObject, names: Sequence[str]) -> Piece:
+def _row(nodes: Nodes, node: JSONObject, names: Sequence[str]) -> Fragment:
     name = meta.name(node)
     shares = [_share(nodes, node, resource) for resource in names]
     return cells.row(f"n/{name}", name, _domain(node, nodes.key), nodeamounts.status(node), *shares, find=name)
@@ -326,7 +326,7 @@ def _fit(picture: Picture, view: View, nodes: Nodes) -> Fit:
     return Fit(domains, total, "" if total else relocation.blocking(nodes.listed, used, needs))
 
 
-def _fit_words(fitting: Fit) -> Piece:
+def _fit_words(fitting: Fit) -> Fragment:
     none = f"No further group fits: {fitting.blocking}"
     words = f"{_fits(fitting.number)} in all" if fitting.number else none
     return cells.part("fit-words", "span", words, class_="ready" if fitting.number else "problem")

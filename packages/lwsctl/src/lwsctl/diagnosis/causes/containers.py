@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from kuberuntime.objects import meta, podstate, terminations
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.terminations import Death
+from kuberuntime.objects.terminations import ContainerFailure
 from lwsctl.diagnosis import exits, logerrors, ranks
 from lwsctl.diagnosis.causes.kubelets import probekills
 from lwsctl.diagnosis.causes.starts import warming
@@ -29,23 +29,28 @@ OTHERS_NAMED: Final = 5
 RETRIED: Final = "CrashLoopBackOff"
 
 
-def ended_runs(observed: Observed) -> list[Death]:
+def ended_runs(observed: Observed) -> list[ContainerFailure]:
     """Return the relevant terminated runs. The run that explains the others is first."""
     return terminations.in_order(run for _, rank in ranks.members(observed) for run in rank.deaths)
 
 
-def place_of_run(observed: Observed, run: Death) -> tuple[Group, Rank]:
+def place_of_run(observed: Observed, run: ContainerFailure) -> tuple[Group, Rank]:
     """Return the group and rank of a terminated run."""
     return next((group, rank) for group, rank in ranks.members(observed) if run in rank.deaths)
 
 
-def failed_runs(observed: Observed) -> list[Death]:
+def failed_runs(observed: Observed) -> list[ContainerFailure]:
     """Return the runs that terminated with an error."""
     return [ended_run for ended_run in ended_runs(observed) if ended_run.end.get("exitCode")]
 
 
 def _crash_finding(
-    observed: Observed, death: Death, runs: list[Death], statement: str, *, has_error: bool = False
+    observed: Observed,
+    death: ContainerFailure,
+    runs: list[ContainerFailure],
+    statement: str,
+    *,
+    has_error: bool = False,
 ) -> Finding:
     """Return a finding about a failed run. The sentence contains the statement and, if requested, the error."""
     group, rank = place_of_run(observed, death)
@@ -82,7 +87,7 @@ def _crash_finding(
     )
 
 
-def _beside(runs: list[Death]) -> list[str]:
+def _beside(runs: list[ContainerFailure]) -> list[str]:
     """Return the other crashed ranks, and whether they crashed later."""
     others = list(dict.fromkeys(run.pod for run in runs[1:] if run.pod != runs[0].pod))[:OTHERS_NAMED]
     if not others:

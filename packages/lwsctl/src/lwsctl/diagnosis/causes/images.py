@@ -25,7 +25,7 @@ COMMAND: Final = (
 """Messages of container runtimes about a missing executable of the command. Other missing files do not match."""
 
 
-class Waits(Struct, frozen=True):
+class WaitingContainers(Struct, frozen=True):
     """Finds the first container that waits or terminated for one of these reasons, with a matching message or event.
 
     The sentence can use named groups of the pattern, `container`, `image` and the values of `words_of`.
@@ -75,14 +75,14 @@ INVALID: Final = Cause(
     title="the image's name is not valid",
     meaning="The image name has an invalid format.",
     remedy="Correct the image in the pod template.",
-    find=Waits(
+    find=WaitingContainers(
         frozenset({"InvalidImageName"}),
         r"",
         '"{image}" of pod {pod} is not the name of an image{others}',
         ("correct the image of container {container} in {template}",),
     ),
 )
-NO_SECRET: Final = Waits(
+NO_SECRET: Final = WaitingContainers(
     PULLING,
     r"Unable to retrieve some image pull secrets \((?P<secret>[^)]*)\)",
     "pull secret {secret} of pod {pod} does not exist, and the registry denies image {image}{others}",
@@ -92,7 +92,7 @@ NO_SECRET: Final = Waits(
     ),
     PULL_EVENTS,
 )
-DENIES: Final = Waits(
+DENIES: Final = WaitingContainers(
     PULLING,
     r"(?i)unauthorized|denied|forbidden|authentication required|no basic auth",
     "the registry denies image {image} to pod {pod}{others}",
@@ -102,7 +102,7 @@ DENIES: Final = Waits(
     ),
     PULL_EVENTS,
 )
-LACKS: Final = Waits(
+LACKS: Final = WaitingContainers(
     PULLING,
     r"(?i)not found|manifest unknown|no match for platform|does not exist|NAME_UNKNOWN",
     "image {image} of pod {pod} does not exist{others}",
@@ -139,7 +139,7 @@ UNREACHABLE: Final = Cause(
     meaning="The node cannot connect to the registry: its name does not resolve, or the connection fails.",
     person=Person.ADMINISTRATOR,
     remedy="Check the registry's name, and the network and proxy of the node.",
-    find=Waits(
+    find=WaitingContainers(
         PULLING,
         r"(?i)no such host|i/o timeout|connection refused|x509|tls|dial tcp|deadline exceeded",
         "node {node} cannot reach the registry of image {image}, which pod {pod} needs{others}",
@@ -153,7 +153,7 @@ NOT_PULLED: Final = Cause(
     meaning="Pulling the image fails for an unknown reason, or a reason without a separate code.",
     person=Person.AUTHOR,
     remedy="Follow the message.",
-    find=Waits(
+    find=WaitingContainers(
         PULLING,
         r"",
         "image {image} of pod {pod} cannot be pulled{others}",
@@ -167,20 +167,20 @@ NEVER_PULLED: Final = Cause(
     meaning="imagePullPolicy is Never, and the node does not have the image.",
     person=Person.ADMINISTRATOR,
     remedy="Load the image onto the node, or let it be pulled.",
-    find=Waits(
+    find=WaitingContainers(
         frozenset({"ErrImageNeverPull"}),
         r"",
         "image {image} is not on node {node}, and pod {pod} has imagePullPolicy Never{others}",
         ("load the image onto node {node}, or change imagePullPolicy in {template}",),
     ),
 )
-UNMAPPED: Final = Waits(
+UNMAPPED: Final = WaitingContainers(
     frozenset({"ImageNotMapped", "ProgramNotFound", "InvalidImageMapping"}),
     r"(?P<why>.+)",
     "pod {pod} has no executable on this machine{others}: {why}",
     ("map image {image} to a directory of executables: --image {image}=DIR",),
 )
-MISTYPED: Final = Waits(
+MISTYPED: Final = WaitingContainers(
     frozenset({"ProgramNotFound"}),
     r"(?P<why>.*\b(?:lacks program|or correct the command)\b.*)",
     "pod {pod} has no executable on this machine{others}: {why}",
@@ -205,7 +205,7 @@ NO_COMMAND: Final = Cause(
     title="there is no command to run",
     meaning="Neither the pod template nor the image has a command, or the image does not contain it.",
     remedy="Set command in the pod template to an executable in the image.",
-    find=Waits(
+    find=WaitingContainers(
         START | {"CommandMissing", "CrashLoopBackOff"},
         COMMAND,
         "container {container} of pod {pod} has no command that image {image} can run{others}",
@@ -218,7 +218,7 @@ BAD_CONFIG: Final = Cause(
     title="a Secret or ConfigMap of a container is missing",
     meaning="A container uses environment variables from a Secret, ConfigMap or key that does not exist.",
     remedy="Create the missing object or key, or mark the reference as optional.",
-    find=Waits(
+    find=WaitingContainers(
         CONFIG,
         r"(?P<why>(?:secret|configmap) \S+ not found.*|couldn't find key .+|references non-existent .+|\S+ \S+ has no key .+)",
         "container {container} of pod {pod} cannot be configured{others}: {why}",
@@ -230,7 +230,7 @@ NOT_STARTED: Final = Cause(
     title="a container cannot be started",
     meaning="The container runtime cannot start a container, and reports this message.",
     remedy="Check the message. Often a command, working directory, device or mount is incorrect.",
-    find=Waits(
+    find=WaitingContainers(
         START | CONFIG | {"PortConflict"},
         r"(?P<why>.+)",
         "container {container} of pod {pod} cannot be started{others}: {why}",

@@ -43,14 +43,14 @@ def unobserved_for(observed: Observed) -> timedelta | None:
     return since if since is not None and since >= SILENCE else None
 
 
-class Undone(Struct, frozen=True):
+class MissedAction(Struct, frozen=True):
     """A sentence and the evidence for an action that a running manager would have completed."""
 
     sentence: str
     evidence: str
 
 
-def unacted(observed: Observed) -> Undone | None:
+def unacted(observed: Observed) -> MissedAction | None:
     """Return the latest spec if no controller has reconciled it."""
     silence = unobserved_for(observed)
     if silence is None:
@@ -58,13 +58,13 @@ def unacted(observed: Observed) -> Undone | None:
     obj = observed.view.object
     observed_generation = meta.status(obj).get("observedGeneration", 0)
     length = f" for {duration(silence)}" if is_dated(obj) else ", and when it was scaled is not recorded"
-    return Undone(
+    return MissedAction(
         f"the latest spec of {observed.view.name} has not been observed{length}",
         f"metadata.generation {meta.generation(obj)}, status.observedGeneration {observed_generation}",
     )
 
 
-def unmade(observed: Observed) -> Undone | None:
+def unmade(observed: Observed) -> MissedAction | None:
     """Return the missing workers of a group whose leader is running."""
     if not observed.knows(resources.STATEFULSETS) or meta.is_deleting(observed.view.object):
         return None
@@ -77,7 +77,7 @@ def unmade(observed: Observed) -> Undone | None:
         if groupname.find_workers(leader.object or {}, observed.get(resources.STATEFULSETS)) is None:
             sentence = f"the workers of group {group.name} have not been created for {duration(age)}"
             name = groupname.host(leader.object or {})
-            return Undone(sentence, f"leader {leader.pod} has a node, and there is no StatefulSet {name}")
+            return MissedAction(sentence, f"leader {leader.pod} has a node, and there is no StatefulSet {name}")
     return None
 
 
@@ -87,22 +87,22 @@ OWN_WEBHOOK: Final = re.compile(
 """The API server's message that it cannot connect to the manager's webhook, which other products may also have."""
 
 
-def unadmitted(observed: Observed) -> Undone | None:
+def unadmitted(observed: Observed) -> MissedAction | None:
     """Return a pod that is rejected because the API server cannot connect to the manager's webhook."""
     for rank in observed.at(is_missing):
         if match := OWN_WEBHOOK.search(rank.why[:READ]):
             evidence = f"{rank.pod}: failed calling webhook {match['webhook']} in namespace {match['namespace']}"
-            return Undone(f"pod {rank.pod} cannot be created without its webhook {match['webhook']}", evidence)
+            return MissedAction(f"pod {rank.pod} cannot be created without its webhook {match['webhook']}", evidence)
     return None
 
 
-def first_undone(observed: Observed) -> Undone | None:
+def first_undone(observed: Observed) -> MissedAction | None:
     """Return the first action that a running manager would have completed."""
     return unacted(observed) or unmade(observed) or unadmitted(observed)
 
 
 def _silent(
-    observed: Observed, undone: Undone, why: str, evidence: tuple[str, ...], steps: tuple[str, ...] = ()
+    observed: Observed, undone: MissedAction, why: str, evidence: tuple[str, ...], steps: tuple[str, ...] = ()
 ) -> Finding:
     return Finding(
         subject=own(observed),
@@ -132,7 +132,7 @@ def manager_is_down(observed: Observed) -> Finding | None:
     return next((_down(observed, undone, deployment) for deployment in deployments), None)
 
 
-def _down(observed: Observed, undone: Undone, deployment: JSONObject) -> Finding:
+def _down(observed: Observed, undone: MissedAction, deployment: JSONObject) -> Finding:
     replicas = meta.spec(deployment).get("replicas", 1)
     evidence = (f"Deployment {meta.key(deployment)}: 0 of {replicas} replicas ready",)
     if replicas:

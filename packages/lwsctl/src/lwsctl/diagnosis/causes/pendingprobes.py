@@ -18,7 +18,7 @@ from lwsctl.views.health.verdict import Verdict
 MINUTE: Final = 60
 
 
-class Awaited(Struct, frozen=True):
+class FirstProbe(Struct, frozen=True):
     """The first probe of a running container: its type, due time, and delay in seconds."""
 
     container: str
@@ -56,7 +56,7 @@ def not_due(observed: Observed) -> Finding | None:
     )
 
 
-def _awaited(observed: Observed, rank: Rank) -> Iterator[Awaited]:
+def _awaited(observed: Observed, rank: Rank) -> Iterator[FirstProbe]:
     """Yield the probes that are not due for containers that run but are not ready."""
     declared = {str(container.get("name")): container for container in exits.declared(observed, rank)}
     for status in ranks.statuses(rank):
@@ -69,7 +69,7 @@ def _awaited(observed: Observed, rank: Rank) -> Iterator[Awaited]:
             continue
         due = started + timedelta(seconds=delay)
         if due > observed.now:
-            yield Awaited(str(status.get("name")), kind, due, delay)
+            yield FirstProbe(str(status.get("name")), kind, due, delay)
 
 
 def exactly(length: timedelta) -> str:

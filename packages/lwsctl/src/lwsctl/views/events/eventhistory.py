@@ -16,7 +16,7 @@ from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname
 from leaderworkerset.api.disaggregatedset import KIND as SET_KIND
-from leaderworkerset.api.eventvalue import Happening, Place, happening
+from leaderworkerset.api.eventvalue import EventValue, Place, happening
 from leaderworkerset.api.groupname import name_of, place_of
 from leaderworkerset.api.leaderworkerset import KIND
 from lwsctl.views.selection import Selection
@@ -43,7 +43,7 @@ class History:
         self._foreign = re.compile(f"{stem}-(?P<group>{group})(?:-.+)?")
         self._generated = re.compile(stem + GENERATED)
 
-    def read(self, events: Iterable[JSONObject], selection: Selection | None = None) -> list[Happening]:
+    def read(self, events: Iterable[JSONObject], selection: Selection | None = None) -> list[EventValue]:
         """Return the selected events, the oldest first."""
         occurrences = (self.happening(event) for event in events)
         kept = [
@@ -53,7 +53,7 @@ class History:
         ]
         return sorted(kept, key=lambda occurrence: (occurrence.last, occurrence.ident))
 
-    def happening(self, event: JSONObject) -> Happening | None:
+    def happening(self, event: JSONObject) -> EventValue | None:
         """Parse one event. Return None if it belongs to a different object."""
         place = self._place(event)
         return None if place is None else happening(event, place)
@@ -83,14 +83,14 @@ class History:
         return (group, rank)
 
 
-def of_set(obj: JSONObject, parts: Sequence[History], events: Iterable[JSONObject]) -> list[Happening]:
+def of_set(obj: JSONObject, parts: Sequence[History], events: Iterable[JSONObject]) -> list[EventValue]:
     """Return the events of a DisaggregatedSet and its LeaderWorkerSets, the oldest first.
 
     The names of its objects have its name and a dash as prefix. Only events with this prefix are compared with the
     parts.
     """
     name = meta.name(obj)
-    occurrences: list[Happening] = []
+    occurrences: list[EventValue] = []
     for event in events:
         about = event.get("involvedObject") or {}
         object_name = str(about.get("name") or "")
@@ -108,12 +108,12 @@ def is_about(place: Place, selection: Selection) -> bool:
     return place[0] == selection.group and (selection.rank is None or place[1] in (None, selection.rank))
 
 
-def since(occurrences: Iterable[Happening], length: timedelta, now: datetime) -> list[Happening]:
+def since(occurrences: Iterable[EventValue], length: timedelta, now: datetime) -> list[EventValue]:
     """Return the events that are not older than the given duration."""
     return [occurrence for occurrence in occurrences if now - occurrence.last <= length]
 
 
-def document(occurrence: Happening) -> JSONObject:
+def document(occurrence: EventValue) -> JSONObject:
     """Return an event as a document with stable field names."""
     group, rank = occurrence.place
     return {

@@ -7,14 +7,14 @@ import json
 
 import pytest
 
-from lwsctl.dashboard.channel import KEPT_FRAMES, Channel
-from lwsctl.dashboard.fragments import Piece
+from lwsctl.dashboard.channel import KEPT_FRAMES, PageChannel
+from lwsctl.dashboard.fragments import Fragment
 from lwsctl.dashboard.markup import Safe
 
 
-def show(channel: Channel, number: int) -> str:
+def show(channel: PageChannel, number: int) -> str:
     """Show a state; return its number."""
-    channel.show({"r": [Piece("a", Safe(f"<i>{number}</i>"))]})
+    channel.show({"r": [Fragment("a", Safe(f"<i>{number}</i>"))]})
     return channel.ident
 
 
@@ -30,7 +30,7 @@ def texts(sent: list[bytes]) -> list[str]:
 
 
 def test_subscriber_gets_the_changes_that_it_missed() -> None:
-    channel = Channel("epoch")
+    channel = PageChannel("epoch")
     first, second, third = (show(channel, number) for number in range(3))
     assert texts(channel.after(first)) == ["<i>1</i>", "<i>2</i>"]
     assert texts(channel.after(second)) == ["<i>2</i>"]
@@ -38,7 +38,7 @@ def test_subscriber_gets_the_changes_that_it_missed() -> None:
 
 
 def test_unchanged_state_sends_no_event() -> None:
-    channel = Channel("epoch")
+    channel = PageChannel("epoch")
     assert show(channel, 1) == show(channel, 1)
 
 
@@ -46,20 +46,20 @@ def test_unchanged_state_sends_no_event() -> None:
     "ident", ["", "epoch", "epoch.", "epoch.x", "epoch.99", "epoch.-1", "other.1", "epoch.1.1", "9" * 5000]
 )
 def test_unknown_state_gets_the_whole_page(ident: str) -> None:
-    channel = Channel("epoch")
+    channel = PageChannel("epoch")
     show(channel, 1)
     assert texts(channel.after(ident)) == ["<i>1</i>"]
 
 
 def test_bounded_history_loses_no_change() -> None:
-    channel = Channel("epoch")
+    channel = PageChannel("epoch")
     idents = [show(channel, number) for number in range(KEPT_FRAMES + 10)]
     assert len(channel.after(idents[9])) == KEPT_FRAMES
     assert texts(channel.after(idents[8])) == [f"<i>{KEPT_FRAMES + 9}</i>"]
 
 
 def test_history_is_bounded_in_bytes() -> None:
-    channel = Channel("epoch")
+    channel = PageChannel("epoch")
     idents = [show(channel, number) for number in (0, 1)]
-    channel.show({"r": [Piece("a", Safe("x" * 2**20))]})
+    channel.show({"r": [Fragment("a", Safe("x" * 2**20))]})
     assert b"event: whole" in channel.after(idents[1])[0]

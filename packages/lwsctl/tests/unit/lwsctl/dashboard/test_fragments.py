@@ -11,7 +11,7 @@ from testkit.examples import examples
 
 from kuberuntime.objects.meta import JSONObject
 from lwsctl.dashboard import actions, address, fragments, markup, staticfiles
-from lwsctl.dashboard.fragments import Piece, Rendering, difference
+from lwsctl.dashboard.fragments import Fragment, Rendering, difference
 from lwsctl.dashboard.markup import Safe, joined, tag
 
 STATES = st.lists(st.sampled_from("abcdefgh"), unique=True).flatmap(
@@ -30,11 +30,11 @@ def rendered(state: tuple[list[str], list[int], int]) -> Rendering:
     return {"one": pieces[:cut], "two": pieces[cut:]}
 
 
-def piece(key: str, version: int) -> Piece:
+def piece(key: str, version: int) -> Fragment:
     """Return a piece with a part that has a part; versions 0 and 1 differ within, 2 also differs around it."""
-    inner = Piece(f"{key}/in", Safe(f"<b id={key}/in>{version % 2}</b>"))
-    part = Piece(f"{key}/part", Safe(f"<u id={key}/part>x{inner.html}</u>"), parts=(inner,))
-    return Piece(key, Safe(f"<i id={key}>{part.html}{version // 2}</i>"), parts=(part,))
+    inner = Fragment(f"{key}/in", Safe(f"<b id={key}/in>{version % 2}</b>"))
+    part = Fragment(f"{key}/part", Safe(f"<u id={key}/part>x{inner.html}</u>"), parts=(inner,))
+    return Fragment(key, Safe(f"<i id={key}>{part.html}{version // 2}</i>"), parts=(part,))
 
 
 def apply(shown: Mapping[str, Mapping[str, str]], change: JSONObject) -> dict[str, dict[str, str]]:
@@ -77,7 +77,7 @@ def test_difference_leads_to_the_new_state(
 
 def test_cause_is_announced_when_it_changes() -> None:
     def state(html: str, says: str) -> Rendering:
-        return {"r": [Piece("a", Safe(html), says)]}
+        return {"r": [Fragment("a", Safe(html), says)]}
 
     assert "say" not in (difference(state("1", "x"), state("2", "x")) or {})
     assert (difference(state("1", "x"), state("2", "y")) or {})["say"] == ["y"]

@@ -13,7 +13,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from lwsctl.dashboard.address import Address, PageKind
 from lwsctl.dashboard.livemodel import AGAIN, PATIENCE, LiveModel, live
-from lwsctl.dashboard.subscriptions import Hub
+from lwsctl.dashboard.subscriptions import Subscriptions
 from lwsctl.dashboard.webserver import Dashboard
 from lwsctl.diagnosis.observed import Commands
 from lwsctl.views.groups import View
@@ -66,7 +66,7 @@ async def test_a_change_is_diagnosed_as_soon_as_it_is_shown() -> None:
     async with api_server() as transport:
         client = Client(transport)
         model = LiveModel(client, "", Commands())
-        house = House(client, model, Dashboard(model, Hub(model)), None, transport)
+        house = House(client, model, Dashboard(model, Subscriptions(model)), None, transport)
         await house.put_set("web", replicas=2, size=2)
         async with live(model), model.looking():
             await asyncio.sleep(AGAIN * 1.7)  # no diagnosis is due
@@ -89,7 +89,7 @@ async def test_failed_picture_is_marked_as_out_of_date() -> None:
         model = LiveModel(client, "", Commands())
         await client.create(LEADERWORKERSETS, lws("web"))
         async with live(model), model.looking():
-            hub, address = Hub(model), Address(kind=PageKind.NOW)
+            hub, address = Subscriptions(model), Address(kind=PageKind.NOW)
             good, everything = model.picture, model.everything
             model.everything = BrokenSets()  # type: ignore[assignment]  # any error of a view
             model.paint()
@@ -109,7 +109,7 @@ async def test_failed_page_is_marked_as_out_of_date() -> None:
         model = LiveModel(client, "", Commands())
         await client.create(LEADERWORKERSETS, lws("web"))
         async with live(model), model.looking():
-            hub, address = Hub(model), Address(kind=PageKind.NOW)
+            hub, address = Subscriptions(model), Address(kind=PageKind.NOW)
             before = (await hub.channel(address)).shown
             model.picture = replace(model.picture, views=[7])
             after = (await hub.channel(address)).shown

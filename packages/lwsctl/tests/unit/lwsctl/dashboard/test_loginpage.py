@@ -7,11 +7,11 @@ from itertools import count
 
 import aiohttp
 import pytest
-from testkit.fakeclock import SetClock
+from testkit.fakeclock import FakeClock
 from tests.dashboardhouse import House, Tokens, open_house
 
 from lwsctl.dashboard.browserstreams import MOST_OF_USER as MOST_STREAMS_OF_USER
-from lwsctl.dashboard.loginsessions import LONGEST_VISIT, MOST_OF_USER, MOST_SESSIONS, RECHECK, Visitors
+from lwsctl.dashboard.loginsessions import LONGEST_VISIT, MOST_OF_USER, MOST_SESSIONS, RECHECK, LoginSessions
 from lwsctl.dashboard.requestchecks import ACTION_HEADER, HEADERS
 from lwsctl.dashboard.staticfiles import folder
 
@@ -33,9 +33,9 @@ def own(house: House, **more: str) -> Mapping[str, str]:
     return {"Origin": f"http://127.0.0.1:{house.dashboard.port}"} | more
 
 
-def visitors_of(tokens: Tokens, clock: SetClock) -> Visitors:
+def visitors_of(tokens: Tokens, clock: FakeClock) -> LoginSessions:
     numbers = count()
-    return Visitors(tokens, clock, lambda: f"secret-{next(numbers)}")
+    return LoginSessions(tokens, clock, lambda: f"secret-{next(numbers)}")
 
 
 async def test_visitor_without_a_login_sees_the_login_page_only() -> None:
@@ -127,7 +127,7 @@ async def test_actions_run_as_their_own_user() -> None:
 
 
 async def test_user_without_permissions_is_logged_out() -> None:
-    clock, tokens = SetClock(), Tokens()
+    clock, tokens = FakeClock(), Tokens()
     visitors = visitors_of(tokens, clock)
     session = await visitors.enter("token-of-ann")
     cookie = [f"lws-dashboard={session}"]
@@ -140,7 +140,7 @@ async def test_user_without_permissions_is_logged_out() -> None:
 
 
 async def test_session_ends_after_eight_hours() -> None:
-    clock = SetClock()
+    clock = FakeClock()
     visitors = visitors_of(Tokens(), clock)
     cookie = [f"lws-dashboard={await visitors.enter('token-of-ann')}"]
     clock.time += timedelta(seconds=LONGEST_VISIT - 1)
@@ -150,7 +150,7 @@ async def test_session_ends_after_eight_hours() -> None:
 
 
 async def test_many_logins_of_one_user_lock_nobody_out() -> None:
-    visitors = visitors_of(Tokens(), SetClock())
+    visitors = visitors_of(Tokens(), FakeClock())
     first = await visitors.enter("token-of-bob")
     sessions = [await visitors.enter("token-of-ann") for _ in range(MOST_SESSIONS + 1)]
     living = [await visitors.find([f"lws-dashboard={session}"]) is not None for session in sessions]
@@ -161,7 +161,7 @@ async def test_many_logins_of_one_user_lock_nobody_out() -> None:
 async def test_many_users_end_the_oldest_session_of_the_busiest() -> None:
     tokens = Tokens()
     tokens.users |= {f"token-{number}": f"user-{number}" for number in range(MOST_SESSIONS)}
-    visitors = visitors_of(tokens, SetClock())
+    visitors = visitors_of(tokens, FakeClock())
     oldest, second = [await visitors.enter("token-of-ann") for _ in range(2)]
     for number in range(MOST_SESSIONS - 2 + 1):
         await visitors.enter(f"token-{number}")

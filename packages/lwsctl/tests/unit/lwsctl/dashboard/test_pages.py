@@ -18,7 +18,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, POD_METRICS, PODS, STATEFULSETS, Resource
 from leaderworkerset.api import labels
 from lwsctl.dashboard.address import Address, Arrangement, NoSuchPageError, PageForm, PageKind, StateFilter, parse
-from lwsctl.dashboard.fragments import Piece, Rendering
+from lwsctl.dashboard.fragments import Fragment, Rendering
 from lwsctl.dashboard.pages import cells, ranktable, totals
 from lwsctl.dashboard.pages.page import PageFacts
 from lwsctl.dashboard.picture import CellState, Picture, of_group
@@ -241,7 +241,7 @@ def test_every_page_reports_that_it_may_be_outdated(kind: PageKind) -> None:
     assert "no answer" in html(shown, "trouble")
 
 
-def flat(pieces: Iterable[Piece]) -> Iterator[Piece]:
+def flat(pieces: Iterable[Fragment]) -> Iterator[Fragment]:
     """Yield pieces and all parts of them."""
     for piece in pieces:
         yield piece

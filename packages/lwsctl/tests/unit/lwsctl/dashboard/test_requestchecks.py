@@ -3,16 +3,18 @@
 import pytest
 from msgspec.structs import replace
 
-from lwsctl.dashboard.requestchecks import COOKIE, HEADERS, Asked, Gate, Refusal, Secrets
+from lwsctl.dashboard.requestchecks import COOKIE, HEADERS, Rejection, RequestChecks, RequestHead, Secrets
 
 HOST = "127.0.0.1:8001"
 
 
-def gate(*, allows_actions: bool = False) -> Gate:
-    return Gate(Secrets(place="p", link="once", session="cookie", action="act"), 8001, allows_actions=allows_actions)
+def gate(*, allows_actions: bool = False) -> RequestChecks:
+    return RequestChecks(
+        Secrets(place="p", link="once", session="cookie", action="act"), 8001, allows_actions=allows_actions
+    )
 
 
-GOOD = Asked(method="GET", path="/p/", hosts=[HOST], sites=["same-origin"], cookies=[f"{COOKIE}=cookie"])
+GOOD = RequestHead(method="GET", path="/p/", hosts=[HOST], sites=["same-origin"], cookies=[f"{COOKIE}=cookie"])
 ACTION = replace(GOOD, method="POST", path="/p/act", origins=[f"http://{HOST}"], action_tokens=["act"])
 
 
@@ -38,17 +40,17 @@ def test_browser_with_the_cookie_is_admitted(host: str, sites: list[str]) -> Non
 )
 def test_foreign_host_name_is_refused(hosts: list[str]) -> None:
     """With DNS rebinding, a page of evil.example requests its own name, which meanwhile points to 127.0.0.1."""
-    assert gate().refusal(replace(GOOD, hosts=hosts)) is Refusal.HOST
+    assert gate().refusal(replace(GOOD, hosts=hosts)) is Rejection.HOST
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "", f"https://{HOST}", "http://127.0.0.1:9999"])
 def test_foreign_origin_is_refused_with_a_valid_cookie(origin: str) -> None:
-    assert gate(allows_actions=True).refusal(replace(ACTION, origins=[origin])) is Refusal.ORIGIN
+    assert gate(allows_actions=True).refusal(replace(ACTION, origins=[origin])) is Rejection.ORIGIN
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site", "", "x"])
 def test_page_of_another_local_port_is_refused(site: str) -> None:
-    assert gate().refusal(replace(GOOD, sites=[site])) is Refusal.ORIGIN
+    assert gate().refusal(replace(GOOD, sites=[site])) is Rejection.ORIGIN
 
 
 @pytest.mark.parametrize(
@@ -65,7 +67,7 @@ def test_page_of_another_local_port_is_refused(site: str) -> None:
     ],
 )
 def test_request_without_the_cookie_is_refused(cookies: list[str]) -> None:
-    assert gate().refusal(replace(GOOD, cookies=cookies)) is Refusal.STRANGER
+    assert gate().refusal(replace(GOOD, cookies=cookies)) is Rejection.STRANGER
 
 
 def test_link_opens_once() -> None:
@@ -77,31 +79,31 @@ def test_link_opens_once() -> None:
 
 
 def test_link_needs_no_cookie_and_the_correct_host() -> None:
-    link = Asked(method="GET", path="/p/open", hosts=[HOST], sites=["cross-site"])
+    link = RequestHead(method="GET", path="/p/open", hosts=[HOST], sites=["cross-site"])
     assert gate().refusal(link) is None
-    assert gate().refusal(replace(link, hosts=["evil.example:8001"])) is Refusal.HOST
-    assert gate().refusal(replace(link, method="HEAD")) is Refusal.METHOD
+    assert gate().refusal(replace(link, hosts=["evil.example:8001"])) is Rejection.HOST
+    assert gate().refusal(replace(link, method="HEAD")) is Rejection.METHOD
 
 
 @pytest.mark.parametrize("method", ["HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "CONNECT", "TRACE", "get"])
 def test_other_methods_are_refused(method: str) -> None:
-    assert gate().refusal(replace(GOOD, method=method)) is Refusal.METHOD
+    assert gate().refusal(replace(GOOD, method=method)) is Rejection.METHOD
 
 
 def test_long_addresses_are_refused() -> None:
-    assert gate().refusal(replace(GOOD, path="/p/" + "x" * 5000)) is Refusal.ADDRESS
+    assert gate().refusal(replace(GOOD, path="/p/" + "x" * 5000)) is Rejection.ADDRESS
 
 
 def test_actions_are_refused_unless_enabled() -> None:
-    assert gate().refusal(ACTION) is Refusal.READ_ONLY
+    assert gate().refusal(ACTION) is Rejection.READ_ONLY
     assert gate(allows_actions=True).refusal(ACTION) is None
 
 
 @pytest.mark.parametrize(
     "forged", [replace(ACTION, action_tokens=[]), replace(ACTION, action_tokens=["x"]), replace(ACTION, origins=[])]
 )
-def test_actions_require_the_page_token_and_an_origin(forged: Asked) -> None:
-    assert gate(allows_actions=True).refusal(forged) is Refusal.FORGED
+def test_actions_require_the_page_token_and_an_origin(forged: RequestHead) -> None:
+    assert gate(allows_actions=True).refusal(forged) is Rejection.FORGED
 
 
 def test_content_policy_forbids_inline_code_and_other_hosts() -> None:

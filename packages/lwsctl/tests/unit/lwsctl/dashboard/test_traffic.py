@@ -11,9 +11,9 @@ from kuberuntime.client.client import Client
 from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from lwsctl.dashboard.address import Address, PageKind
-from lwsctl.dashboard.channel import Channel
+from lwsctl.dashboard.channel import PageChannel
 from lwsctl.dashboard.livemodel import LiveModel, live
-from lwsctl.dashboard.subscriptions import Hub
+from lwsctl.dashboard.subscriptions import Subscriptions
 from lwsctl.dashboard.webserver import Dashboard
 from lwsctl.diagnosis.observed import Commands
 
@@ -31,11 +31,11 @@ async def looked_at(address: Address) -> AsyncIterator[tuple[House, list[bytes]]
     async with api_server() as transport:
         client = Client(transport)
         model = LiveModel(client, "", Commands())
-        house = House(client, model, Dashboard(model, Hub(model)), None, transport)
+        house = House(client, model, Dashboard(model, Subscriptions(model)), None, transport)
         await house.put_set("web", replicas=GROUPS, size=2)
         sent: list[bytes] = []
 
-        async def follow(channel: Channel) -> None:
+        async def follow(channel: PageChannel) -> None:
             while True:
                 last = channel.ident
                 await channel.changed()

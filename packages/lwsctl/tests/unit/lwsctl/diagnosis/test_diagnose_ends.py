@@ -23,7 +23,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS
 from leaderworkerset.api import labels
 from leaderworkerset.api.recreationrecord import RecreationState
-from leaderworkerset.rendezvous.connectionerrors import Obstacle
+from leaderworkerset.rendezvous.connectionerrors import FailureReason
 from lwsctl.diagnosis.document import headline
 from lwsctl.diagnosis.observed import Commands
 from lwsctl.views.health.verdict import Verdict
@@ -320,8 +320,8 @@ def test_missing_file_advice_starts_with_the_image(code: int, image: str, said: 
     assert found.steps == ("lws -n prod logs web/0/0",)
 
 
-@pytest.mark.parametrize("obstacle", Obstacle)
-def test_rendezvous_exit_code_is_explained(obstacle: Obstacle) -> None:
+@pytest.mark.parametrize("obstacle", FailureReason)
+def test_rendezvous_exit_code_is_explained(obstacle: FailureReason) -> None:
     means = f"exit code {obstacle.value} of the rendezvous means: {obstacle.words}; {obstacle.advice}"
     command = {"containers": [{"name": "main", "command": ["sh", "-c"], "args": ["sh rendezvous.sh leader && serve"]}]}
     assert told(running(container(terminated=ended(obstacle.value)), spec=command)).steps[0] == means

@@ -8,7 +8,7 @@ from tests.explanations.failinglogs import FailingLog, programs
 
 from kuberuntime.objects import errorlines, meta, podstate
 from kuberuntime.texts.masking import Mask
-from leaderworkerset.recording.episodebuilder import Logs, Traces, build
+from leaderworkerset.recording.episodebuilder import GroupObservation, Logs, build
 from lwsctl.cli.views import episodetable
 from lwsctl.diagnosis import document, logerrors
 from lwsctl.diagnosis.diagnose import diagnose
@@ -78,7 +78,7 @@ def test_recorder_and_get_name_the_same_error(program: FailingLog) -> None:
     status = container(restarts=1, last=ended(program.exit_code, 10), waiting={"reason": "CrashLoopBackOff"})
     pod = leader | {"status": leader["status"] | {"containerStatuses": [status]}}
     logs: Logs = {(meta.uid(pod), "main"): ["\n".join(program.lines)]}
-    episode = build(Traces(pods=[pod], now=NOW, logs=logs), Mask())
+    episode = build(GroupObservation(pods=[pod], now=NOW, logs=logs), Mask())
     last = {"terminated": ended(program.exit_code, 10, message=MESSAGES["quoted"](program))}
     why = podstate.why({"status": {"containerStatuses": [status | {"lastState": last}]}})
     if program.error.certain:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from testkit.fakeclock import SetClock
+from testkit.fakeclock import FakeClock
 from testkit.fakes import failure
 from testkit.virtualtime import run
 from tests.explanations.builders import NOW, ago, conditions, container, lws, node, placed, pod, ready
@@ -73,7 +73,9 @@ def observe(server: Server, of: JSONObject | None = None, target: Selection | No
     members = server.lists[PODS.path("prod")]
     assert not isinstance(members, int)
     read = lists.Lists(Client(server))
-    return run(diagnosisinput.observe_view(read, view(of or lws(), members), target or Selection("web"), SetClock(NOW)))
+    return run(
+        diagnosisinput.observe_view(read, view(of or lws(), members), target or Selection("web"), FakeClock(NOW))
+    )
 
 
 def test_healthy_set_that_ran_long_needs_no_requests() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from testkit.fakeclock import SetClock
+from testkit.fakeclock import FakeClock
 from testkit.virtualtime import run
 
 from kuberuntime.client.requests import Selection as Query
@@ -55,7 +55,7 @@ def replayed(situation: dict[str, Any]) -> Diagnosis:
     """Return the diagnosis of a situation at the time of its recording."""
     obj, lists = situation["object"], situation["lists"]
     pods = [pod | {"kind": "Pod"} for pod in lists["pods"] if meta.labels(pod).get(NAME) == meta.name(obj)]
-    clock = SetClock(datetime.fromisoformat(situation["time"]))
+    clock = FakeClock(datetime.fromisoformat(situation["time"]))
     selection = Selection(meta.name(obj))
     return run(diagnose_one(RecordedLists(lists), groups.view(obj, pods), selection, Commands(), clock))
 

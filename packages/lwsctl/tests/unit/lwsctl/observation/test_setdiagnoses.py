@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from testkit.fakeclock import SetClock
+from testkit.fakeclock import FakeClock
 from testkit.fakes import failure
 from testkit.virtualtime import run
 from tests.explanations.builders import NAMESPACE, NOW, ago, conditions, event, lws, node, placed, pod, ready
@@ -139,10 +139,10 @@ def test_shared_lists_give_the_same_diagnoses(namespace: str, forbidden: tuple[R
     server = Server(objects, frozenset(forbidden))
     members = {meta.key(one): [pod for pod in objects[PODS] if mine(pod, one)] for one in chosen}
     views = [view(one, members[meta.key(one)]) for one in chosen]
-    together = run(setdiagnoses.survey(Lists(Client(server)), views, namespace, Commands(), SetClock(NOW)))
+    together = run(setdiagnoses.survey(Lists(Client(server)), views, namespace, Commands(), FakeClock(NOW)))
     shared = len(server.asked)
     alone = [
-        run(diagnosisinput.diagnose_one(Lists(Client(server)), one, Selection(one.name), Commands(), SetClock(NOW)))
+        run(diagnosisinput.diagnose_one(Lists(Client(server)), one, Selection(one.name), Commands(), FakeClock(NOW)))
         for one in views
     ]
     assert together == alone
@@ -172,7 +172,7 @@ def test_five_hundred_stuck_sets_need_a_dozen_requests() -> None:
         }
     )
     views = [view(one, []) for one in sets]
-    found = run(setdiagnoses.survey(Lists(Client(server)), views, "prod", Commands(), SetClock(NOW)))
+    found = run(setdiagnoses.survey(Lists(Client(server)), views, "prod", Commands(), FakeClock(NOW)))
     assert {(one.code, one.verdict) for one in found} == {("LWS-E026", Verdict.STUCK)}
     assert [one.sentence.split("pod ")[1].split("-0 ")[0] for one in found] == [f"web-{index}" for index in range(500)]
     assert len(server.asked) <= 12
@@ -191,5 +191,5 @@ def test_nodes_of_few_sets_are_read_by_name_in_a_large_cluster(sets: int, code: 
     views = [
         view(named(lws(), f"web-{at}"), [named(placed(0, rank), f"web-{at}") for rank in (0, 1)]) for at in range(sets)
     ]
-    found = run(setdiagnoses.survey(Endless(Client(server)), views, "prod", Commands(), SetClock(NOW)))
+    found = run(setdiagnoses.survey(Endless(Client(server)), views, "prod", Commands(), FakeClock(NOW)))
     assert {one.code for one in found} == {code}

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from testkit.fakeclock import SetClock
+from testkit.fakeclock import FakeClock
 from testkit.virtualtime import run
 from tests.explanations.builders import NOW, conditions, event, of_set, part
 from tests.unit.lwsctl.observation.test_setdiagnoses import Server, named
@@ -46,7 +46,7 @@ def a_set(
 
 def told(server: Server, sets: Sequence[SetView], namespace: str = "") -> list[Diagnosis]:
     async def scenario() -> list[Diagnosis]:
-        return await setdiagnoses.diagnose_sets(Lists(Client(server)), sets, namespace, Commands(), SetClock(NOW))
+        return await setdiagnoses.diagnose_sets(Lists(Client(server)), sets, namespace, Commands(), FakeClock(NOW))
 
     return run(scenario())
 

@@ -6,7 +6,7 @@ from typing import Any
 from tests import builders
 
 from lwsctl.rollout import drainforecast
-from lwsctl.rollout.drainforecast import Leaving
+from lwsctl.rollout.drainforecast import DrainForecast
 from lwsctl.views.groups import View, view
 
 
@@ -18,7 +18,7 @@ def shown(*, unready: tuple[int, ...] = (), surge: int = 0, unavailable: int = 1
     return view(lws, [builders.leader_pod(lws, index, ready=index not in unready) for index in range(4)])
 
 
-def on_node(found: View, *indexes: int) -> Leaving:
+def on_node(found: View, *indexes: int) -> DrainForecast:
     return drainforecast.leaving(found, [group for group in found.groups if group.index in indexes])
 
 
@@ -49,8 +49,8 @@ def test_groups_with_random_keys_get_no_surge() -> None:
 
 
 def test_outlook_lists_moving_and_staying_groups() -> None:
-    moves = Leaving(place="a/web", groups=(3, 1), at_once=2, extra=1, takes=timedelta(seconds=90))
-    stays = Leaving(place="b/llm", groups=("95e88034",), at_once=1, extra=0, takes=None, why_not="it may not")
+    moves = DrainForecast(place="a/web", groups=(3, 1), at_once=2, extra=1, takes=timedelta(seconds=90))
+    stays = DrainForecast(place="b/llm", groups=("95e88034",), at_once=1, extra=0, takes=None, why_not="it may not")
     assert list(drainforecast.lines([moves, stays])) == [
         "  a/web: groups 3, 1 would move, at most 2 at a time, 1 extra group first, about 90s",
         "  b/llm: group 95e88034 would stay: it may not",

@@ -21,7 +21,7 @@ def groups(*, uids: str, unready: tuple[int, ...] = (), going: tuple[int, ...] =
     return view(lws, leaders)
 
 
-def pods(turn: restarts.Turn) -> list[str]:
+def pods(turn: restarts.RestartStep) -> list[str]:
     return [rank.pod for rank in turn.now]
 
 
@@ -55,7 +55,7 @@ def test_unready_groups_restart_at_no_cost() -> None:
 
 
 def test_restart_ends_when_all_groups_are_back() -> None:
-    assert restarts.turn(groups(uids="XY"), {0: "a", 1: "b"}, 1) == restarts.Turn((), ())
+    assert restarts.turn(groups(uids="XY"), {0: "a", 1: "b"}, 1) == restarts.RestartStep((), ())
 
 
 def test_group_without_a_pod_has_nothing_to_restart() -> None:

@@ -11,7 +11,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.texts.masking import Mask
 from leaderworkerset.api.eventvalue import happening
 from leaderworkerset.recording import episodebuilder
-from leaderworkerset.recording.episodebuilder import Traces
+from leaderworkerset.recording.episodebuilder import GroupObservation
 from lwsctl.cli.views import description, tables
 from lwsctl.cli.views.description import Described
 from lwsctl.dashboard import pageexport
@@ -68,7 +68,7 @@ def test_every_view_of_an_unreadable_object_names_the_error(make: Any) -> None:
     (explained, _) = warningevents.explained([found, healthy], Evidence(), builders.NOW)
     selection = Selection(found.name)
     texts = {
-        "get": "\n".join(tables.tables([explained, healthy], builders.NOW, tables.Form())),
+        "get": "\n".join(tables.tables([explained, healthy], builders.NOW, tables.TableOptions())),
         "get of many": "\n".join(tables.rows([explained, healthy], builders.NOW)),
         "describe": "\n".join(description.lines(Described(selection=selection, view=explained), builders.NOW)),
         "explain": str(diagnose(Observed(view=explained, now=builders.NOW), selection)),
@@ -137,7 +137,9 @@ def test_log_that_cannot_be_masked_is_recorded_as_its_error() -> None:
     leader["status"] = {"containerStatuses": [{"name": "c", "state": {"terminated": {"exitCode": 1}}}]}
     worker = builders.worker_pod(leader, 1) | {"status": BROKEN}
     logs = {("u", "c"): ["poison", "step 1\nRuntimeError: no GPU"]}
-    episode = episodebuilder.build(Traces(pods=[leader, worker], now=builders.NOW, lws=lws, logs=logs), FailingMask())
+    episode = episodebuilder.build(
+        GroupObservation(pods=[leader, worker], now=builders.NOW, lws=lws, logs=logs), FailingMask()
+    )
     assert episode.ranks[0].containers[0].logs == (
         ("the log cannot be shown: RecursionError: maximum recursion depth exceeded",),
         ("step 1", "RuntimeError: no GPU"),

@@ -8,7 +8,7 @@ from tests import builders
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.capabilities.inplace import inplacegroups, inplacepods
-from leaderworkerset.capabilities.inplace.inplacepods import Before
+from leaderworkerset.capabilities.inplace.inplacepods import PreviousContainer
 from leaderworkerset.core.policies import failures
 
 UNTIL = "2026-01-02T03:04:05Z"
@@ -106,4 +106,4 @@ def test_restarts_are_excused_when_an_image_is_reverted(restarts: int, started: 
 
 
 def test_unreadable_record_counts_as_absent() -> None:
-    assert inplacepods.read(pod("main,a=x=y=z,b=99999999999999999999==,c=3")) == {"c": Before(3)}
+    assert inplacepods.read(pod("main,a=x=y=z,b=99999999999999999999==,c=3")) == {"c": PreviousContainer(3)}

@@ -8,12 +8,12 @@ from tests import builders
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, STATEFULSETS
-from kuberuntime.plan import Delete, Finally, Patch, Together, flat
+from kuberuntime.plan import Concurrently, Delete, Finally, Patch, flat
 from leaderworkerset.api import labels
 from leaderworkerset.capabilities import deciding
 from leaderworkerset.capabilities.deciding import reconcile_group as reconcile
 from leaderworkerset.capabilities.inplace import inplacegroups, inplacesteps
-from leaderworkerset.capabilities.inplace.inplacesteps import STEPS, InPlaceStep, Marked
+from leaderworkerset.capabilities.inplace.inplacesteps import STEPS, InPlaceStep, MarkedGroup
 from leaderworkerset.core.policies.policy import GroupObjects, LiveGroup
 
 OLD, NEW = builders.leaderworkerset_object(image="app:1"), builders.leaderworkerset_object(image="app:2")
@@ -108,7 +108,7 @@ def test_reverted_image_is_patched_and_its_restart_excused() -> None:
 
 @pytest.mark.parametrize(("step", "observed"), WALK.items(), ids=list(WALK))
 def test_each_step_follows_from_the_observed_objects(step: InPlaceStep, observed: LiveGroup) -> None:
-    assert inplacesteps.next_step(Marked(observed)).step is step
+    assert inplacesteps.next_step(MarkedGroup(observed)).step is step
 
 
 def test_every_step_has_a_row_and_an_example() -> None:
@@ -126,7 +126,7 @@ def test_every_step_has_a_row_and_an_example() -> None:
     ids=["a worker is missing", "a worker is not ready", "a worker is missing later", "its controller is behind"],
 )
 def test_step_waits_for_the_workers(observed: LiveGroup) -> None:
-    assert inplacesteps.next_step(Marked(observed)).step is InPlaceStep.AWAIT_WORKERS
+    assert inplacesteps.next_step(MarkedGroup(observed)).step is InPlaceStep.AWAIT_WORKERS
 
 
 def only(observed: LiveGroup) -> Patch:
@@ -208,7 +208,7 @@ def test_rejected_resize_is_repeated_only_without_alternative() -> None:
     """After an infeasible amount, a quota or a missing permission, the leader is marked, as after a report of the kubelet."""
     observed = WALK[InPlaceStep.RESIZE]
     (together,) = inplacesteps.decide(observed).actions
-    assert isinstance(together, Together)
+    assert isinstance(together, Concurrently)
     (first,), _ = together.sequences
     assert isinstance(first, Finally)
     (mark,) = first.on_refusal

@@ -13,7 +13,7 @@ from kuberuntime.plan import Delete, Emit, Event
 from leaderworkerset.api import labels
 from leaderworkerset.capabilities import names
 from leaderworkerset.capabilities.lostnodes import forcedeletion
-from leaderworkerset.capabilities.lostnodes.forcedeletion import Stuck
+from leaderworkerset.capabilities.lostnodes.forcedeletion import StuckGroup
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
 
@@ -32,9 +32,9 @@ def node(ready: str | None, *taints: str) -> JSONObject:
     }
 
 
-def stuck(*pods: JSONObject, grace: float = 1, later: float = 0) -> Stuck:
+def stuck(*pods: JSONObject, grace: float = 1, later: float = 0) -> StuckGroup:
     moment = builders.NOW + timedelta(seconds=later)
-    return Stuck(lws=LWS, pods=pods, grace=timedelta(seconds=grace), now=moment)
+    return StuckGroup(lws=LWS, pods=pods, grace=timedelta(seconds=grace), now=moment)
 
 
 def deletion(pod: JSONObject, why: str) -> Delete:

@@ -15,7 +15,7 @@ from leaderworkerset.api.recreationrecord import Failure, Recreation
 from leaderworkerset.capabilities.deciding import admit_pod
 from leaderworkerset.capabilities.deciding import reconcile_group as reconcile
 from leaderworkerset.capabilities.preferrednodes import previousnodes
-from leaderworkerset.capabilities.preferrednodes.previousnodes import NOWHERE, Places
+from leaderworkerset.capabilities.preferrednodes.previousnodes import NOWHERE, PreviousNodes
 from leaderworkerset.core.leaderworkerset import budget, statefulsets
 from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
 from leaderworkerset.core.policies import recreation
@@ -102,12 +102,12 @@ def test_record_is_truncated_to_the_first_ranks() -> None:
     [(1, "web-0-1", ""), (2, "web-0-1", "b"), (3, "web-0", "a"), (2, "web-0-7", ""), (2, "odd", "")],
 )
 def test_node_is_avoided_after_two_failures_in_a_row(count: int, pod: str, avoided: str) -> None:
-    assert previousnodes.of(LWS, record("a,b", count=count, pod=pod)) == Places(("a", "b"), avoided)
+    assert previousnodes.of(LWS, record("a,b", count=count, pod=pod)) == PreviousNodes(("a", "b"), avoided)
 
 
 def test_failure_of_an_earlier_leader_is_ignored() -> None:
     found = record("a,b", count=5, leader="another")
-    assert previousnodes.of(LWS, found) == Places(("a", "b"))
+    assert previousnodes.of(LWS, found) == PreviousNodes(("a", "b"))
 
 
 def test_record_of_an_earlier_set_is_ignored() -> None:
@@ -125,7 +125,7 @@ def test_invalid_node_names_are_ignored(text: str, nodes: tuple[str, ...]) -> No
 
 
 def test_each_rank_prefers_its_node_and_avoids_the_failed_one() -> None:
-    found = Places(("a", "b"), "b")
+    found = PreviousNodes(("a", "b"), "b")
     assert found.preferences(0) == [preference("In", "a"), preference("NotIn", "b")]
     assert found.preferences(1) == found.preferences(2) == [preference("NotIn", "b")]
     assert NOWHERE.preferences(0) == []

@@ -20,7 +20,7 @@ from tests.unit.leaderworkerset.core.disaggregatedset.decisions import (
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.plan import Create, Delete, Event, Finally, Patch, Plan, PutStatus, Together
+from kuberuntime.plan import Concurrently, Create, Delete, Event, Finally, Patch, Plan, PutStatus
 from leaderworkerset.api.disaggregatedset import INITIAL_REPLICAS
 from leaderworkerset.core.disaggregatedset import disaggregatedsetevents, rolehash
 from leaderworkerset.core.disaggregatedset.reconcile import ObservedDisaggregatedSet, reconcile
@@ -104,7 +104,7 @@ class TestOrder:
         assert len(first) == 2
         assert isinstance(work, Finally)
         (slices,) = work.actions
-        assert isinstance(slices, Together)
+        assert isinstance(slices, Concurrently)
         assert [type(action) for action in work.after] == [PutStatus]
 
     def test_services_follow_leaderworkersets_within_a_slice(self) -> None:

@@ -21,7 +21,7 @@ from tests.unit.leaderworkerset.core.disaggregatedset.decisions import (
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.plan import Actions, Finally, Patch, PutStatus, Together, flat
+from kuberuntime.plan import Actions, Concurrently, Finally, Patch, PutStatus, flat
 from leaderworkerset.api.disaggregatedset import SLICE
 from leaderworkerset.core import reconcilefailure
 from leaderworkerset.core.disaggregatedset.reconcile import ObservedDisaggregatedSet, reconcile
@@ -253,7 +253,7 @@ class TestSlices:
         (whole,) = plan.actions
         assert isinstance(whole, Finally)
         (slices,) = whole.actions
-        assert isinstance(slices, Together)
+        assert isinstance(slices, Concurrently)
         assert len(slices.sequences) == 2
 
 

@@ -7,7 +7,7 @@ import pytest
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.quantity import NANOS
 from kuberuntime.objects.resources import PODS
-from kuberuntime.plan import Patch, Plan, Together
+from kuberuntime.plan import Concurrently, Patch, Plan
 from leaderworkerset.api import labels
 from leaderworkerset.core.gang import gate
 from leaderworkerset.core.gang.gate import GATE, ObservedCluster
@@ -47,11 +47,11 @@ def decide(members: Sequence[JSONObject], used: int = 0, unbound: Sequence[JSONO
 
 def started(plan: Plan) -> list[list[str]]:
     """Return the names of the pods that lose their gates, by group."""
-    (action,) = plan.actions or (Together(sequences=()),)
-    assert isinstance(action, Together)
+    (action,) = plan.actions or (Concurrently(sequences=()),)
+    assert isinstance(action, Concurrently)
     found = []
     for (together,) in action.sequences:
-        assert isinstance(together, Together)
+        assert isinstance(together, Concurrently)
         patches = [patch for (patch,) in together.sequences if isinstance(patch, Patch)]
         found.append([patch.key.name for patch in patches])
     return found
@@ -62,7 +62,7 @@ def test_group_that_fits_loses_its_gates() -> None:
 
     assert started(plan) == [["a", "a-1"]]
     (action,) = plan.actions
-    assert isinstance(action, Together)
+    assert isinstance(action, Concurrently)
     ((first,), *_) = action.sequences[0][0].sequences  # type: ignore[union-attr]
     patch = {"metadata": {"uid": "uid-of-a"}, "spec": {"schedulingGates": None}}
     assert first == Patch(resource=PODS, key=first.key, patch=patch, if_present=True)  # type: ignore[union-attr]

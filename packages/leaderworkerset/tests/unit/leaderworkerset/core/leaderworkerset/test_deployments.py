@@ -9,7 +9,7 @@ from tests import builders
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, PODS
-from kuberuntime.plan import Apply, Create, Delete, Patch, Plan, PutStatus, Together, flat
+from kuberuntime.plan import Apply, Concurrently, Create, Delete, Patch, Plan, PutStatus, flat
 from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.capabilities.deciding import decide
 from leaderworkerset.capabilities.deciding import reconcile_set as reconcile
@@ -211,7 +211,7 @@ def test_gates_open_when_the_deployment_is_current() -> None:
     assert isinstance(patch, Patch)
     assert (patch.resource, patch.key.name, let_go.surplus) == (PODS, meta.name(new), {"gone": True})
     moving = decide(observe(LWS, deployment(), "ab", gated=gated, known=NOTHING_KNOWN), builders.NOW)
-    assert not any(isinstance(action, Together) for action in moving.plan.actions)
+    assert not any(isinstance(action, Concurrently) for action in moving.plan.actions)
     assert (moving.surplus, moving.plan.requeue_after) == ({"gone": True}, 0)
 
 

@@ -9,7 +9,7 @@ from tests import builders
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
-from kuberuntime.plan import Action, Delete, Emit, Patch, PutStatus, Together, flat
+from kuberuntime.plan import Action, Concurrently, Delete, Emit, Patch, PutStatus, flat
 from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.api.recreationrecord import Failure, Recreation, RecreationState
 from leaderworkerset.api.resources import LEADERWORKERSETS
@@ -84,7 +84,7 @@ def sort_out(
 
 def names(actions: Sequence[Action]) -> list[str]:
     """Return the pods that lose their finalizer."""
-    patches = [patch for one in actions if isinstance(one, Together) for (patch,) in one.sequences]
+    patches = [patch for one in actions if isinstance(one, Concurrently) for (patch,) in one.sequences]
     assert all(isinstance(patch, Patch) and patch.resource == PODS for patch in patches)
     return [patch.key.name for patch in patches if isinstance(patch, Patch)]
 

@@ -8,7 +8,7 @@ from tests import builders
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.plan import Patch, Together
+from kuberuntime.plan import Concurrently, Patch
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.recreationrecord import Failure, Recreation
 from leaderworkerset.capabilities.preferrednodes import previousnodes
@@ -54,8 +54,8 @@ def decide(
     found = gatedleaders.decide(
         lws, leaderworkerset.decode(lws), KEY, groups, facts, FormerGroups(records, previousnodes.prefer)
     )
-    together = found.actions[0] if found.actions else Together(sequences=())
-    assert isinstance(together, Together)
+    together = found.actions[0] if found.actions else Concurrently(sequences=())
+    assert isinstance(together, Concurrently)
     patches = [patch for sequence in together.sequences for patch in sequence if isinstance(patch, Patch)]
     return Outcome(patches, found.surplus)
 

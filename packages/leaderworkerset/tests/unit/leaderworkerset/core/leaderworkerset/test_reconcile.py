@@ -9,7 +9,7 @@ from tests import builders
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, SERVICES, STATEFULSETS
 from kuberuntime.plan import (
-    Accepted,
+    AcceptedField,
     Action,
     Apply,
     Create,
@@ -166,8 +166,8 @@ def test_new_set_gets_revision_statefulset_and_service() -> None:
                 object=services.build_shared(LWS),
                 unless_own=True,
                 accepted=(
-                    Accepted("spec.clusterIP", "None"),
-                    *(Accepted("spec.selector", own, (NOT_HEADLESS,)) for own in services.pod_labels(LWS)),
+                    AcceptedField("spec.clusterIP", "None"),
+                    *(AcceptedField("spec.selector", own, (NOT_HEADLESS,)) for own in services.pod_labels(LWS)),
                 ),
                 on_failure=(
                     Event(

@@ -22,17 +22,17 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS
 from kuberuntime.plan import (
+    AggregatedNote,
     Apply,
+    Concurrently,
     Create,
     Delete,
     Emit,
     Event,
     Finally,
-    OneOfMany,
     Patch,
     Plan,
     PutStatus,
-    Together,
     guarded_patch,
 )
 from leaderworkerset.api import labels
@@ -179,7 +179,7 @@ def test_outdated_leaders_are_deleted_within_the_budget() -> None:
     """Leaders are deleted in the foreground, by UID, and a few at once (R-ROLL-1, docs/adr/0004-max-unavailable.md)."""
     plan = reconcile(rolling(ready_groups(LWS, 4, key="older")), builders.NOW)
 
-    assert plan == Plan((Together(sequences=tuple((deletion_of(index),) for index in (3, 2))),))
+    assert plan == Plan((Concurrently(sequences=tuple((deletion_of(index),) for index in (3, 2))),))
 
 
 @pytest.mark.parametrize("has_service", [True, False])
@@ -216,7 +216,7 @@ def deletion_of(index: int) -> Delete:
                     "uid": "uid-of-web",
                     "resourceVersion": "1",
                 },
-                of_many=OneOfMany("Deleted leader pods to update groups {numbers}", index),
+                of_many=AggregatedNote("Deleted leader pods to update groups {numbers}", index),
             ),
         ),
     )

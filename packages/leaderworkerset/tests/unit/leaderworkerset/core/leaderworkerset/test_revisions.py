@@ -11,7 +11,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.gotypes.canonicaljson import canonical_json
 from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import revisions
-from leaderworkerset.core.leaderworkerset.cachedapply import Edition
+from leaderworkerset.core.leaderworkerset.cachedapply import RevisionGeneration
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
 
 VECTORS = json.loads(Path("packages/leaderworkerset/tests/vectors/lws-revision-vectors.json").read_text())
@@ -191,7 +191,7 @@ def test_known_edition_is_not_compared_again() -> None:
     known = revisions.resolve(LWS, statefulset, [current]).edition
     unreadable = LWS | {"spec": {"leaderWorkerTemplate": {"size": "two"}}}
 
-    assert known == Edition.of(LWS, current)
+    assert known == RevisionGeneration.of(LWS, current)
     assert revisions.resolve(unreadable, statefulset, [current], known) == Resolution(KEY)
 
 
@@ -202,7 +202,7 @@ def test_known_edition_is_not_compared_again() -> None:
 )
 def test_new_edition_is_compared(metadata: dict[str, Any], uid: str) -> None:
     """A new edition is compared (R-REV-11)."""
-    known = Edition.of(LWS, builders.revision(LWS, uid="uid-of-revision"))
+    known = RevisionGeneration.of(LWS, builders.revision(LWS, uid="uid-of-revision"))
     edited = builders.leaderworkerset_object(image="app:2", metadata=metadata)
     current = builders.revision(edited | {"spec": LWS["spec"]}, uid=uid)
 
@@ -277,7 +277,7 @@ def test_current_revision_gets_the_highest_number() -> None:
     """An update that was taken back before its first step left a revision with a higher number."""
     known = [builders.revision(LWS), builders.revision(EDITED, number=2)]
     numbered = Resolution(KEY, corrected=known[0], correction={"revision": 3})
-    edition = Edition.of(LWS, known[0])
+    edition = RevisionGeneration.of(LWS, known[0])
 
     assert revisions.resolve(LWS, leader_statefulset(KEY), known) == numbered
     assert revisions.resolve(LWS, leader_statefulset(KEY), known, edition) == numbered

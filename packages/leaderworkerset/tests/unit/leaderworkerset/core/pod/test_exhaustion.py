@@ -9,7 +9,7 @@ from tests import builders
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject
 from kuberuntime.objects.resources import PODS
-from kuberuntime.plan import Action, Apply, Delete, Patch, Plan, Together
+from kuberuntime.plan import Action, Apply, Concurrently, Delete, Patch, Plan
 from leaderworkerset.api import labels
 from leaderworkerset.api.recreationrecord import Failure, Recreation, RecreationState
 from leaderworkerset.api.resources import LEADERWORKERSETS
@@ -68,7 +68,7 @@ def steps(plan: Plan) -> list[str]:
 
 def _steps(action: Action) -> list[str]:
     match action:
-        case Together():
+        case Concurrently():
             return [step for sequence in action.sequences for one in sequence for step in _steps(one)]
         case Apply():
             return [meta.annotations(action.object)[labels.RECREATION_STATE]]

@@ -8,7 +8,7 @@ from tests import builders
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, STATEFULSETS
-from kuberuntime.plan import Apply, Create, Delete, Emit, Event, OneOfMany, Plan
+from kuberuntime.plan import AggregatedNote, Apply, Create, Delete, Emit, Event, Plan
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.recreationrecord import Recreation, RecreationState
 from leaderworkerset.capabilities.deciding import reconcile_group as reconcile
@@ -54,7 +54,7 @@ def create_workers(lws: dict[str, Any], leader: dict[str, Any], selector: dict[s
     live = leaderworkerset.decode(lws)
     regarding, related = decisionevents.reference(lws), decisionevents.reference(leader)
     created = "Created worker statefulset for leader pod web-0"
-    many = OneOfMany("Created worker statefulsets for groups {numbers}", 0)
+    many = AggregatedNote("Created worker statefulsets for groups {numbers}", 0)
     failed = "Failed to create worker statefulset for leader pod web-0: {error}"
     return Create(
         resource=STATEFULSETS,

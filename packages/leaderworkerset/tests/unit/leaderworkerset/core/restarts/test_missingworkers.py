@@ -111,7 +111,7 @@ def test_last_write_of_the_status_is_read() -> None:
 
 def observed(
     index: int, *, workers: Sequence[str] = (WHOLE,), ready: bool = True, size: int = 2
-) -> missingworkers.SeenGroup:
+) -> missingworkers.ObservedGroup:
     """Return a group that is older than the last status, with workers of these ages."""
     leader, statefulset = group(index, BEFORE, size)
     statefulset["spec"] = {"replicas": 1}
@@ -120,10 +120,10 @@ def observed(
         pod["metadata"]["creationTimestamp"] = created
     for pod in (leader, *pods):
         pod["status"] = {"conditions": [{"type": "Ready", "status": str(ready)}]}
-    return missingworkers.SeenGroup(leader, statefulset if size > 1 else None, [leader, *pods])
+    return missingworkers.ObservedGroup(leader, statefulset if size > 1 else None, [leader, *pods])
 
 
-def lost_groups(ready: int, *groups: missingworkers.SeenGroup) -> list[str]:
+def lost_groups(ready: int, *groups: missingworkers.ObservedGroup) -> list[str]:
     """Return the leaders of the groups that lost workers since a status that counts so many ready groups."""
     moments = missingworkers.moments(missingworkers.LastStatus(ready=ready, whole_since="", written=WHOLE), groups)
     return [
@@ -152,7 +152,7 @@ def lost_groups(ready: int, *groups: missingworkers.SeenGroup) -> list[str]:
     ],
 )  # fmt: skip
 def test_fewer_groups_as_before_than_ready_have_lost_workers(
-    ready: int, other: missingworkers.SeenGroup, expected: list[str]
+    ready: int, other: missingworkers.ObservedGroup, expected: list[str]
 ) -> None:
     assert lost_groups(ready, observed(0), other) == expected
 

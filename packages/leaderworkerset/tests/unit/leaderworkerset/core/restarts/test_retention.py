@@ -4,7 +4,7 @@ from tests import builders
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.plan import Action, Patch, Together
+from kuberuntime.plan import Action, Concurrently, Patch
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.core.restarts import retention
 
@@ -27,7 +27,7 @@ def patches(actions: tuple[Action, ...]) -> list[list[tuple[str, JSONObject]]]:
     """Return the patches that are sent at the same time, by pod, each at its UID and merged by lists."""
     found = []
     for action in actions:
-        assert isinstance(action, Together)
+        assert isinstance(action, Concurrently)
         together = [patch for (patch,) in action.sequences if isinstance(patch, Patch)]
         assert {(patch.kind, patch.if_present) for patch in together} == {("strategic", True)}
         assert [patch.patch["metadata"].pop("uid") for patch in together] == [

@@ -34,7 +34,7 @@ class LinkError(Exception):
     """The connection cannot be established. The text is sent to the client."""
 
 
-class Outlet:
+class FrameSender:
     """Sends the pending bytes of a SPDY connection. `send` waits until the client has read enough."""
 
     def __init__(self, connection: Connection, send: Send) -> None:
@@ -54,13 +54,13 @@ class Outlet:
                 await self._send(data)
 
 
-class PortLink:
+class PortConnection:
     """A forwarded connection. `data` and `error` are its streams, or 0 until they are open.
 
     The client's data is put into `inbox`, and an empty text at its end.
     """
 
-    def __init__(self, request: str, port: int, outlet: Outlet) -> None:
+    def __init__(self, request: str, port: int, outlet: FrameSender) -> None:
         self.request = request
         self.port = port
         self.data = self.error = 0

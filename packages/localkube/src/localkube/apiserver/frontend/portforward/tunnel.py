@@ -12,7 +12,7 @@ when the pod reads again or terminates.
 import asyncio
 from collections.abc import AsyncIterable
 
-from localkube.apiserver.frontend.portforward.portconnection import Dial, Outlet, PortLink, Send, purpose
+from localkube.apiserver.frontend.portforward.portconnection import Dial, FrameSender, PortConnection, Send, purpose
 from localkube.apiserver.frontend.spdy import Connection, Frame, ProtocolError, Status, Type
 
 
@@ -22,10 +22,10 @@ class Tunnel:
     def __init__(self, dial: Dial, send: Send) -> None:
         self._dial = dial
         self._connection = Connection()
-        self._outlet = Outlet(self._connection, send)
-        self._incomplete: dict[str, PortLink] = {}  # by request, until the second stream is open
-        self._links: dict[int, PortLink] = {}  # by either stream
-        self._running: dict[PortLink, asyncio.Task[None]] = {}
+        self._outlet = FrameSender(self._connection, send)
+        self._incomplete: dict[str, PortConnection] = {}  # by request, until the second stream is open
+        self._links: dict[int, PortConnection] = {}  # by either stream
+        self._running: dict[PortConnection, asyncio.Task[None]] = {}
         self._tasks = asyncio.TaskGroup()
         self._flushing: asyncio.Task[None] | None = None
 
@@ -70,7 +70,7 @@ class Tunnel:
         """Accept a stream that starts or completes a link. Reject other streams."""
         stream_purpose = purpose(frame.stream, frame.headers)
         request, kind, port = stream_purpose or ("", "data", 0)
-        link = self._incomplete.get(request) or PortLink(request, port, self._outlet)
+        link = self._incomplete.get(request) or PortConnection(request, port, self._outlet)
         if stream_purpose is None or not link.add(frame.stream, kind, port):
             self._connection.reset(frame.stream, Status.REFUSED_STREAM)
             return
@@ -83,18 +83,18 @@ class Tunnel:
         task = self._running[link] = self._tasks.create_task(self._run(link))
         task.add_done_callback(lambda _: self._running.pop(link))
 
-    async def _run(self, link: PortLink) -> None:
+    async def _run(self, link: PortConnection) -> None:
         try:
             await link.run(self._dial)
         finally:
             self._forget(link)
         await self._outlet.flush()
 
-    def _end(self, link: PortLink) -> None:
+    def _end(self, link: PortConnection) -> None:
         self._running[link].cancel()
         self._forget(link)
 
-    def _forget(self, link: PortLink) -> None:
+    def _forget(self, link: PortConnection) -> None:
         """Close the streams of a link. The end of the error stream notifies the client."""
         if self._incomplete.get(link.request) is link:
             del self._incomplete[link.request]

@@ -17,7 +17,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.field import FieldError, Kind, not_supported
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model import apierrors
-from localkube.apiserver.model.catalog import Served
+from localkube.apiserver.model.catalog import ServedKind
 from localkube.apiserver.requests import filters
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests.filters import Selection
@@ -130,15 +130,13 @@ def version(text: str) -> int:
     return int(text or "0")
 
 
-def too_new(revision: int, current: int) -> apierrors.RefusalError:
+def too_new(revision: int, current: int) -> apierrors.StatusError:
     """Build the error for a resourceVersion that does not exist yet."""
     details = {
         "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
         "retryAfterSeconds": 1,
     }
-    return apierrors.RefusalError(
-        504, "Timeout", f"Too large resource version: {revision}, current: {current}", details
-    )
+    return apierrors.StatusError(504, "Timeout", f"Too large resource version: {revision}, current: {current}", details)
 
 
 def _rows(backend: Backend, call: Call, revision: int, after: tuple[str, str]) -> Iterator[bytes]:
@@ -166,7 +164,7 @@ def _page(rows: Iterator[bytes], revision: int, limit: int, *, counted: bool) ->
     return Page(items, revision, Token(revision, last.namespace, last.name).encode(), remaining)
 
 
-def encode_list(served: Served, page: Page) -> bytes:
+def encode_list(served: ServedKind, page: Page) -> bytes:
     """Encode a page as the List of its kind."""
     resource = served.resource
     metadata = head_of(page)
@@ -187,7 +185,7 @@ def head_of(page: Page) -> JSONObject:
     return head
 
 
-def _item(served: Served, item: bytes) -> bytes:
+def _item(served: ServedKind, item: bytes) -> bytes:
     """Remove apiVersion and kind from an item, because items of built-in lists do not have these fields."""
     if served.kind.alias is not None:
         obj = served.from_store(msgspec.json.decode(item))

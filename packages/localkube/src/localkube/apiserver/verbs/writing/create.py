@@ -45,7 +45,7 @@ async def create_object(
     If `owned` is set, managedFields are already set. Raises `ExistsError`.
     """
     if VERSION.fullmatch(meta.resource_version(sent)):
-        raise apierrors.RefusalError(500, "", "resourceVersion should not be set on objects to be created")
+        raise apierrors.StatusError(500, "", "resourceVersion should not be set on objects to be created")
     generated = not meta.name(sent) and bool(meta.metadata(sent).get("generateName"))
     for _ in range(ATTEMPTS - 1 if generated else 0):
         with suppress(ExistsError):

@@ -24,7 +24,7 @@ from kuberuntime.objects.field import FieldError, invalid, not_supported
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.admission import admission, namespacelifecycle
 from localkube.apiserver.model import apierrors
-from localkube.apiserver.model.apierrors import RefusalError
+from localkube.apiserver.model.apierrors import StatusError
 from localkube.apiserver.requests import body, filters
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests.filters import Selection
@@ -68,7 +68,7 @@ class Preconditions(msgspec.Struct, frozen=True, rename="camel"):
     resource_version: str | None = None
 
 
-class SentOptions(msgspec.Struct, frozen=True, rename="camel"):
+class DeleteOptionsBody(msgspec.Struct, frozen=True, rename="camel"):
     """The body of a deletion."""
 
     kind: str = "DeleteOptions"
@@ -209,7 +209,7 @@ def read_options(call: Call) -> DeleteOptions:
     """Parse the options of a deletion. Options in the body override options in the query."""
     sent = body.parse(call.body, body.media_type(call.headers)) if call.body else {}
     try:
-        sent_options = msgspec.convert(sent, SentOptions)
+        sent_options = msgspec.convert(sent, DeleteOptionsBody)
     except msgspec.ValidationError as error:
         raise apierrors.bad_request(f"the body of a deletion must be DeleteOptions: {error}") from error
     if sent_options.kind != "DeleteOptions":
@@ -301,7 +301,7 @@ async def _delete(backend: Backend, call: Call, obj: JSONObject, delete_options:
     object_call = replace(call, namespace=meta.namespace(obj), name=meta.name(obj))
     try:
         await delete_object(backend, object_call, delete_options)
-    except RefusalError as error:
+    except StatusError as error:
         if error.code != 404:
             raise
         return False

@@ -120,8 +120,8 @@ def _why_none(status: JSONObject, name: str) -> str:
     return f"The disruption budget {name} needs {desired} healthy pods and has {healthy} currently"
 
 
-def _too_many(why: str, *, seconds: int = 0) -> apierrors.RefusalError:
+def _too_many(why: str, *, seconds: int = 0) -> apierrors.StatusError:
     text = "Cannot evict pod as it would violate the pod's disruption budget."
     details: JSONObject = {"causes": [{"reason": "DisruptionBudget", "message": why}]}
     details |= {"retryAfterSeconds": seconds} if seconds else {}
-    return apierrors.RefusalError(429, "TooManyRequests", text, details)
+    return apierrors.StatusError(429, "TooManyRequests", text, details)

@@ -137,5 +137,5 @@ def _applied(call: Call) -> JSONObject:
         errors = [f".{path}: field not declared in schema" for path in unknown]
         details = errors[0] if len(errors) == 1 else "errors:\n" + "\n".join(f"  {error}" for error in errors)
         what = f"({place}; {resource.group}/{resource.version}, Kind={resource.kind})"
-        raise apierrors.RefusalError(500, "", f"failed to create typed patch object {what}: {details}")
+        raise apierrors.StatusError(500, "", f"failed to create typed patch object {what}: {details}")
     return applied

@@ -33,7 +33,7 @@ class ScaleSpec(msgspec.Struct, frozen=True):
     replicas: Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)] | None = 0
 
 
-class SentScale(msgspec.Struct, frozen=True, rename="camel"):
+class ScaleBody(msgspec.Struct, frozen=True, rename="camel"):
     """A Scale in the form that clients send."""
 
     kind: Literal["Scale", ""] = "Scale"
@@ -95,10 +95,10 @@ def build_scale(call: Call, obj: JSONObject) -> JSONObject:
     }
 
 
-def _read(call: Call, content: JSON) -> SentScale:
+def _read(call: Call, content: JSON) -> ScaleBody:
     """Parse a Scale. Raise an error if it is malformed or has negative replicas."""
     try:
-        scale = msgspec.convert(content, SentScale)
+        scale = msgspec.convert(content, ScaleBody)
     except msgspec.ValidationError as error:
         text = f"the body must be a Scale of autoscaling/v1: {error}"
         raise apierrors.undecodable(call.method, call.body, text) from error

@@ -15,7 +15,7 @@ from localkube.kubelet.processes.kernelerrors import RefusedError, explain
 from . import containerinit
 from .kernel import syscalls
 from .kernel.syscalls import is_readable
-from .launcherconnection import Link
+from .launcherconnection import LauncherConnection
 from .launchspecs import Container, Pod
 from .process import ChildProcess
 from .program import become
@@ -23,7 +23,7 @@ from .program import become
 Streams = tuple[int, int, int]
 
 
-class Birth(NamedTuple):
+class ForkRequest(NamedTuple):
     """A child to be forked, and its request."""
 
     key: str
@@ -53,7 +53,7 @@ class Children:
         """Return the processes of a pod."""
         return list(self._by_pod.get(pod.id, {}).values())
 
-    def fork(self, birth: Birth, fork: Callable[[], int], live: Callable[[Link], None]) -> None:
+    def fork(self, birth: ForkRequest, fork: Callable[[], int], live: Callable[[LauncherConnection], None]) -> None:
         """Fork a child that runs `live`, which does not return; its exceptions are reported as refusals."""
         ours, theirs = socket.socketpair()
         with theirs:
@@ -63,10 +63,10 @@ class Children:
                 ours.close()
                 raise
             if pid == 0:
-                _live(Link(theirs), live)
-        self._add(ChildProcess(birth.key, birth.pod, birth.container, (pid, Link(ours)), birth.reply))
+                _live(LauncherConnection(theirs), live)
+        self._add(ChildProcess(birth.key, birth.pod, birth.container, (pid, LauncherConnection(ours)), birth.reply))
 
-    def run_program(self, link: Link, program: Container, streams: Streams) -> NoReturn:
+    def run_program(self, link: LauncherConnection, program: Container, streams: Streams) -> NoReturn:
         """In the child, start a program and wait for its end."""
         report = self.settle(link, "kube-init", streams)
         if is_readable(link.fileno()):
@@ -76,7 +76,7 @@ class Children:
         )
         containerinit.watch(pid, link)
 
-    def settle(self, link: Link, name: str, streams: Streams) -> containerinit.Report:
+    def settle(self, link: LauncherConnection, name: str, streams: Streams) -> containerinit.Report:
         """In the child, close all descriptors of the launcher, so that a log ends with its container."""
         host_proc = {self._host_proc} if self._host_proc is not None else set()
         _keep_only({link.fileno(), *streams, *host_proc})
@@ -146,7 +146,7 @@ def _keep_only(fds: set[int]) -> None:
     os.closerange(start, max(start, resource.getrlimit(resource.RLIMIT_NOFILE)[0]))
 
 
-def _live(link: Link, live: Callable[[Link], None]) -> NoReturn:
+def _live(link: LauncherConnection, live: Callable[[LauncherConnection], None]) -> NoReturn:
     gc.disable()
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)

@@ -18,7 +18,7 @@ from localkube.kubelet.processes.kernelerrors import RefusedError, explain
 
 from .kernel import syscalls
 from .kernel.syscalls import read_pid
-from .launcherconnection import Link
+from .launcherconnection import LauncherConnection
 
 FAILED = 127
 
@@ -29,7 +29,7 @@ _HELD = frozenset({signal.SIGCHLD, signal.SIGTERM})
 class Report(NamedTuple):
     """The link for reports, and the host's /proc (None: it is /proc), which has the PIDs to report."""
 
-    link: Link
+    link: LauncherConnection
     host_proc: int | None
 
 
@@ -64,7 +64,7 @@ def report_started(report: Report, pid: int) -> None:
         os.close(report.host_proc)
 
 
-def watch(pid: int, link: Link) -> NoReturn:
+def watch(pid: int, link: LauncherConnection) -> NoReturn:
     """Reap children until the program exits, report its exit, kill its remaining processes, and exit."""
     status = _reap_until(pid)
     code = os.waitstatus_to_exitcode(status)

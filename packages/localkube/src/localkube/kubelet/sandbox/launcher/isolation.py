@@ -17,7 +17,7 @@ from localkube.kubelet.processes.kernelerrors import RefusedError
 
 from .containerinit import adopt_orphans, send_signal
 from .kernel import containerdisk, network, packetrules, syscalls
-from .kernel.mountplan import HostMount, Opened, plan
+from .kernel.mountplan import HostMount, OpenFile, plan
 from .kernel.mounts import HostView, Root, build_root
 from .kernel.network import BridgeNetwork
 from .kernel.packetrules import PacketRule
@@ -43,7 +43,7 @@ class PodResources(NamedTuple):
     init: int | None
 
 
-class NamespaceGround:
+class NamespaceHost:
     """Pods in namespaces. `run` is an empty directory of the host, on which the launcher mounts its own tmpfs."""
 
     def __init__(self, run: str, gateway: str | None) -> None:
@@ -255,12 +255,12 @@ def _open(mount: MountRequest, memory: set[str]) -> HostMount:
     if not mount.sub_path:
         return HostMount(source, mount.target, mount.read_only)
     try:
-        handle = safeopen.open_inside(source, mount.sub_path, safeopen.Wish(make_directories=source in memory))
-    except safeopen.LeadsOutError as error:
+        handle = safeopen.open_inside(source, mount.sub_path, safeopen.OpenOptions(make_directories=source in memory))
+    except safeopen.PathEscapeError as error:
         raise RefusedError(
             f'mount {source}: subPath "{mount.sub_path}" leads out of the volume through a link'
         ) from error
-    opened = Opened(handle, safeopen.is_directory(handle))
+    opened = OpenFile(handle, safeopen.is_directory(handle))
     return HostMount(f"{source}/{mount.sub_path}", mount.target, mount.read_only, opened)
 
 

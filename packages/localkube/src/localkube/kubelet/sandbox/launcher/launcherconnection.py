@@ -26,11 +26,11 @@ _INT = struct.calcsize("i")
 _CLOSE_ON_EXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)  # socket.recv_fds takes flags, and ignores them
 
 
-class LinkClosedError(Exception):
+class ConnectionClosedError(Exception):
     """The other end has closed the connection."""
 
 
-class Received(NamedTuple):
+class ReceivedMessage(NamedTuple):
     """One message and its descriptors; the receiver owns them.
 
     With `lost`, descriptors were sent but not received: this process has too many open files.
@@ -41,7 +41,7 @@ class Received(NamedTuple):
     lost: bool = False
 
 
-def require_all(received: Received) -> None:
+def require_all(received: ReceivedMessage) -> None:
     """Raise `OSError` if descriptors were lost."""
     if received.lost:
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE).lower())
@@ -77,7 +77,7 @@ class Decoder:
         return messages
 
 
-class Link:
+class LauncherConnection:
     """One end of the connection."""
 
     def __init__(self, sock: socket.socket) -> None:
@@ -97,21 +97,21 @@ class Link:
             sent = socket.send_fds(self.sock, [frame], list(fds)) if fds else 0
             self.sock.sendall(frame[sent:])
         except (BrokenPipeError, ConnectionResetError) as error:
-            raise LinkClosedError from error
+            raise ConnectionClosedError from error
 
-    def receive(self) -> list[Received]:
+    def receive(self) -> list[ReceivedMessage]:
         """Return the messages that have arrived, if any is complete; wait for bytes if the socket blocks."""
         try:
             data, ancillary, flags, _ = self.sock.recvmsg(_CHUNK, socket.CMSG_SPACE(_MOST_FDS * _INT), _CLOSE_ON_EXEC)
         except ConnectionResetError as error:
-            raise LinkClosedError from error
+            raise ConnectionClosedError from error
         if flags & socket.MSG_CTRUNC:  # the kernel could not give this process all of them: do without any
             self._is_short = True
             _close(_descriptors(ancillary))
         else:
             self._fds += _descriptors(ancillary)
         if not data:
-            raise LinkClosedError
+            raise ConnectionClosedError
         return [self._received(message, message.pop("fds", 0)) for message in self._decoder.feed(data)]
 
     def close(self) -> None:
@@ -120,12 +120,12 @@ class Link:
         self._fds = []
         self.sock.close()
 
-    def _received(self, message: Message, count: int) -> Received:
+    def _received(self, message: Message, count: int) -> ReceivedMessage:
         if count and self._is_short:
             self._is_short = False
-            return Received(message, [], lost=True)
+            return ReceivedMessage(message, [], lost=True)
         fds, self._fds = self._fds[:count], self._fds[count:]
-        return Received(message, fds)
+        return ReceivedMessage(message, fds)
 
 
 def _close(fds: list[int]) -> None:

@@ -17,15 +17,15 @@ from localkube.kubelet.processes.descriptors import require_spare
 from localkube.kubelet.processes.kernelerrors import RefusedError, explain, is_exhausted
 
 from . import containerinit, stub
-from .children import Birth, Children, Streams, wake_on_children
-from .isolation import NamespaceGround
+from .children import Children, ForkRequest, Streams, wake_on_children
+from .isolation import NamespaceHost
 from .kernel.packetrules import PacketRule
-from .launcherconnection import Link, LinkClosedError, Message, Received, require_all
+from .launcherconnection import ConnectionClosedError, LauncherConnection, Message, ReceivedMessage, require_all
 from .launchspecs import Pod, parse_container
-from .plainhost import PlainGround
+from .plainhost import PlainHost
 from .process import ChildProcess
 
-Ground: TypeAlias = NamespaceGround | PlainGround
+Ground: TypeAlias = NamespaceHost | PlainHost
 
 LONGEST_IDENTITY = 1 << 16
 
@@ -36,7 +36,7 @@ SPARE = 32
 class Server:
     """Serves the requests of the cluster process."""
 
-    def __init__(self, link: Link, ground: Ground, *, confined: bool, files: int, identity: int) -> None:
+    def __init__(self, link: LauncherConnection, ground: Ground, *, confined: bool, files: int, identity: int) -> None:
         self._link = link
         self._ground = ground
         self._identity = identity
@@ -54,7 +54,7 @@ class Server:
         try:
             while True:
                 self._turn()
-        except LinkClosedError:
+        except ConnectionClosedError:
             if os.getpid() != 1:  # with PID 1 the kernel ends everything
                 self._children.end_all()
         os._exit(0)
@@ -71,7 +71,7 @@ class Server:
             for process, status in self._children.reap():
                 self._finish(process, status)
 
-    def _handle(self, received: Received) -> None:
+    def _handle(self, received: ReceivedMessage) -> None:
         request, fds, _ = received
         operations: dict[str, Callable[[Message, list[int]], None]] = {
             "create": self._create,
@@ -88,7 +88,7 @@ class Server:
         try:
             require_all(received)
             operations[request["op"]](request, fds)
-        except LinkClosedError:
+        except ConnectionClosedError:
             raise
         except Exception as error:  # noqa: BLE001 - the loop edge: one pod's request must not end all other pods
             if not isinstance(error, OSError | RefusedError | ValueError):
@@ -116,7 +116,7 @@ class Server:
         container = parse_container(request)
         streams: Streams = (self._null, fds[0], fds[1])
 
-        def live(link: Link) -> None:
+        def live(link: LauncherConnection) -> None:
             self._ground.enter(pod, container)
             if container.argv:
                 self._children.run_program(link, container, streams)
@@ -125,7 +125,7 @@ class Server:
             link.close()
             stub.serve((self._ground.stub_address(pod), container.stub_ports), identity, output=fds[0], errors=fds[1])
 
-        birth = Birth(request["key"], request["id"], pod, container)
+        birth = ForkRequest(request["key"], request["id"], pod, container)
         self._children.fork(birth, lambda: self._ground.fork(pod), live)
 
     def _exec(self, request: Message, fds: list[int]) -> None:
@@ -139,11 +139,11 @@ class Server:
         program = process.container._replace(argv=request["argv"], env=env)
         streams: Streams = (fds[0], fds[1], fds[2])
 
-        def live(link: Link) -> None:
+        def live(link: LauncherConnection) -> None:
             self._ground.join(process.pod, process.pid)
             self._children.run_program(link, program, streams)
 
-        self._children.fork(Birth(request["key"], request["id"], process.pod, process.container), os.fork, live)
+        self._children.fork(ForkRequest(request["key"], request["id"], process.pod, process.container), os.fork, live)
 
     def _signal(self, request: Message, _: list[int]) -> None:
         process = self._children.get(request["container"])

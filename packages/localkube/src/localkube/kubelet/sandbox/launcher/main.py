@@ -14,25 +14,25 @@ from typing import Any
 from localkube.kubelet.processes import descriptors
 from localkube.kubelet.processes.kernelerrors import explain
 
-from .isolation import NamespaceGround
+from .isolation import NamespaceHost
 from .kernel import linuxnamespaces, syscalls
-from .launcherconnection import Link
+from .launcherconnection import LauncherConnection
 from .launcherlog import BoundedLog
 from .launcherloop import Ground, Server
-from .plainhost import PlainGround
+from .plainhost import PlainHost
 
 
 def main() -> None:
     """Start with the configuration: isolation, network, run directory, the cluster process, the programs' limit of files."""
     sys.stderr = BoundedLog(sys.stderr.fileno())
     configuration: dict[str, Any] = json.loads(sys.argv[1])
-    link = Link(socket.socket(fileno=configuration["fd"]))
+    link = LauncherConnection(socket.socket(fileno=configuration["fd"]))
     link.sock.set_inheritable(False)
     isolated = configuration["isolation"] == "namespaces"
     try:
         if isolated:
             linuxnamespaces.enter(configuration["parent"], lambda reason: link.send({"refused": reason}))
-        ground: Ground = NamespaceGround(configuration["run"], configuration["gateway"]) if isolated else PlainGround()
+        ground: Ground = NamespaceHost(configuration["run"], configuration["gateway"]) if isolated else PlainHost()
     except OSError as error:
         link.send({"refused": explain(error)})
         os._exit(1)

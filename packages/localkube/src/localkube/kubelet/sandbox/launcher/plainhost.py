@@ -24,7 +24,7 @@ NO_OWN_NETWORKS = (
 _STAND_INS = ("/dev/shm", "/tmp", "/var/tmp")  # noqa: S108 - names of mount points, nothing is put there
 
 
-class PlainGround:
+class PlainHost:
     """Plain processes on the host, which are grouped only by sessions and subreapers."""
 
     host_proc: int | None = None

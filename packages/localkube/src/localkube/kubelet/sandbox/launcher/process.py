@@ -7,14 +7,16 @@ from localkube.kubelet.processes import processtree
 
 from . import containerinit
 from .kernel.syscalls import read_pid
-from .launcherconnection import Link, LinkClosedError, Message
+from .launcherconnection import ConnectionClosedError, LauncherConnection, Message
 from .launchspecs import Container, Pod
 
 
 class ChildProcess:
     """A child from its fork to its end: its reports, and the request that waits for them."""
 
-    def __init__(self, key: str, pod: Pod, container: Container, child: tuple[int, Link], reply: int) -> None:
+    def __init__(
+        self, key: str, pod: Pod, container: Container, child: tuple[int, LauncherConnection], reply: int
+    ) -> None:
         self.key = key
         self.pod = pod
         self.container = container
@@ -40,7 +42,7 @@ class ChildProcess:
                     self._take(report.message, report.fds)
         except BlockingIOError:
             return True
-        except LinkClosedError:
+        except ConnectionClosedError:
             return False
 
     def announcement(self) -> Message | None:

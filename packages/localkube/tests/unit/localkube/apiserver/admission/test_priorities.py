@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from localkube.apiserver.admission import priorities
-from localkube.apiserver.model.apierrors import RefusalError
+from localkube.apiserver.model.apierrors import StatusError
 from localkube.apiserver.storage.store import MEMORY, Store, StoreKey
 
 
@@ -55,5 +55,5 @@ def test_lowest_default_class_is_used_by_default() -> None:
     ],
 )
 def test_pod_cannot_set_its_own_priority(spec: dict[str, Any], why: str) -> None:
-    with pytest.raises(RefusalError, match=why):
+    with pytest.raises(StatusError, match=why):
         resolve(spec)

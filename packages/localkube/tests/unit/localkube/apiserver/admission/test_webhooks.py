@@ -18,7 +18,7 @@ from localkube.apiserver.admission.webhook_rules import Attempt
 from localkube.apiserver.admission.webhooks import Admission
 from localkube.apiserver.builtin.extensions import MUTATING, VALIDATING
 from localkube.apiserver.builtin.pods import POD
-from localkube.apiserver.model.apierrors import RefusalError
+from localkube.apiserver.model.apierrors import StatusError
 from localkube.apiserver.model.kind import Kind
 
 Answer = dict[str, Any]
@@ -239,7 +239,7 @@ async def test_denial_is_returned_to_the_client(
     async with serving(authority) as (hooks, admission):
         hooks.handlers["/deny"] = lambda _: {"allowed": False} | answer
         admission.use_validating([configuration(VALIDATING.kind(), hooks.webhook("/deny"))])
-        with pytest.raises(RefusalError) as caught:
+        with pytest.raises(StatusError) as caught:
             await admission.validate(attempt())
         assert (caught.value.code, caught.value.reason) == (code, reason)
         assert caught.value.message == f'admission webhook "deny.lws.test" {text}'
@@ -260,7 +260,7 @@ async def test_failing_webhook_fails_the_request(authority: trustme.CA, answer: 
     async with serving(authority) as (hooks, admission):
         hooks.handlers["/fail"] = lambda _: answer
         admission.use_mutating([configuration(MUTATING.kind(), hooks.webhook("/fail"))])
-        with pytest.raises(RefusalError) as caught:
+        with pytest.raises(StatusError) as caught:
             await admission.mutate(attempt())
         assert (caught.value.code, caught.value.reason) == (500, "InternalError")
         assert caught.value.message.startswith("Internal error occurred: ")
@@ -272,7 +272,7 @@ async def test_unreachable_webhook_fails_the_request_unless_ignored(authority: t
         gone = hooks.webhook("/gone")
         gone["clientConfig"]["url"] = "https://127.0.0.1:1/gone"
         admission.use_validating([configuration(VALIDATING.kind(), gone)])
-        with pytest.raises(RefusalError) as caught:
+        with pytest.raises(StatusError) as caught:
             await admission.validate(attempt())
         assert caught.value.message == (
             'Internal error occurred: failed calling webhook "gone.lws.test": failed to call webhook:'
@@ -288,7 +288,7 @@ async def test_slow_webhook_fails_the_request(authority: trustme.CA) -> None:
         declared = configuration(VALIDATING.kind(), hooks.webhook("/slow"))
         declared["webhooks"][0]["timeoutSeconds"] = 0
         admission.use_validating([declared])
-        with pytest.raises(RefusalError, match="context deadline exceeded after 0s"):
+        with pytest.raises(StatusError, match="context deadline exceeded after 0s"):
             await admission.validate(attempt())
 
 
@@ -307,7 +307,7 @@ async def test_malformed_review_fails_the_request(authority: trustme.CA) -> None
         admission.use_validating([configuration(VALIDATING.kind(), hooks.webhook("/raw"))])
         for raw, text in ((b"<html>", "received invalid webhook response"), (b"{}", "webhook response is absent")):
             hooks.raw = raw
-            with pytest.raises(RefusalError, match=text):
+            with pytest.raises(StatusError, match=text):
                 await admission.validate(attempt())
 
 
@@ -318,7 +318,7 @@ async def test_untrusted_certificate_fails_the_request(authority: trustme.CA) ->
         other = trustme.CA(key_type=trustme.KeyType.ECDSA).cert_pem.bytes()
         stranger["clientConfig"]["caBundle"] = base64.b64encode(other).decode()
         admission.use_validating([configuration(VALIDATING.kind(), stranger)])
-        with pytest.raises(RefusalError, match="certificate verify failed"):
+        with pytest.raises(StatusError, match="certificate verify failed"):
             await admission.validate(attempt())
 
 
@@ -326,7 +326,7 @@ async def test_webhook_service_is_not_supported(authority: trustme.CA) -> None:
     async with serving(authority) as (hooks, admission):
         service = {"service": {"namespace": "default", "name": "webhook", "path": "/x"}}
         admission.use_validating([configuration(VALIDATING.kind(), hooks.webhook("/x", clientConfig=service))])
-        with pytest.raises(RefusalError, match="service default/webhook cannot be reached from this API server"):
+        with pytest.raises(StatusError, match="service default/webhook cannot be reached from this API server"):
             await admission.validate(attempt())
 
 
@@ -335,7 +335,7 @@ async def test_dry_run_skips_webhooks_with_side_effects(authority: trustme.CA) -
         declared = configuration(VALIDATING.kind(), hooks.webhook("/x"))
         declared["webhooks"][0]["sideEffects"] = "Some"
         admission.use_validating([declared])
-        with pytest.raises(RefusalError, match="does not support dry run"):
+        with pytest.raises(StatusError, match="does not support dry run"):
             await admission.validate(attempt(dry_run=True))
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from localkube.apiserver.frontend.authentication import Guard
+from localkube.apiserver.frontend.authentication import Authenticator
 
-GUARD = Guard(port=8443, token="secret")
+GUARD = Authenticator(port=8443, token="secret")
 GOOD = {"host": "127.0.0.1:8443", "authorization": "Bearer secret"}
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import aiohttp
 import pytest
-from testkit.stoppedclock import HalfSent, StandingTime, tasks_end
+from testkit.stoppedclock import StoppedLoop, UnfinishedRequest, tasks_end
 from tests.unit.localkube.apiserver.harness import PODS, StoppedClock, config_map, pod, served
 
 from kuberuntime.serving.limitlistener import LINGER_SECONDS
@@ -188,9 +188,9 @@ async def test_rest_of_a_request_body_is_awaited_for_a_bounded_time() -> None:
     async with door() as opened:
         loop = asyncio.get_running_loop()
         at_rest = len(asyncio.all_tasks())
-        with StandingTime(loop) as time:
+        with StoppedLoop(loop) as time:
             head = f"POST {CONFIG_MAPS} HTTP/1.1"  # and no token
-            staying, leaving = [await asyncio.to_thread(HalfSent, opened.port, head) for _ in range(2)]
+            staying, leaving = [await asyncio.to_thread(UnfinishedRequest, opened.port, head) for _ in range(2)]
             leaving.leave()
             assert (staying.status, leaving.status) == (401, 401)
             await time.move(LINGER_SECONDS)

@@ -14,7 +14,7 @@ from tests.unit.localkube.apiserver.harness import PODS, Api, StoppedClock, pod
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.frontend.spdy import Frame, FrameReader, FrameWriter
-from localkube.podaccess import ExecSession, LogOptions, Measured, NodeError, Stream
+from localkube.podaccess import ExecSession, LogOptions, NodeError, Stream, UsageReport
 
 EXEC = f"{PODS}/web/exec?command=cat&stdin=true&stdout=true"
 TUNNEL = ("SPDY/3.1+portforward.k8s.io",)
@@ -90,8 +90,8 @@ class FakeNode:
     async def dial(self, pod: JSONObject, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         return await asyncio.open_connection("127.0.0.1", self.port)
 
-    async def measure(self) -> Measured:
-        return Measured(datetime(2026, 1, 1, tzinfo=UTC), 1.0, {})
+    async def measure(self) -> UsageReport:
+        return UsageReport(datetime(2026, 1, 1, tzinfo=UTC), 1.0, {})
 
 
 def run(scenario: Callable[[Door, FakeNode], Awaitable[None]]) -> None:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from localkube.apiserver.builtin.configuration import CONFIG_MAP
 from localkube.apiserver.builtin.pods import POD
 from localkube.apiserver.builtin.statefulsets import STATEFULSET
-from localkube.apiserver.model.apierrors import RefusalError
+from localkube.apiserver.model.apierrors import StatusError
 from localkube.apiserver.patch import ownership
 from localkube.apiserver.patch.apply import apply
 from localkube.apiserver.patch.ownership import Writer, WriteType
@@ -66,7 +66,7 @@ def test_field_is_removed_when_its_only_manager_drops_it() -> None:
 
 def test_other_value_for_an_owned_field_is_a_conflict() -> None:
     stored = apply(CONFIG_MAPS, None, config_map({"a": "1"}), writer("one"))
-    with pytest.raises(RefusalError) as caught:
+    with pytest.raises(StatusError) as caught:
         apply(CONFIG_MAPS, stored, config_map({"a": "2"}), writer("two"))
     assert (caught.value.code, caught.value.reason) == (409, "Conflict")
     assert caught.value.message == 'Apply failed with 1 conflict: conflict with "one": .data.a'
@@ -78,7 +78,7 @@ def test_other_value_for_an_owned_field_is_a_conflict() -> None:
 def test_several_conflicts_are_listed_by_manager() -> None:
     stored = apply(CONFIG_MAPS, None, config_map({"a": "1", "b": "1"}), writer("one"))
     stored = ownership.track(CONFIG_MAPS, stored, stored | {"data": {"a": "1", "b": "9"}}, writer("edit", "Update"))
-    with pytest.raises(RefusalError) as caught:
+    with pytest.raises(StatusError) as caught:
         apply(CONFIG_MAPS, stored, config_map({"a": "2", "b": "2"}), writer("two"))
     assert caught.value.message == (
         'Apply failed with 2 conflicts: conflicts with "edit" using v1:\n- .data.b\nconflicts with "one":\n- .data.a'
@@ -105,7 +105,7 @@ def test_update_takes_over_changed_fields() -> None:
     stored = apply(CONFIG_MAPS, None, config_map({"a": "1"}), writer("one"))
     edited = ownership.track(CONFIG_MAPS, stored, stored | {"data": {"a": "2"}}, writer("edit", "Update"))
     assert owners(edited) == {"edit/Update": {"f:data": {"f:a": {}}}}
-    with pytest.raises(RefusalError, match='conflict with "edit" using v1'):
+    with pytest.raises(StatusError, match='conflict with "edit" using v1'):
         apply(CONFIG_MAPS, edited, config_map({"a": "1"}), writer("one"))
 
 
@@ -117,7 +117,7 @@ def test_removed_field_has_no_owner() -> None:
 
 def test_object_without_managers_belongs_to_before_first_apply() -> None:
     stored = config_map({"a": "1"})
-    with pytest.raises(RefusalError, match="before-first-apply"):
+    with pytest.raises(StatusError, match="before-first-apply"):
         apply(CONFIG_MAPS, stored, config_map({"a": "2"}), writer("one"))
     taken = apply(CONFIG_MAPS, stored, config_map({"a": "2"}), writer("one"), force=True)
     assert owners(taken) == {"one/Apply": {"f:data": {"f:a": {}}}, "before-first-apply/Update": {"f:data": {}}}
@@ -208,7 +208,7 @@ def test_apply_without_changes_writes_nothing() -> None:
 
 def test_managed_fields_may_be_cleared_but_not_applied() -> None:
     stored = apply(CONFIG_MAPS, None, config_map({"a": "1"}), writer("one"))
-    with pytest.raises(RefusalError, match=r"metadata\.managedFields must be nil"):
+    with pytest.raises(StatusError, match=r"metadata\.managedFields must be nil"):
         apply(CONFIG_MAPS, stored, stored, writer("two"))
     bad = config_map({"a": "1"}, managedFields=[{"manager": "x", "operation": "Guess"}])
     kept = ownership.track(CONFIG_MAPS, stored, bad, writer("edit", "Update"))
@@ -232,7 +232,7 @@ def test_conflict_names_list_items_and_subresources() -> None:
     stored = apply(SETS, None, template({"name": "a", "image": "1"}, replicas=1), writer("one"))
     scaled = stored | {"spec": stored["spec"] | {"replicas": 5}}
     stored = ownership.track(SETS, stored, scaled, writer("hpa", "Update", subresource="scale"))
-    with pytest.raises(RefusalError) as caught:
+    with pytest.raises(StatusError) as caught:
         apply(SETS, stored, template({"name": "a", "image": "2"}, replicas=1), writer("two"))
     assert caught.value.details is not None
     assert [(cause["message"], cause["field"]) for cause in caught.value.details["causes"]] == [
@@ -250,7 +250,7 @@ def test_list_with_duplicate_items_is_replaced_completely() -> None:
 
 
 def test_item_without_its_key_is_refused() -> None:
-    with pytest.raises(RefusalError, match='omits key field "name"'):
+    with pytest.raises(StatusError, match='omits key field "name"'):
         apply(SETS, None, template({"image": "x"}), writer("one"))
 
 
@@ -279,22 +279,22 @@ def test_kubectl_takes_over_its_client_side_fields() -> None:
     taken = apply(CONFIG_MAPS, stored, config_map({"a": "2"}), writer("kubectl"))
     assert taken["data"] == {"a": "2", "b": "9"}
     assert '"a":"2"' in taken["metadata"]["annotations"][LAST_APPLIED], "the annotation tells what was applied last"
-    with pytest.raises(RefusalError, match=r"1 conflict.*: \.data\.b"):
+    with pytest.raises(StatusError, match=r"1 conflict.*: \.data\.b"):
         apply(CONFIG_MAPS, stored, config_map({"a": "2", "b": "2"}), writer("kubectl"))
-    with pytest.raises(RefusalError, match=r"1 conflict.*: \.data\.a"):
+    with pytest.raises(StatusError, match=r"1 conflict.*: \.data\.a"):
         apply(CONFIG_MAPS, stored, config_map({"a": "2"}), writer("other"))
 
 
 def test_malformed_last_applied_annotation_is_ignored() -> None:
     made = config_map({"a": "1"}, annotations={LAST_APPLIED: "{"})
     stored = ownership.track(CONFIG_MAPS, None, made, writer("someone", "Update"))
-    with pytest.raises(RefusalError, match="1 conflict"):
+    with pytest.raises(StatusError, match="1 conflict"):
         apply(CONFIG_MAPS, stored, config_map({"a": "2"}), writer("kubectl"))
 
 
 def test_duplicate_key_is_refused_with_its_path() -> None:
     env = [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]
-    with pytest.raises(RefusalError) as caught:
+    with pytest.raises(StatusError) as caught:
         apply(SETS, None, template({"name": "main", "env": env}), writer("one"))
     path = '.spec.template.spec.containers[name="main"].env: duplicate entries for key [name="A"]'
     assert str(caught.value).endswith(path)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from localkube.apiserver.model.apierrors import RefusalError
+from localkube.apiserver.model.apierrors import StatusError
 from localkube.apiserver.patch import strategic
 from localkube.apiserver.types import schemas
 
@@ -70,7 +70,7 @@ def test_apply_leaves_its_input_unchanged() -> None:
     ],
 )
 def test_malformed_patches_are_refused(patch: Any, text: str) -> None:
-    with pytest.raises(RefusalError) as caught:
+    with pytest.raises(StatusError) as caught:
         strategic.apply({}, patch, POD)
     assert caught.value.code == 400
     assert text in caught.value.message

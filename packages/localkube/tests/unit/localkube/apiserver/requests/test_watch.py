@@ -8,7 +8,7 @@ from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.builtin import kinds
 from localkube.apiserver.model.catalog import Registry
 from localkube.apiserver.requests.filters import Selection
-from localkube.apiserver.requests.watch import Encoder, WatchHub
+from localkube.apiserver.requests.watch import Encoder, WatchBroadcaster
 from localkube.apiserver.storage.store import Change, StoreKey
 
 CONFIG_MAPS = Registry(kinds()).find("", "v1", "configmaps")
@@ -24,7 +24,7 @@ def refuse(obj: JSONObject, _value: bytes | None) -> bytes:
 
 
 async def test_failing_feed_is_ended_and_others_continue() -> None:
-    hub = WatchHub()
+    hub = WatchBroadcaster()
     assert CONFIG_MAPS is not None
     _, broken = hub.attach(CONFIG_MAPS, Selection(), Encoder("broken", {}, refuse))
     _, whole = hub.attach(CONFIG_MAPS, Selection(), Encoder("whole", {}, lambda _, value: value or b""))

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from tests.unit.localkube.apiserver.harness import Api, StoppedClock, run
 
-from localkube.apiserver.storage.eventttl import STORED_AS, Expiry
+from localkube.apiserver.storage.eventttl import STORED_AS, EventTTL
 from localkube.apiserver.storage.store import Store, StoreKey
 
 NEW = "/apis/events.k8s.io/v1/namespaces/default/events"
@@ -92,7 +92,7 @@ def test_events_of_an_earlier_process_expire(tmp_path: Path) -> None:
 
 async def test_number_of_events_is_bounded() -> None:
     store = Store()
-    store.subscribe(Expiry(store, StoppedClock(), limit=10).observe)
+    store.subscribe(EventTTL(store, StoppedClock(), limit=10).observe)
     await write_events(store, range(23))
     await store.settle()
     assert store.count(STORED_AS) == 10
@@ -107,7 +107,7 @@ async def test_excess_events_of_an_earlier_process_are_deleted(tmp_path: Path) -
         metadata = {"name": key.name, "namespace": "default", "creationTimestamp": "2026-01-02T03:04:05Z"}
         store.create(key, {"metadata": metadata})
     await store.settle()
-    Expiry(store, StoppedClock(), limit=5).load()
+    EventTTL(store, StoppedClock(), limit=5).load()
     await store.settle()
     assert store.count(STORED_AS) == 5
     assert store.get(StoreKey(STORED_AS, "default", "e-19")) is not None
@@ -125,7 +125,7 @@ async def write_events(store: Store, numbers: range) -> None:
 @pytest.mark.slow
 async def test_event_expiry_needs_little_memory() -> None:
     store, clock = Store(), StoppedClock()
-    store.subscribe(Expiry(store, clock).observe)
+    store.subscribe(EventTTL(store, clock).observe)
     await write_events(store, range(100))
     tracemalloc.start()
     try:
@@ -141,7 +141,7 @@ async def test_event_expiry_needs_little_memory() -> None:
 
 async def test_rewritten_events_are_kept() -> None:
     store, clock = Store(), StoppedClock()
-    store.subscribe(Expiry(store, clock, limit=10).observe)
+    store.subscribe(EventTTL(store, clock, limit=10).observe)
     await write_events(store, range(10))
     [first, *_] = [msgspec.json.decode(row) for row in store.list(STORED_AS)]
     store.update(StoreKey(STORED_AS, "default", first["metadata"]["name"]), first, first)

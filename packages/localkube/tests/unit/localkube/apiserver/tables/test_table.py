@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from localkube.apiserver import builtin
-from localkube.apiserver.model.apierrors import RefusalError
+from localkube.apiserver.model.apierrors import StatusError
 from localkube.apiserver.tables import table
 
 NOW = datetime(2026, 1, 1, 1, 0, 0, tzinfo=UTC)
@@ -97,5 +97,5 @@ def test_table_row_includes_the_requested_object_form() -> None:
     assert found["rows"] == [{"cells": ["a", 1, "<unknown>"], "object": partial}]
     assert table.render(kind, [obj], NOW, "Object")["rows"][0]["object"] == obj
     assert table.render(kind, [obj], NOW, "None")["rows"][0]["object"] is None
-    with pytest.raises(RefusalError, match="must be 'Metadata', 'Object', 'None', or empty"):
+    with pytest.raises(StatusError, match="must be 'Metadata', 'Object', 'None', or empty"):
         table.render(kind, [obj], NOW, "Some")

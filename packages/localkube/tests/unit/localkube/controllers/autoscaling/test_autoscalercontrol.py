@@ -11,11 +11,11 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.resources import REPLICA_SETS
 from kuberuntime.plan import Emit, Finally, Plan, Put, PutStatus, flat
 from localkube.controllers.autoscaling import autoscalercontrol
-from localkube.controllers.autoscaling.autoscalercontrol import Observed
+from localkube.controllers.autoscaling.autoscalercontrol import ObservedAutoscaler
 from localkube.controllers.autoscaling.scalingbehavior import History, Moment
 
 
-def observed(current: int, cpu: str, status: Any = None, metrics: Any = None, **change: Any) -> Observed:
+def observed(current: int, cpu: str, status: Any = None, metrics: Any = None, **change: Any) -> ObservedAutoscaler:
     spec = {"minReplicas": 1, "maxReplicas": 8, "metrics": metrics or [metric()]} | change.pop("spec", {})
     pods = [pod(f"p{index}") for index in range(current)]
     fields: dict[str, Any] = {
@@ -33,10 +33,10 @@ def observed(current: int, cpu: str, status: Any = None, metrics: Any = None, **
         "history": History(),
         "now": NOW,
     }
-    return Observed(**(fields | change))
+    return ObservedAutoscaler(**(fields | change))
 
 
-def plan(seen: Observed) -> Plan:
+def plan(seen: ObservedAutoscaler) -> Plan:
     return autoscalercontrol.plan(seen, autoscalercontrol.decide(seen))
 
 

@@ -8,7 +8,7 @@ from tests.unit.localkube.controllers.objects import NOW, seconds_ago
 
 from kuberuntime.objects import timestamps
 from localkube.controllers.autoscaling import replicacalculator
-from localkube.controllers.autoscaling.replicacalculator import ReadingError, ScaledLoad
+from localkube.controllers.autoscaling.replicacalculator import CurrentUsage, ReadingError
 
 HALF = {"type": "Utilization", "averageUtilization": 50}
 
@@ -30,8 +30,8 @@ def measured(name: str, cpu: str, at: float = 0, **more: str) -> Any:
     return {"metadata": {"name": name}, "timestamp": moment, "window": "15.000s", "containers": containers}
 
 
-def load(pods: list[Any], metrics: list[Any], current: int | None = None) -> ScaledLoad:
-    return ScaledLoad(pods=pods, metrics=metrics, current=current or len(pods), tolerances=(0.1, 0.1), now=NOW)
+def load(pods: list[Any], metrics: list[Any], current: int | None = None) -> CurrentUsage:
+    return CurrentUsage(pods=pods, metrics=metrics, current=current or len(pods), tolerances=(0.1, 0.1), now=NOW)
 
 
 def metric(target: Any = HALF, name: str = "cpu", container: str = "") -> Any:

@@ -7,10 +7,10 @@ import pytest
 from tests.unit.localkube.controllers.objects import NOW
 
 from localkube.controllers.autoscaling import scalingbehavior
-from localkube.controllers.autoscaling.scalingbehavior import History, Moment, Pace
+from localkube.controllers.autoscaling.scalingbehavior import History, Moment, ScalingBehavior
 
 
-def scaler(behavior: Any = None, least: int = 1, most: int = 100) -> Pace:
+def scaler(behavior: Any = None, least: int = 1, most: int = 100) -> ScalingBehavior:
     return scalingbehavior.of({"spec": {"minReplicas": least, "maxReplicas": most, "behavior": behavior}})
 
 

@@ -10,7 +10,7 @@ from testkit.examples import examples
 
 from kuberuntime.objects.meta import UID, ObjectKey
 from kuberuntime.objects.resources import CONFIG_MAPS
-from localkube.controllers.garbage.deletiondecision import Collect, Disown, Keep, OwnerState, Verdict, decide
+from localkube.controllers.garbage.deletiondecision import Collect, Keep, OwnerState, RemoveOwners, Verdict, decide
 from localkube.controllers.garbage.graph import FOREGROUND, ORPHAN, Graph, GraphNode, Owner
 
 SOLID, WAITING, ABSENT = OwnerState.SOLID, OwnerState.WAITING, OwnerState.ABSENT
@@ -32,8 +32,8 @@ FOREGROUND_CHILD = replace(node("child", "x"), deleting=True, finalizers=frozens
         pytest.param({}, [], Keep(), id="nobody owns it"),
         pytest.param({"a": SOLID}, [], Keep(), id="its owner is there"),
         pytest.param({"a": ABSENT}, [], Collect("Background"), id="its owner is gone"),
-        pytest.param({"a": SOLID, "b": ABSENT}, [], Disown(frozenset({UID("b")})), id="one of two is gone"),
-        pytest.param({"a": SOLID, "b": WAITING}, [], Disown(frozenset({UID("b")})), id="one of two waits"),
+        pytest.param({"a": SOLID, "b": ABSENT}, [], RemoveOwners(frozenset({UID("b")})), id="one of two is gone"),
+        pytest.param({"a": SOLID, "b": WAITING}, [], RemoveOwners(frozenset({UID("b")})), id="one of two waits"),
         pytest.param({"a": WAITING}, [], Collect("Background"), id="its owner waits, nothing below"),
         pytest.param({"a": WAITING}, [CHILD], Collect("Foreground"), id="its owner waits, more below"),
         pytest.param({"a": ABSENT}, [CHILD], Collect("Background"), id="gone, more below"),
@@ -73,7 +73,7 @@ def collect(owners: dict[str, set[str]], deleted: set[str]) -> set[str]:
         match decide(one, states, graph.dependents(one.uid)):
             case Collect():
                 queue.extend(graph.remove(one.uid))
-            case Disown(uids):
+            case RemoveOwners(uids):
                 kept = tuple(owner for owner in one.owners if owner.uid not in uids)
                 queue.extend(graph.put(replace(one, owners=kept)))
             case Keep():

@@ -7,7 +7,7 @@ from testkit.objects import merge
 from tests.unit.localkube.controllers.objects import NOW, build_pod, build_template, seconds_ago
 
 from kuberuntime.objects import meta
-from kuberuntime.plan import Create, Delete, Finally, Plan, PutStatus, Together
+from kuberuntime.plan import Concurrently, Create, Delete, Finally, Plan, PutStatus
 from localkube.controllers.replicaset import replicacontrol
 from localkube.controllers.replicaset.replicacontrol import ObservedReplicaSet
 
@@ -37,7 +37,7 @@ def changes(plan: Plan) -> list[Any]:
     batches = [action for action in plan.actions if isinstance(action, Finally)]
     for batch in batches:
         (together,) = batch.actions
-        assert isinstance(together, Together)
+        assert isinstance(together, Concurrently)
         return [action for (action,) in together.sequences]
     return []
 

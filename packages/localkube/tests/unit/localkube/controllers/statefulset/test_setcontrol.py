@@ -11,7 +11,7 @@ from tests.unit.localkube.controllers.objects import NOW, build_statefulset, bui
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
-from kuberuntime.plan import Create, Delete, Emit, Finally, Patch, Plan, PutStatus, Together
+from kuberuntime.plan import Concurrently, Create, Delete, Emit, Finally, Patch, Plan, PutStatus
 from localkube.controllers.statefulset import identity, revisions, setcontrol
 from localkube.controllers.statefulset.setcontrol import ObservedStatefulSet
 
@@ -311,7 +311,7 @@ def test_status_is_written_after_the_pods_and_history_cut_last() -> None:
     assert isinstance(changes, Finally)
     assert isinstance(deleted, Delete)
     [phase] = changes.actions
-    assert isinstance(phase, Together)
+    assert isinstance(phase, Concurrently)
     assert [word(action) for actions in phase.sequences for action in actions] == ["create web-0"]
     [put] = changes.after
     assert isinstance(put, PutStatus)

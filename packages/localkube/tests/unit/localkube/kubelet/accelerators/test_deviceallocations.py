@@ -12,7 +12,7 @@ from localkube import wellknown
 from localkube.kubelet.accelerators import deviceallocations
 from localkube.kubelet.accelerators.accelerator import uuid_of
 from localkube.kubelet.accelerators.allocation import ShortageError
-from localkube.kubelet.accelerators.deviceallocations import Ledger
+from localkube.kubelet.accelerators.deviceallocations import DeviceAllocations
 
 DEVICES = {"n0": [f"GPU-{index}::{share}" for index in range(3) for share in range(2)], "n1": ["GPU-8", "GPU-9"]}
 
@@ -22,7 +22,7 @@ class OwnersOfDevices(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.ledger = Ledger(DEVICES)
+        self.ledger = DeviceAllocations(DEVICES)
         self.pods: dict[str, JSONObject] = {}
         self.started: dict[str, set[str]] = {}
         self.count = 0
@@ -59,7 +59,7 @@ class OwnersOfDevices(RuleBasedStateMachine):
 
     @rule()
     def restart(self) -> None:
-        self.ledger = Ledger(DEVICES)
+        self.ledger = DeviceAllocations(DEVICES)
         self.ledger.restore(self.pods.values())
 
     @rule(failing=st.sets(st.sampled_from(["GPU-0", "GPU-1", "GPU-8"])))
@@ -87,7 +87,7 @@ def bound(uid: str, gpus: int, **metadata: Any) -> JSONObject:
 
 
 def test_release_returns_the_waiting_pods() -> None:
-    owners = Ledger(DEVICES)
+    owners = DeviceAllocations(DEVICES)
     owners.take(bound("a", 2))
     try:
         owners.take(bound("b", 1))
@@ -100,16 +100,16 @@ def test_release_returns_the_waiting_pods() -> None:
 def test_containers_without_a_request_see_exposed_devices() -> None:
     pod = bound("a", 1)
     pod["spec"]["containers"].append(container("side", 0))
-    owners = Ledger(DEVICES, exposed=True)
+    owners = DeviceAllocations(DEVICES, exposed=True)
     owners.take(pod)
     assert owners.of(pod) == {"main": ("GPU-8",), "side": ["GPU-8", "GPU-9"]}
     owners.unhealthy = {"GPU-9": "XID 79"}
     assert owners.of(bound("b", 0)) == {"main": ["GPU-8"]}
-    assert Ledger(DEVICES).of(bound("b", 0)) == {}
+    assert DeviceAllocations(DEVICES).of(bound("b", 0)) == {}
 
 
 def test_take_names_the_failed_devices() -> None:
-    owners = Ledger(DEVICES)
+    owners = DeviceAllocations(DEVICES)
     owners.unhealthy = {"GPU-9": "GPU is lost"}
     try:
         owners.take(bound("a", 2))
@@ -121,13 +121,13 @@ def test_take_names_the_failed_devices() -> None:
 
 @given(st.text() | st.sampled_from(['{"main":["GPU-8","GPU-8"]}', '{"main":"GPU-8"}', "[]", '{"main":[8,9]}']))
 def test_restore_ignores_an_invalid_record(text: str) -> None:
-    owners = Ledger(DEVICES)
+    owners = DeviceAllocations(DEVICES)
     owners.restore([bound("a", 2, annotations={wellknown.DEVICES: text})])
     assert owners.held() == []
 
 
 def test_restore_ignores_a_record_of_missing_devices() -> None:
-    owners = Ledger({"n1": ["GPU-8"]})
+    owners = DeviceAllocations({"n1": ["GPU-8"]})
     owners.restore([bound("a", 2, annotations={wellknown.DEVICES: '{"main":["GPU-8","GPU-9"]}'})])
     assert owners.held() == []
 

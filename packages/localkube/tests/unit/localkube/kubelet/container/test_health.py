@@ -14,7 +14,7 @@ from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.container import health
 from localkube.kubelet.container.health import ProbeTarget
 from localkube.kubelet.processes.runner import SandboxSpec
-from localkube.kubelet.processes.simulatedrunner import ModelRunner, Program
+from localkube.kubelet.processes.simulatedrunner import Program, SimulatedRunner
 
 pytestmark = pytest.mark.virtual_time
 
@@ -219,7 +219,7 @@ async def test_invalid_grpc_probe_is_refused_before_the_start(tmp_path: Path) ->
 async def test_impossible_probe_fails_and_keeps_the_pod(tmp_path: Path, action: JSONObject) -> None:
     complaints: list[str] = []
 
-    runner = ModelRunner()
+    runner = SimulatedRunner()
     spec = SandboxSpec(id="u1", hostname="web-0", directory=tmp_path, hosts_directory=tmp_path)
     target = ProbeTarget(
         runner=runner,

@@ -8,10 +8,10 @@ from msgspec.structs import replace
 from tests.unit.localkube.kubelet.pods import container, pod
 
 from localkube.kubelet.container import images
-from localkube.kubelet.container.images import ProgramSource, Searched, UnrunnableError
+from localkube.kubelet.container.images import ProgramSource, SearchPath, UnrunnableError
 
 HOST = ProgramSource("host://")
-SEARCHED = Searched("/usr/bin:/bin")
+SEARCHED = SearchPath("/usr/bin:/bin")
 
 
 def directory(root: Path, *names: str) -> Path:

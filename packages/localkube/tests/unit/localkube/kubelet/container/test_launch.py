@@ -9,7 +9,7 @@ from tests.unit.localkube.kubelet.pods import container, pod
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.container import launch
 from localkube.kubelet.container.images import UnrunnableError
-from localkube.kubelet.container.launch import Launch, Surroundings
+from localkube.kubelet.container.launch import Launch, LaunchInputs
 from localkube.kubelet.processes.kubeletsettings import KubeletSettings
 from localkube.kubelet.processes.runner import Capabilities, Mount
 from localkube.kubelet.spec import environment
@@ -31,7 +31,7 @@ def plan(main: JSONObject, *, namespaces: bool = True, spec: JSONObject | None =
     context = Context(
         pod=pod(main, **spec or {}), ip="10.0.0.1", node=NodeFacts("", {}), sources=ReferencedObjects({}, {})
     )
-    return launch.plan(main, context, Surroundings(configured, {"v": Path("/state/v")}, FILE))
+    return launch.plan(main, context, LaunchInputs(configured, {"v": Path("/state/v")}, FILE))
 
 
 def test_container_is_planned_with_arguments_and_mounts() -> None:

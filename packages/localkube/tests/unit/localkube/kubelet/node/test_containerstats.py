@@ -7,16 +7,16 @@ import pytest
 from testkit.virtualtime import VirtualClock
 
 from kuberuntime.objects.meta import UID
-from localkube.kubelet.node.containerstats import Meter
-from localkube.kubelet.processes.runner import Used
-from localkube.kubelet.processes.simulatedrunner import ModelRunner
+from localkube.kubelet.node.containerstats import ContainerStats
+from localkube.kubelet.processes.runner import ResourceUsage
+from localkube.kubelet.processes.simulatedrunner import SimulatedRunner
 
 pytestmark = pytest.mark.virtual_time
 
 ONE = {1: (UID("a"), "main")}
 
 
-class Machine(ModelRunner):
+class Machine(SimulatedRunner):
     """Containers that use half a core from the start of the test, or from their own start."""
 
     def __init__(self) -> None:
@@ -24,15 +24,15 @@ class Machine(ModelRunner):
         self.questions = 0
         self.began: dict[int, float] = {}
 
-    async def used(self, pids: Collection[int]) -> Mapping[int, Used]:
+    async def used(self, pids: Collection[int]) -> Mapping[int, ResourceUsage]:
         self.questions += 1
         now = asyncio.get_running_loop().time()
-        return {pid: Used((now - self.began.get(pid, 0.0)) / 2, 4096) for pid in pids}
+        return {pid: ResourceUsage((now - self.began.get(pid, 0.0)) / 2, 4096) for pid in pids}
 
 
 async def test_first_measurement_waits_and_later_ones_do_not() -> None:
     machine = Machine()
-    meter = Meter(machine, VirtualClock())
+    meter = ContainerStats(machine, VirtualClock())
     first = await meter.measure(lambda: ONE)
     assert (first.seconds, first.loads[UID("a")]["main"]) == (1.0, (0.5, 4096))
     await asyncio.sleep(15)
@@ -45,7 +45,7 @@ async def test_first_measurement_waits_and_later_ones_do_not() -> None:
 
 async def test_new_containers_are_measured_by_the_next_request() -> None:
     machine = Machine()
-    meter = Meter(machine, VirtualClock())
+    meter = ContainerStats(machine, VirtualClock())
     await meter.measure(lambda: ONE)
     await asyncio.sleep(5)
     both = {**ONE, 2: (UID("b"), "main")}
@@ -58,7 +58,7 @@ async def test_new_containers_are_measured_by_the_next_request() -> None:
 
 async def test_request_waits_if_all_containers_are_new() -> None:
     """No time is lost if nothing runs, and a PID may be used again."""
-    meter = Meter(Machine(), VirtualClock())
+    meter = ContainerStats(Machine(), VirtualClock())
     assert (await meter.measure(dict)).loads == {}
     measured = await meter.measure(lambda: ONE)
     assert (measured.seconds, set(measured.loads)) == (1.0, {UID("a")})
@@ -68,7 +68,7 @@ async def test_request_waits_if_all_containers_are_new() -> None:
 
 async def test_concurrent_measurements_share_a_reading() -> None:
     machine = Machine()
-    meter = Meter(machine, VirtualClock())
+    meter = ContainerStats(machine, VirtualClock())
     both = await asyncio.gather(meter.measure(lambda: ONE), meter.measure(lambda: ONE))
     assert [one.seconds for one in both] == [1.0, 1.0]
     assert machine.questions == 3

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from localkube.kubelet.node.directoryremoval import Trash
+from localkube.kubelet.node.directoryremoval import DirectoryRemoval
 
 LIMIT = 60.0
 
@@ -16,7 +16,7 @@ DEPTH = sys.getrecursionlimit() + 200
 """Nested directories: more than a recursion permits, with a path of more than 4,096 bytes."""
 
 
-async def emptied(trash: Trash, directory: Path) -> None:
+async def emptied(trash: DirectoryRemoval, directory: Path) -> None:
     """Run the trash until it is empty."""
     task = asyncio.create_task(trash.run())
     async with asyncio.timeout(LIMIT):
@@ -30,7 +30,7 @@ async def test_directory_is_moved_immediately_and_deleted_later(tmp_path: Path) 
     (pod / "closed").mkdir(parents=True)
     (pod / "closed" / "file").touch()
     (pod / "closed").chmod(0)
-    trash = Trash(tmp_path / "trash")
+    trash = DirectoryRemoval(tmp_path / "trash")
     trash.add(pod)
     assert not pod.exists()
     await emptied(trash, tmp_path / "trash")
@@ -38,11 +38,11 @@ async def test_directory_is_moved_immediately_and_deleted_later(tmp_path: Path) 
 
 async def test_leftovers_of_a_crash_are_deleted_at_the_start(tmp_path: Path) -> None:
     (tmp_path / "left").mkdir()
-    await emptied(Trash(tmp_path), tmp_path)
+    await emptied(DirectoryRemoval(tmp_path), tmp_path)
 
 
 async def test_missing_directory_is_ignored(tmp_path: Path) -> None:
-    Trash(tmp_path / "trash").add(tmp_path / "no")
+    DirectoryRemoval(tmp_path / "trash").add(tmp_path / "no")
     assert not (tmp_path / "trash").exists()
 
 
@@ -59,7 +59,7 @@ def test_thousands_of_nested_directories_are_deleted(tmp_path: Path) -> None:
     os.close(inside)
 
     async def scenario() -> None:
-        trash = Trash(tmp_path / "trash")
+        trash = DirectoryRemoval(tmp_path / "trash")
         trash.add(tmp_path / "pod")
         await emptied(trash, tmp_path / "trash")
 

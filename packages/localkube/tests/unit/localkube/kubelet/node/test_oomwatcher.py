@@ -6,14 +6,14 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from localkube.kubelet.node.oomwatcher import Limited, MemoryWatch
-from localkube.kubelet.processes.runner import Used
-from localkube.kubelet.processes.simulatedrunner import ModelRunner
+from localkube.kubelet.node.oomwatcher import MemoryLimit, OOMWatcher
+from localkube.kubelet.processes.runner import ResourceUsage
+from localkube.kubelet.processes.simulatedrunner import SimulatedRunner
 
 pytestmark = pytest.mark.virtual_time
 
 
-class Machine(ModelRunner):
+class Machine(SimulatedRunner):
     """Containers with this resident memory; pages that their processes share are half of it."""
 
     def __init__(self, resident: int) -> None:
@@ -21,9 +21,9 @@ class Machine(ModelRunner):
         self.resident = resident
         self.readings = 0
 
-    async def used(self, pids: Collection[int]) -> Mapping[int, Used]:
+    async def used(self, pids: Collection[int]) -> Mapping[int, ResourceUsage]:
         self.readings += 1
-        return {pid: Used(0.0, self.resident) for pid in pids}
+        return {pid: ResourceUsage(0.0, self.resident) for pid in pids}
 
     async def memory(self, pid: int) -> int:
         return self.resident // 2
@@ -33,13 +33,13 @@ class Machine(ModelRunner):
 async def watching(machine: Machine, *limits: int) -> AsyncIterator[dict[int, int]]:
     """Watch containers with these limits; yield what exceeded its limit, by the limit."""
     exceeded: dict[int, int] = {}
-    watch = MemoryWatch(machine)
+    watch = OOMWatcher(machine)
 
-    def limited(limit: int) -> Limited:
+    def limited(limit: int) -> MemoryLimit:
         async def exceed(memory: int) -> None:
             exceeded[limit] = memory
 
-        return Limited(limit or 1, lambda: limit, exceed)
+        return MemoryLimit(limit or 1, lambda: limit, exceed)
 
     task = asyncio.create_task(watch.run())
     for limit in limits:
@@ -76,9 +76,9 @@ async def test_limit_that_a_resize_adds_is_enforced() -> None:
     async def exceed(_memory: int) -> None:
         exceeded.set()
 
-    watch = MemoryWatch(Machine(resident=600))
+    watch = OOMWatcher(Machine(resident=600))
     task = asyncio.create_task(watch.run())
-    watch.add("web", Limited(1, lambda: limit, exceed))
+    watch.add("web", MemoryLimit(1, lambda: limit, exceed))
     await asyncio.sleep(100)
     limit = 100
     async with asyncio.timeout(15):

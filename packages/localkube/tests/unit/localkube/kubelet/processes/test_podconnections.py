@@ -8,10 +8,10 @@ import pytest
 
 from localkube.kubelet.processes import podconnections
 from localkube.kubelet.processes.podconnections import Get
-from localkube.kubelet.processes.simulatedrunner import ModelRunner
+from localkube.kubelet.processes.simulatedrunner import SimulatedRunner
 
 
-class HostRunner(ModelRunner):
+class HostRunner(SimulatedRunner):
     """Connects through the host network."""
 
     async def open_socket(self, sandbox_id: str | None) -> socket.socket:

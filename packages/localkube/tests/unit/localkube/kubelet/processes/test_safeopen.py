@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from localkube.kubelet.processes import safeopen
-from localkube.kubelet.processes.safeopen import LeadsOutError, Wish
+from localkube.kubelet.processes.safeopen import OpenOptions, PathEscapeError
 
-MAKING = Wish(make_directories=True)
+MAKING = OpenOptions(make_directories=True)
 ROUNDS = 2000
 
 
-def opened_path(root: Path, path: str, wish: Wish = MAKING) -> Path:
+def opened_path(root: Path, path: str, wish: OpenOptions = MAKING) -> Path:
     with safeopen.opened(str(root), path, wish) as handle:
         return Path(f"/proc/self/fd/{handle}").readlink()
 
@@ -38,14 +38,14 @@ def test_paths_and_links_inside_the_root_are_opened(root: Path, path: str) -> No
 @pytest.mark.parametrize("path", ["link", "link/x"])
 def test_links_out_of_the_root_are_refused(root: Path, target: str, path: str) -> None:
     (root / "link").symlink_to(target)
-    with pytest.raises(LeadsOutError):
+    with pytest.raises(PathEscapeError):
         opened_path(root, path)
     assert not any((root.parent / "secret").iterdir())
 
 
 def test_links_of_a_container_root_stay_inside(root: Path) -> None:
     (root / "link").symlink_to("/a/../../../a/b")
-    assert opened_path(root, "link", Wish(is_root=True)) == root / "a" / "b"
+    assert opened_path(root, "link", OpenOptions(is_root=True)) == root / "a" / "b"
 
 
 def test_cyclic_links_are_refused(root: Path) -> None:
@@ -56,16 +56,16 @@ def test_cyclic_links_are_refused(root: Path) -> None:
 
 def test_missing_paths_are_created_only_on_request(root: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        opened_path(root, "x/y", Wish())
+        opened_path(root, "x/y", OpenOptions())
     assert opened_path(root, "x/y") == root / "x" / "y"
-    assert opened_path(root, "p/q", Wish(make_directories=True, make_file=True)).is_file()
+    assert opened_path(root, "p/q", OpenOptions(make_directories=True, make_file=True)).is_file()
 
 
 def test_descriptors_are_closed(root: Path) -> None:
     (root / "link").symlink_to("/etc")
     before = len(list(Path("/proc/self/fd").iterdir()))
     opened_path(root, "a/b")
-    with pytest.raises(LeadsOutError):
+    with pytest.raises(PathEscapeError):
         opened_path(root, "link")
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
@@ -103,6 +103,6 @@ def test_exchanged_directory_never_leads_out(root: Path) -> None:
             try:
                 with safeopen.opened(str(root), "place/inner") as handle:
                     found.add(os.fstat(handle).st_ino)
-            except (LeadsOutError, FileNotFoundError):
+            except (PathEscapeError, FileNotFoundError):
                 continue
     assert found <= {(root / "place" / "inner").stat().st_ino}

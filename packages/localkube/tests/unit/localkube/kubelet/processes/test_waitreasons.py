@@ -13,7 +13,7 @@ import pytest
 from testkit.waiting import until
 
 from localkube.kubelet.processes import processtree, waitreasons
-from localkube.kubelet.processes.waitreasons import WaitingFor
+from localkube.kubelet.processes.waitreasons import WaitReason
 
 pytestmark = pytest.mark.slow
 
@@ -48,7 +48,7 @@ def running(program: str, *words: str) -> Iterator[int]:
 
 def becomes(pid: int, expected: str, peer: str = "") -> None:
     until(
-        lambda: waitreasons.look([pid]) == WaitingFor(expected, peer), f"{expected}, not {waitreasons.look([pid])}", 20
+        lambda: waitreasons.look([pid]) == WaitReason(expected, peer), f"{expected}, not {waitreasons.look([pid])}", 20
     )
 
 
@@ -101,7 +101,7 @@ def test_accepting_program_waits_for_a_connection() -> None:
     assert found.what.startswith("a connection to its port ")
 
 
-def until_known(pid: int) -> WaitingFor:
+def until_known(pid: int) -> WaitReason:
     until(lambda: str(waitreasons.look([pid])).find("its port") > 0, "a program that listens", 20)
     found = waitreasons.look([pid])
     assert found is not None

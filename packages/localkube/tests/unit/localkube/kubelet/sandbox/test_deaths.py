@@ -2,14 +2,14 @@
 
 from datetime import UTC, datetime, timedelta
 
-from localkube.kubelet.sandbox.launcherprocess import Deaths
+from localkube.kubelet.sandbox.launcherprocess import LauncherExits
 from localkube.kubelet.spec import backoff
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def test_launcher_deaths_increase_the_delay() -> None:
-    deaths = Deaths()
+    deaths = LauncherExits()
     waits = []
     for _ in range(3):
         deaths.note(NOW)
@@ -18,7 +18,7 @@ def test_launcher_deaths_increase_the_delay() -> None:
 
 
 def test_later_death_has_no_delay() -> None:
-    deaths = Deaths()
+    deaths = LauncherExits()
     deaths.note(NOW)
     later = NOW + timedelta(hours=1)
     deaths.note(later)
@@ -26,7 +26,7 @@ def test_later_death_has_no_delay() -> None:
 
 
 def test_clock_set_back_causes_no_delay() -> None:
-    deaths = Deaths()
+    deaths = LauncherExits()
     deaths.note(NOW)
     deaths.note(NOW)
     assert backoff.is_early(deaths.not_before, NOW)

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from localkube.kubelet.processes.runner import ExhaustedError, StartError
-from localkube.kubelet.sandbox.launcher.launcherconnection import Link, Received
-from localkube.kubelet.sandbox.launcherclient import Channel, LauncherEndedError
+from localkube.kubelet.sandbox.launcher.launcherconnection import LauncherConnection, ReceivedMessage
+from localkube.kubelet.sandbox.launcherclient import LauncherClient, LauncherEndedError
 
 
 @asynccontextmanager
-async def opened() -> AsyncIterator[tuple[Channel, Link, list[Any]]]:
-    ours, theirs = (Link(sock) for sock in socket.socketpair())
+async def opened() -> AsyncIterator[tuple[LauncherClient, LauncherConnection, list[Any]]]:
+    ours, theirs = (LauncherConnection(sock) for sock in socket.socketpair())
     events: list[Any] = []
-    channel = Channel(ours, events.append, lambda: events.append("closed"))
+    channel = LauncherClient(ours, events.append, lambda: events.append("closed"))
     try:
         yield channel, theirs, events
     finally:
@@ -26,7 +26,7 @@ async def opened() -> AsyncIterator[tuple[Channel, Link, list[Any]]]:
         theirs.close()
 
 
-async def receive(launcher: Link) -> tuple[dict[str, Any], list[int]]:
+async def receive(launcher: LauncherConnection) -> tuple[dict[str, Any], list[int]]:
     received = await asyncio.to_thread(launcher.receive)
     return received[0].message, received[0].fds
 
@@ -106,7 +106,7 @@ async def test_long_request_waits_with_its_descriptor() -> None:
         ]
         await asyncio.sleep(0)
         os.close(writing)  # it was duplicated
-        received: list[Received] = []
+        received: list[ReceivedMessage] = []
         while len(received) < 2:
             received += await asyncio.to_thread(launcher.receive)
         assert received[0].message["text"] == text

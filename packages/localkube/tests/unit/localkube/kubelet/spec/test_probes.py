@@ -6,13 +6,13 @@ from tests.unit.localkube.kubelet.pods import container
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.spec import probes
 from localkube.kubelet.spec.podspec import SpecError
-from localkube.kubelet.spec.probes import ProbeSettings, Tally
+from localkube.kubelet.spec.probes import ProbeResults, ProbeSettings
 
 RULES = ProbeSettings(initial_delay=0, period=10, timeout=1, successes=2, failures=3)
 
 
 def verdicts(results: str) -> list[bool | None]:
-    tally, found = Tally(), []
+    tally, found = ProbeResults(), []
     for result in results:
         tally = probes.observe(tally, RULES, good=result == "+")
         found.append(tally.verdict)

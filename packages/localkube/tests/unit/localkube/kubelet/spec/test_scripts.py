@@ -105,4 +105,4 @@ def test_other_programs_name_nothing(argv: list[str]) -> None:
 
 
 def test_file_of_an_interpreter_is_recognized() -> None:
-    assert list(scripts.starts(["sh", "-c", "bash /opt/x.sh"]))[1] == scripts.Started("/opt/x.sh", is_file=True)
+    assert list(scripts.starts(["sh", "-c", "bash /opt/x.sh"]))[1] == scripts.StartedProgram("/opt/x.sh", is_file=True)

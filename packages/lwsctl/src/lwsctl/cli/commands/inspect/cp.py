@@ -25,7 +25,7 @@ from lwsctl.views.wording import counted
 REMOTE: Final = re.compile(r"([a-z0-9][-a-z0-9.]*(?:/[a-z0-9]+){0,2}):(.+)", re.DOTALL)
 
 
-class Remote(Struct, frozen=True):
+class RankPath(Struct, frozen=True):
     """A path in the selected ranks."""
 
     selection: Selection
@@ -42,27 +42,27 @@ class Remote(Struct, frozen=True):
         return str(PurePosixPath(self.path).parent)
 
 
-def parse(words: str) -> Remote | str:
+def parse(words: str) -> RankPath | str:
     """Parse an argument. A path without a rank and a colon is a local path.
 
     >>> parse("web/0/1:/tmp/a"), parse("./web:a")
-    (Remote(selection=Selection(name='web', group=0, rank=1), path='/tmp/a'), './web:a')
+    (RankPath(selection=Selection(name='web', group=0, rank=1), path='/tmp/a'), './web:a')
     """
     match = REMOTE.fullmatch(words)
-    return Remote(targets.parse(match[1]), match[2]) if match else words
+    return RankPath(targets.parse(match[1]), match[2]) if match else words
 
 
 class Upload(Struct, frozen=True):
     """Local files, and their destination in ranks."""
 
     sources: tuple[str, ...]
-    to: Remote
+    to: RankPath
 
 
 class Download(Struct, frozen=True):
     """Paths in ranks, and their local destination."""
 
-    sources: tuple[Remote, ...]
+    sources: tuple[RankPath, ...]
     to: str
 
 
@@ -74,8 +74,8 @@ def direction(words: tuple[str, ...]) -> Upload | Download:
             "specify a source and a destination: lws cp FILE... web/0/1:/tmp, or lws cp web/0/1:/tmp/FILE ."
         )
     local = tuple(source for source in sources if isinstance(source, str))
-    remote = tuple(source for source in sources if isinstance(source, Remote))
-    if isinstance(to, Remote) and not remote:
+    remote = tuple(source for source in sources if isinstance(source, RankPath))
+    if isinstance(to, RankPath) and not remote:
         return Upload(local, to)
     if isinstance(to, str) and not local:
         if nameless := next((source.path for source in remote if source.name in {"", ".."}), None):
@@ -113,7 +113,7 @@ def command(target: Target, words: tuple[str, ...], container: str | None) -> No
     target.run(act)
 
 
-async def ranks_of(session: Session, remote: Remote, container: str | None) -> list[RankContainer]:
+async def ranks_of(session: Session, remote: RankPath, container: str | None) -> list[RankContainer]:
     """Return the selected containers."""
     pods = await targets.pods_of(session, remote.selection)
     return [RankContainer(session, pod, container or default_container(pod)) for pod in pods]
@@ -164,7 +164,7 @@ async def download(session: Session, copy: Download, container: str | None) -> N
     say(f"copied {counted(count, 'file')} from {counted(len({str(rank) for _, rank in pairs}), 'rank')}")
 
 
-def place(to: str, remote: Remote, pod: str, sources: Sequence[Remote]) -> tuple[Path, str]:
+def place(to: str, remote: RankPath, pod: str, sources: Sequence[RankPath]) -> tuple[Path, str]:
     """Return the directory and name for a copied path, like `cp`, and below the pod name if specified."""
     path = Path(to)
     if pod:

@@ -8,7 +8,7 @@ import click
 from kuberuntime.clock import SystemClock
 from kuberuntime.errors import ForbiddenError
 from kuberuntime.objects.resources import CORE_EVENTS
-from leaderworkerset.api.eventvalue import Happening
+from leaderworkerset.api.eventvalue import EventValue
 from leaderworkerset.api.resources import DISAGGREGATED_SETS
 from lwsctl.cli import targets
 from lwsctl.cli.cluster.target import Session, Target
@@ -70,7 +70,7 @@ async def describe(session: Session, selection: Selection) -> list[str]:
     return description.lines(content, SystemClock().now())
 
 
-async def _permitted(reading: Awaitable[list[Happening]]) -> list[Happening] | None:
+async def _permitted(reading: Awaitable[list[EventValue]]) -> list[EventValue] | None:
     """Return the events, or None if the user may not list them."""
     try:
         return await reading
@@ -78,7 +78,7 @@ async def _permitted(reading: Awaitable[list[Happening]]) -> list[Happening] | N
         return None
 
 
-async def set_happenings(session: Session, view: SetView) -> list[Happening]:
+async def set_happenings(session: Session, view: SetView) -> list[EventValue]:
     """Read the events of a DisaggregatedSet and its objects."""
     listing = await session.client.list(CORE_EVENTS, namespace=session.namespace)
     names = [part.view.name for part in view.parts]

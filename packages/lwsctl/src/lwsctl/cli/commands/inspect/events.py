@@ -12,7 +12,7 @@ from kuberuntime.clock import SystemClock
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import CORE_EVENTS, PODS
 from leaderworkerset.api import labels
-from leaderworkerset.api.eventvalue import Happening
+from leaderworkerset.api.eventvalue import EventValue
 from lwsctl.cli import sharedoptions, targets
 from lwsctl.cli.cluster.target import Target
 from lwsctl.cli.errors import UsageError
@@ -36,7 +36,7 @@ class EventsRequest(Struct, frozen=True):
     warnings: bool
     length: int | None
 
-    def keep(self, happened: Iterable[Happening]) -> list[Happening]:
+    def keep(self, happened: Iterable[EventValue]) -> list[EventValue]:
         """Return the selected events."""
         events = [event for event in happened if event.is_warning or not self.warnings]
         return (
@@ -91,7 +91,7 @@ async def show(target: Target, request: EventsRequest) -> None:
         click.echo(f"No events of {request.selection}.", err=True)
 
 
-def documented(event: Happening, form: str) -> str:
+def documented(event: EventValue, form: str) -> str:
     """Return the document for an event in a format."""
     document = eventhistory.document(event)
     return output.as_json_line(document) if form == "json" else f"---\n{output.as_yaml(document)}"

@@ -22,7 +22,7 @@ from lwsctl.cli.views.terminal import columns as columns_of
 from lwsctl.cli.views.terminal import say_states
 from lwsctl.views import wording
 from lwsctl.views.disaggregatedset import SetView
-from lwsctl.views.grouprows import FEW_GROUPS, FEW_SETS, Fold, folds
+from lwsctl.views.grouprows import FEW_GROUPS, FEW_SETS, GroupRow, folds
 from lwsctl.views.groups import Group, Rank, View
 from lwsctl.views.reasons import is_settled
 
@@ -167,7 +167,7 @@ def _of_group(group: Group, now: datetime) -> Branch:
     return Branch(_fold_cells(fold, now), note, ranks)
 
 
-def _fold_cells(fold: Fold, now: datetime) -> Cells:
+def _fold_cells(fold: GroupRow, now: datetime) -> Cells:
     noun = "group" if len(fold.groups) == 1 else "groups"
     ready = f"{fold.ready_ranks}/{fold.ranks}"
     return (

@@ -11,11 +11,11 @@ from kuberuntime.manifests import yamltext
 from lwsctl.cli import logging, sharedoptions
 from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.errors import FAILED, CommandError, UsageError
-from lwsctl.cli.faultnames import FAULTS, Of
+from lwsctl.cli.faultnames import FAULTS, FaultTarget
 from lwsctl.cli.storms import report as reports
 from lwsctl.cli.storms import storm, stormpage
 from lwsctl.cli.storms.storm import Step
-from lwsctl.cli.storms.stormrunner import Play, faults
+from lwsctl.cli.storms.stormrunner import StormRun, faults
 from lwsctl.cli.views import output
 from lwsctl.cli.views.terminal import say
 
@@ -54,7 +54,7 @@ def one_fault(name: str) -> click.Command:
                                metavar=fault.usual, help="Directory to fill." if fault.has_path else fault.amount.words)(command)  # fmt: skip
     if fault.of.argument:
         command = click.argument("words", nargs=-1, metavar=fault.of.argument)(command)
-    ranks = "\n\nA rank is LWS/GROUP/RANK, as in web/0/1." if fault.of in {Of.RANK, Of.RANKS} else ""
+    ranks = "\n\nA rank is LWS/GROUP/RANK, as in web/0/1." if fault.of in {FaultTarget.RANK, FaultTarget.RANKS} else ""
     return click.command(name, help=f"{fault.summary}{ranks}")(command)
 
 
@@ -145,7 +145,7 @@ def play(
 
     async def act(session: Session) -> int:
         logging.configure_default("error")  # watches are interrupted on purpose
-        playing = Play(session, lambda text: say(text, err=bool(form)))
+        playing = StormRun(session, lambda text: say(text, err=bool(form)))
         try:
             async with playing.watching() as followed, asyncio.TaskGroup() as tasks:
                 steps = plan(playing.ranks)

@@ -38,7 +38,7 @@ from lwsctl.cli.views.live import REFRESH, Display, display
 from lwsctl.cli.views.progress import ProgressLine
 from lwsctl.cli.views.terminal import say
 from lwsctl.cli.watchwarnings import following
-from lwsctl.observation.conditionwatch import Following, OneSet, informers_of
+from lwsctl.observation.conditionwatch import ConditionWatch, OneSet, informers_of
 from lwsctl.observation.logfollower import LogFollower
 from lwsctl.observation.podlogs import PodLogOptions
 from lwsctl.views import unmetconditions
@@ -49,7 +49,7 @@ from lwsctl.views.outcome import Failures, all_done, count_of_ended
 from lwsctl.views.selection import Selection
 
 if TYPE_CHECKING:
-    from lwsctl.cli.local.autonodes import Assumed  # it needs localkube, which may not be installed
+    from lwsctl.cli.local.autonodes import AssumedCluster  # it needs localkube, which may not be installed
 
 FOLLOWED: Final = {resource.kind: resource for resource in (LEADERWORKERSETS, DISAGGREGATED_SETS)}
 """The kinds that a run watches."""
@@ -158,7 +158,7 @@ class Run(Struct, frozen=True):
     namespace: str
 
 
-async def run(plan: Run, place: ClusterDirectory, assumed: "Assumed") -> int:
+async def run(plan: Run, place: ClusterDirectory, assumed: "AssumedCluster") -> int:
     """Start the cluster, apply the manifests, and watch the groups until the run ends."""
     from kuberuntime.serving.signals import until_stopped
     from lwsctl.cli.local.localcluster import local_cluster
@@ -219,13 +219,13 @@ async def follow(session: Session, documents: Sequence[Document], options: RunOp
         async with following(
             *(informer for followed in sets for informer in followed.all), *causes.values()
         ) as objects:
-            end = await first_end(objects, Parts(session.client, keys, sets, screen), options, stopped)
+            end = await first_end(objects, RunInputs(session.client, keys, sets, screen), options, stopped)
     finally:
         screen.close()
-    if end is Ending.FINISHED:
+    if end is RunResult.FINISHED:
         say(conclusion(views_of(sets), options), err=True)
         return 0
-    if end is Ending.STOPPED:
+    if end is RunResult.STOPPED:
         return INTERRUPTED if options.until else 0
     if isinstance(end, str):
         raise CommandError(end)
@@ -254,7 +254,7 @@ def _unproven(view: Shown, proof: timedelta) -> str | None:
     return unmetconditions.for_lasting(view, SystemClock().now(), proof)
 
 
-class Ending(Enum):
+class RunResult(Enum):
     """The result of a successful run."""
 
     FINISHED = auto()
@@ -262,7 +262,7 @@ class Ending(Enum):
     TIMED_OUT = auto()
 
 
-class Parts(Struct, frozen=True):
+class RunInputs(Struct, frozen=True):
     """The objects that a run watches, and the display."""
 
     client: Client
@@ -271,7 +271,9 @@ class Parts(Struct, frozen=True):
     screen: Display
 
 
-async def first_end(objects: Following, parts: Parts, options: RunOptions, stopped: asyncio.Event) -> Ending | str:
+async def first_end(
+    objects: ConditionWatch, parts: RunInputs, options: RunOptions, stopped: asyncio.Event
+) -> RunResult | str:
     """Watch groups and logs until the end condition, a failure (returned as text), a stop request, or the timeout."""
     followers = [
         LogFollower(parts.client, Selection(followed.key.name).covers, PodLogOptions(), parts.screen.line)
@@ -292,16 +294,16 @@ async def first_end(objects: Following, parts: Parts, options: RunOptions, stopp
             await asyncio.gather(*(follower.drained(LAST_LINES) for follower in followers))
             return watching.result()
         if not stopped.is_set():
-            return Ending.TIMED_OUT
+            return RunResult.TIMED_OUT
         await last_words(objects, parts)
-        return Ending.STOPPED
+        return RunResult.STOPPED
     finally:
         for task in (*tasks, watching, stop, failing):
             task.cancel()
         await asyncio.gather(*tasks, watching, stop, failing, return_exceptions=True)
 
 
-async def last_words(objects: Following, parts: Parts) -> None:
+async def last_words(objects: ConditionWatch, parts: RunInputs) -> None:
     """Delete the sets and follow the logs until their pods are deleted, to show the last output of ranks."""
     parts.screen.note(
         f"stopping: ranks get {LAST_WORDS:g} s to exit and are then killed; press Ctrl-C again to kill them now"
@@ -328,21 +330,23 @@ async def failure(tasks: Sequence[asyncio.Task[None]]) -> None:
     await asyncio.Event().wait()
 
 
-async def watch(objects: Following, parts: Parts, options: RunOptions) -> Ending | str:
+async def watch(objects: ConditionWatch, parts: RunInputs, options: RunOptions) -> RunResult | str:
     """Show every change. Return when the run is complete, or the reason why it cannot complete."""
     failures = Failures(options.max_failures)
     lack = unmetconditions.lasting("ready", SystemClock().now, timedelta(seconds=options.ready_for))
 
-    def look() -> Ending | str | None:
+    def look() -> RunResult | str | None:
         views = views_of(parts.sets)
         parts.screen.update(leaderworkersets(views))
         if len(views) < len(parts.sets):
-            return "a LeaderWorkerSet of this run was deleted" if options.until else None if views else Ending.FINISHED
+            return (
+                "a LeaderWorkerSet of this run was deleted" if options.until else None if views else RunResult.FINISHED
+            )
         if options.until == "ready" and not any(map(lack, views)):
-            return Ending.FINISHED
+            return RunResult.FINISHED
         if options.until == "done":
             return failures.verdict(leaderworkersets(views)) or (
-                Ending.FINISHED if all_done(leaderworkersets(views)) else None
+                RunResult.FINISHED if all_done(leaderworkersets(views)) else None
             )
         return None
 

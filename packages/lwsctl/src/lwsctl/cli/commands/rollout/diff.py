@@ -11,7 +11,7 @@ import click
 from kuberuntime.errors import KubeError
 from lwsctl.cli import errors
 from lwsctl.cli.applying import skippedkinds
-from lwsctl.cli.applying.applier import Trial
+from lwsctl.cli.applying.applier import DryRunResult
 from lwsctl.cli.cluster.target import Target
 from lwsctl.cli.errors import CommandError
 from lwsctl.cli.reading import manifestoptions
@@ -56,7 +56,7 @@ def command(target: Target, /, *, force_conflicts: bool, skip_unserved: bool, **
     return DIFFERENT if lines else 0
 
 
-def differences(trials: Iterable[Trial]) -> Iterable[str]:
+def differences(trials: Iterable[DryRunResult]) -> Iterable[str]:
     """Yield the lines of the differences, without fields that only the API server sets."""
     for trial in trials:
         title = trial.document.title

@@ -17,7 +17,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from lwsctl.cli.applying import skippedkinds
-from lwsctl.cli.applying.applier import DEFAULT_NAMESPACE, Trial, check_here, place_in
+from lwsctl.cli.applying.applier import DEFAULT_NAMESPACE, DryRunResult, check_here, place_in
 from lwsctl.cli.cluster.target import Target
 from lwsctl.cli.errors import CommandError, UsageError
 from lwsctl.cli.reading import manifestoptions, manifests
@@ -27,15 +27,15 @@ from lwsctl.cli.rollouts import rollouttargets
 from lwsctl.cli.views import diffs, output
 from lwsctl.cli.views.terminal import say
 from lwsctl.rollout import applyforecast, roleforecast, snapshots
-from lwsctl.rollout.applyforecast import Foreseen, Situation
-from lwsctl.rollout.roleforecast import RolesForeseen
+from lwsctl.rollout.applyforecast import ApplyForecast, Situation
+from lwsctl.rollout.roleforecast import RoleForecast
 
 
 class Outlook(Struct, frozen=True):
     """A LeaderWorkerSet in the manifests, with the current object and the object after the change."""
 
     situation: Situation | None
-    foreseen: Foreseen
+    foreseen: ApplyForecast
 
 
 @click.command("plan")
@@ -61,7 +61,7 @@ def command(target: Target, /, *, snapshot: str | None, save_snapshot: str | Non
     if snapshot and save_snapshot:
         raise UsageError("--snapshot and --save-snapshot cannot be combined")
     others: list[str] = []
-    roles: list[RolesForeseen] = []
+    roles: list[RoleForecast] = []
     if snapshot:
         outlooks = offline(documents, snapshot, target.namespace or "")
     else:
@@ -72,7 +72,7 @@ def command(target: Target, /, *, snapshot: str | None, save_snapshot: str | Non
     show(outlooks, roles, others, form)
 
 
-def show(outlooks: Sequence[Outlook], roles: Sequence[RolesForeseen], others: Sequence[str], form: str | None) -> None:
+def show(outlooks: Sequence[Outlook], roles: Sequence[RoleForecast], others: Sequence[str], form: str | None) -> None:
     """Print the plans, and a line for each object of a different kind."""
     if form:
         plans = [applyforecast.document(outlook.foreseen) for outlook in outlooks] + list(
@@ -89,11 +89,11 @@ def show(outlooks: Sequence[Outlook], roles: Sequence[RolesForeseen], others: Se
 
 async def online(
     target: Target, documents: Sequence[Document], *, force: bool, skip: bool
-) -> tuple[list[Outlook], list[RolesForeseen], list[str]]:
+) -> tuple[list[Outlook], list[RoleForecast], list[str]]:
     """Plan with objects in the cluster and a dry run of the documents."""
     async with target.session() as session:
         outlooks: list[Outlook] = []
-        roles: list[RolesForeseen] = []
+        roles: list[RoleForecast] = []
         others: list[str] = []
         for trial in await skippedkinds.try_out(session, documents, force=force, skip=skip):
             if trial.after.get("kind") == LEADERWORKERSETS.kind:
@@ -130,7 +130,7 @@ def _find(objects: Sequence[JSONObject], obj: JSONObject, namespace: str) -> Sit
     return snapshots.find(objects, meta.name(obj), meta.namespace(obj) or namespace)
 
 
-def foresee(document: Document, before: Situation | None, after: JSONObject) -> Foreseen:
+def foresee(document: Document, before: Situation | None, after: JSONObject) -> ApplyForecast:
     """Predict one change. If this is not possible, raise an error that names the document."""
     try:
         foreseen = applyforecast.foresee(before, after)
@@ -139,7 +139,7 @@ def foresee(document: Document, before: Situation | None, after: JSONObject) -> 
     return replace(foreseen, warnings=tuple(map(document.message, foreseen.warnings)))
 
 
-def other(trial: Trial) -> str:
+def other(trial: DryRunResult) -> str:
     """Return the effect on an object whose rollout is not predicted."""
     if trial.before is None:
         return f"{trial.document.title} would be created"

@@ -27,7 +27,7 @@ from lwsctl.cli.views import output
 from lwsctl.cli.views.progress import BETWEEN_LINES, ProgressLine
 from lwsctl.cli.views.terminal import say
 from lwsctl.cli.watchwarnings import following, present
-from lwsctl.observation.conditionwatch import DisaggregatedInformers, Followed, OneSet, SetInformers
+from lwsctl.observation.conditionwatch import ChangeSource, DisaggregatedInformers, OneSet, SetInformers
 from lwsctl.observation.podlogs import silent_lines
 from lwsctl.rollout import rolloutprogress
 from lwsctl.views import unmetconditions
@@ -166,7 +166,7 @@ class RolloutWait(ABC):
             return self.summary()
 
     @property
-    def followed(self) -> tuple[Followed, ...]:
+    def followed(self) -> tuple[ChangeSource, ...]:
         """Return the informers."""
         return (*self._informers.all, *self._leaders)
 

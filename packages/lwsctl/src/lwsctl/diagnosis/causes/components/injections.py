@@ -4,7 +4,7 @@ from typing import Final
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.terminations import Death
+from kuberuntime.objects.terminations import ContainerFailure
 from lwsctl.diagnosis import exits, ranks
 from lwsctl.diagnosis.causes.starts import warming
 from lwsctl.diagnosis.finding import Finding, Person, cause
@@ -77,7 +77,7 @@ def _finding(observed: Observed, rank: Rank, container: str, text: str) -> Findi
     )
 
 
-def _error(run: Death) -> str:
+def _error(run: ContainerFailure) -> str:
     return ranks.quote(podstate.quotation(run.end))
 
 

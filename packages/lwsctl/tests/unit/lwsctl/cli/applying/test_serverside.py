@@ -11,7 +11,7 @@ from kuberuntime.client.transport import Response
 from kuberuntime.errors import ConflictError
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from lwsctl.cli.applying import serverside
-from lwsctl.cli.applying.serverside import Applied
+from lwsctl.cli.applying.serverside import ApplyResult
 
 IMAGE = '.spec.leaderWorkerTemplate.workerTemplate.spec.containers[name="main"].image'
 BEFORE = {"metadata": {"name": "web", "namespace": "default"}, "spec": {"replicas": 2}}
@@ -27,7 +27,7 @@ def conflict(*causes: tuple[str, str]) -> Response:
     return failure(409, "Conflict", "conflicts", causes=found)
 
 
-def apply(*answers: Any) -> Applied:
+def apply(*answers: Any) -> ApplyResult:
     client = Client(ScriptedTransport(answer(200, BEFORE), *answers))
     return run(serverside.apply(client, LEADERWORKERSETS, AFTER, manager="lws-cli", force=False))
 

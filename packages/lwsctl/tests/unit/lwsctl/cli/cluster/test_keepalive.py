@@ -6,7 +6,7 @@ import pytest
 from testkit.virtualtime import run
 
 from lwsctl.cli.cluster.clusterdirectories import DEFAULT, ClusterDirectory
-from lwsctl.cli.cluster.keepalive import Lifeline
+from lwsctl.cli.cluster.keepalive import Keepalive
 from lwsctl.cli.errors import CommandError
 
 
@@ -14,8 +14,8 @@ from lwsctl.cli.errors import CommandError
 def test_end_of_a_local_cluster_is_an_error_that_names_it(tmp_path: Path, name: str, hint: str) -> None:
     place = ClusterDirectory(name, tmp_path)
     with pytest.raises(CommandError, match=rf"^cluster {name} has stopped; start it again with {hint}$"):
-        run(Lifeline(place).run())
+        run(Keepalive(place).run())
 
 
 def test_remote_cluster_has_no_lifeline() -> None:
-    run(Lifeline().run())
+    run(Keepalive().run())

@@ -11,7 +11,7 @@ import pytest
 
 from kuberuntime.client.transport import Request, Response, StreamResponse
 from kuberuntime.errors import ConfigError, ConnectionFailedError
-from lwsctl.cli.cluster.reconnectingtransport import LastingTransport
+from lwsctl.cli.cluster.reconnectingtransport import ReconnectingTransport
 
 READ, WRITE = Request("GET", "/api"), Request("POST", "/api")
 
@@ -67,7 +67,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def lasting(server: Server, file: Path) -> tuple[LastingTransport, list[str]]:
+def lasting(server: Server, file: Path) -> tuple[ReconnectingTransport, list[str]]:
     """Return the transport, and the list to which it adds the token of each renewal."""
     renewals: list[str] = []
 
@@ -76,7 +76,7 @@ def lasting(server: Server, file: Path) -> tuple[LastingTransport, list[str]]:
             raise ConfigError("a kubeconfig that is written only half")
         return Connection(server, file.read_text())
 
-    transport = LastingTransport(lambda: [file], make)
+    transport = ReconnectingTransport(lambda: [file], make)
     transport.on_renewal.append(lambda: renewals.append(file.read_text()))
     return transport, renewals
 
@@ -112,7 +112,7 @@ async def test_a_write_without_an_answer_is_not_sent_again(file: Path) -> None:
 
 async def test_a_read_is_sent_to_the_new_address_of_the_cluster(file: Path) -> None:
     servers = {"old": Server(""), "new": Server("new")}
-    transport = LastingTransport(lambda: [file], lambda: Connection(servers[file.read_text()], "new"))  # type: ignore[arg-type,return-value]
+    transport = ReconnectingTransport(lambda: [file], lambda: Connection(servers[file.read_text()], "new"))  # type: ignore[arg-type,return-value]
     file.write_text("new")
     assert (await transport.request(READ)).status == 200
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 from msgspec.structs import replace
-from testkit.fakeclock import SetClock
+from testkit.fakeclock import FakeClock
 from testkit.fakes import ScriptedTransport, answer, failure
 from testkit.virtualtime import run
 
@@ -36,12 +36,12 @@ def views(ready: int, groups: int = 1) -> list[View]:
 
 
 @pytest.fixture
-def clock() -> SetClock:
-    return SetClock()
+def clock() -> FakeClock:
+    return FakeClock()
 
 
 @pytest.fixture
-def watcher(clock: SetClock, capsys: pytest.CaptureFixture[str]) -> LineWatcher:
+def watcher(clock: FakeClock, capsys: pytest.CaptureFixture[str]) -> LineWatcher:
     """Return a watcher that has printed its tables."""
     watcher = LineWatcher(WANTED, clock)
     watcher.update(views(0))
@@ -50,7 +50,7 @@ def watcher(clock: SetClock, capsys: pytest.CaptureFixture[str]) -> LineWatcher:
 
 
 def test_watch_prints_one_line_per_group_and_second(
-    clock: SetClock, watcher: LineWatcher, capsys: pytest.CaptureFixture[str]
+    clock: FakeClock, watcher: LineWatcher, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for ready in (1, 2, 3):
         watcher.update(views(ready))
@@ -81,7 +81,7 @@ def test_watch_prints_pending_lines_at_the_end(watcher: LineWatcher, capsys: pyt
 
 
 def test_watch_prints_a_deleted_set_once(
-    clock: SetClock, watcher: LineWatcher, capsys: pytest.CaptureFixture[str]
+    clock: FakeClock, watcher: LineWatcher, capsys: pytest.CaptureFixture[str]
 ) -> None:
     watcher.update(views(1))
     for _ in range(3):
@@ -90,7 +90,7 @@ def test_watch_prints_a_deleted_set_once(
     assert capsys.readouterr().out.splitlines() == ["web/0/0: Running, ready", "web: gone"]
 
 
-def test_watch_combines_groups_with_equal_changes(clock: SetClock, capsys: pytest.CaptureFixture[str]) -> None:
+def test_watch_combines_groups_with_equal_changes(clock: FakeClock, capsys: pytest.CaptureFixture[str]) -> None:
     watcher = LineWatcher(WANTED, clock)
     watcher.update(views(0, groups=60))
     capsys.readouterr()

@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from testkit.examples import examples
 
-from lwsctl.cli.commands.inspect.cp import Download, Remote, Upload, direction, parse, place
+from lwsctl.cli.commands.inspect.cp import Download, RankPath, Upload, direction, parse, place
 from lwsctl.cli.copying import archive
 from lwsctl.cli.copying.transfer import CommandEnd, refuse_failure
 from lwsctl.cli.errors import CommandError, UsageError
@@ -172,10 +172,10 @@ def test_chunks_are_read_like_a_file(sizes: list[int]) -> None:
 @pytest.mark.parametrize(
     ("words", "found"),
     [
-        (("a", "web/0/1:/tmp"), Upload(("a",), Remote(Selection("web", 0, 1), "/tmp"))),
-        (("a", "b", "web:/tmp/"), Upload(("a", "b"), Remote(Selection("web"), "/tmp/"))),
-        (("web/2:/var/log", "."), Download((Remote(Selection("web", 2), "/var/log"),), ".")),
-        (("./a:b", "web/0:x"), Upload(("./a:b",), Remote(Selection("web", 0), "x"))),
+        (("a", "web/0/1:/tmp"), Upload(("a",), RankPath(Selection("web", 0, 1), "/tmp"))),
+        (("a", "b", "web:/tmp/"), Upload(("a", "b"), RankPath(Selection("web"), "/tmp/"))),
+        (("web/2:/var/log", "."), Download((RankPath(Selection("web", 2), "/var/log"),), ".")),
+        (("./a:b", "web/0:x"), Upload(("./a:b",), RankPath(Selection("web", 0), "x"))),
     ],
 )
 def test_copy_addresses_are_parsed(words: tuple[str, ...], found: Upload | Download) -> None:
@@ -191,7 +191,7 @@ def test_invalid_copy_addresses_are_rejected(words: tuple[str, ...]) -> None:
 
 
 def test_copies_have_the_same_place_as_with_cp(tmp_path: Path) -> None:
-    remote = Remote(Selection("web", 0), "/var/log/app")
+    remote = RankPath(Selection("web", 0), "/var/log/app")
     there = str(tmp_path)
     assert place(there, remote, "", [remote]) == (tmp_path, "app")
     assert place(f"{there}/new", remote, "", [remote]) == (tmp_path, "new")

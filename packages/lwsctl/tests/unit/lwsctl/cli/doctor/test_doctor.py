@@ -15,8 +15,8 @@ from leaderworkerset.webhooks.configurations import MUTATING_NAME, VALIDATING_NA
 from localkube.cluster import GpuReport
 from lwsctl.cli.doctor import findings, installationchecks, machine
 from lwsctl.cli.doctor.checkinputs import observe_machine
-from lwsctl.cli.doctor.findings import CheckResult, Level, Unread
-from lwsctl.cli.doctor.installationchecks import Access, Expiry, Facts
+from lwsctl.cli.doctor.findings import CheckResult, Level, UnreadableObject
+from lwsctl.cli.doctor.installationchecks import Access, CertificateExpiry, Facts
 from lwsctl.cli.doctor.machine import Machine
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -50,7 +50,7 @@ HEALTHY = Facts(
     own_definitions=WANTED,
     configurations={MUTATING_NAME: configuration(), VALIDATING_NAME: configuration()},
     probe=None,
-    certificates=[Expiry("the webhook's certificate", NOW + timedelta(days=300))],
+    certificates=[CertificateExpiry("the webhook's certificate", NOW + timedelta(days=300))],
     accesses=[Access("get", "pods", allowed=True)],
     deployment=deployment(2),
     managers=[],
@@ -93,7 +93,7 @@ def x509(words: str) -> str:
     return f'failed calling webhook "m.kb.io": failed to call webhook: {words}'
 
 
-UNREAD = Unread("forbidden")
+UNREAD = UnreadableObject("forbidden")
 TAKEN = {"type": "NamesAccepted", "status": "False", "message": '"lws" is already in use'}
 REFUSED = WANTED[0] | {"status": {"conditions": [TAKEN]}}
 WAITS = {"name": "manager", "state": {"waiting": {"reason": "ErrImagePull", "message": "no such image"}}}
@@ -129,8 +129,13 @@ def test_healthy_cluster_has_nothing_to_fix() -> None:
         (changed(probe=x509("x509: certificate signed by unknown authority")), "LWS-D305", Level.ERROR, "x509"),
         (changed(probe="forbidden: user"), "LWS-D306", Level.UNKNOWN, "rejected"),
         (changed(certificates=UNREAD), "LWS-D401", Level.UNKNOWN, "forbidden"),
-        (changed(certificates=[Expiry("it", NOW)]), "LWS-D402", Level.ERROR, "has expired"),
-        (changed(certificates=[Expiry("it", NOW + timedelta(days=3))]), "LWS-D403", Level.WARNING, "ends soon"),
+        (changed(certificates=[CertificateExpiry("it", NOW)]), "LWS-D402", Level.ERROR, "has expired"),
+        (
+            changed(certificates=[CertificateExpiry("it", NOW + timedelta(days=3))]),
+            "LWS-D403",
+            Level.WARNING,
+            "ends soon",
+        ),
         (changed(deployment=UNREAD), "LWS-D501", Level.UNKNOWN, "forbidden"),
         (changed(deployment=None), "LWS-D502", Level.WARNING, "missing"),
         (changed(deployment=deployment(0)), "LWS-D503", Level.ERROR, "0 of 2 pods"),

@@ -6,7 +6,7 @@ import pytest
 
 from leaderworkerset.core.admission import podpolicy
 from lwsctl.cli.doctor import podadmissionchecks
-from lwsctl.cli.doctor.findings import Level, Unread
+from lwsctl.cli.doctor.findings import Level, UnreadableObject
 from lwsctl.cli.doctor.podadmissionchecks import AdmissionFacts
 
 INTACT = {kind.kind: obj for kind, obj in podpolicy.build()}
@@ -24,8 +24,13 @@ EDITED = {kind: obj | {"spec": {}} for kind, obj in INTACT.items()}
         ({"mode": "Auto", "objects": EDITED}, "LWS-D315", Level.ERROR, "was edited"),
         ({"mode": "Auto", "is_served": False}, "LWS-D313", Level.NOTE, "v1.36.1 serves no policies"),
         ({"mode": "Policy", "is_served": False}, "LWS-D313", Level.ERROR, "v1.36.1 serves no policies"),
-        ({"mode": Unread("forbidden")}, "LWS-D311", Level.UNKNOWN, "forbidden"),
-        ({"mode": "Auto", "objects": INTACT | {"X": Unread("forbidden")}}, "LWS-D311", Level.UNKNOWN, "forbidden"),
+        ({"mode": UnreadableObject("forbidden")}, "LWS-D311", Level.UNKNOWN, "forbidden"),
+        (
+            {"mode": "Auto", "objects": INTACT | {"X": UnreadableObject("forbidden")}},
+            "LWS-D311",
+            Level.UNKNOWN,
+            "forbidden",
+        ),
     ],
 )
 def test_pod_admission_is_reported(facts: dict[str, Any], code: str, level: Level, words: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 from lwsctl.cli.cluster.clusterdirectories import OPTIONS, ClusterDirectory
 from lwsctl.cli.local import imagemappings, savedoptions
 from lwsctl.cli.local.clusteroptions import ClusterOptions
-from lwsctl.cli.local.imagemappings import MappedImages
+from lwsctl.cli.local.imagemappings import ImageMappings
 
 
 def options(**images: str) -> ClusterOptions:
@@ -23,7 +23,7 @@ def place(tmp_path: Path) -> ClusterDirectory:
 
 
 def test_added_mapping_reaches_the_running_cluster(place: ClusterDirectory) -> None:
-    images = MappedImages(place, options(a="/a"))
+    images = ImageMappings(place, options(a="/a"))
     assert dict(images) == {"a": Path("/a")}
     savedoptions.save(place, options(a="/other", b="/b"))
     assert (images.get("a"), images.get("b"), images.get("c"), len(images)) == (Path("/other"), Path("/b"), None, 2)
@@ -32,11 +32,11 @@ def test_added_mapping_reaches_the_running_cluster(place: ClusterDirectory) -> N
 
 def test_options_of_an_earlier_run_are_ignored(place: ClusterDirectory) -> None:
     savedoptions.save(place, options(old="/old"))
-    assert dict(MappedImages(place, options(a="/a"))) == {"a": Path("/a")}
+    assert dict(ImageMappings(place, options(a="/a"))) == {"a": Path("/a")}
 
 
 def test_damaged_file_does_not_change_the_mappings(place: ClusterDirectory) -> None:
-    images = MappedImages(place, options(a="/a"))
+    images = ImageMappings(place, options(a="/a"))
     (place.directory / OPTIONS).write_text("[1]")
     os.utime(place.directory / OPTIONS, ns=(1, 1))
     assert dict(images) == {"a": Path("/a")}

@@ -5,7 +5,7 @@ import pytest
 from kuberuntime.objects.meta import JSONObject
 from lwsctl.cli.errors import CommandError
 from lwsctl.cli.reading.manifests import Document
-from lwsctl.cli.rehearsal.devicecounts import Counted, counted
+from lwsctl.cli.rehearsal.devicecounts import DeviceCounts, counted
 
 
 def template(name: str, requests: object) -> JSONObject:
@@ -24,7 +24,7 @@ def pod(**claim: str) -> JSONObject:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
 
 
-def of(*objects: JSONObject) -> Counted:
+def of(*objects: JSONObject) -> DeviceCounts:
     return counted([Document("a.yaml", 1, obj) for obj in objects])
 
 

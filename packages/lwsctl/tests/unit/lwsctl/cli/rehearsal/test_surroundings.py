@@ -3,7 +3,7 @@
 from typing import Any
 
 from kuberuntime.objects.meta import JSONObject
-from lwsctl.cli.local.autonodes import Rehearsed, rehearsed
+from lwsctl.cli.local.autonodes import ApplicableDocuments, rehearsed
 from lwsctl.cli.reading.manifests import Document
 
 POD: JSONObject = {
@@ -17,7 +17,7 @@ def of(kind: str, name: str, spec: JSONObject | None = None, **fields: Any) -> J
     return {"kind": kind, "metadata": {"name": name}, "spec": spec or {}, **fields}
 
 
-def result(*objects: JSONObject) -> Rehearsed:
+def result(*objects: JSONObject) -> ApplicableDocuments:
     documents = [Document("a.yaml", 1, obj) for obj in objects]
     return rehearsed(documents, provisioner="local", there=("standard",))
 
@@ -46,7 +46,7 @@ def test_objects_of_the_manifest_are_not_replaced() -> None:
         of("PriorityClass", "high"),
         of("StorageClass", "fast", provisioner="local"),
     ]
-    assert result(*objects) == Rehearsed(tuple(Document("a.yaml", 1, obj) for obj in objects), ())
+    assert result(*objects) == ApplicableDocuments(tuple(Document("a.yaml", 1, obj) for obj in objects), ())
 
 
 def test_vendor_storage_class_creates_local_directories() -> None:

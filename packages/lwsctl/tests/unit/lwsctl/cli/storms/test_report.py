@@ -8,10 +8,10 @@ from tests.builders import rank_pod
 
 from kuberuntime.objects.meta import JSONObject
 from lwsctl.cli.commands.local import chaosfaults
-from lwsctl.cli.faultnames import FAULTS, Of
+from lwsctl.cli.faultnames import FAULTS, FaultTarget
 from lwsctl.cli.storms import report, storm, stormpage, stormrunner
-from lwsctl.cli.storms.report import Deed, ProbeCounts, StormReport
-from lwsctl.cli.storms.stormeffects import Witness
+from lwsctl.cli.storms.report import ProbeCounts, StormReport, StormStep
+from lwsctl.cli.storms.stormeffects import StormEffects
 from lwsctl.cli.storms.stormpage import Row, Span
 from lwsctl.views.groups import Group, Rank, View
 from lwsctl.views.health.failurehistory import Crashes
@@ -27,7 +27,7 @@ def pod(uid: str = "a", rank: int = 1, *, ready: bool = True, restarts: int = 0,
 
 def seen(*changes: tuple[JSONObject | None, JSONObject | None]) -> list[tuple[str, str]]:
     """Return the report of a witness about changes."""
-    witness = Witness()
+    witness = StormEffects()
     for index, change in enumerate(changes):
         witness.see(float(index), *change)
     return [(one.what, one.why) for one in witness.sightings]
@@ -64,7 +64,7 @@ def test_pods_without_ranks_are_not_observed() -> None:
 def storm_report() -> StormReport:
     """Return the report of a killed leader whose group was recreated twice."""
     found = StormReport(recovered=4.21)
-    found.deeds.append(Deed(0.0, storm.step(0.0, "kill", ["web/0/0"], 0.0)))
+    found.deeds.append(StormStep(0.0, storm.step(0.0, "kill", ["web/0/0"], 0.0)))
     leader, unready = pod("a", 0), pod("a", 0, ready=False, container={"lastState": KILLED})
     found.witness.see(0.3, leader, unready)
     for at, uid in ((2.0, "b"), (3.0, "c")):
@@ -118,13 +118,13 @@ def test_report_covers_calm_and_failed_storms() -> None:
     ]
     assert not broken.is_well
     refused = storm_report()
-    refused.deeds.append(Deed(1.0, storm.step(1.0, "delay", ["web/0/0"], 1.0), "no netem"))
+    refused.deeds.append(StormStep(1.0, storm.step(1.0, "delay", ["web/0/0"], 1.0), "no netem"))
     assert not refused.is_well
 
 
 def test_page_shows_faults_ranks_and_outages_in_time() -> None:
     found = storm_report()
-    found.deeds.append(Deed(1.0, storm.step(1.0, "stop", ["web/0/1"], 4.0)))
+    found.deeds.append(StormStep(1.0, storm.step(1.0, "stop", ["web/0/1"], 4.0)))
     found.probe = ProbeCounts("http://a", 50, 3, 1.25, "refused", [(0.5, 1.75)])
     assert list(stormpage.rows(found)) == [
         Row("fault", "kill web/0/0", (Span(0.0, 0.0, "kill web/0/0"),)),
@@ -140,7 +140,7 @@ def test_page_shows_faults_ranks_and_outages_in_time() -> None:
 def test_page_escapes_foreign_text_and_loads_nothing() -> None:
     hostile = "<script>alert(1)</script>"
     found = StormReport(unready=[hostile], probe=ProbeCounts(f"http://a/?{hostile}", 5, 5, 9.0, hostile))
-    found.deeds.append(Deed(0.0, storm.step(0.0, "kill", [hostile], 0.0), hostile))
+    found.deeds.append(StormStep(0.0, storm.step(0.0, "kill", [hostile], 0.0), hostile))
     told = stormpage.page(found)
     assert "A storm that was not weathered" in told
     assert "<script" not in told
@@ -166,7 +166,7 @@ def test_problems_are_compared_with_the_start() -> None:
 @pytest.mark.parametrize("name", FAULTS)
 def test_help_explains_ranks_for_faults_of_ranks_only(name: str) -> None:
     help_text = chaosfaults.one_fault(name).help or ""
-    assert ("A rank is LWS/GROUP/RANK" in help_text) == (FAULTS[name].of in {Of.RANK, Of.RANKS})
+    assert ("A rank is LWS/GROUP/RANK" in help_text) == (FAULTS[name].of in {FaultTarget.RANK, FaultTarget.RANKS})
 
 
 def test_report_names_only_failures_of_ranks_ready_before() -> None:

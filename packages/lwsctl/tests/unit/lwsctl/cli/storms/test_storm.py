@@ -7,7 +7,7 @@ import pytest
 
 from localkube.faults.fault import FORMS, FaultKind
 from lwsctl.cli.errors import UsageError
-from lwsctl.cli.faultnames import FAULTS, Of
+from lwsctl.cli.faultnames import FAULTS, FaultTarget
 from lwsctl.cli.storms import storm
 
 RANKS = ("web/0/0", "web/0/1", "web/1/0", "web/1/1")
@@ -17,7 +17,12 @@ def test_fault_table_has_every_kind_with_targets_and_amounts() -> None:
     assert list(FAULTS) == [str(kind) for kind in FaultKind]
     for kind, form in FORMS.items():
         name = FAULTS[kind]
-        wanted = {Of.RANK: (1, 1, True), Of.RANKS: (1, 2, True), Of.NODE: (1, 1, False), Of.PART: (0, 0, True)}
+        wanted = {
+            FaultTarget.RANK: (1, 1, True),
+            FaultTarget.RANKS: (1, 2, True),
+            FaultTarget.NODE: (1, 1, False),
+            FaultTarget.PART: (0, 0, True),
+        }
         assert (form.fewest, form.most, form.of_pods) == wanted[name.of]
         assert form.has_path == name.has_path
         if form.amounts:
@@ -84,4 +89,4 @@ def test_seed_gives_the_same_storm_within_its_time() -> None:
 
 
 def test_storm_without_ranks_draws_cluster_parts_only() -> None:
-    assert {one.fault.of for one in storm.draw(1, 300, ())} == {Of.PART}
+    assert {one.fault.of for one in storm.draw(1, 300, ())} == {FaultTarget.PART}

@@ -10,7 +10,7 @@ from tests.builders import leaderworkerset_object, rank_pod
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
-from leaderworkerset.api.eventvalue import Happening
+from leaderworkerset.api.eventvalue import EventValue
 from lwsctl.cli.views import description, eventlines
 from lwsctl.cli.views.description import RECENT, Described
 from lwsctl.views import groups
@@ -58,7 +58,7 @@ RUNS = {"running": {"startedAt": "2026-01-01T00:09:00Z"}}
 FAILED = {"terminated": {"exitCode": 3, "reason": "Error"}}
 WAITS = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s"}}
 VIEW = groups.view(OBJECT, [pod(0, 0, RUNS), pod(0, 1, RUNS), pod(1, 0, FAILED), pod(1, 1, WAITS, lastState=FAILED)])
-EVENT = Happening(
+EVENT = EventValue(
     ident="a",
     last=NOW - timedelta(seconds=90),
     count=2,
@@ -72,7 +72,7 @@ EVENT = Happening(
 )
 
 
-def described(chosen: Selection, *events: Happening, logs: tuple[str, ...] = ()) -> list[str]:
+def described(chosen: Selection, *events: EventValue, logs: tuple[str, ...] = ()) -> list[str]:
     shown = Described(selection=chosen, view=narrow(VIEW, chosen), events=events, logs=logs)
     return description.lines(shown, NOW)
 

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from leaderworkerset.api.episode import ContainerEnd, Episode, Happened, Outcome, RankEnd, Revision, RunEnd
+from leaderworkerset.api.episode import ContainerEnd, Episode, EpisodeEvent, Outcome, RankEnd, Revision, RunEnd
 from lwsctl.cli.views import episodetable
 
 NOW = datetime(2026, 11, 25, 9, 1, tzinfo=UTC)
@@ -27,7 +27,9 @@ FULL = Episode(
         RankEnd(rank=1, pod="web-0-1", node="n", containers=(FAILED,)),
     ),
     events=(
-        Happened(time="2026-11-25T09:00:00Z", object="pod/web-0", message="gone", is_warning=True, reason="Killing"),
+        EpisodeEvent(
+            time="2026-11-25T09:00:00Z", object="pod/web-0", message="gone", is_warning=True, reason="Killing"
+        ),
     ),
     masked=1,
     notes=("events could not be read",),

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from testkit.fakeclock import SetClock
+from testkit.fakeclock import FakeClock
 
 from lwsctl.cli.views.live import PlainDisplay
 from lwsctl.views.groups import Group, Rank, View
@@ -18,11 +18,11 @@ def views(ready: int, namespace: str = "prod") -> list[View]:
 
 
 @pytest.fixture
-def clock() -> SetClock:
-    return SetClock()
+def clock() -> FakeClock:
+    return FakeClock()
 
 
-def test_group_has_at_most_one_line_a_second(clock: SetClock, capsys: pytest.CaptureFixture[str]) -> None:
+def test_group_has_at_most_one_line_a_second(clock: FakeClock, capsys: pytest.CaptureFixture[str]) -> None:
     display = PlainDisplay(clock)
     for ready in (1, 2, 3):
         display.update(views(ready))
@@ -35,7 +35,7 @@ def test_group_has_at_most_one_line_a_second(clock: SetClock, capsys: pytest.Cap
     ]
 
 
-def test_pending_line_is_printed_at_the_end(clock: SetClock, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pending_line_is_printed_at_the_end(clock: FakeClock, capsys: pytest.CaptureFixture[str]) -> None:
     display = PlainDisplay(clock)
     display.update(views(1))
     display.update(views(3))
@@ -43,13 +43,13 @@ def test_pending_line_is_printed_at_the_end(clock: SetClock, capsys: pytest.Capt
     assert capsys.readouterr().err.splitlines()[-1] == "web group 0: 3 of 4 ranks ready (1 Running)"
 
 
-def test_ready_group_is_printed_immediately(clock: SetClock, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ready_group_is_printed_immediately(clock: FakeClock, capsys: pytest.CaptureFixture[str]) -> None:
     display = PlainDisplay(clock)
     display.update(views(1))
     display.update(views(4))
     assert capsys.readouterr().err.splitlines()[-1] == "web group 0: 4 of 4 ranks ready"
 
 
-def test_groups_of_two_namespaces_are_separate(clock: SetClock, capsys: pytest.CaptureFixture[str]) -> None:
+def test_groups_of_two_namespaces_are_separate(clock: FakeClock, capsys: pytest.CaptureFixture[str]) -> None:
     PlainDisplay(clock).update([*views(1), *views(1, "test")])
     assert len(capsys.readouterr().err.splitlines()) == 2

@@ -8,7 +8,7 @@ from tests import builders
 from tests.disaggregated import disaggregatedset_object, role
 from tests.unit.lwsctl.views.test_disaggregatedset import part
 
-from leaderworkerset.api.eventvalue import Happening
+from leaderworkerset.api.eventvalue import EventValue
 from lwsctl.cli.views import description
 from lwsctl.cli.views.description import Described
 from lwsctl.views.disaggregatedset import set_view
@@ -38,7 +38,7 @@ OBJECT = disaggregatedset_object(
     },
     placementPolicy={"type": "ExclusiveSlice", "topology": "rack"},
 )
-EVENT = Happening(
+EVENT = EventValue(
     ident="a",
     last=builders.NOW - timedelta(seconds=90),
     count=1,

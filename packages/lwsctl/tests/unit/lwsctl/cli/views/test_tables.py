@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from leaderworkerset.api import labels
 from lwsctl.cli.commands.inspect import tree
-from lwsctl.cli.views.tables import MOST_FOLDS, Form, tables
+from lwsctl.cli.views.tables import MOST_FOLDS, TableOptions, tables
 from lwsctl.views import groups
 from lwsctl.views.disaggregatedset import set_view
 from lwsctl.views.groups import Group, Rank, View
@@ -54,7 +54,7 @@ MANY = view(*(group(index, why="boom" if index == 7 else "") for index in range(
 
 
 def test_many_groups_have_a_row_for_each_kind() -> None:
-    assert tables([MANY], NOW, Form()) == [
+    assert tables([MANY], NOW, TableOptions()) == [
         "NAME   READY   DESIRED   UP-TO-DATE   AGE",
         "web    199     200       200          60s",
         "",
@@ -75,14 +75,14 @@ def fleet(count: int, broken: int) -> list[View]:
 
 
 def test_many_sets_have_a_row_each_and_unready_come_first() -> None:
-    lines = tables(fleet(300, 7), NOW, Form())
+    lines = tables(fleet(300, 7), NOW, TableOptions())
     assert lines[:3] == [
         "NAME   READY   DESIRED   UP-TO-DATE   AGE   WHY",
         "w007   1       2         2            60s   web-0-1 is Error: boom",
         "w000   2       2         2            60s",
     ]
     assert len(lines) == 1 + 300
-    assert tables(fleet(300, 300), NOW, Form(everywhere=True))[0] == (
+    assert tables(fleet(300, 300), NOW, TableOptions(everywhere=True))[0] == (
         "NAMESPACE   NAME   READY   DESIRED   UP-TO-DATE   AGE"
     )
 
@@ -91,22 +91,24 @@ def test_rolling_set_shows_its_progress() -> None:
     views = fleet(11, 11)
     rolling = views[4].object | {"status": {"conditions": [{"type": "UpdateInProgress", "status": "True"}]}}
     views[4] = replace(views[4], object=rolling, up_to_date=1)
-    assert tables(views, NOW, Form())[1] == "w004   2       2         1            60s   updated 1 of 2 groups"
+    assert tables(views, NOW, TableOptions())[1] == "w004   2       2         1            60s   updated 1 of 2 groups"
 
 
-@pytest.mark.parametrize(("count", "form"), [(10, Form()), (11, Form(is_chosen=True)), (11, Form(wide=True))])
-def test_few_or_named_sets_show_their_groups(count: int, form: Form) -> None:
+@pytest.mark.parametrize(
+    ("count", "form"), [(10, TableOptions()), (11, TableOptions(is_chosen=True)), (11, TableOptions(wide=True))]
+)
+def test_few_or_named_sets_show_their_groups(count: int, form: TableOptions) -> None:
     assert "w009:" in tables(fleet(count, 3), NOW, form)
 
 
 def test_every_rank_is_shown_when_requested() -> None:
-    assert len(tables([MANY], NOW, Form(every_rank=True))) == 400 + 4
-    assert len(tables([MANY], NOW, Form(wide=True))) == 400 + 4
+    assert len(tables([MANY], NOW, TableOptions(every_rank=True))) == 400 + 4
+    assert len(tables([MANY], NOW, TableOptions(wide=True))) == 400 + 4
 
 
 def test_list_of_many_problems_is_truncated() -> None:
     different = view(*(group(index, why=f"boom {index}") for index in range(MOST_FOLDS + 5)))
-    lines = tables([different], NOW, Form())
+    lines = tables([different], NOW, TableOptions())
     assert len(lines) == MOST_FOLDS + 5
     assert lines[-1] == "… and 5 more groups that are not ready: --not-ready shows their ranks"
 
@@ -197,5 +199,5 @@ def test_printing_many_ranks_costs_little_more_than_reading() -> None:
     body = msgspec.json.encode(pods)
     lws = {"metadata": {"name": "web"}, "spec": {"replicas": 200, "leaderWorkerTemplate": {"size": 8}}}
     reading = min(timeit.repeat(lambda: msgspec.json.decode(body), number=1, repeat=5))
-    showing = min(timeit.repeat(lambda: tables([groups.view(lws, pods)], NOW, Form()), number=1, repeat=5))
+    showing = min(timeit.repeat(lambda: tables([groups.view(lws, pods)], NOW, TableOptions()), number=1, repeat=5))
     assert showing < 10 * reading

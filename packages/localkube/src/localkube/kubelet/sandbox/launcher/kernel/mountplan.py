@@ -28,7 +28,7 @@ class View(Protocol):
         ...
 
 
-class Opened(NamedTuple):
+class OpenFile(NamedTuple):
     """A file or directory that is already open, because its path may lead elsewhere later."""
 
     handle: int
@@ -41,7 +41,7 @@ class HostMount(NamedTuple):
     source: str
     target: str
     read_only: bool = False
-    opened: Opened | None = None
+    opened: OpenFile | None = None
 
 
 class Cover(NamedTuple):
@@ -64,7 +64,7 @@ class Bind(NamedTuple):
     source: str
     target: str
     read_only: bool = False
-    opened: Opened | None = None
+    opened: OpenFile | None = None
 
 
 class Plan(NamedTuple):

@@ -105,7 +105,7 @@ class _Tree:
     def make(self, place: Place) -> None:
         """Create a mount point if it does not exist."""
         mode = 0o755 if place.directory else 0o644
-        wish = safeopen.Wish(make_directories=True, make_file=not place.directory, mode=mode)
+        wish = safeopen.OpenOptions(make_directories=True, make_file=not place.directory, mode=mode)
         with self._open(place.target, wish):
             return
 
@@ -122,7 +122,7 @@ class _Tree:
                 syscalls.make_read_only(f"/proc/self/fd/{mounted}", recursive=False)
 
     @contextmanager
-    def _open(self, target: str, wish: safeopen.Wish = safeopen.Wish()) -> Iterator[int]:  # noqa: B008 - immutable
+    def _open(self, target: str, wish: safeopen.OpenOptions = safeopen.OpenOptions()) -> Iterator[int]:  # noqa: B008 - immutable
         volume = max((other for other in self._mounted if is_below(target, other)), key=len, default=None)
         if volume is None:
             with safeopen.opened(self._point, target, wish._replace(is_root=True)) as place:
@@ -131,7 +131,7 @@ class _Tree:
         with self._open(volume) as inside:
             try:
                 place = safeopen.open_inside(inside, target[len(volume) :], wish)
-            except safeopen.LeadsOutError as error:
+            except safeopen.PathEscapeError as error:
                 raise RefusedError(f"mount at {target}: a link in the volume at {volume} leads out of it") from error
         try:
             yield place

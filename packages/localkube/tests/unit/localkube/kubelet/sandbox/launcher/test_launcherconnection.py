@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from localkube.kubelet.sandbox.launcher.launcherconnection import (
     LONGEST,
+    ConnectionClosedError,
     Decoder,
-    Link,
-    LinkClosedError,
+    LauncherConnection,
     encode,
     require_all,
 )
@@ -22,8 +22,8 @@ MESSAGES = st.lists(st.dictionaries(st.text(max_size=8), st.integers() | st.text
 
 
 @pytest.fixture
-def ends() -> Iterator[tuple[Link, Link]]:
-    one, other = (Link(sock) for sock in socket.socketpair())
+def ends() -> Iterator[tuple[LauncherConnection, LauncherConnection]]:
+    one, other = (LauncherConnection(sock) for sock in socket.socketpair())
     yield one, other
     one.close()
     other.close()
@@ -48,7 +48,7 @@ def test_oversized_frame_is_refused() -> None:
         encode({"text": "x" * LONGEST})
 
 
-def test_descriptors_arrive_with_their_message(ends: tuple[Link, Link]) -> None:
+def test_descriptors_arrive_with_their_message(ends: tuple[LauncherConnection, LauncherConnection]) -> None:
     one, other = ends
     reading, writing = os.pipe()
     one.send({"n": 1})
@@ -65,17 +65,17 @@ def test_descriptors_arrive_with_their_message(ends: tuple[Link, Link]) -> None:
         os.close(fd)
 
 
-def test_closed_end_is_detected(ends: tuple[Link, Link]) -> None:
+def test_closed_end_is_detected(ends: tuple[LauncherConnection, LauncherConnection]) -> None:
     one, other = ends
     one.close()
-    with pytest.raises(LinkClosedError):
+    with pytest.raises(ConnectionClosedError):
         other.receive()
-    with pytest.raises(LinkClosedError):
+    with pytest.raises(ConnectionClosedError):
         other.send({})
 
 
 def test_unclaimed_descriptors_are_closed() -> None:
-    one, other = (Link(sock) for sock in socket.socketpair())
+    one, other = (LauncherConnection(sock) for sock in socket.socketpair())
     reading, writing = os.pipe()
     frame = encode({"n": 1}, 1)
     socket.send_fds(one.sock, [frame[:3]], [writing])
@@ -87,7 +87,9 @@ def test_unclaimed_descriptors_are_closed() -> None:
     os.close(reading)
 
 
-def test_missing_descriptors_are_reported_and_later_ones_arrive(ends: tuple[Link, Link]) -> None:
+def test_missing_descriptors_are_reported_and_later_ones_arrive(
+    ends: tuple[LauncherConnection, LauncherConnection],
+) -> None:
     one, other = ends
     reading, writing = os.pipe()
     one.send({"n": 1}, (reading, writing))

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the kernel's si
 
 
 def leashed(log: Path, limit: int, script: str) -> int:
-    """Run a script as `WayOut` runs a carrier; return its exit code."""
+    """Run a script as `Egress` runs a carrier; return its exit code."""
     loader = [sys.executable, "-I", "-S", "-c", egress._LOADER, str(DIRECTORY), str(os.getpid()), str(limit)]
     with log.open("ab") as file:
         return subprocess.run([*loader, "/bin/sh", "-c", script], stdout=file, stderr=file, check=False).returncode

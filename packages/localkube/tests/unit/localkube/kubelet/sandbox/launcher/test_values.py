@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localkube.kubelet.processes import kernelerrors, processtree
-from localkube.kubelet.processes.processtree import SeenProcess
+from localkube.kubelet.processes.processtree import ProcessInfo
 from localkube.kubelet.sandbox import ipam
 from localkube.kubelet.sandbox.launcher import stub
 from localkube.kubelet.sandbox.launcher.kernel import linuxnamespaces, syscalls
@@ -32,7 +32,7 @@ def test_malformed_pidfd_info_is_refused() -> None:
 
 @given(st.dictionaries(st.integers(2, 40), st.integers(1, 40)))
 def test_descendants_are_found_once_below_the_roots(parents: dict[int, int]) -> None:
-    seen = {pid: SeenProcess("sh", "S", parent, 0, 0, 0) for pid, parent in parents.items()}
+    seen = {pid: ProcessInfo("sh", "S", parent, 0, 0, 0) for pid, parent in parents.items()}
     found = processtree.descendants([1], seen)
     assert len(found) == len(set(found))
     assert all(parents[pid] in {1, *found} for pid in found)

@@ -15,7 +15,7 @@ from kuberuntime.clock import SystemClock
 from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from localkube import workloads
-from lwsctl.cli.commands.local.run import LAST_WORDS, Parts, lack, last_words
+from lwsctl.cli.commands.local.run import LAST_WORDS, RunInputs, lack, last_words
 from lwsctl.cli.views.live import display
 from lwsctl.observation.conditionwatch import following
 from lwsctl.views.health.failurehistory import Crashes
@@ -42,7 +42,7 @@ def test_stop_deletes_all_sets_at_once_within_a_limit(seconds: float, taken: flo
         transport = SlowTransport(seconds)
         began = asyncio.get_running_loop().time()
         async with following() as objects:
-            await last_words(objects, Parts(Client(transport), KEYS, [], display([])))
+            await last_words(objects, RunInputs(Client(transport), KEYS, [], display([])))
         assert len(transport.requests) == len(KEYS)
         return asyncio.get_running_loop().time() - began
 
