@@ -11,9 +11,9 @@ import msgspec
 from bench.processes import cpu_seconds, memory_mib
 from bench.record import Line, report
 from tests.integration.clusters import objects
-from tests.kubernetes.manager.groups import Space
+from tests.kubernetes.manager.groups import CheckedNamespace
 from tests.kubernetes.manager.replicas import until
-from tests.kubernetes.manager.world import World
+from tests.kubernetes.manager.world import InstalledCluster
 
 from kuberuntime.client.transport import Request
 from kuberuntime.objects import meta
@@ -34,8 +34,8 @@ USUAL_ELECTION = {"leaseDuration": "15s", "renewDeadline": "10s", "retryPeriod":
 class Bench:
     """A manager of one run, its process, the port of its webhooks, and its measurements."""
 
-    world: World
-    space: Space
+    world: InstalledCluster
+    space: CheckedNamespace
     manager: str
     run: int
     process: int

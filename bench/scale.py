@@ -45,9 +45,9 @@ from tests.controlplane.audit import Audit
 from tests.controlplane.process import Plane, control_plane, free_ports
 from tests.integration.clusters.managed import set_up
 from tests.kubernetes.manager.admission import start_with, until_evaluated
-from tests.kubernetes.manager.groups import Space
+from tests.kubernetes.manager.groups import CheckedNamespace
 from tests.kubernetes.manager.installation import ACCOUNT, CONFIGURATIONS, trust, write_certificate, write_kubeconfig
-from tests.kubernetes.manager.world import World, opened
+from tests.kubernetes.manager.world import InstalledCluster, opened
 from tests.parity.gomanager import CERTIFICATES, go_manager
 
 from kuberuntime.client.client import Client
@@ -78,7 +78,7 @@ class Running:
 
 
 @asynccontextmanager
-async def ours(world: World, name: str, *, elects: bool) -> AsyncIterator[Running]:
+async def ours(world: InstalledCluster, name: str, *, elects: bool) -> AsyncIterator[Running]:
     """Run a manager of this project that leads."""
     replica = await world.start(name, leaderElection=USUAL_ELECTION if elects else {"leaderElect": False})
     if elects:
@@ -95,11 +95,11 @@ async def ours(world: World, name: str, *, elects: bool) -> AsyncIterator[Runnin
 
 
 @asynccontextmanager
-async def by_policy(world: World, name: str, *, elects: bool) -> AsyncIterator[Running]:
+async def by_policy(world: InstalledCluster, name: str, *, elects: bool) -> AsyncIterator[Running]:
     """Run a manager of this project, with a policy by which kube-apiserver admits pods."""
     election = USUAL_ELECTION if elects else {"leaderElect": False}
     replica = await start_with(world, name, leaderElection=election, podAdmission="Policy")
-    probed = await Space(world.client, f"{name}-probe").open()
+    probed = await CheckedNamespace(world.client, f"{name}-probe").open()
     await until_evaluated(world.client, probed.namespace)
 
     async def replace(_: float) -> int:
@@ -109,7 +109,7 @@ async def by_policy(world: World, name: str, *, elects: bool) -> AsyncIterator[R
 
 
 @asynccontextmanager
-async def theirs(world: World, name: str, *, elects: bool) -> AsyncIterator[Running]:
+async def theirs(world: InstalledCluster, name: str, *, elects: bool) -> AsyncIterator[Running]:
     """Run the Go manager, without a lease."""
     del elects
     kubeconfig, port = await prepare(world, name)
@@ -126,7 +126,7 @@ async def theirs(world: World, name: str, *, elects: bool) -> AsyncIterator[Runn
 
 
 @asynccontextmanager
-async def bare(world: World, name: str, *, elects: bool) -> AsyncIterator[Running]:
+async def bare(world: InstalledCluster, name: str, *, elects: bool) -> AsyncIterator[Running]:
     """Run the manager that does the minimum (`bench/bare.py`), without a lease."""
     del elects
     kubeconfig, port = await prepare(world, name)
@@ -145,7 +145,7 @@ async def bare(world: World, name: str, *, elects: bool) -> AsyncIterator[Runnin
         await process.wait()
 
 
-async def prepare(world: World, name: str) -> tuple[Path, int]:
+async def prepare(world: InstalledCluster, name: str) -> tuple[Path, int]:
     """Write a kubeconfig, and a certificate that API servers trust for the webhooks.
 
     Return the kubeconfig and the port.
@@ -206,7 +206,7 @@ async def measure(plane: Plane, directory: Path, options: argparse.Namespace) ->
             for manager in options.managers:
                 async with opened(plane, directory) as world:
                     await add_nodes(world, options.nodes)
-                    space = Space(world.client, f"{form}-{manager}-{run}")
+                    space = CheckedNamespace(world.client, f"{form}-{manager}-{run}")
                     await space.open()
                     # A killed manager would wait for its own lease, and the Go manager runs without one.
                     elects = form != "month"
@@ -219,7 +219,7 @@ async def measure(plane: Plane, directory: Path, options: argparse.Namespace) ->
     return lines
 
 
-async def add_nodes(world: World, count: int) -> None:
+async def add_nodes(world: InstalledCluster, count: int) -> None:
     """Create the missing nodes."""
     present = len((await world.client.list(NODE_RESOURCE)).items)
     for index in range(max(present, NODES), count):

@@ -26,7 +26,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 from bench.record import report
-from tests.simulation.cluster import Settings, World, simulate
+from tests.simulation.cluster import Settings, SimulatedCluster, simulate
 from tests.simulation.workloads import SLOW, groups, template
 
 import leaderworkerset
@@ -46,7 +46,7 @@ Tell: TypeAlias = Callable[[str, float, Counter[str]], None]
 """Receives a phase, the seconds from its first write to its last, and the number of each kind."""
 
 
-async def one_of_many(world: World, tell: Tell, count: int = 100) -> None:
+async def one_of_many(world: SimulatedCluster, tell: Tell, count: int = 100) -> None:
     """Create, roll and scale down one LeaderWorkerSet with many groups."""
     rolling = {"type": "RollingUpdate", "rollingUpdateConfiguration": {"maxUnavailable": "25%"}}
     phases = Phases(world, tell)
@@ -65,7 +65,7 @@ async def one_of_many(world: World, tell: Tell, count: int = 100) -> None:
     phases.end("replicas: 0")
 
 
-async def many_of_one(world: World, tell: Tell, count: int = 100) -> None:
+async def many_of_one(world: SimulatedCluster, tell: Tell, count: int = 100) -> None:
     """Create many small LeaderWorkerSets."""
     obj, phases = groups(replicas=1, size=2), Phases(world, tell)
     for index in range(count):
@@ -77,7 +77,7 @@ async def many_of_one(world: World, tell: Tell, count: int = 100) -> None:
 class Phases:
     """Counts the writes and reads of the manager, in one phase after the other."""
 
-    def __init__(self, world: World, tell: Tell) -> None:
+    def __init__(self, world: SimulatedCluster, tell: Tell) -> None:
         self._world, self._tell = world, tell
         self._since = self._reads = 0
         self._manager = world.managers["manager-0"]
@@ -95,10 +95,10 @@ class Phases:
         self._since, self._reads = len(self._world.trace.entries), self._manager.reads
 
 
-def counted(scenario: Callable[[World, Tell], Awaitable[None]], tell: Tell) -> None:
+def counted(scenario: Callable[[SimulatedCluster, Tell], Awaitable[None]], tell: Tell) -> None:
     """Run a scenario."""
 
-    async def run(world: World) -> None:
+    async def run(world: SimulatedCluster) -> None:
         await scenario(world, tell)
 
     simulate(run, Settings(managers=(SLOW,), others=SLOW))

@@ -23,7 +23,7 @@ import yaml
 from bench.processes import LWS, cpu_seconds, revision
 from bench.record import report
 from tests.disaggregated import disaggregatedset_object, role, with_image
-from tests.simulation.cluster import NAMESPACE, Settings, World, simulate
+from tests.simulation.cluster import NAMESPACE, Settings, SimulatedCluster, simulate
 
 from kuberuntime.access import kubeconfig
 from kuberuntime.client.client import Client
@@ -53,7 +53,7 @@ def the_set(index: int, image: str = "app:1") -> JSONObject:
 def count_writes(sets: int) -> None:
     """Simulate, and print the writes of the manager."""
 
-    async def scenario(world: World) -> None:
+    async def scenario(world: SimulatedCluster) -> None:
         for index in range(sets):
             await world.client.create(DISAGGREGATED_SETS, the_set(index))
         await available(world)
@@ -71,14 +71,14 @@ def count_writes(sets: int) -> None:
     simulate(scenario, Settings())
 
 
-async def available(world: World) -> None:
+async def available(world: SimulatedCluster) -> None:
     """Wait until there are no more writes; raise an error if a set is not available."""
     await world.at_rest()
     for obj in await world.objects(DISAGGREGATED_SETS):
         assert meta.is_condition_true(obj, "Available"), meta.status(obj)
 
 
-def report_writes(world: World, phase: str, since: float, sets: int) -> None:
+def report_writes(world: SimulatedCluster, phase: str, since: float, sets: int) -> None:
     """Print the writes of the manager since a given time."""
     writes = [entry for entry in world.trace.of("manager-0") if entry.at >= since]
     own = [entry for entry in writes if OWN.search(f"{entry.verb} {entry.object}")]

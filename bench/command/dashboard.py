@@ -19,7 +19,7 @@ from typing import Any
 sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[2] / "packages/leaderworkerset")]
 
 from tests.browser.conftest import chromium, playwright  # noqa: E402
-from tests.dashboardhouse import READY, House, OddTransport, api_server, serving  # noqa: E402
+from tests.dashboardhouse import READY, OddTransport, ServedDashboard, api_server, serving  # noqa: E402
 
 from kuberuntime.client.client import Client  # noqa: E402
 from lwsctl.dashboard.livemodel import LiveModel  # noqa: E402
@@ -58,7 +58,7 @@ async def paint(page: Any, address: str) -> float:
     return float(await page.evaluate(PAINT))
 
 
-async def small(house: House, page: Any) -> None:
+async def small(house: ServedDashboard, page: Any) -> None:
     """Measure a cluster of 60 groups: at rest, and during a rollout."""
     # Without it the page holds the stream itself, so that its bytes are counted.
     await page.context.add_init_script("delete globalThis.SharedWorker")
@@ -84,7 +84,7 @@ async def small(house: House, page: Any) -> None:
         report(f"dashboard, 60 groups roll, {title}", seconds=ROLL, kilobytes=sums["bytes"] / 1000)
 
 
-async def large(house: House, page: Any, groups: int, size: int) -> None:
+async def large(house: ServedDashboard, page: Any, groups: int, size: int) -> None:
     """Measure a set with many groups: its first paint, and the time from the change of a pod to the frame that shows it."""
     paints = [await paint(page, house.base + "sets/default/large") for _ in range(REPETITIONS)]
     await page.locator("#pulse.live").wait_for()
@@ -107,7 +107,7 @@ async def fill(transport: OddTransport, part: str, groups: int, size: int) -> No
     """Create a set and its pods, before there is a dashboard that would show each of them."""
     client = Client(transport)
     model = LiveModel(client, "", Commands())
-    house = House(client, model, Dashboard(model, Subscriptions(model)), None, transport)
+    house = ServedDashboard(client, model, Dashboard(model, Subscriptions(model)), None, transport)
     if part == "small":
         await house.put_set("web", replicas=60, size=2)
     else:

@@ -29,9 +29,9 @@ from testkit.repository import ROOT
 from tests.controlplane import build
 from tests.controlplane.process import Plane, control_plane
 from tests.integration.clusters.managed import set_up
-from tests.kubernetes.manager.groups import Space
+from tests.kubernetes.manager.groups import CheckedNamespace
 from tests.kubernetes.manager.replicas import Replica, until
-from tests.kubernetes.manager.world import World, opened
+from tests.kubernetes.manager.world import InstalledCluster, opened
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
@@ -50,8 +50,8 @@ LIMIT = 600.0
 class Measured:
     """A manager of one source tree in one run, and its pods."""
 
-    world: World
-    space: Space
+    world: InstalledCluster
+    space: CheckedNamespace
     source: str
     run: int
     lines: list[dict[str, Any]]
@@ -92,7 +92,7 @@ async def measure(
     for run in range(options.runs):
         for source, path in sources.items():
             async with opened(plane, directory) as world:
-                space = Space(world.client, f"memory-{source}-{run}")
+                space = CheckedNamespace(world.client, f"memory-{source}-{run}")
                 await space.open()
                 await follow(Measured(world, space, source, run, lines), path, options.pods)
     return lines
@@ -131,12 +131,12 @@ async def start(measured: Measured, name: str, path: Path) -> Replica:
     return replica
 
 
-async def create(space: Space) -> None:
+async def create(space: CheckedNamespace) -> None:
     for index in range(SETS):
         await space.create_groups(f"web-{index}", replicas=0, size=SIZE)
 
 
-async def grow(space: Space, pods: int) -> None:
+async def grow(space: CheckedNamespace, pods: int) -> None:
     """Scale to this number of pods, and wait until all are ready."""
     groups = pods // (SETS * SIZE)
     for index in range(SETS):
@@ -154,7 +154,7 @@ async def grow(space: Space, pods: int) -> None:
     await until(are_ready, seconds=LIMIT)
 
 
-async def clear(space: Space) -> None:
+async def clear(space: CheckedNamespace) -> None:
     """Delete everything and wait until the pods are deleted."""
     for index in range(SETS):
         key = ObjectKey(space.namespace, f"web-{index}")

@@ -24,9 +24,9 @@ from tests.controlplane import build
 from tests.controlplane.audit import WRITES, Audit
 from tests.controlplane.process import Plane, control_plane
 from tests.integration.clusters.managed import set_up
-from tests.kubernetes.manager.groups import Space
+from tests.kubernetes.manager.groups import CheckedNamespace
 from tests.kubernetes.manager.installation import ACCOUNT
-from tests.kubernetes.manager.world import World, opened
+from tests.kubernetes.manager.world import InstalledCluster, opened
 
 from kuberuntime.client.client import Client
 from kuberuntime.objects.meta import JSONObject
@@ -61,7 +61,7 @@ async def measure(plane: Plane, directory: Path, pods: int, seconds: float) -> N
         await at_rest(world, seconds)
 
 
-async def resident(world: World, name: str) -> float:
+async def resident(world: InstalledCluster, name: str) -> float:
     """Start a manager, let it lead, and return its memory once it is idle."""
     for replica in world.replicas:
         replica.end()
@@ -73,8 +73,8 @@ async def resident(world: World, name: str) -> float:
     return round(replica.resident_mebibytes(), 1)
 
 
-async def at_rest(world: World, seconds: float) -> None:
-    space = Space(world.client, "at-rest")
+async def at_rest(world: InstalledCluster, seconds: float) -> None:
+    space = CheckedNamespace(world.client, "at-rest")
     await space.open()
     for index in range(GROUPS):
         await space.create_groups(f"web-{index}", replicas=1, size=2)
@@ -96,7 +96,7 @@ async def at_rest(world: World, seconds: float) -> None:
 
 
 async def create_strangers(client: Client, count: int) -> None:
-    space = Space(client, "strangers")
+    space = CheckedNamespace(client, "strangers")
     await space.open()
     gate = asyncio.Semaphore(AT_ONCE)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import pytest
-from tests.dashboardhouse import House, open_house
+from tests.dashboardhouse import ServedDashboard, open_house
 
 playwright = pytest.importorskip("playwright.async_api", reason="playwright is not installed: `make dev`")
 
@@ -24,7 +24,7 @@ LIMIT = 30_000.0
 class Visit:
     """A page of a dashboard in a browser. `complaints` are script errors and violations of the content policy."""
 
-    house: House
+    house: ServedDashboard
     context: Any
     page: Any
     complaints: list[str] = field(default_factory=list)

@@ -9,7 +9,7 @@ from itertools import count, cycle
 from typing import Any, Final
 
 from msgspec import Struct
-from tests.dashboardhouse import AVAILABLE, READY, House
+from tests.dashboardhouse import AVAILABLE, READY, ServedDashboard
 from tests.integration.clusters import objects
 
 from kuberuntime.objects import meta, timestamps
@@ -65,7 +65,7 @@ def made(number: int) -> Iterator[Made]:
         yield Made(at, state)
 
 
-async def furnish(house: House, sets: int) -> None:
+async def furnish(house: ServedDashboard, sets: int) -> None:
     """Create so many sets with their pods, and nodes that most of them fit."""
     for name in NAMES:
         await house.client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
@@ -77,7 +77,7 @@ async def furnish(house: House, sets: int) -> None:
     await house.model.diagnose()
 
 
-async def _places(house: House) -> Any:
+async def _places(house: ServedDashboard) -> Any:
     """Yield the node of each further GPU; nodes are created as they are needed."""
     for number in count():
         name = f"gpu-{number:03}"
@@ -90,7 +90,7 @@ async def _places(house: House) -> Any:
             yield name
 
 
-async def _put(house: House, own: Made, places: Any) -> None:
+async def _put(house: ServedDashboard, own: Made, places: Any) -> None:
     now = house.model.clock.now()
     since = timestamps.render(now - timedelta(minutes=7 + 13 * own.number))
     gpus = 4 if own.size > 1 else 1
@@ -123,7 +123,7 @@ async def _put(house: House, own: Made, places: Any) -> None:
 
 
 async def _put_pod(
-    house: House, own: Made, place: tuple[int, int], template: JSONObject, places: Any, since: str
+    house: ServedDashboard, own: Made, place: tuple[int, int], template: JSONObject, places: Any, since: str
 ) -> None:
     group, rank = place
     is_last = group == own.groups - 1
@@ -182,5 +182,5 @@ def _template(image: str, gpus: int) -> JSONObject:
     }
 
 
-async def _patch(house: House, resource: Resource, key: ObjectKey, status: JSONObject) -> None:
+async def _patch(house: ServedDashboard, resource: Resource, key: ObjectKey, status: JSONObject) -> None:
     await house.client.patch(resource, key, {"status": status}, kind="merge", subresource="status", manager="test")

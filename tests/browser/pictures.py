@@ -13,7 +13,7 @@ from tests import builders
 from tests.browser import fleet
 from tests.browser.conftest import chromium, playwright
 from tests.browser.fleet import NAMES
-from tests.dashboardhouse import NAMESPACE, House, Tokens, open_house
+from tests.dashboardhouse import NAMESPACE, ServedDashboard, Tokens, open_house
 from tests.integration.clusters import objects
 
 from kuberuntime.objects import timestamps
@@ -118,7 +118,7 @@ async def shot(camera: Any) -> bytes:
     return base64.b64decode(found["data"])
 
 
-async def furnish(house: House) -> None:
+async def furnish(house: ServedDashboard) -> None:
     """Create a fleet, a rollout, a DisaggregatedSet, and the logs, events and records of a failing set."""
     house.dashboard.about = ClusterIdentity(cluster="west-1", context="prod", user="ann", version="0.2.0")
     await fleet.furnish(house, SETS)
@@ -171,7 +171,7 @@ def records(key: ObjectKey, now: datetime) -> Iterator[Episode]:
         )
 
 
-async def roll(house: House, name: str, *, groups: int) -> None:
+async def roll(house: ServedDashboard, name: str, *, groups: int) -> None:
     """Move the second half of the groups to a newer revision, ready one after the other."""
     key = ObjectKey(NAMESPACE, name)
     lws = await house.client.get(LEADERWORKERSETS, key)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.browser.conftest import Visiting, journey
-from tests.dashboardhouse import READY, House
+from tests.dashboardhouse import READY, ServedDashboard
 
 from kuberuntime.client.transport import Request, Response
 from kuberuntime.clock import SystemClock
@@ -26,7 +26,7 @@ class Later(SystemClock):
         return super().now() + timedelta(hours=1)
 
 
-def event(house: House, number: int, reason: str, kind: str, name: str) -> JSONObject:
+def event(house: ServedDashboard, number: int, reason: str, kind: str, name: str) -> JSONObject:
     return {
         "apiVersion": "v1",
         "kind": "Event",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from testkit.waiting import until
 from tests.browser.conftest import LIMIT, chromium, playwright
-from tests.e2e.harness import Cluster, clean_up, line_with, lws, make_shell, shell_script
+from tests.e2e.harness import LocalCluster, clean_up, line_with, lws, make_shell, shell_script
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
@@ -25,7 +25,7 @@ def test_lines_of_several_ranks_are_shown_as_text(tmp_path: Path) -> None:
     plain = make_shell(tmp_path)
     shell = replace(plain, environment={**plain.environment, "BROWSER": f"{opener} %s"})
     shell.lws("up", "logs", "--detach")
-    cluster = Cluster(shell, "logs")
+    cluster = LocalCluster(shell, "logs")
 
     async def scenario(link: str) -> None:
         """Begin as the user's browser does, with the private file that contains the link."""

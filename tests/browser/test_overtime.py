@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.browser.conftest import Visiting, journey
-from tests.dashboardhouse import NAMESPACE, House
+from tests.dashboardhouse import NAMESPACE, ServedDashboard
 from tests.integration.clusters import objects
 
 from kuberuntime.objects import timestamps
@@ -46,7 +46,7 @@ def container(restarts: int, state: JSONObject, *, is_ready: bool, last: JSONObj
     return status | {"ready": is_ready, "started": is_ready, "state": state, "lastState": last or {}}
 
 
-async def write(house: House, pod: str, status: JSONObject, *, is_ready: bool) -> None:
+async def write(house: ServedDashboard, pod: str, status: JSONObject, *, is_ready: bool) -> None:
     """Write the status of a pod with one container, and the status of its set."""
     ready = {"type": "Ready", "status": str(is_ready), "lastTransitionTime": timestamps.render(house.model.clock.now())}
     await house.set_pod(pod, {"phase": "Running", "conditions": [ready], "containerStatuses": [status]})
@@ -54,7 +54,7 @@ async def write(house: House, pod: str, status: JSONObject, *, is_ready: bool) -
     await house.put_status(lws, int(is_ready))
 
 
-async def crash_again(house: House, restarts: int) -> None:
+async def crash_again(house: ServedDashboard, restarts: int) -> None:
     """Run a program for two seconds until it exits with 1, and wait before its next start."""
     begin = house.model.clock.now()
     running = {"running": {"startedAt": timestamps.render(begin)}}

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from tests.browser.conftest import Visiting, journey
-from tests.dashboardhouse import House
+from tests.dashboardhouse import ServedDashboard
 
 pytestmark = pytest.mark.slow
 
@@ -25,7 +25,7 @@ SELECT = """() => {
 }"""
 
 
-async def change(house: House, second: int) -> None:
+async def change(house: ServedDashboard, second: int) -> None:
     """Change what a set page shows: the cause, the state of ranks, and the numbers."""
     await house.crash("web-1-1", message=f"out of luck {second}", restarts=second)
     state = (
@@ -36,7 +36,7 @@ async def change(house: House, second: int) -> None:
     await house.set_pod("web-0-1", state)
 
 
-async def start(house: House) -> None:
+async def start(house: ServedDashboard) -> None:
     """Create a set whose last rank crashes."""
     await house.put_set("web", replicas=6, size=2, ready=1)
     await house.crash("web-1-1")

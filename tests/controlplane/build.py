@@ -21,9 +21,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
+from localkube.wellknown import KUBERNETES_VERSION
+
 HERE = Path(__file__).parent
 VERSIONS = {"1.34": "v1.34.4", "1.35": "v1.35.4", "1.36": "v1.36.3", "1.37": "v1.37.2"}
-DEFAULT = "1.36"
+DEFAULT = "{}.{}".format(*KUBERNETES_VERSION)
 """The version that the embedded cluster is compared with."""
 
 CHOSEN = os.environ.get("KUBERNETES", DEFAULT)

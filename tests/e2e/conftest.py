@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.e2e.harness import Cluster, Shell, clean_up, make_shell
+from tests.e2e.harness import LocalCluster, Shell, clean_up, make_shell
 
 
 @pytest.fixture
@@ -16,10 +16,10 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     """A cluster of `lws up` for all tests of a module; each test uses names of its own."""
     shell = make_shell(tmp_path_factory.mktemp("cluster"))
     shell.lws("up", "shared", "--detach", "--image", "allreduce=examples/allreduce")
-    yield Cluster(shell, "shared")
+    yield LocalCluster(shell, "shared")
     clean_up(shell)
     shell.assert_nothing_is_left()

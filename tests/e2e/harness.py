@@ -137,7 +137,7 @@ def clean_up(shell: Shell) -> None:
 
 
 @dataclass(frozen=True)
-class Cluster:
+class LocalCluster:
     """A running embedded cluster, and commands for it."""
 
     shell: Shell

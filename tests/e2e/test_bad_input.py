@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 from tests import manifesterrors
-from tests.e2e.harness import SLEEP, Cluster, Shell, lws
+from tests.e2e.harness import SLEEP, LocalCluster, Shell, lws
 
 from kuberuntime.objects.meta import JSONObject
 
@@ -48,7 +48,7 @@ INVALID = [
 """Paths in a manifest with an invalid value, and the words of the error."""
 
 
-def test_invalid_fields_are_named_with_lines_and_values(cluster: Cluster, tmp_path: Path) -> None:
+def test_invalid_fields_are_named_with_lines_and_values(cluster: LocalCluster, tmp_path: Path) -> None:
     for number, (path, value, _) in enumerate(INVALID):
         (tmp_path / f"{number}.yaml").write_text(yaml.safe_dump(changed(path, value), sort_keys=False))
     text = cluster.refused("apply", "-f", str(tmp_path))
@@ -83,7 +83,7 @@ def not_named(expected: list[tuple[str, str, str]], output: str) -> list[str]:
     return [f"{place} {[line for line in lines if file in line]}" for file, place in missing]
 
 
-def test_sixty_errors_are_named_by_apply_with_fields_and_lines(cluster: Cluster, tmp_path: Path) -> None:
+def test_sixty_errors_are_named_by_apply_with_fields_and_lines(cluster: LocalCluster, tmp_path: Path) -> None:
     """Fields that the API server refuses, and values with which it stores a set, although no pod can run with them."""
     refused = of_errors(manifesterrors.REFUSED, tmp_path / "refused")
     output = cluster.refused("apply", "-f", str(tmp_path / "refused"))
@@ -96,7 +96,7 @@ def test_sixty_errors_are_named_by_apply_with_fields_and_lines(cluster: Cluster,
     assert len(refused) + len(warned) >= 60
 
 
-def test_one_invalid_document_prevents_the_whole_apply(cluster: Cluster, tmp_path: Path) -> None:
+def test_one_invalid_document_prevents_the_whole_apply(cluster: LocalCluster, tmp_path: Path) -> None:
     documents = [lws("first", SLEEP), changed("spec.replicas", -1), lws("third", SLEEP), changed("spec.nonsense", 1)]
     manifest = tmp_path / "several.yaml"
     manifest.write_text(yaml.safe_dump_all(documents))
@@ -107,7 +107,7 @@ def test_one_invalid_document_prevents_the_whole_apply(cluster: Cluster, tmp_pat
     assert cluster.lws("get") == ""
 
 
-def test_warning_of_a_template_has_the_line_of_the_field(cluster: Cluster, tmp_path: Path) -> None:
+def test_warning_of_a_template_has_the_line_of_the_field(cluster: LocalCluster, tmp_path: Path) -> None:
     manifest = tmp_path / "warned.yaml"
     text = yaml.safe_dump(changed("spec.replicas", 0), sort_keys=False)
     manifest.write_text(text.replace("name: rank", "name: rank_1"))
@@ -117,14 +117,14 @@ def test_warning_of_a_template_has_the_line_of_the_field(cluster: Cluster, tmp_p
         assert f"Warning: {manifest}:{line}: leaderworkerset/web: spec.leaderWorkerTemplate." in told
 
 
-def test_malformed_manifest_is_reported_with_its_line(cluster: Cluster, tmp_path: Path) -> None:
+def test_malformed_manifest_is_reported_with_its_line(cluster: LocalCluster, tmp_path: Path) -> None:
     manifest = tmp_path / "bad.yaml"
     manifest.write_text("a: 1\na: 2\n")
     message = cluster.refused("apply", "-f", str(manifest))
     assert message == f"error: {manifest}:2: not valid YAML: key 'a' is given twice, first in line 1\n"
 
 
-def kubeconfig_of(cluster: Cluster, tmp_path: Path, **changes: str) -> str:
+def kubeconfig_of(cluster: LocalCluster, tmp_path: Path, **changes: str) -> str:
     """Write the cluster's kubeconfig with other values of the cluster (server) or the user (token)."""
     config = yaml.safe_load((cluster.shell.state / cluster.name / "kubeconfig").read_text())
     for key, value in changes.items():
@@ -134,7 +134,7 @@ def kubeconfig_of(cluster: Cluster, tmp_path: Path, **changes: str) -> str:
     return str(path)
 
 
-def test_unreachable_server_is_named(cluster: Cluster, tmp_path: Path) -> None:
+def test_unreachable_server_is_named(cluster: LocalCluster, tmp_path: Path) -> None:
     config = kubeconfig_of(cluster, tmp_path, server="https://127.0.0.1:1")
     told = cluster.shell.lws("get", "--kubeconfig", config, code=1).stderr
     assert told.startswith("error: ")
@@ -142,7 +142,7 @@ def test_unreachable_server_is_named(cluster: Cluster, tmp_path: Path) -> None:
     assert told.count("\n") == 1
 
 
-def test_invalid_token_is_reported(cluster: Cluster, tmp_path: Path) -> None:
+def test_invalid_token_is_reported(cluster: LocalCluster, tmp_path: Path) -> None:
     config = kubeconfig_of(cluster, tmp_path, token="an-expired-one")
     told = cluster.shell.lws("get", "--kubeconfig", config, code=1).stderr
     assert "Unauthorized" in told
@@ -160,7 +160,7 @@ def test_port_in_use_is_reported_and_leaves_nothing(shell: Shell) -> None:
     shell.assert_nothing_is_left()
 
 
-def test_second_cluster_with_the_same_name_is_refused(cluster: Cluster) -> None:
+def test_second_cluster_with_the_same_name_is_refused(cluster: LocalCluster) -> None:
     told = cluster.shell.lws("up", cluster.name, code=1).stderr
     assert f"cluster {cluster.name} runs already (process " in told
     assert "runs already" in cluster.shell.lws("up", cluster.name, "--detach").stdout
@@ -168,7 +168,7 @@ def test_second_cluster_with_the_same_name_is_refused(cluster: Cluster) -> None:
 
 def test_damaged_database_is_refused_unchanged_until_deleted(shell: Shell) -> None:
     shell.lws("up", "--detach")
-    Cluster(shell, "default").apply(lws("web", SLEEP, replicas=0))
+    LocalCluster(shell, "default").apply(lws("web", SLEEP, replicas=0))
     shell.lws("down")
     database = shell.state / "default" / "state.db"
     whole = database.read_bytes()
@@ -182,8 +182,8 @@ def test_damaged_database_is_refused_unchanged_until_deleted(shell: Shell) -> No
         assert database.read_bytes() == broken
     shell.lws("down", "--delete")
     shell.lws("up", "--detach")
-    Cluster(shell, "default").apply(lws("web", SLEEP, replicas=0))
-    assert Cluster(shell, "default").view("web")["desired"] == 0
+    LocalCluster(shell, "default").apply(lws("web", SLEEP, replicas=0))
+    assert LocalCluster(shell, "default").view("web")["desired"] == 0
 
 
 def test_database_locked_by_another_program_is_reported(shell: Shell) -> None:

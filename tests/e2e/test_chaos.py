@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from testkit.waiting import until
-from tests.e2e.harness import SELDOM, SLEEP, Cluster, Shell, facts, is_whole, ranks, template
+from tests.e2e.harness import SELDOM, SLEEP, LocalCluster, Shell, facts, is_whole, ranks, template
 
 from kuberuntime.objects.meta import JSONObject
 
@@ -96,14 +96,14 @@ def team(name: str, replicas: int = 1) -> JSONObject:
 
 
 @pytest.fixture(scope="module")
-def squad(cluster: Cluster) -> Cluster:
+def squad(cluster: LocalCluster) -> LocalCluster:
     """A cluster on which a LeaderWorkerSet `web` is ready."""
     cluster.start(team("web"))
     return cluster
 
 
 @contextmanager
-def fault(cluster: Cluster, *words: str) -> Iterator[None]:
+def fault(cluster: LocalCluster, *words: str) -> Iterator[None]:
     """Run a fault in the body; end it by SIGTERM, which has the effect of Ctrl-C."""
     process = cluster.shell.start("chaos", *words, "--for=100", f"--local={cluster.name}")
     try:
@@ -118,25 +118,25 @@ def fault(cluster: Cluster, *words: str) -> Iterator[None]:
     assert cluster.lws("chaos", "list") == "There are no faults.\n", output
 
 
-def asked(cluster: Cluster, asking: str, name: str) -> str:
+def asked(cluster: LocalCluster, asking: str, name: str) -> str:
     """Return the answer of one rank's port to another rank."""
     return cluster.lws("exec", asking, "--", "python3", "-c", ASK, name).strip()
 
 
-def ticks(cluster: Cluster, rank: str) -> int:
+def ticks(cluster: LocalCluster, rank: str) -> int:
     """Return how often a rank ticks in two seconds."""
     count = "import os, time\nfor pause in (2, 0):\n    print(os.stat('/dev/shm/ticks').st_size); time.sleep(pause)"
     first, second = map(int, cluster.lws("exec", rank, "--", "python3", "-c", count).split())
     return second - first
 
 
-def await_tick(cluster: Cluster, rank: str) -> None:
+def await_tick(cluster: LocalCluster, rank: str) -> None:
     """Wait until a rank ticks."""
     wait = "import os, time\nbegin = os.stat('/dev/shm/ticks').st_size\nwhile os.stat('/dev/shm/ticks').st_size == begin: time.sleep(0.01)"
     cluster.lws("exec", rank, "--", "python3", "-c", wait)
 
 
-def test_partition_of_two_ranks_spares_others_and_ends(squad: Cluster) -> None:
+def test_partition_of_two_ranks_spares_others_and_ends(squad: LocalCluster) -> None:
     other = squad.view("web")["groups"][0]["ranks"][1]["pod"]
     name = f"{other}.web"
     assert asked(squad, "web/0/0", name) == "pong"
@@ -150,7 +150,7 @@ def test_partition_of_two_ranks_spares_others_and_ends(squad: Cluster) -> None:
     assert asked(squad, "web/0/0", name) == "pong"
 
 
-def test_throttle_drops_packets_above_a_rate_and_ends(squad: Cluster) -> None:
+def test_throttle_drops_packets_above_a_rate_and_ends(squad: LocalCluster) -> None:
     """Without the fault a megabyte arrives at once; with it, 64 KiB and then 20 kB in each of at most three seconds."""
     read = ("exec", "web/0/0", "--", "python3", "-c", READ, "web-0-1.web")
     assert int(squad.lws(*read)) == 1_000_000
@@ -159,7 +159,7 @@ def test_throttle_drops_packets_above_a_rate_and_ends(squad: Cluster) -> None:
     assert int(squad.lws(*read)) == 1_000_000
 
 
-def test_packets_to_a_rank_are_delayed_until_the_fault_ends(squad: Cluster) -> None:
+def test_packets_to_a_rank_are_delayed_until_the_fault_ends(squad: LocalCluster) -> None:
     wait = ("exec", "web/0/0", "--", "python3", "-c", WAIT, "web-0-1.web")
     tried = squad.shell.start("chaos", "delay", "web/0/1", "--amount=400ms", "--for=1s", f"--local={squad.name}")
     told = "".join(tried.communicate(timeout=60))
@@ -172,7 +172,7 @@ def test_packets_to_a_rank_are_delayed_until_the_fault_ends(squad: Cluster) -> N
     assert float(squad.lws(*wait)) < 0.4
 
 
-def test_rank_is_stopped_or_starved_until_the_fault_ends(squad: Cluster) -> None:
+def test_rank_is_stopped_or_starved_until_the_fault_ends(squad: LocalCluster) -> None:
     with fault(squad, "stop", "web/0/1"):
         assert ticks(squad, "web/0/1") == 0
         await_tick(squad, "web/0/0")
@@ -182,7 +182,7 @@ def test_rank_is_stopped_or_starved_until_the_fault_ends(squad: Cluster) -> None
     await_tick(squad, "web/0/1")
 
 
-def test_disk_is_full_until_the_fault_ends(squad: Cluster) -> None:
+def test_disk_is_full_until_the_fault_ends(squad: LocalCluster) -> None:
     write = ("exec", "web/0/1", "--", "sh", "-c", "head -c 100000 /dev/zero > /tmp/large && echo wrote")
     with fault(squad, "fill", "web/0/1"):
         assert "No space left on device" in squad.refused(*write)
@@ -191,7 +191,7 @@ def test_disk_is_full_until_the_fault_ends(squad: Cluster) -> None:
     assert "/usr: is not a file system of the container in memory" in refused
 
 
-def test_control_plane_faults_end_at_their_time(squad: Cluster) -> None:
+def test_control_plane_faults_end_at_their_time(squad: LocalCluster) -> None:
     with fault(squad, "apiserver"):
         assert squad.shell.lws("get", f"--local={squad.name}", code=1).stderr
     assert "web" in squad.lws("get")
@@ -208,7 +208,7 @@ def test_control_plane_faults_end_at_their_time(squad: Cluster) -> None:
     squad.lws("delete", "late")
 
 
-def test_fault_of_a_killed_command_ends_at_its_time(squad: Cluster) -> None:
+def test_fault_of_a_killed_command_ends_at_its_time(squad: LocalCluster) -> None:
     process = squad.shell.start("chaos", "stop", "web/0/1", "--for=15s", f"--local={squad.name}")
     assert process.stdout is not None
     assert "stop web/0/1 for 15 s" in process.stdout.readline()
@@ -219,7 +219,7 @@ def test_fault_of_a_killed_command_ends_at_its_time(squad: Cluster) -> None:
     await_tick(squad, "web/0/1")
 
 
-def test_storm_from_a_file_reports_failures_and_recreations(squad: Cluster, tmp_path: Path) -> None:
+def test_storm_from_a_file_reports_failures_and_recreations(squad: LocalCluster, tmp_path: Path) -> None:
     storm = tmp_path / "storm.yaml"
     storm.write_text(
         "steps:\n"
@@ -245,7 +245,7 @@ def test_storm_from_a_file_reports_failures_and_recreations(squad: Cluster, tmp_
 
 def test_drained_node_accepts_pods_after_a_killed_cluster(shell: Shell) -> None:
     shell.lws("up", "drained", "--detach")
-    own = Cluster(shell, "drained")
+    own = LocalCluster(shell, "drained")
     process = shell.start("chaos", "drain", "node-0", "--for=100s", "--local=drained")
     assert process.stdout is not None
     assert "drain node-0" in process.stdout.readline()
@@ -260,7 +260,7 @@ def test_drained_node_accepts_pods_after_a_killed_cluster(shell: Shell) -> None:
 def test_ranks_of_a_lost_node_are_recreated_elsewhere(shell: Shell) -> None:
     """While the node is lost, the group is complete on the other node; afterwards its capacity is used again."""
     shell.lws("up", "lost", "--detach", "--nodes", "2", "--node-capacity", "cpu=2")
-    own = Cluster(shell, "lost")
+    own = LocalCluster(shell, "lost")
     group = team("web")
     (container,) = group["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["containers"]
     container["resources"] = {"requests": {"cpu": "1"}}
@@ -277,7 +277,7 @@ def test_ranks_of_a_lost_node_are_recreated_elsewhere(shell: Shell) -> None:
     assert lost in facts(own.view("web"), "node").values()
 
 
-def is_unschedulable(cluster: Cluster) -> bool:
+def is_unschedulable(cluster: LocalCluster) -> bool:
     """Return whether the first node accepts no pods."""
     return bool(json.loads(cluster.lws("nodes", "node-0", "-o", "json"))["spec"].get("unschedulable"))
 
@@ -295,7 +295,7 @@ def is_unschedulable(cluster: Cluster) -> bool:
     ids=["no rank", "a set", "no such rank", "no such node", "no amount", "no such fault"],
 )
 def test_unsupported_fault_is_refused_with_the_reason(
-    squad: Cluster, words: tuple[str, ...], code: int, message: str
+    squad: LocalCluster, words: tuple[str, ...], code: int, message: str
 ) -> None:
     ended = squad.shell.lws("chaos", *words, f"--local={squad.name}", code=code)
     assert message in ended.stdout + ended.stderr

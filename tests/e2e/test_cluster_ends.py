@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Iterator
 
 import pytest
-from tests.e2e.harness import Cluster, Running, Shell, line_with, lws, shell_script
+from tests.e2e.harness import LocalCluster, Running, Shell, line_with, lws, shell_script
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
@@ -26,7 +26,7 @@ ATTACHED = {
 def attached(shell: Shell) -> Iterator[dict[str, Running]]:
     """Start a cluster with a group, and every command that stays attached; return the commands when all are attached."""
     shell.lws("up", "ends", "--detach")
-    Cluster(shell, "ends").start(lws("web", HELLO))
+    LocalCluster(shell, "ends").start(lws("web", HELLO))
     found = {name: shell.start(words[0], "--local=ends", *words[1:]) for name, (words, _) in ATTACHED.items()}
     try:
         for name, (_, first) in ATTACHED.items():

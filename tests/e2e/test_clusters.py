@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from testkit.waiting import until
-from tests.e2e.harness import SELDOM, Cluster, Shell, lws
+from tests.e2e.harness import SELDOM, LocalCluster, Shell, lws
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
@@ -40,7 +40,7 @@ def test_image_is_mapped_while_the_cluster_runs(shell: Shell, tmp_path: Path) ->
     program.parent.mkdir(parents=True)
     program.write_text("#!/bin/sh\nexec sleep 1000\n")
     program.chmod(0o755)
-    cluster = Cluster(shell, "mapped")
+    cluster = LocalCluster(shell, "mapped")
     shell.lws("up", "mapped", "--detach")
     cluster.apply(lws("engine", {"image": "engine:1", "command": ["serve-it"]}))
     lacking = "LWS-E057: pod engine-0 has no executable on this machine"

@@ -12,7 +12,7 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 from testkit.waiting import until
-from tests.e2e.harness import Cluster, Running, Shell, line_with, lws, shell_script
+from tests.e2e.harness import LocalCluster, Running, Shell, line_with, lws, shell_script
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
@@ -70,7 +70,7 @@ class Browser:
         return answer.text
 
 
-def test_dashboard_shows_the_explanation_and_the_logs(cluster: Cluster) -> None:
+def test_dashboard_shows_the_explanation_and_the_logs(cluster: LocalCluster) -> None:
     cluster.apply(lws("dash", shell_script("echo '<b>bold</b> words'; echo out of luck >&2; exit 3"), restart="None"))
     with cluster.shell.running("dashboard", f"--local={cluster.name}", "--no-browser") as dashboard:
         browser = Browser(dashboard)
@@ -87,7 +87,7 @@ def test_dashboard_shows_the_explanation_and_the_logs(cluster: Cluster) -> None:
         assert dashboard.wait(timeout=30) == 0
 
 
-def test_actions_equal_the_command_that_they_show(cluster: Cluster) -> None:
+def test_actions_equal_the_command_that_they_show(cluster: LocalCluster) -> None:
     cluster.start(lws("acted", shell_script("sleep 3600", grace=1)))
     with cluster.shell.running("dashboard", f"--local={cluster.name}", "--no-browser", "--allow-actions") as dashboard:
         browser = Browser(dashboard)
@@ -108,7 +108,7 @@ def test_actions_equal_the_command_that_they_show(cluster: Cluster) -> None:
         assert cluster.lws("get", "acted", "-o", "jsonpath={.spec.replicas}") == "2"
 
 
-def test_shared_dashboard_acts_with_the_token_of_its_user(cluster: Cluster) -> None:
+def test_shared_dashboard_acts_with_the_token_of_its_user(cluster: LocalCluster) -> None:
     cluster.start(lws("shared", shell_script("sleep 3600", grace=1)))
     place = cluster.shell.state / cluster.name / "kubeconfig"
     token = re.findall(r"token: (\S+)", place.read_text())[0].strip('"')
@@ -136,7 +136,7 @@ def test_shared_dashboard_acts_with_the_token_of_its_user(cluster: Cluster) -> N
 def test_dashboard_outlives_its_cluster(shell: Shell, deletes: bool) -> None:
     """The same link shows the cluster again after `lws down` and `lws up`, even on another port."""
     shell.lws("up", "comes", "--detach")
-    cluster = Cluster(shell, "comes")
+    cluster = LocalCluster(shell, "comes")
     cluster.start(lws("first", shell_script("sleep 3600", grace=1)))
     with shell.running("dashboard", "--local=comes", "--no-browser") as dashboard:
         browser = Browser(dashboard)
@@ -152,7 +152,7 @@ def test_dashboard_outlives_its_cluster(shell: Shell, deletes: bool) -> None:
         assert dashboard.wait(timeout=30) == 0
 
 
-def test_page_is_saved_as_one_file(cluster: Cluster, tmp_path: Path) -> None:
+def test_page_is_saved_as_one_file(cluster: LocalCluster, tmp_path: Path) -> None:
     cluster.start(lws("saved", shell_script("sleep 3600", grace=1)))
     for words in (["--export", "saved"], ["--export"]):
         text = cluster.lws("dashboard", *words)

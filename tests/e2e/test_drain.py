@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from testkit.waiting import until
-from tests.e2e.harness import SLEEP, Cluster, Shell, clean_up, facts, lws, make_shell, ranks, shell_script
+from tests.e2e.harness import SLEEP, LocalCluster, Shell, clean_up, facts, lws, make_shell, ranks, shell_script
 
 from leaderworkerset.api import labels
 
@@ -14,14 +14,14 @@ pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     shell: Shell = make_shell(tmp_path_factory.mktemp("drain"))
     shell.lws("up", "drained", "--detach", "--nodes=3")
-    yield Cluster(shell, "drained")
+    yield LocalCluster(shell, "drained")
     clean_up(shell)
 
 
-def test_node_is_drained_group_by_group_and_one_group_moves(cluster: Cluster) -> None:
+def test_node_is_drained_group_by_group_and_one_group_moves(cluster: LocalCluster) -> None:
     web = lws("web", SLEEP, replicas=3, size=2)
     web["metadata"]["annotations"] = {labels.MOVE_OFF_CLOSED_NODES: "on", labels.DISRUPTION_BUDGET: "rollout"}
     cluster.start(web)
@@ -40,7 +40,7 @@ def test_node_is_drained_group_by_group_and_one_group_moves(cluster: Cluster) ->
     assert after["0/0"] not in facts(cluster.view("web"), "node", group=0).values()
 
 
-def test_move_leaves_no_taint_when_sigterm_ends_it(cluster: Cluster) -> None:
+def test_move_leaves_no_taint_when_sigterm_ends_it(cluster: LocalCluster) -> None:
     """The move waits because group 1 is never ready."""
     script = "[ $LWS_GROUP_INDEX = 0 ] && touch /tmp/ready; exec sleep 1000"
     held = lws("held", shell_script(script), replicas=2)
@@ -58,7 +58,7 @@ def test_move_leaves_no_taint_when_sigterm_ends_it(cluster: Cluster) -> None:
     cluster.lws("delete", "held")
 
 
-def test_drain_skips_a_set_without_the_annotation(cluster: Cluster, tmp_path: Path) -> None:
+def test_drain_skips_a_set_without_the_annotation(cluster: LocalCluster, tmp_path: Path) -> None:
     cluster.start(lws("still", SLEEP, replicas=1))
     (node,) = facts(cluster.view("still"), "node").values()
     message = cluster.refused("drain", node)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.e2e.harness import LWS, SLEEP, Cluster, is_whole, lws, shell_script, template
+from tests.e2e.harness import LWS, SLEEP, LocalCluster, is_whole, lws, shell_script, template
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.standardstreams import PIPE_CLOSED
@@ -25,7 +25,7 @@ SECONDS = 30.0
 FALSE: JSONObject = {"exec": {"command": ["false"]}, "periodSeconds": 1, "failureThreshold": 1}
 
 
-def named(cluster: Cluster, target: str, code: str) -> str:
+def named(cluster: LocalCluster, target: str, code: str) -> str:
     """Wait until the first line names the code; return all lines."""
     deadline = time.monotonic() + SECONDS
     while True:
@@ -43,7 +43,7 @@ def with_pod(obj: JSONObject, **fields: Any) -> JSONObject:
     return obj
 
 
-def test_crash_is_explained_with_exit_code_and_last_lines(cluster: Cluster) -> None:
+def test_crash_is_explained_with_exit_code_and_last_lines(cluster: LocalCluster) -> None:
     cluster.apply(lws("crash", shell_script("echo before; echo out of luck >&2; exit 3"), restart="None"))
     told = named(cluster, "crash", "LWS-E071")
     assert "crash is crashing: LWS-E071: container rank of pod crash-0 crashed with exit code 3 (Error)" in told
@@ -51,7 +51,7 @@ def test_crash_is_explained_with_exit_code_and_last_lines(cluster: Cluster) -> N
     assert "logs crash/0/0" in told
 
 
-def test_crash_after_a_slow_start_is_not_blamed_on_the_probe(cluster: Cluster, tmp_path: Path) -> None:
+def test_crash_after_a_slow_start_is_not_blamed_on_the_probe(cluster: LocalCluster, tmp_path: Path) -> None:
     """The liveness probe fails while the program loads, and the kubelet does not kill it for that."""
     up = tmp_path / "up"
     program = f"echo loading; sleep 3; touch {up}; sleep 2; echo 'Error: no such model: llama' >&2; exit 3"
@@ -61,14 +61,14 @@ def test_crash_after_a_slow_start_is_not_blamed_on_the_probe(cluster: Cluster, t
     assert "Liveness probe failed" in cluster.lws("events", "loads")
 
 
-def test_first_of_several_crashes_is_the_cause(cluster: Cluster) -> None:
+def test_first_of_several_crashes_is_the_cause(cluster: LocalCluster) -> None:
     late = "if test $LWS_WORKER_INDEX = 1; then exit 7; fi; sleep 2; exit 8"
     cluster.apply(lws("chain", shell_script(late), size=3, restart="None"))
     cluster.until("chain", lambda view: sum(one["state"] != "Running" for one in view["groups"][0]["ranks"]) == 3)
     assert "container rank of pod chain-0-1 crashed" in named(cluster, "chain", "LWS-E071")
 
 
-def test_missing_command_is_named(cluster: Cluster) -> None:
+def test_missing_command_is_named(cluster: LocalCluster) -> None:
     cluster.apply(lws("bare", {"image": "vllm/vllm-openai:v9"}))
     assert "pod bare-0 has no executable on this machine" in named(cluster, "bare", "LWS-E057")
     assert "bare is stuck: LWS-E057: pod bare-0" in cluster.refused("wait", "bare", "--timeout=2", code=124)
@@ -79,45 +79,45 @@ def test_missing_command_is_named(cluster: Cluster) -> None:
     )
 
 
-def test_program_that_exits_is_named(cluster: Cluster) -> None:
+def test_program_that_exits_is_named(cluster: LocalCluster) -> None:
     cluster.apply(lws("done", shell_script("exit 0"), restart="None"))
     assert "the container of pod done-0 exited with code 0" in named(cluster, "done", "LWS-E075")
 
 
-def test_failing_readiness_probe_is_named(cluster: Cluster) -> None:
+def test_failing_readiness_probe_is_named(cluster: LocalCluster) -> None:
     cluster.apply(lws("unready", SLEEP | {"readinessProbe": FALSE}))
     assert "the readiness probe of pod unready-0 fails" in named(cluster, "unready", "LWS-E073")
 
 
-def test_failing_liveness_probe_is_named(cluster: Cluster) -> None:
+def test_failing_liveness_probe_is_named(cluster: LocalCluster) -> None:
     cluster.apply(lws("dying", SLEEP | {"livenessProbe": FALSE}, restart="None"))
     assert "the liveness probe of pod dying-0 fails" in named(cluster, "dying", "LWS-E072")
 
 
-def test_unready_leader_with_ready_workers_is_named(cluster: Cluster) -> None:
+def test_unready_leader_with_ready_workers_is_named(cluster: LocalCluster) -> None:
     cluster.apply(lws("meet", SLEEP, size=3, leader=SLEEP | {"readinessProbe": FALSE}))
     assert "leader meet-0 runs and is not ready, while its 2 workers are" in named(cluster, "meet", "LWS-E082")
 
 
-def test_workers_that_wait_for_their_leader_are_named(cluster: Cluster) -> None:
+def test_workers_that_wait_for_their_leader_are_named(cluster: LocalCluster) -> None:
     cluster.apply(lws("ordered", SLEEP, size=3, leader=SLEEP | {"readinessProbe": FALSE}, startupPolicy="LeaderReady"))
     told = named(cluster, "ordered", "LWS-E084")
     assert "2 workers of group 0 wait until leader ordered-0 is ready (startupPolicy LeaderReady)" in told
 
 
-def test_missing_secret_is_named(cluster: Cluster) -> None:
+def test_missing_secret_is_named(cluster: LocalCluster) -> None:
     cluster.apply(lws("token", SLEEP | {"envFrom": [{"secretRef": {"name": "hf-token"}}]}))
     assert "hf-token" in named(cluster, "token", "LWS-E066")
 
 
-def test_volume_that_cannot_be_mounted_is_named(cluster: Cluster) -> None:
+def test_volume_that_cannot_be_mounted_is_named(cluster: LocalCluster) -> None:
     container = SLEEP | {"volumeMounts": [{"name": "settings", "mountPath": "/settings"}]}
     volumes = [{"name": "settings", "configMap": {"name": "no-settings"}}]
     cluster.apply(with_pod(lws("mount", container), volumes=volumes))
     assert "a volume of pod mount-0 cannot be mounted" in named(cluster, "mount", "LWS-E064")
 
 
-def test_failing_init_container_is_named(cluster: Cluster) -> None:
+def test_failing_init_container_is_named(cluster: LocalCluster) -> None:
     (first,) = template(shell_script("echo no model >&2; exit 2"))["spec"]["containers"]
     cluster.apply(with_pod(lws("init", SLEEP, restart="None"), initContainers=[first | {"name": "download"}]))
     told = named(cluster, "init", "LWS-E068")
@@ -125,7 +125,7 @@ def test_failing_init_container_is_named(cluster: Cluster) -> None:
     assert "  no model" in told
 
 
-def test_json_document_has_the_same_diagnosis(cluster: Cluster) -> None:
+def test_json_document_has_the_same_diagnosis(cluster: LocalCluster) -> None:
     cluster.start(lws("fine", SLEEP, size=2))
     cluster.until("fine", is_whole)
     result = cluster.ended("explain", "fine", "-o", "json")
@@ -137,7 +137,7 @@ def test_json_document_has_the_same_diagnosis(cluster: Cluster) -> None:
     assert "not found" in cluster.ended("explain", "nobody").stderr
 
 
-def test_closed_pipe_ends_the_command_quietly(cluster: Cluster) -> None:
+def test_closed_pipe_ends_the_command_quietly(cluster: LocalCluster) -> None:
     cluster.apply(lws("cut", shell_script("exit 3"), restart="None"))
     first = named(cluster, "cut", "LWS-E071").partition("\n")[0]
     command = f"{shlex.join([*LWS, f'--local={cluster.name}', 'explain', 'cut'])} | head -1"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from testkit.waiting import until
-from tests.e2e.harness import SELDOM, Cluster, lws, python
+from tests.e2e.harness import SELDOM, LocalCluster, lws, python
 from tests.explanations.failinglogs import FailingLog, programs
 
 from kuberuntime.objects.meta import JSONObject
@@ -23,7 +23,7 @@ def container(program: FailingLog, directory: Path) -> JSONObject:
     return python(f"import sys; print(open({str(log)!r}).read(), end=''); sys.exit({program.exit_code})")
 
 
-def test_first_error_of_a_long_log_is_named_everywhere(cluster: Cluster, tmp_path: Path) -> None:
+def test_first_error_of_a_long_log_is_named_everywhere(cluster: LocalCluster, tmp_path: Path) -> None:
     tried = [program for program in programs() if program.name in TRIED]
     assert len(tried) == len(TRIED)
     cluster.apply(*(lws(program.name, container(program, tmp_path), restart="None") for program in tried))
@@ -36,12 +36,12 @@ def test_first_error_of_a_long_log_is_named_everywhere(cluster: Cluster, tmp_pat
         assert error[:150] in " ".join(episodes(cluster, program)[-1]["failure"].split())
 
 
-def is_explained(cluster: Cluster, program: FailingLog) -> bool:
+def is_explained(cluster: LocalCluster, program: FailingLog) -> bool:
     """Return whether the program is explained by its crash."""
     return program.cause in cluster.ended("explain", program.name).stdout
 
 
-def episodes(cluster: Cluster, program: FailingLog) -> list[JSONObject]:
+def episodes(cluster: LocalCluster, program: FailingLog) -> list[JSONObject]:
     """Return the recorded failures of the program."""
     items: list[JSONObject] = json.loads(cluster.lws("history", program.name, "-o", "json"))["items"]
     return items

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import pytest
-from tests.e2e.harness import SLEEP, Cluster, Shell, lws, python, shell_script
+from tests.e2e.harness import SLEEP, LocalCluster, Shell, lws, python, shell_script
 from tests.e2e.terminals import terminal
 from tests.explanations.ways import ASKS_LEADER, WAYS
 
@@ -118,7 +118,7 @@ def programs(directory: Path) -> list[Failing]:
 
 
 def test_failing_programs_have_correct_causes_at_every_moment(
-    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing = programs(tmp_path)
     assert len(failing) == 15
@@ -131,7 +131,7 @@ def test_failing_programs_have_correct_causes_at_every_moment(
     assert [text for one in failing if (text := unseen(cluster, one))] == []
 
 
-def observe(cluster: Cluster, failing: Sequence[Failing]) -> tuple[dict[str, int], list[str]]:
+def observe(cluster: LocalCluster, failing: Sequence[Failing]) -> tuple[dict[str, int], list[str]]:
     """Explain each program at each change of its pods after its cause was named; return the number of explanations, and the errors."""
     moments = dict.fromkeys((one.name for one in failing), 0)
     seen: dict[str, frozenset[str]] = {}
@@ -157,7 +157,7 @@ def is_enough(moments: Mapping[str, int]) -> bool:
     return all(count >= (1 if name in STEADY else MOMENTS) for name, count in moments.items())
 
 
-async def states(cluster: Cluster) -> dict[str, frozenset[str]]:
+async def states(cluster: LocalCluster) -> dict[str, frozenset[str]]:
     """Return the pods of each program by UID and resourceVersion, which identify a moment."""
     place = cluster.shell.state / cluster.name / "kubeconfig"
     client = Client(HTTPTransport(kubeconfig.load({}, kubeconfig=str(place)), user_agent="tests"))
@@ -171,7 +171,7 @@ async def states(cluster: Cluster) -> dict[str, frozenset[str]]:
     return defaultdict(frozenset, {name: frozenset(pods) for name, pods in found.items()})
 
 
-def ended(cluster: Cluster, *words: str) -> tuple[int, str]:
+def ended(cluster: LocalCluster, *words: str) -> tuple[int, str]:
     """Run `lws` in this process to its end; return its exit code and its output.
 
     A new process would import for 0.3 s each time.
@@ -182,7 +182,7 @@ def ended(cluster: Cluster, *words: str) -> tuple[int, str]:
     return code, printed.getvalue()
 
 
-def unseen(cluster: Cluster, one: Failing) -> str:
+def unseen(cluster: LocalCluster, one: Failing) -> str:
     """Return the first screen of a user if the cause or the next step is missing on it."""
     with terminal(cluster.shell, "explain", f"--local={cluster.name}", one.name, columns=COLUMNS) as screen:
         screen.end()
@@ -193,7 +193,7 @@ def unseen(cluster: Cluster, one: Failing) -> str:
     return "" if is_there else "\n".join((one.name, *shown))
 
 
-def faults(cluster: Cluster, one: Failing) -> list[str]:
+def faults(cluster: LocalCluster, one: Failing) -> list[str]:
     """Return the errors in the explanation of a program at this moment."""
     _, text = ended(cluster, "explain", one.name)
     steps = text.partition("\nNext:\n")[2].partition("\n\n")[0].splitlines()

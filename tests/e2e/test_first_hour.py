@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.e2e.harness import SLEEP, Cluster, Shell, clean_up, line_with, lws, make_shell, shell_script
+from tests.e2e.harness import SLEEP, LocalCluster, Shell, clean_up, line_with, lws, make_shell, shell_script
 from tests.e2e.terminals import terminal
 
 from kuberuntime.objects.meta import JSONObject
@@ -69,11 +69,11 @@ SCREENS = {
 
 
 @pytest.fixture(scope="module")
-def failing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def failing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     """A cluster where five programs fail."""
     shell = make_shell(tmp_path_factory.mktemp("first-hour"))
     shell.lws("up", "first", "--detach")
-    cluster = Cluster(shell, "first")
+    cluster = LocalCluster(shell, "first")
     cluster.apply(*(lws(name, program, restart="None") for name, program in PROGRAMS.items()))
     yield cluster
     clean_up(shell)
@@ -81,14 +81,14 @@ def failing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.mark.parametrize(("name", "columns"), list(SCREENS), ids=str)
-def test_failing_program_is_explained_at_every_width(failing: Cluster, name: str, columns: int) -> None:
+def test_failing_program_is_explained_at_every_width(failing: LocalCluster, name: str, columns: int) -> None:
     with terminal(failing.shell, "get", "--local=first", name, "-w", columns=columns) as screen:
         screen.until_shows(SCREENS[name, columns])
         screen.type("\x03")
         assert screen.end() == 130
 
 
-def test_awaited_states_are_described(failing: Cluster) -> None:
+def test_awaited_states_are_described(failing: LocalCluster) -> None:
     failing.start(lws("fine", SLEEP))
     assert failing.lws("wait", "fine") == "fine is ready\n"
     assert failing.lws("scale", "fine", "--replicas=1") == "fine has 1 group already\n"
@@ -108,7 +108,7 @@ def test_all_clusters_end_together_with_a_port_forward(shell: Shell) -> None:
     listed = {line.split()[0]: line.split()[1] for line in shell.lws("clusters").stdout.splitlines()[1:]}
     assert listed == {"second": "running", "third": "running"}
     assert "No LeaderWorkerSets found" in shell.lws("get", "--local=third").stderr
-    Cluster(shell, "second").start(lws("served", SLEEP))
+    LocalCluster(shell, "second").start(lws("served", SLEEP))
     forward = shell.start("port-forward", "--local=second", "served/0", ":8080")
     assert "served-0:8080" in line_with(forward, "->")
     shell.lws("down", "--all")
@@ -126,7 +126,7 @@ ROLLOUT: JSONObject = {
 
 def test_large_set_stays_readable_during_a_rollout(shell: Shell) -> None:
     shell.lws("up", "big", "--detach", "--stub", "--nodes=4")
-    cluster = Cluster(shell, "big")
+    cluster = LocalCluster(shell, "big")
     cluster.apply(lws("big", STUB, replicas=40, size=2, rolloutStrategy=ROLLOUT))
     with terminal(shell, "get", "--local=big", "-w", columns=80) as screen:
         screen.until_screen(r"^big +40 +40 +40 (.*\n)+… and \d\d more groups, all ready$", 240)

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pytest
 import yaml
-from tests.e2e.harness import ROOT, Cluster, Shell
+from tests.e2e.harness import ROOT, LocalCluster, Shell
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
@@ -78,7 +78,7 @@ def test_server_is_rehearsed_with_its_nodes_and_gpus(shell: Shell, name: str) ->
     assert told.splitlines()[-1] == "2 ranks in 1 group are ready"
 
 
-def test_manifests_are_accepted_without_wait_loops(cluster: Cluster) -> None:
+def test_manifests_are_accepted_without_wait_loops(cluster: LocalCluster) -> None:
     """The API server accepts every field, and `lws doctor` finds no wait loop."""
     for name in (*RUN, *REHEARSED):
         path = str(MANIFESTS / f"{name}.yaml")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from testkit.fakenvml import FakeMachine, gpus
 from testkit.waiting import until
-from tests.e2e.harness import SELDOM, Cluster, Shell, lws
+from tests.e2e.harness import SELDOM, LocalCluster, Shell, lws
 from tests.e2e.test_dashboard import Browser
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
@@ -21,7 +21,7 @@ SAYS = "import os, time; print('sees', os.environ['CUDA_VISIBLE_DEVICES'], flush
 def test_each_rank_keeps_its_own_gpu_after_a_kill(shell: Shell, tmp_path: Path) -> None:
     machine = FakeMachine(tmp_path / "gpus.json", *gpus(4))
     shell = replace(shell, environment={**shell.environment, **machine.variables})
-    cluster = Cluster(shell, "gpus")
+    cluster = LocalCluster(shell, "gpus")
     started = shell.lws("up", "gpus", "--detach", "--gpus=host", "--nodes=2")
     assert "GPUs of this machine: 4 (Fake GPU; driver 570.1)" in started.stdout
     assert "another cluster of this machine" in shell.lws("up", "more", "--detach", "--gpus=host", code=1).stderr

@@ -13,7 +13,7 @@ from tests.e2e.harness import (
     SECONDS,
     SELDOM,
     SLEEP,
-    Cluster,
+    LocalCluster,
     facts,
     is_whole,
     line_with,
@@ -56,7 +56,7 @@ def endless_rings(name: str) -> JSONObject:
     return manifest
 
 
-def kill(cluster: Cluster, pod: str) -> None:
+def kill(cluster: LocalCluster, pod: str) -> None:
     """Kill every process of a pod from outside, as a kernel without free memory does."""
     found = cluster.shell.processes(f"HOSTNAME={pod}")
     assert found
@@ -64,7 +64,7 @@ def kill(cluster: Cluster, pod: str) -> None:
         os.kill(process, signal.SIGKILL)
 
 
-def test_killed_rank_recreates_its_group_only(cluster: Cluster) -> None:
+def test_killed_rank_recreates_its_group_only(cluster: LocalCluster) -> None:
     cluster.start(endless_rings("rings"))
     before = cluster.view("rings")
     kill(cluster, "rings-1-2")
@@ -82,7 +82,7 @@ def test_killed_rank_recreates_its_group_only(cluster: Cluster) -> None:
     cluster.lws("delete", "rings")
 
 
-def test_killed_rank_restarts_alone_without_a_restart_policy(cluster: Cluster) -> None:
+def test_killed_rank_restarts_alone_without_a_restart_policy(cluster: LocalCluster) -> None:
     cluster.start(lws("loners", SLEEP, replicas=2, size=3, restart="None"))
     before = cluster.view("loners")
     kill(cluster, "loners-1-2")
@@ -92,7 +92,7 @@ def test_killed_rank_restarts_alone_without_a_restart_policy(cluster: Cluster) -
     cluster.lws("delete", "loners")
 
 
-def test_pods_of_two_groups_bind_the_same_port(cluster: Cluster) -> None:
+def test_pods_of_two_groups_bind_the_same_port(cluster: LocalCluster) -> None:
     probe = {"httpGet": {"path": "/", "port": 8080}, "periodSeconds": 1}
     cluster.start(lws("ports", python(SERVER, grace=1, readinessProbe=probe), replicas=2, size=3))
     answers = {}
@@ -105,7 +105,7 @@ def test_pods_of_two_groups_bind_the_same_port(cluster: Cluster) -> None:
     cluster.lws("delete", "ports")
 
 
-def test_port_forward_ends_with_an_open_connection(cluster: Cluster) -> None:
+def test_port_forward_ends_with_an_open_connection(cluster: LocalCluster) -> None:
     """From Python 3.12.1 on, closing an asyncio server waits for its connections."""
     cluster.start(lws("held", python(GREETER, grace=1, readinessProbe={"tcpSocket": {"port": 8080}}), size=1))
     with cluster.shell.running("port-forward", f"--local={cluster.name}", "held/0", ":8080") as forward:
@@ -117,7 +117,7 @@ def test_port_forward_ends_with_an_open_connection(cluster: Cluster) -> None:
     cluster.lws("delete", "held")
 
 
-def test_workers_start_after_the_probe_of_their_leader(cluster: Cluster) -> None:
+def test_workers_start_after_the_probe_of_their_leader(cluster: LocalCluster) -> None:
     leader = shell_script(
         "while ! [ -e /tmp/go ]; do sleep 0.1; done; touch /tmp/open; sleep 1000",
         grace=1,
@@ -135,14 +135,14 @@ def test_workers_start_after_the_probe_of_their_leader(cluster: Cluster) -> None
     cluster.lws("delete", "patient")
 
 
-def columns(cluster: Cluster, name: str) -> tuple[str, ...]:
+def columns(cluster: LocalCluster, name: str) -> tuple[str, ...]:
     """Return the printed columns READY, DESIRED and UP-TO-DATE."""
     header, row = cluster.lws("get", name).splitlines()[:2]
     assert header.split() == ["NAME", "READY", "DESIRED", "UP-TO-DATE", "AGE"]
     return tuple(row.split()[1:4])
 
 
-def test_scaling_updates_the_set_and_its_columns(cluster: Cluster) -> None:
+def test_scaling_updates_the_set_and_its_columns(cluster: LocalCluster) -> None:
     cluster.start(lws("web", SLEEP, replicas=2, size=2))
     first = facts(cluster.view("web"), "uid")
     assert columns(cluster, "web") == ("2", "2", "2")
@@ -164,7 +164,7 @@ def test_scaling_updates_the_set_and_its_columns(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("cascade", ["background", "foreground"])
-def test_deleted_set_is_removed_with_its_pods_and_processes(cluster: Cluster, cascade: str) -> None:
+def test_deleted_set_is_removed_with_its_pods_and_processes(cluster: LocalCluster, cascade: str) -> None:
     name = f"gone-{cascade}"
     cluster.start(lws(name, SLEEP, replicas=2, size=2))
     assert cluster.shell.processes(f"HOSTNAME={name}-1-1")
@@ -176,7 +176,7 @@ def test_deleted_set_is_removed_with_its_pods_and_processes(cluster: Cluster, ca
 
 
 @pytest.mark.parametrize("named", [None, "proxy"])
-def test_default_container_is_used_if_none_is_named(cluster: Cluster, named: str | None) -> None:
+def test_default_container_is_used_if_none_is_named(cluster: LocalCluster, named: str | None) -> None:
     obj = lws("two", shell_script("echo I am the server; exec sleep 1000", name="server", grace=0))
     template = obj["spec"]["leaderWorkerTemplate"]["workerTemplate"]
     template["spec"]["containers"].append(

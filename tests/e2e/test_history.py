@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from testkit.waiting import until
-from tests.e2e.harness import SELDOM, Cluster, Shell, lws, python, shell_script
+from tests.e2e.harness import SELDOM, LocalCluster, Shell, lws, python, shell_script
 
 from kuberuntime.objects.meta import JSONObject
 
@@ -17,13 +17,13 @@ pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 CRASH = "echo rank $LWS_WORKER_INDEX; if test $LWS_WORKER_INDEX = 1; then echo out of luck >&2; exit 3; fi; sleep 1000"
 
 
-def episodes(cluster: Cluster, name: str) -> list[JSONObject]:
+def episodes(cluster: LocalCluster, name: str) -> list[JSONObject]:
     """Return the records of `lws history -o json`."""
     found: list[JSONObject] = json.loads(cluster.lws("history", name, "-o", "json"))["items"]
     return found
 
 
-def wait(cluster: Cluster, name: str, outcome: str) -> JSONObject:
+def wait(cluster: LocalCluster, name: str, outcome: str) -> JSONObject:
     """Wait for an episode with this outcome; return the first."""
     found: list[JSONObject] = []
 
@@ -40,7 +40,7 @@ def logs(one: JSONObject, rank: int) -> list[list[str]]:
     return next(found for found in one["ranks"] if found["rank"] == rank)["containers"][0]["logs"]  # type: ignore[no-any-return]
 
 
-def test_recreated_group_is_listed_with_the_logs_of_all_ranks(cluster: Cluster, tmp_path: Path) -> None:
+def test_recreated_group_is_listed_with_the_logs_of_all_ranks(cluster: LocalCluster, tmp_path: Path) -> None:
     assert cluster.lws("history", "fails") == ""
     cluster.apply(lws("fails", shell_script(CRASH, grace=1), size=2))
     one = wait(cluster, "fails", "recreated")
@@ -70,7 +70,7 @@ def test_recreated_group_is_listed_with_the_logs_of_all_ranks(cluster: Cluster, 
     assert episodes(cluster, "fails")
 
 
-def test_explain_shows_the_last_failure_without_pods(cluster: Cluster) -> None:
+def test_explain_shows_the_last_failure_without_pods(cluster: LocalCluster) -> None:
     cluster.apply(lws("told", shell_script(CRASH, grace=1), size=2))
     wait(cluster, "told", "recreated")
     cluster.lws("scale", "told", "--replicas=0")
@@ -82,7 +82,7 @@ def test_explain_shows_the_last_failure_without_pods(cluster: Cluster) -> None:
     assert "history -n default told/0#" in shown
 
 
-def test_exhausted_group_is_recorded(cluster: Cluster) -> None:
+def test_exhausted_group_is_recorded(cluster: LocalCluster) -> None:
     obj = lws("spent", shell_script(CRASH, grace=1), size=2)
     obj["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] = 0
     cluster.apply(obj)
@@ -91,14 +91,14 @@ def test_exhausted_group_is_recorded(cluster: Cluster) -> None:
     assert logs(one, 1)[0] == ["rank 1", "out of luck"]
 
 
-def test_failure_without_a_recreation_is_recorded(cluster: Cluster) -> None:
+def test_failure_without_a_recreation_is_recorded(cluster: LocalCluster) -> None:
     cluster.apply(lws("alone", shell_script(CRASH, grace=1), size=2, restart="None"))
     one = wait(cluster, "alone", "failed")
     assert (one["firstRank"], one["failedPod"]) == (1, "alone-0-1")
     assert logs(one, 1)[0] == ["rank 1", "out of luck"]
 
 
-def test_printed_secret_is_masked_with_a_note(cluster: Cluster) -> None:
+def test_printed_secret_is_masked_with_a_note(cluster: LocalCluster) -> None:
     value = "correct horse battery"
     data = {"key": base64.b64encode(value.encode()).decode()}
     cluster.apply({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "vault"}, "data": data})
@@ -112,7 +112,7 @@ def test_printed_secret_is_masked_with_a_note(cluster: Cluster) -> None:
     assert not [text for text in kept if value in text or data["key"] in text]
 
 
-def test_last_lines_of_a_fast_printing_program_are_kept(cluster: Cluster) -> None:
+def test_last_lines_of_a_fast_printing_program_are_kept(cluster: LocalCluster) -> None:
     program = (
         "import time\nfor tick in range(20):\n    print(('x' * 99 + '\\n') * 10_000, end='')\n    time.sleep(0.1)\n"
         "print('the end', flush=True)\nraise SystemExit(9)"
@@ -129,7 +129,7 @@ def test_last_lines_of_a_fast_printing_program_are_kept(cluster: Cluster) -> Non
 
 def test_records_of_a_killed_cluster_stay_readable(shell: Shell) -> None:
     shell.lws("up", "short", "--detach")
-    cluster = Cluster(shell, "short")
+    cluster = LocalCluster(shell, "short")
     cluster.apply(lws("fails", shell_script(CRASH, grace=1), replicas=3, size=2))
     wait(cluster, "fails", "recreated")
     os.kill(int((shell.state / "short" / "lock").read_text()), signal.SIGKILL)
@@ -150,7 +150,7 @@ def test_records_of_a_killed_cluster_stay_readable(shell: Shell) -> None:
 
 def test_shutdown_of_a_cluster_is_not_a_failure(shell: Shell) -> None:
     shell.lws("up", "calm", "--detach")
-    cluster = Cluster(shell, "calm")
+    cluster = LocalCluster(shell, "calm")
     cluster.start(lws("sleeps", {"command": ["sleep", "1000"], "grace": 1}, size=2))
     shell.lws("down", "calm")
     shell.lws("up", "calm", "--detach")

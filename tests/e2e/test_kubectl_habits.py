@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 from testkit.waiting import until
-from tests.e2e.harness import SELDOM, SLEEP, Cluster, Shell, is_whole, lws, shell_script
+from tests.e2e.harness import SELDOM, SLEEP, LocalCluster, Shell, is_whole, lws, shell_script
 
 from kuberuntime.objects.meta import JSONObject
 
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 def test_printed_objects_can_be_applied_again(shell: Shell) -> None:
     shell.lws("up", "habits", "--detach")
-    cluster = Cluster(shell, "habits")
+    cluster = LocalCluster(shell, "habits")
     cluster.start(lws("first", SLEEP))
     cluster.start(lws("second", SLEEP))
 
@@ -43,7 +43,7 @@ def test_file_argument_needs_no_option(shell: Shell, tmp_path: Path) -> None:
     shell.lws("run", str(manifest), "--until", "done", "--timeout", "60", code=0)
 
 
-def test_several_sets_are_awaited_and_each_wait_is_explained(cluster: Cluster) -> None:
+def test_several_sets_are_awaited_and_each_wait_is_explained(cluster: LocalCluster) -> None:
     cluster.apply(labelled("one", "a"), labelled("two", "a"), labelled("three", "b"))
     assert set(cluster.lws("wait", "one", "lws/two").splitlines()) == {"one is ready", "two is ready"}
     assert set(cluster.lws("wait", "-l", "tier=a").splitlines()) == {"one is ready", "two is ready"}
@@ -68,7 +68,7 @@ def labelled(name: str, tier: str) -> JSONObject:
     return obj | {"metadata": {"name": name, "labels": {"tier": tier}}}
 
 
-def test_output_templates_read_sets_groups_and_nodes(cluster: Cluster) -> None:
+def test_output_templates_read_sets_groups_and_nodes(cluster: LocalCluster) -> None:
     cluster.start(lws("read", SLEEP, size=2))
     assert cluster.lws("get", "read", "-o", "jsonpath={.spec.replicas}") == "1"
     pods = cluster.lws("get", "read/0", '-o=jsonpath={range .items[*]}{.metadata.name}{"\\n"}{end}')
@@ -88,7 +88,7 @@ def test_output_templates_read_sets_groups_and_nodes(cluster: Cluster) -> None:
     cluster.lws("delete", "read")
 
 
-def has_equal_events(cluster: Cluster, name: str) -> bool:
+def has_equal_events(cluster: LocalCluster, name: str) -> bool:
     """Return whether all formats print the same events: a later one may have an event that was written meanwhile."""
     reasons = cluster.lws("events", name, "-o", 'jsonpath={range .items[*]}{.reason}{"\\n"}{end}').splitlines()
     columns = cluster.lws("events", name, "-o", "custom-columns=WHY:.reason").split()
@@ -99,7 +99,7 @@ def has_equal_events(cluster: Cluster, name: str) -> bool:
     ]
 
 
-def test_changed_objects_are_printed_in_kubectl_formats(cluster: Cluster) -> None:
+def test_changed_objects_are_printed_in_kubectl_formats(cluster: LocalCluster) -> None:
     cluster.start(lws("form", SLEEP))
     tried = cluster.lws("scale", "form", "--replicas=3", "--dry-run=server", "-o", "jsonpath={.spec.replicas}")
     assert (tried, cluster.view("form")["desired"]) == ("3", 1)
@@ -123,7 +123,7 @@ def test_changed_objects_are_printed_in_kubectl_formats(cluster: Cluster) -> Non
     assert cluster.lws("delete", "form", "-o", "name") == f"{GROUP_NAME}/form\n"
 
 
-def test_commands_of_kubectl_and_kind_are_accepted_or_explained(cluster: Cluster) -> None:
+def test_commands_of_kubectl_and_kind_are_accepted_or_explained(cluster: LocalCluster) -> None:
     cluster.start(lws("typed", SLEEP, size=2))
     assert f"{GROUP_NAME}/typed" in cluster.lws("get", "lws", "-o=name").splitlines()
     assert cluster.lws("get", "lws", "typed", "-o=name") == f"{GROUP_NAME}/typed\n"
@@ -140,7 +140,7 @@ def test_commands_of_kubectl_and_kind_are_accepted_or_explained(cluster: Cluster
     assert cluster.lws("delete", "lws", "typed", "--wait=false") == "leaderworkerset/typed deleted\n"
 
 
-def test_log_before_a_recreation_is_kept(cluster: Cluster, tmp_path: Path) -> None:
+def test_log_before_a_recreation_is_kept(cluster: LocalCluster, tmp_path: Path) -> None:
     fails_once = "if [ -e /mark/it ]; then sleep 1000; fi; touch /mark/it; echo no such model >&2; exit 3"
     obj = lws("again", shell_script(fails_once, grace=1), size=2, leader=SLEEP)
     pod = obj["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]

@@ -6,14 +6,14 @@ import signal
 import pytest
 from bench.processes import processes
 from testkit.waiting import until
-from tests.e2e.harness import SLEEP, Cluster, Shell, facts, is_whole, lws, ranks
+from tests.e2e.harness import SLEEP, LocalCluster, Shell, facts, is_whole, lws, ranks
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 
 def test_groups_survive_a_killed_launcher(shell: Shell) -> None:
     shell.lws("up", "mended", "--detach")
-    cluster = Cluster(shell, "mended")
+    cluster = LocalCluster(shell, "mended")
     cluster.start(lws("sleepers", SLEEP, replicas=2, size=2))
     pods = set(facts(cluster.view("sleepers"), "pod").values())
     before = shell.processes("LWS_GROUP_SIZE=2")

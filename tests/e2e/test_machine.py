@@ -8,7 +8,7 @@ from testkit.waiting import until
 from tests.e2e.harness import (
     SELDOM,
     SLEEP,
-    Cluster,
+    LocalCluster,
     Shell,
     clean_up,
     facts,
@@ -93,12 +93,12 @@ VLLM: JSONObject = {
 
 
 @pytest.fixture(scope="module")
-def racks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def racks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     """A cluster of four nodes in two racks with eight GPUs each, and stubs for programs that cannot run here."""
     shell = make_shell(tmp_path_factory.mktemp("racks"))
     words = ["--nodes=4", "--node-label", "rack=r{i//2}", "--gpus-per-node=8", "--stub"]
     shell.lws("up", "racks", "--detach", *words)
-    yield Cluster(shell, "racks")
+    yield LocalCluster(shell, "racks")
     clean_up(shell)
 
 
@@ -107,7 +107,7 @@ def waiting_ranks(view: JSONObject) -> list[JSONObject]:
     return [rank for rank in ranks(view).values() if not rank["node"] and rank["why"].startswith("0/4 nodes")]
 
 
-def test_exclusive_groups_have_racks_and_waiting_ones_a_reason(racks: Cluster) -> None:
+def test_exclusive_groups_have_racks_and_waiting_ones_a_reason(racks: LocalCluster) -> None:
     exclusive = lws("exclusive", SLEEP, replicas=3, size=2)
     exclusive["metadata"]["annotations"] = {EXCLUSIVE: "rack"}
     racks.apply(exclusive)
@@ -124,7 +124,7 @@ def test_exclusive_groups_have_racks_and_waiting_ones_a_reason(racks: Cluster) -
     racks.lws("delete", "exclusive")
 
 
-def test_unschedulable_pods_show_the_reason_of_the_scheduler(racks: Cluster) -> None:
+def test_unschedulable_pods_show_the_reason_of_the_scheduler(racks: LocalCluster) -> None:
     hungry = lws("hungry", {**SLEEP, "resources": {"limits": {"nvidia.com/gpu": "5"}}}, replicas=5)
     racks.apply(hungry)
     racks.lws("wait", "hungry", "--for=replicas=4")
@@ -136,7 +136,7 @@ def test_unschedulable_pods_show_the_reason_of_the_scheduler(racks: Cluster) -> 
     racks.lws("delete", "hungry")
 
 
-def test_gpu_manifest_is_rehearsed_with_stubs(racks: Cluster) -> None:
+def test_gpu_manifest_is_rehearsed_with_stubs(racks: LocalCluster) -> None:
     racks.start(VLLM)
     view = racks.view("vllm")
     assert is_whole(view)
@@ -154,7 +154,7 @@ def test_gpu_manifest_is_rehearsed_with_stubs(racks: Cluster) -> None:
 def test_taints_and_capacity_of_nodes_are_respected(shell: Shell) -> None:
     words = ["--nodes=2", "--node-taint", "pool=p{i}:NoSchedule", "--node-capacity", "cpu=2,memory=1Gi"]
     shell.lws("up", "pools", "--detach", *words)
-    pools = Cluster(shell, "pools")
+    pools = LocalCluster(shell, "pools")
     tolerant = lws("tolerant", {**SLEEP, "resources": {"requests": {"cpu": "1"}}}, replicas=3)
     toleration = {"key": "pool", "operator": "Equal", "value": "p1", "effect": "NoSchedule"}
     tolerant["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["tolerations"] = [toleration]
@@ -168,15 +168,15 @@ def test_taints_and_capacity_of_nodes_are_respected(shell: Shell) -> None:
 
 
 @pytest.fixture(scope="module")
-def open_plan(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def open_plan(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     """A cluster on the network of this machine."""
     shell = make_shell(tmp_path_factory.mktemp("open"))
     shell.lws("up", "open", "--detach", "--network", "shared")
-    yield Cluster(shell, "open")
+    yield LocalCluster(shell, "open")
     clean_up(shell)
 
 
-def test_port_conflict_on_a_shared_network_is_explained(open_plan: Cluster) -> None:
+def test_port_conflict_on_a_shared_network_is_explained(open_plan: LocalCluster) -> None:
     server = python(SERVER.replace("8080", "18080"), grace=1, ports=[{"containerPort": 18080}])
     open_plan.apply(lws("clash", server, replicas=2, startupPolicy="LeaderCreated"))
 

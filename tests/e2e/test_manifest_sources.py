@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.e2e.harness import SLEEP, Cluster, Shell, lws
+from tests.e2e.harness import SLEEP, LocalCluster, Shell, lws
 
 from kuberuntime.objects.meta import JSONObject
 
@@ -36,7 +36,7 @@ WIDGETS: JSONObject = of(
 )
 
 
-def test_objects_are_applied_and_deleted_in_dependency_order(cluster: Cluster) -> None:
+def test_objects_are_applied_and_deleted_in_dependency_order(cluster: LocalCluster) -> None:
     given = text(of("example.org/v1", "Widget", "first"), lws("web", SLEEP), WIDGETS, of("v1", "Namespace", "shop"))
     applied = cluster.lws("apply", "-n", "shop", "-f", "-", text=given)
     assert applied.splitlines() == [
@@ -54,7 +54,7 @@ def test_objects_are_applied_and_deleted_in_dependency_order(cluster: Cluster) -
     ]
 
 
-def test_unserved_kind_does_not_block_other_deletions(cluster: Cluster) -> None:
+def test_unserved_kind_does_not_block_other_deletions(cluster: LocalCluster) -> None:
     cluster.lws("apply", "-f", "-", text=text(of("v1", "ConfigMap", "settings")))
     given = text(of("v1", "ConfigMap", "settings"), of("example.org/v2", "Gadget", "first"), of("v1", "Secret", "none"))
     told = cluster.refused("delete", "-f", "-", text=given)
@@ -65,7 +65,7 @@ def test_unserved_kind_does_not_block_other_deletions(cluster: Cluster) -> None:
     )
 
 
-def test_missing_namespace_error_suggests_the_option(cluster: Cluster) -> None:
+def test_missing_namespace_error_suggests_the_option(cluster: LocalCluster) -> None:
     given = text(lws("web", SLEEP, replicas=0))
     told = cluster.refused("apply", "-n", "absent", "-f", "-", text=given)
     assert 'namespaces "absent" not found; add --create-namespace to this command' in told
@@ -73,7 +73,7 @@ def test_missing_namespace_error_suggests_the_option(cluster: Cluster) -> None:
     assert made.startswith("namespace/absent created")
 
 
-def test_unknown_fields_and_kinds_have_suggestions(cluster: Cluster) -> None:
+def test_unknown_fields_and_kinds_have_suggestions(cluster: LocalCluster) -> None:
     misspelt = lws("web", SLEEP)
     misspelt["spec"]["replica"] = misspelt["spec"].pop("replicas")
     misplaced = lws("web", SLEEP)
@@ -100,7 +100,7 @@ def test_run_creates_the_namespace_of_its_manifest(shell: Shell, tmp_path: Path)
     assert told.splitlines()[-1] == "1 rank in 1 group exited with code 0"
 
 
-def test_service_with_an_unreachable_port_causes_one_warning(cluster: Cluster) -> None:
+def test_service_with_an_unreachable_port_causes_one_warning(cluster: LocalCluster) -> None:
     spec = {"selector": {"a": "b"}, "ports": [{"port": 80, "targetPort": 8080}]}
     words = ["apply", f"--local={cluster.name}", "-f", "-"]
     told = cluster.shell.lws(*words, text=text(of("v1", "Service", "front", spec=spec)))

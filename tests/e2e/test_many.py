@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 from bench.processes import processes
-from tests.e2e.harness import SELDOM, Cluster, Shell, lws, ranks
+from tests.e2e.harness import SELDOM, LocalCluster, Shell, lws, ranks
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 STUB = {"name": "main", "image": "vllm/vllm-openai", "ports": [{"containerPort": 8000}]}
 
 
-def seen(cluster: Cluster) -> Iterator[tuple[int, int]]:
+def seen(cluster: LocalCluster) -> Iterator[tuple[int, int]]:
     """Yield READY and DESIRED, again and again; no headline contradicts the rows below it without saying so."""
     while True:
         told = cluster.shell.lws("get", f"--local={cluster.name}", "many")
@@ -48,7 +48,7 @@ def count(places: str) -> int:
 @pytest.mark.parametrize(("groups", "size"), [(60, 2), (200, 1)])
 def test_summary_equals_the_rows_while_groups_change(shell: Shell, groups: int, size: int) -> None:
     shell.lws("up", "many", "--detach", "--stub")
-    cluster = Cluster(shell, "many")
+    cluster = LocalCluster(shell, "many")
     rolling = {"rolloutStrategy": {"type": "RollingUpdate", "rollingUpdateConfiguration": {"maxUnavailable": "20%"}}}
     cluster.apply(lws("many", STUB, replicas=groups, size=size, **rolling))
     launcher = processes(int((shell.state / "many" / "lock").read_text()))[1]
@@ -63,5 +63,5 @@ def test_summary_equals_the_rows_while_groups_change(shell: Shell, groups: int, 
     assert f"{groups // 5} of {groups // 5} groups ready" in told or re.search(r" is (progressing|starting)\b", told)
 
 
-def until(cluster: Cluster, wanted: Callable[[int, int], bool]) -> None:
+def until(cluster: LocalCluster, wanted: Callable[[int, int], bool]) -> None:
     assert next(found for found in islice(seen(cluster), 1000) if wanted(*found))

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 from testkit.waiting import until
-from tests.e2e.harness import ROOT, SELDOM, Cluster, Shell, lws, shell_script
+from tests.e2e.harness import ROOT, SELDOM, LocalCluster, Shell, lws, shell_script
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
@@ -85,7 +85,7 @@ def has_hang(view: JSONObject) -> bool:
     return any("hang" in group for group in view["groups"])
 
 
-def test_hanging_rank_is_named_with_its_wait(cluster: Cluster) -> None:
+def test_hanging_rank_is_named_with_its_wait(cluster: LocalCluster) -> None:
     watched = {labels.PROGRESS_TIMEOUT: f"{TIMEOUT:g}s"}
     words = {
         "lock": "a lock (futex)",
@@ -113,7 +113,7 @@ def test_hanging_rank_is_named_with_its_wait(cluster: Cluster) -> None:
         assert f"{name}-0-1 is silent for" in cluster.lws("get", name)
 
 
-def test_hanging_group_is_recreated_if_enabled(cluster: Cluster) -> None:
+def test_hanging_group_is_recreated_if_enabled(cluster: LocalCluster) -> None:
     watched = {labels.PROGRESS_TIMEOUT: "2s", labels.ON_HANG: "recreate"}
     cluster.apply(team("again", TRAIN, watched, "sleep"))
     view = cluster.until("again", lambda view: bool(view["groups"][0]["recreations"]))
@@ -122,7 +122,7 @@ def test_hanging_group_is_recreated_if_enabled(cluster: Cluster) -> None:
     until(lambda: "no progress for 2 s" in cluster.lws("history", "again"), "the record of the failure", poll=SELDOM)
 
 
-def test_progress_bar_and_remaining_time_are_shown(cluster: Cluster) -> None:
+def test_progress_bar_and_remaining_time_are_shown(cluster: LocalCluster) -> None:
     cluster.apply(team("bar", TRAIN, {labels.FOLLOW_PROGRESS: "true"}, "sleep"))
     view = cluster.until("bar", lambda view: view["groups"][0].get("progress", {}).get("step") == 4)
     assert view["groups"][0]["progress"]["rate"] > 0
@@ -131,7 +131,7 @@ def test_progress_bar_and_remaining_time_are_shown(cluster: Cluster) -> None:
     assert shown.rstrip().endswith("left")
 
 
-def test_progress_file_is_followed_by_a_sidecar(cluster: Cluster) -> None:
+def test_progress_file_is_followed_by_a_sidecar(cluster: LocalCluster) -> None:
     cluster.lws("apply", "-f", str(ROOT / "docs/how-to/progress/file.yaml"))
     view = cluster.until("file", lambda view: view["groups"][0].get("progress", {}).get("step", 0) > 1)
     assert view["groups"][0]["progress"]["total"] == 5
@@ -139,7 +139,7 @@ def test_progress_file_is_followed_by_a_sidecar(cluster: Cluster) -> None:
     assert cluster.view("file")["groups"][0]["progress"]["step"] == 5
 
 
-def test_completed_run_is_not_started_again(cluster: Cluster) -> None:
+def test_completed_run_is_not_started_again(cluster: LocalCluster) -> None:
     cluster.apply(team("finished", FINISH, {labels.RUN_TO_COMPLETION: "true"}, replicas=2))
     assert cluster.lws("wait", "finished", "--for=done", "--timeout=30s") == "finished is complete\n"
     assert "saved the model" in cluster.lws("logs", "finished/0/0", "--previous")

@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 from testkit.waiting import until
-from tests.e2e.harness import ROOT, SELDOM, SLEEP, Cluster, facts, lines_with, lws, python, shell_script
+from tests.e2e.harness import ROOT, SELDOM, SLEEP, LocalCluster, facts, lines_with, lws, python, shell_script
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.rendezvous.connectionerrors import FailureReason
@@ -149,7 +149,7 @@ FAILURES: Final = (
 
 
 @pytest.fixture(scope="module")
-def groups(cluster: Cluster) -> Cluster:
+def groups(cluster: LocalCluster) -> LocalCluster:
     """The cluster with the groups of these tests."""
     settings = {"resolv.conf": "nameserver 127.0.0.1\noptions attempts:1 timeout:1\n"}
     cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "resolver"}, "data": settings})
@@ -165,7 +165,7 @@ def groups(cluster: Cluster) -> Cluster:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: failure.name)
-def test_failed_rendezvous_has_a_reason_and_exit_code(groups: Cluster, failure: Failure, form: str) -> None:
+def test_failed_rendezvous_has_a_reason_and_exit_code(groups: LocalCluster, failure: Failure, form: str) -> None:
     asked = [*failure.environment.split(), *FORMS[form], *failure.arguments.split(), "--timeout", "1"]
     result = groups.ended("exec", f"{failure.group}/0/1", "--", "env", *asked)
     obstacle = (failure.shell or failure.obstacle) if form == "shell" else failure.obstacle
@@ -181,7 +181,7 @@ def test_failed_rendezvous_has_a_reason_and_exit_code(groups: Cluster, failure: 
     [("meet/0/1", "leader --port 8080 --size 3"), ("meet/0/1", "all"), ("meet/0/0", "leader --port 8082")],
     ids=["the leader", "all ranks", "the leader by itself"],
 )
-def test_present_ranks_meet_immediately(groups: Cluster, place: str, arguments: str, form: str) -> None:
+def test_present_ranks_meet_immediately(groups: LocalCluster, place: str, arguments: str, form: str) -> None:
     result = groups.ended("exec", place, "--", *FORMS[form], *arguments.split(), "--timeout", "60")
     assert result.returncode == 0, result.stderr
     assert f"rendezvous: rank {place[-1]} met {arguments.split(maxsplit=1)[0]} after " in result.stderr
@@ -193,7 +193,7 @@ def test_present_ranks_meet_immediately(groups: Cluster, place: str, arguments: 
     [("keyed", {"groupIdentity": "Hash"}), ("apart", {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}})],
     ids=["random keys", "a service for each group"],
 )
-def test_ranks_meet_with_any_names(groups: Cluster, form: str, name: str, spec: JSONObject) -> None:
+def test_ranks_meet_with_any_names(groups: LocalCluster, form: str, name: str, spec: JSONObject) -> None:
     waits = ["sh", "-c", f"{shlex.join(FORMS[form])} all --timeout 60 && exec sleep 1000"]
     groups.start(lws(f"{name}-{form}", {"command": waits, "grace": 1}, size=3, **spec))
 
@@ -206,7 +206,7 @@ def test_ranks_meet_with_any_names(groups: Cluster, form: str, name: str, spec: 
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_rendezvous_waits_for_a_late_leader_and_ends_on_sigterm(groups: Cluster, form: str) -> None:
+def test_rendezvous_waits_for_a_late_leader_and_ends_on_sigterm(groups: LocalCluster, form: str) -> None:
     """The worker waits as the first process of its container, which ignores signals without a handler."""
     script = f"touch /tmp/here; while ! [ -e /tmp/go ]; do sleep 0.1; done; exec {sys.executable} -m http.server 8080"
     name = f"late-{form}"
@@ -226,7 +226,7 @@ def test_rendezvous_waits_for_a_late_leader_and_ends_on_sigterm(groups: Cluster,
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_explain_describes_an_exit_code_of_the_rendezvous(groups: Cluster, form: str) -> None:
+def test_explain_describes_an_exit_code_of_the_rendezvous(groups: LocalCluster, form: str) -> None:
     name = f"closed-{form}"
     probe = {"tcpSocket": {"port": 9998}, "periodSeconds": 1}
     waits = {"command": [*FORMS[form], "leader", "--port", "9999", "--timeout", "1"], "readinessProbe": probe}

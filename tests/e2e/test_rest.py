@@ -4,7 +4,7 @@ import select
 
 import pytest
 from bench.processes import processes, revision, wakeups
-from tests.e2e.harness import SLEEP, Cluster, Shell, lws
+from tests.e2e.harness import SLEEP, LocalCluster, Shell, lws
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
@@ -18,7 +18,7 @@ MOST = 10
 
 def test_idle_cluster_neither_polls_nor_writes(shell: Shell) -> None:
     shell.lws("up", "bench", "--detach")
-    Cluster(shell, "bench").start(lws("sleepers", SLEEP, replicas=2, size=2))
+    LocalCluster(shell, "bench").start(lws("sleepers", SLEEP, replicas=2, size=2))
     pid = int((shell.state / "bench" / "lock").read_text())
     select.select([], [], [], SETTLING)
     watched = processes(pid)

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 import yaml
-from tests.e2e.harness import Cluster, Shell, lws, shell_script
+from tests.e2e.harness import LocalCluster, Shell, lws, shell_script
 from tests.e2e.test_dashboard import Browser
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
@@ -27,7 +27,7 @@ SETS = "/apis/leaderworkerset.x-k8s.io/v1/namespaces/default/leaderworkersets"
 class Door:
     """Sends requests to the API server of a cluster."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: LocalCluster) -> None:
         self.path = cluster.shell.state / cluster.name / "kubeconfig"
         config = yaml.safe_load(self.path.read_text())
         address = urlsplit(config["clusters"][0]["cluster"]["server"])
@@ -49,7 +49,7 @@ class Door:
 
 
 @pytest.fixture
-def door(cluster: Cluster) -> Door:
+def door(cluster: LocalCluster) -> Door:
     """The means of access to the shared cluster."""
     return Door(cluster)
 
@@ -95,7 +95,7 @@ def test_server_listens_only_on_loopback(door: Door) -> None:
     assert own == {f"0100007F:{door.port:04X}"}
 
 
-def test_credentials_are_readable_by_their_owner_only(cluster: Cluster, door: Door) -> None:
+def test_credentials_are_readable_by_their_owner_only(cluster: LocalCluster, door: Door) -> None:
     kept = {path.name: stat.S_IMODE(path.stat().st_mode) for path in door.path.parent.iterdir()}
     assert kept["kubeconfig"] == kept["identity.json"] == 0o600
     assert stat.S_IMODE(door.path.parent.stat().st_mode) == 0o700

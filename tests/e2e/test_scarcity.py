@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.e2e.harness import LWS, SLEEP, Cluster, Shell, facts, is_whole, lws, ranks, shell_script
+from tests.e2e.harness import LWS, SLEEP, LocalCluster, Shell, facts, is_whole, lws, ranks, shell_script
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
@@ -38,7 +38,7 @@ def limited(shell: Shell, limit: int, *words: str) -> None:
 
 def test_pods_beyond_the_file_limit_have_a_reason(shell: Shell) -> None:
     limited(shell, 160, "up", "files", "--detach")
-    cluster = Cluster(shell, "files")
+    cluster = LocalCluster(shell, "files")
     cluster.apply(lws("many", SLEEP, replicas=10, size=4))
     told = cluster.until("many", lambda view: any("too many open files" in why for why in facts(view, "why").values()))
     assert len(ranks(told)) > 0

@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from tests.e2e.harness import ROOT, Cluster, Shell, line_with, ranks
+from tests.e2e.harness import ROOT, LocalCluster, Shell, line_with, ranks
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
@@ -13,17 +13,17 @@ ROUTER = "http://router-0.router:8080"
 
 
 @pytest.fixture
-def served(shell: Shell) -> Cluster:
+def served(shell: Shell) -> LocalCluster:
     """A cluster of two nodes on which prefill, decode and their router are ready."""
     shell.lws("up", "default", "--detach", "--nodes", "2", *IMAGES)
-    own = Cluster(shell, "default")
+    own = LocalCluster(shell, "default")
     own.lws("apply", "-f", "examples/disaggregated/lws.yaml")
     own.lws("wait", "disaggregated", "--timeout=60")
     own.lws("wait", "router", "--timeout=60")
     return own
 
 
-def test_examples_recover_after_a_random_storm(served: Cluster) -> None:
+def test_examples_recover_after_a_random_storm(served: LocalCluster) -> None:
     """The command has a seed, and the page describes its exit code."""
     served.lws("apply", "-f", "examples/tensor-parallel/lws.yaml")
     served.lws("wait", "tensor-parallel", "--timeout=60")
@@ -37,7 +37,7 @@ def test_examples_recover_after_a_random_storm(served: Cluster) -> None:
     assert "4 ranks answer as one" in asked.stdout
 
 
-def test_rollout_in_a_storm_fails_no_request(served: Cluster) -> None:
+def test_rollout_in_a_storm_fails_no_request(served: LocalCluster) -> None:
     """Both roles roll while controllers, webhooks and API server are unavailable in turn, and another node is drained.
 
     The load runs inside the cluster, so that no unavailable part is between it and the router.
@@ -66,6 +66,6 @@ def test_rollout_in_a_storm_fails_no_request(served: Cluster) -> None:
     assert load.returncode == 0
 
 
-def node_of_router(cluster: Cluster) -> str:
+def node_of_router(cluster: LocalCluster) -> str:
     """Return the node of the router."""
     return str(ranks(cluster.view("router"))["0/0"]["node"])

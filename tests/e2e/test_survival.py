@@ -12,7 +12,7 @@ import yaml
 from testkit.waiting import until
 from tests.e2e.harness import (
     SLEEP,
-    Cluster,
+    LocalCluster,
     Running,
     Shell,
     facts,
@@ -93,7 +93,7 @@ def await_free(port: int) -> None:
 
 
 def test_killed_cluster_resumes_with_the_same_objects_and_pods(shell: Shell) -> None:
-    cluster = Cluster(shell, "default")
+    cluster = LocalCluster(shell, "default")
     shell.lws("up", "--detach")
     cluster.start(lws("web", SLEEP, replicas=2, size=2))
     before = cluster.view("web")
@@ -201,7 +201,7 @@ def test_ranks_receive_sigterm_before_sigkill(shell: Shell) -> None:
 def test_foreground_cluster_ends_on_a_signal(shell: Shell, number: signal.Signals) -> None:
     up = shell.start("up", "here")
     line_with(up, "KUBECONFIG")
-    cluster = Cluster(shell, "here")
+    cluster = LocalCluster(shell, "here")
     cluster.start(lws("web", SLEEP, size=2))
     port = port_of(shell)
     up.send_signal(number)
@@ -212,7 +212,7 @@ def test_foreground_cluster_ends_on_a_signal(shell: Shell, number: signal.Signal
 
 
 def test_ended_ranks_leave_no_daemons(shell: Shell) -> None:
-    cluster = Cluster(shell, "default")
+    cluster = LocalCluster(shell, "default")
     shell.lws("up", "--detach")
     script = shell_script(
         "setsid sh -c 'trap \"\" TERM HUP; sleep 1000' & [ $LWS_WORKER_INDEX = 1 ] && exit 3; sleep 1000", grace=1

@@ -7,7 +7,18 @@ import signal
 
 import pytest
 import yaml
-from tests.e2e.harness import LWS, SLEEP, Cluster, Shell, first_note, line_with, lines_with, lws, ranks, shell_script
+from tests.e2e.harness import (
+    LWS,
+    SLEEP,
+    LocalCluster,
+    Shell,
+    first_note,
+    line_with,
+    lines_with,
+    lws,
+    ranks,
+    shell_script,
+)
 from tests.e2e.terminals import ANSI, terminal
 
 from kuberuntime.standardstreams import PIPE_CLOSED
@@ -62,7 +73,7 @@ def test_run_that_cannot_print_logs_reports_it(shell: Shell) -> None:
     shell.assert_nothing_is_left()
 
 
-def test_shell_in_a_rank_has_a_terminal_of_the_right_size(cluster: Cluster) -> None:
+def test_shell_in_a_rank_has_a_terminal_of_the_right_size(cluster: LocalCluster) -> None:
     cluster.start(lws("shells", SLEEP))
     with terminal(cluster.shell, "exec", f"--local={cluster.name}", "-it", "shells/0", "--", "sh") as screen:
         screen.type("stty size; hostname\n")
@@ -82,7 +93,7 @@ def test_shell_in_a_rank_has_a_terminal_of_the_right_size(cluster: Cluster) -> N
     cluster.lws("delete", "shells")
 
 
-def test_command_in_a_rank_has_input_and_exit_code(cluster: Cluster) -> None:
+def test_command_in_a_rank_has_input_and_exit_code(cluster: LocalCluster) -> None:
     cluster.start(lws("commands", SLEEP, size=2))
     assert cluster.lws("exec", "-i", "commands/0/1", "--", "tr", "a-z", "A-Z", text="hello\n") == "HELLO\n"
     assert cluster.refused("exec", "commands/0", "--", "sh", "-c", "echo oops >&2; exit 9", code=9) == "oops\n"
@@ -103,7 +114,7 @@ echo end of run $n; exit 1
 """
 
 
-def test_logs_follow_restarts_and_keep_the_previous_run(cluster: Cluster) -> None:
+def test_logs_follow_restarts_and_keep_the_previous_run(cluster: LocalCluster) -> None:
     counting = lws("counting", shell_script(COUNTER, grace=1), restart="None")
     pod = counting["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]
     pod["volumes"] = [{"name": "scratch", "emptyDir": {}}]
@@ -122,7 +133,7 @@ def test_logs_follow_restarts_and_keep_the_previous_run(cluster: Cluster) -> Non
     cluster.lws("delete", "counting")
 
 
-def test_logs_of_waiting_ranks_follow_after_the_start(cluster: Cluster) -> None:
+def test_logs_of_waiting_ranks_follow_after_the_start(cluster: LocalCluster) -> None:
     container = shell_script("echo here; sleep 1000", envFrom=[{"secretRef": {"name": "late"}}])
     cluster.apply(lws("waits", container, replicas=2))
     cluster.until(
@@ -139,7 +150,7 @@ def test_logs_of_waiting_ranks_follow_after_the_start(cluster: Cluster) -> None:
     cluster.lws("delete", "waits")
 
 
-def test_sets_are_printed_in_every_format(cluster: Cluster) -> None:
+def test_sets_are_printed_in_every_format(cluster: LocalCluster) -> None:
     cluster.start(lws("forms", SLEEP, size=2))
     header, row = cluster.lws("get", "forms", "-o", "wide").splitlines()[3:5]
     titles = ["GROUP", "RANK", "POD", "STATE", "READY", "RESTARTS", "AGE", "NODE", "ADDRESS", "REVISION"]
@@ -158,7 +169,7 @@ def test_sets_are_printed_in_every_format(cluster: Cluster) -> None:
     cluster.lws("delete", "forms")
 
 
-def test_cluster_is_selected_by_kubeconfig_context_and_namespace(cluster: Cluster) -> None:
+def test_cluster_is_selected_by_kubeconfig_context_and_namespace(cluster: LocalCluster) -> None:
     cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
     cluster.lws("apply", "-n", "team", "-f", "-", text=json.dumps(lws("mine", SLEEP, replicas=0)))
     path = cluster.shell.state / cluster.name / "kubeconfig"
@@ -170,7 +181,7 @@ def test_cluster_is_selected_by_kubeconfig_context_and_namespace(cluster: Cluste
     assert "no-such-context" in inside.lws("get", "--context=no-such-context", code=1).stderr
 
 
-def test_watch_prints_changes_line_by_line(cluster: Cluster) -> None:
+def test_watch_prints_changes_line_by_line(cluster: LocalCluster) -> None:
     cluster.start(lws("watched", SLEEP))
     with cluster.shell.running("get", f"--local={cluster.name}", "watched", "--watch") as watch:
         line_with(watch, "watched-0")
@@ -180,7 +191,7 @@ def test_watch_prints_changes_line_by_line(cluster: Cluster) -> None:
         line_with(watch, "watched: gone")
 
 
-def test_watch_on_a_terminal_updates_a_table(cluster: Cluster) -> None:
+def test_watch_on_a_terminal_updates_a_table(cluster: LocalCluster) -> None:
     cluster.start(lws("table", SLEEP))
     with terminal(cluster.shell, "get", f"--local={cluster.name}", "table", "-w") as screen:
         screen.until("table-0 ")
@@ -192,7 +203,7 @@ def test_watch_on_a_terminal_updates_a_table(cluster: Cluster) -> None:
     cluster.lws("delete", "table")
 
 
-def test_progress_is_shown_during_a_wait(cluster: Cluster) -> None:
+def test_progress_is_shown_during_a_wait(cluster: LocalCluster) -> None:
     stuck = lws("stuck", {"command": ["no-such-program"]})
     cluster.apply(stuck)
     told = cluster.refused("wait", "stuck", "--timeout=1", code=124).splitlines()
@@ -214,7 +225,7 @@ def test_bash_completes_commands_and_options(shell: Shell) -> None:
     assert shell.run(["bash", "-c", typed]).stdout == "--output\n"
 
 
-def test_bash_completes_names_groups_and_ranks(cluster: Cluster) -> None:
+def test_bash_completes_names_groups_and_ranks(cluster: LocalCluster) -> None:
     cluster.start(lws("completed", SLEEP))
     for word, offered in (("comp", "completed"), ("completed/", "completed/0"), ("completed/0/", "completed/0/0")):
         typed = (

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.e2e.harness import SLEEP, Cluster, Shell, lws, shell_script
+from tests.e2e.harness import SLEEP, LocalCluster, Shell, lws, shell_script
 from tests.e2e.terminals import terminal
 from tests.explanations.ways import ASKS_LEADER, WAYS, Way
 
@@ -42,7 +42,7 @@ def test_broken_program_is_named_first_and_last(shell: Shell, tmp_path: Path, wa
     assert last.startswith(f"error: {verdict}")
 
 
-def test_crash_loop_has_one_diagnosis_in_all_commands(cluster: Cluster) -> None:
+def test_crash_loop_has_one_diagnosis_in_all_commands(cluster: LocalCluster) -> None:
     """After the second recreation, the worker loads for seconds and fails, and the leader waits for it, repeatedly."""
     loads = shell_script("sleep 2; echo CUDA out of memory >&2; exit 9")
     cluster.apply(lws("loop", loads, size=2, leader=SLEEP | {"readinessProbe": ASKS_LEADER}))
@@ -58,7 +58,7 @@ def test_crash_loop_has_one_diagnosis_in_all_commands(cluster: Cluster) -> None:
     assert "loop is crashing: LWS-E071 (a container crashes)" in listed.stderr
 
 
-def test_crash_loop_is_never_healthy_for_a_minute(cluster: Cluster) -> None:
+def test_crash_loop_is_never_healthy_for_a_minute(cluster: LocalCluster) -> None:
     """The other group is healthy, and stays so."""
     fails = shell_script("if [ $LWS_GROUP_INDEX = 1 ]; then sleep 2; exit 3; fi; exec sleep infinity")
     cluster.apply(lws("quick", fails, replicas=2, size=1))
@@ -76,7 +76,7 @@ def test_crash_loop_is_never_healthy_for_a_minute(cluster: Cluster) -> None:
     assert all("quick is crashing: LWS-E071" in note for note in notes[-5:])
 
 
-def test_service_without_matching_ranks_causes_a_warning(cluster: Cluster) -> None:
+def test_service_without_matching_ranks_causes_a_warning(cluster: LocalCluster) -> None:
     ports = [{"port": 80}]
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "door"}}
     objects = [service | {"spec": {"selector": {"app": "vlm"}, "ports": ports}}, lws("behind", SLEEP)]
@@ -91,7 +91,7 @@ def test_service_without_matching_ranks_causes_a_warning(cluster: Cluster) -> No
     )
 
 
-def test_service_of_a_set_scaled_to_zero_causes_no_warning(cluster: Cluster) -> None:
+def test_service_of_a_set_scaled_to_zero_causes_no_warning(cluster: LocalCluster) -> None:
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "gate"}}
     selector = {"leaderworkerset.sigs.k8s.io/name": "asleep", "leaderworkerset.sigs.k8s.io/worker-index": "0"}
     cluster.apply(service | {"spec": {"selector": selector, "ports": [{"port": 80}]}}, lws("asleep", SLEEP, replicas=0))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests import predecessor
-from tests.e2e.harness import ROOT, Cluster, Shell
+from tests.e2e.harness import ROOT, LocalCluster, Shell
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.kinds.managedkinds import MANAGED
@@ -70,7 +70,7 @@ def left(shell: Shell) -> Path:
 def test_state_of_the_previous_version_is_continued(shell: Shell, left: Path) -> None:
     before = lasting(left)
     assert {resource.partition(".")[0] for resource, _ in before} == {kind.partition(".")[0] for kind in KINDS}
-    cluster = Cluster(shell, "default")
+    cluster = LocalCluster(shell, "default")
     shell.lws("up", "--detach")
     for name in SETTLED:
         cluster.lws("wait", name, "--timeout=60")
@@ -136,7 +136,7 @@ def earlier(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_previous_version_continues_after_a_downgrade(shell: Shell, left: Path, earlier: Path) -> None:
     """The downgrade keeps a set that only this version has seen."""
-    cluster = Cluster(shell, "default")
+    cluster = LocalCluster(shell, "default")
     shell.lws("up", "--detach")
     cluster.lws("scale", "web", "--replicas=1")
     for name in SETTLED:

@@ -10,7 +10,7 @@ import yaml
 from tests.controlplane import build
 from tests.controlplane.build import Module, Say
 from tests.node import programs
-from tests.node.cluster import Cluster
+from tests.node.cluster import NodeCluster
 
 MODULE: Final = "github.com/cert-manager/cert-manager"
 """Since 1.12 the programs are modules of their own, whose names are not their folders: no proxy of modules has them."""
@@ -38,7 +38,7 @@ def definitions(say: Say) -> list[str]:
 
 
 @contextmanager
-def running(cluster: Cluster) -> Iterator[None]:
+def running(cluster: NodeCluster) -> Iterator[None]:
     """Run cert-manager until the context is left, and remove its kinds then."""
     machine, directory = cluster.machines[0], assets(programs.say)
     text = "---\n".join(definitions(programs.say))

@@ -37,7 +37,7 @@ SWEEP: Final = "import sys; from tests.node import cluster; sys.stdin.read(); cl
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class NodeCluster:
     """A running cluster, of this process or another one."""
 
     directory: Path
@@ -98,18 +98,18 @@ class Cluster:
         (self.directory / STATE).write_text(json.dumps(content))
 
 
-def attach(directory: Path) -> Cluster:
+def attach(directory: Path) -> NodeCluster:
     """Return a cluster that another process runs."""
     content = json.loads((directory / STATE).read_text())
     found = tuple(
         Machine(name, number, directory / name, holder, directory.name)
         for number, (name, holder) in enumerate(content["holders"].items(), start=1)
     )
-    return Cluster(directory, Path(content["assets"]), Path(content["node_assets"]), found)
+    return NodeCluster(directory, Path(content["assets"]), Path(content["node_assets"]), found)
 
 
 @contextmanager
-def cluster(say: Say) -> Iterator[Cluster]:
+def cluster(say: Say) -> Iterator[NodeCluster]:
     """Run a cluster until the context is left, or this process ends in any way.
 
     Raise AbsentError if this machine lacks a requirement of nodes.
@@ -122,7 +122,7 @@ def cluster(say: Say) -> Iterator[Cluster]:
         authority = make_authority(directory / "pki")
         (directory / "home").mkdir()
         with machines(directory, NODES, directory.name) as found:
-            running = Cluster(directory, assets, node_assets, tuple(found))
+            running = NodeCluster(directory, assets, node_assets, tuple(found))
             start(running, authority, archives)
             yield running
 
@@ -186,7 +186,7 @@ def runs() -> Path:
     return build.cache().parent / "node"
 
 
-def start(running: Cluster, authority: Authority, archives: list[Path]) -> None:
+def start(running: NodeCluster, authority: Authority, archives: list[Path]) -> None:
     """Start all parts of a cluster, and wait until both nodes and the name server are ready."""
     controlplane.issue(authority, running.machines)
     with ThreadPoolExecutor() as pool:
@@ -213,13 +213,13 @@ def start_containers(machine: Machine, assets: Path, archives: list[Path]) -> No
     daemons.load(machine, assets, archives)
 
 
-def start_proxy(running: Cluster) -> None:
+def start_proxy(running: NodeCluster) -> None:
     """Let this machine's processes reach the API server through a socket."""
     kubeconfig, path = f"--kubeconfig={running.kubeconfig}", f"--unix-socket={running.directory / SOCKET}"
     running.machines[0].start("kubectl-proxy", [str(running.assets / "kubectl"), kubeconfig, "proxy", path])
 
 
-def await_nodes(running: Cluster) -> None:
+def await_nodes(running: NodeCluster) -> None:
     """Wait until the nodes are ready."""
     deadline = time.monotonic() + START_SECONDS
     while not set(NODES) <= set(running.kubectl("get", "nodes", "--output=jsonpath={.items[*].metadata.name}").split()):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.node import prerequisites, product, programs
-from tests.node.cluster import Cluster, attach, cluster
+from tests.node.cluster import NodeCluster, attach, cluster
 from tests.node.place import Place
 from tests.node.prerequisites import AbsentError
 
@@ -25,7 +25,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 @pytest.fixture(scope="session")
-def nodes() -> Iterator[Cluster]:
+def nodes() -> Iterator[NodeCluster]:
     """Return a cluster of two nodes on which the product is installed."""
     if directory := os.environ.get(VARIABLE):
         yield attach(Path(directory))
@@ -44,14 +44,14 @@ def nodes() -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def place(nodes: Cluster) -> Iterator[Place]:
+def place(nodes: NodeCluster) -> Iterator[Place]:
     """Return a namespace of this test's own."""
     with namespace(nodes) as place:
         yield place
 
 
 @contextmanager
-def namespace(nodes: Cluster) -> Iterator[Place]:
+def namespace(nodes: NodeCluster) -> Iterator[Place]:
     """Create a namespace, and remove it at the end."""
     name = f"t-{secrets.token_hex(4)}"
     nodes.kubectl("create", "namespace", name)

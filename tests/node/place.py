@@ -12,7 +12,7 @@ from typing import Final, TypeVar, cast
 
 from tests.controlplane.process import StartError
 from tests.node.api import PATHS, Api, Refused
-from tests.node.cluster import Cluster
+from tests.node.cluster import NodeCluster
 from tests.node.objects import PREFIX
 
 from kuberuntime.objects.meta import JSONObject
@@ -31,7 +31,7 @@ T = TypeVar("T")
 class Place:
     """A namespace."""
 
-    cluster: Cluster
+    cluster: NodeCluster
     name: str
 
     @property

@@ -10,7 +10,7 @@ from typing import Final
 
 from testkit import repository
 from tests.controlplane.process import StartError
-from tests.node.cluster import Cluster
+from tests.node.cluster import NodeCluster
 from tests.node.images import PRODUCT
 
 from leaderworkerset.api.metadata import MANAGER
@@ -34,7 +34,7 @@ PLAIN: Final = MANIFESTS / "plain.yaml"
 
 
 def install(
-    cluster: Cluster,
+    cluster: NodeCluster,
     image: str = PRODUCT,
     version: Mapping[str, str] = MappingProxyType({}),
     configuration: Path = CONFIGURATION,
@@ -59,7 +59,7 @@ def install(
     return done.stdout
 
 
-def restore(cluster: Cluster) -> None:
+def restore(cluster: NodeCluster) -> None:
     """Install by `lws install` after any other installer, and remove what the other one keeps.
 
     A test that failed, or a run that was killed, may have left it.
@@ -73,7 +73,7 @@ def restore(cluster: Cluster) -> None:
 
 
 @contextmanager
-def no_managers(cluster: Cluster) -> Iterator[None]:
+def no_managers(cluster: NodeCluster) -> Iterator[None]:
     """Scale the manager to 0, and back at the end."""
     scale = ("scale", f"deployment/{MANAGER}", f"--namespace={NAMESPACE}")
     selected = ("--selector=control-plane=controller-manager", f"--namespace={NAMESPACE}")
@@ -86,6 +86,6 @@ def no_managers(cluster: Cluster) -> Iterator[None]:
         await_managers(cluster)
 
 
-def await_managers(cluster: Cluster) -> None:
+def await_managers(cluster: NodeCluster) -> None:
     """Wait until all managers have the newest content of their Deployment, and are ready."""
     cluster.kubectl("rollout", "status", f"deployment/{MANAGER}", f"--namespace={NAMESPACE}", "--timeout=5m")

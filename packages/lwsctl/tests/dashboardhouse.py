@@ -65,7 +65,7 @@ class CommandLog:
 
 
 @dataclass
-class House:
+class ServedDashboard:
     """A dashboard that is served, and its API server."""
 
     client: Client
@@ -225,7 +225,7 @@ class Tokens:
 @asynccontextmanager
 async def open_house(
     *, actions: bool = False, tokens: Tokens | None = None, seconds: float = LIMIT
-) -> AsyncIterator[House]:
+) -> AsyncIterator[ServedDashboard]:
     """Serve a dashboard of all namespaces in the body, at most for these seconds; with tokens it is shared."""
     async with asyncio.timeout(seconds), api_server() as transport:
         serve = serving(transport, CommandLog() if actions else None) if tokens is None else sharing(transport, tokens)
@@ -305,21 +305,21 @@ async def _pieces(content: bytes) -> AsyncIterator[bytes]:
 
 
 @asynccontextmanager
-async def serving(transport: OddTransport, runner: CommandLog | None = None) -> AsyncIterator[House]:
+async def serving(transport: OddTransport, runner: CommandLog | None = None) -> AsyncIterator[ServedDashboard]:
     """Serve a dashboard in the body, as the command does."""
     client = Client(transport)
     model = LiveModel(client, "", Commands())
     async with opened(model, runner, 0) as dashboard:
-        yield House(client, model, dashboard, runner, transport)
+        yield ServedDashboard(client, model, dashboard, runner, transport)
 
 
 @asynccontextmanager
-async def sharing(transport: OddTransport, tokens: Tokens) -> AsyncIterator[House]:
+async def sharing(transport: OddTransport, tokens: Tokens) -> AsyncIterator[ServedDashboard]:
     """Serve a shared dashboard in the body, as the command does with --listen."""
     client = Client(transport)
     model = LiveModel(client, "", Commands())
     async with shared(model, tokens, Address("127.0.0.1", 0), ClusterIdentity(cluster="west-1")) as dashboard:
-        yield House(client, model, dashboard, None, transport)
+        yield ServedDashboard(client, model, dashboard, None, transport)
 
 
 async def until(check: Any, what: str) -> None:

@@ -3,7 +3,7 @@
 import pytest
 from tests.integration.clusters.objects import lws
 from tests.integration.clusters.pools import add_to_pool, bound, half_a_node, is_bound
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State, pod_names
 from tests.kubernetes.coscheduling.conftest import SCHEDULER
 from tests.kubernetes.gang.test_gangs import assert_groups, differs, until_gone
@@ -16,14 +16,14 @@ from leaderworkerset.api import labels
 pytestmark = pytest.mark.slow
 
 
-def template(space: Space, image: str = "app:1") -> JSONObject:
+def template(space: LiveScenario, image: str = "app:1") -> JSONObject:
     """Return a pod template for that scheduler; two pods fill a node of the test's pool."""
     made = half_a_node(space, image)
     made["spec"]["schedulerName"] = SCHEDULER
     return made
 
 
-async def test_groups_start_completely_or_not_at_all(space: Space) -> None:
+async def test_groups_start_completely_or_not_at_all(space: LiveScenario) -> None:
     """R-GANG-2 to R-GANG-7, R-KQ-120, R-KQ-121: 3 groups of 4 on nodes for 2, then on enough nodes; recreated, rolled,
     scaled, deleted."""
     await add_to_pool(space, range(4))

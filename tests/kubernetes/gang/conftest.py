@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from testkit.clusters.cluster import Cluster
+from testkit.clusters.cluster import ClusterBackend
 from testkit.clusters.embedded import embedded_cluster
 from testkit.clusters.kubernetes import KubernetesCluster
 from testkit.clusters.opencontexts import OpenContext
@@ -83,7 +83,7 @@ async def started(directory: Path) -> AsyncIterator[Running]:
 
 
 @asynccontextmanager
-async def serving(cluster: Cluster, directory: Path, provider: str = AUTO) -> AsyncIterator[Running]:
+async def serving(cluster: ClusterBackend, directory: Path, provider: str = AUTO) -> AsyncIterator[Running]:
     """Run the manager on a cluster; by default it asks that cluster for the served gang schedulers."""
     client = Client(cluster.transport("tests"))
     replica = Replica(
@@ -115,7 +115,7 @@ def plane(runner: asyncio.Runner, directory: Path, version: str) -> Iterator[Pla
         yield made
 
 
-async def define(cluster: Cluster) -> None:
+async def define(cluster: ClusterBackend) -> None:
     """Define the kinds of schedulers that do not run here, and wait until a starting manager finds them."""
     client = Client(cluster.transport("setup"))
     for definition in (VOLCANO_DEFINITION, COSCHEDULING_DEFINITION):

@@ -17,7 +17,7 @@ from tests.controlplane import build
 from tests.controlplane.process import Plane, await_ready, kill, start_again
 from tests.integration.clusters.objects import lws
 from tests.integration.clusters.pools import add_to_pool, bound, half_a_node
-from tests.integration.clusters.space import Space, space_of
+from tests.integration.clusters.space import LiveScenario, space_of
 from tests.integration.clusters.state import State, shows
 from tests.kubernetes.gang.conftest import plane
 from tests.kubernetes.manager.deployed import deployed
@@ -62,14 +62,14 @@ def lose_gate(made: Plane, component: str) -> None:
     await_ready(made)
 
 
-async def groups_stay(space: Space, made: Plane) -> None:
+async def groups_stay(space: LiveScenario, made: Plane) -> None:
     """Check that the PodGroup of a deleted group is not deleted."""
     await space.bring_up(lws(replicas=1, size=2, template={"workerTemplate": half_a_node(space)}))
     await space.delete("web")
     await says(made, space, "kube-controller-manager does not end it", "doctor", "--no-machine")
 
 
-async def a_group_starts_in_part(space: Space, made: Plane, component: str, started: int) -> None:
+async def a_group_starts_in_part(space: LiveScenario, made: Plane, component: str, started: int) -> None:
     """Check that only some pods of a group of four start; without PodGroups only the leader does."""
     await space.create(lws(replicas=1, size=4, template={"workerTemplate": half_a_node(space)}))
     await space.until(shows(lambda state: bound(state, 1), [started]))
@@ -85,7 +85,7 @@ def is_gone(state: State) -> None:
     assert not state.pods
 
 
-async def says(made: Plane, space: Space, words: str, *command: str) -> str:
+async def says(made: Plane, space: LiveScenario, words: str, *command: str) -> str:
     """Wait until a typed command prints these words; return its whole output."""
     typed = [sys.executable, "-m", "lwsctl.cli", *command, "-n", space.namespace]
     environment = {**os.environ, "KUBECONFIG": str(made.kubeconfig)}

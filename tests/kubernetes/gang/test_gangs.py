@@ -8,7 +8,7 @@ import pytest
 from tests.gangdefinitions import kind_of
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.pools import add_to_pool, bound, half_a_node, is_bound
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State, is_ready, pod_names
 from tests.integration.lws.test_hash import HASH, edit, leaders, settled
 from tests.integration.lwsctl.explanations import named
@@ -39,7 +39,7 @@ def minimum_of(obj: JSONObject) -> int:
     return int(spec["minMember"] if "minMember" in spec else spec["schedulingPolicy"]["gang"]["minCount"])
 
 
-async def served(space: Space, provider: str) -> Provider | None:
+async def served(space: LiveScenario, provider: str) -> Provider | None:
     """Return the scheduler with the version of its API that the cluster serves, if it serves one."""
     for one in PROVIDERS[provider].editions:
         with suppress(NotFoundError):
@@ -48,7 +48,7 @@ async def served(space: Space, provider: str) -> Provider | None:
     return None
 
 
-async def objects(space: Space, provider: str) -> dict[str, JSONObject]:
+async def objects(space: LiveScenario, provider: str) -> dict[str, JSONObject]:
     """Return the objects of groups by name."""
     one = await served(space, provider)
     assert one is not None
@@ -56,7 +56,7 @@ async def objects(space: Space, provider: str) -> dict[str, JSONObject]:
     return {meta.name(obj): obj for obj in found.items}
 
 
-async def until_gone(space: Space, provider: str) -> None:
+async def until_gone(space: LiveScenario, provider: str) -> None:
     """Wait until the namespace is empty: first pods, then the objects that the garbage collector deletes."""
 
     def is_empty(state: State) -> None:
@@ -73,7 +73,7 @@ async def until_gone(space: Space, provider: str) -> None:
             )
 
 
-async def assert_groups(space: Space, provider: str, *, minimum: int, names: set[str]) -> dict[str, str]:
+async def assert_groups(space: LiveScenario, provider: str, *, minimum: int, names: set[str]) -> dict[str, str]:
     """Check that every pod names the object of its group, which its leader controls; return their UIDs."""
     pods = space.state.of("web")
     assert pods.keys() == names
@@ -93,13 +93,13 @@ async def assert_groups(space: Space, provider: str, *, minimum: int, names: set
     [("volcano", "LeaderCreated", 3), ("volcano", "LeaderReady", 1), ("coscheduling", "LeaderCreated", 3)],
 )
 async def test_groups_keep_their_objects_through_changes(
-    space: Space, provider: str, startup: str, minimum: int
+    space: LiveScenario, provider: str, startup: str, minimum: int
 ) -> None:
     """Each group has one object at any time (R-GANG-2 to R-GANG-7, R-KQ-111 to R-KQ-113, R-KQ-120, R-KQ-121)."""
     await live(space, provider, minimum, lws(annotations={labels.GANG_SCHEDULER: provider}, startupPolicy=startup))
 
 
-async def live(space: Space, provider: str, minimum: int, obj: JSONObject) -> None:
+async def live(space: LiveScenario, provider: str, minimum: int, obj: JSONObject) -> None:
     """Apply all changes to two groups of three pods."""
     await space.bring_up(obj)
     first = await assert_groups(space, provider, minimum=minimum, names=pod_names("web", 2, 3))
@@ -126,18 +126,18 @@ async def live(space: Space, provider: str, minimum: int, obj: JSONObject) -> No
 
 @OF_OTHERS
 @pytest.mark.parametrize("provider", ["volcano", "coscheduling"])
-async def test_groups_with_random_keys_have_one_object_each(space: Space, provider: str) -> None:
+async def test_groups_with_random_keys_have_one_object_each(space: LiveScenario, provider: str) -> None:
     """Groups are replaced, rolled and scaled; an object is deleted with the leader that controls it (N-AT-6)."""
     await live_by_keys(space, provider, lws(annotations={labels.GANG_SCHEDULER: provider}, **HASH))
 
 
-async def test_native_groups_with_random_keys_have_one_object_each(space: Space) -> None:
+async def test_native_groups_with_random_keys_have_one_object_each(space: LiveScenario) -> None:
     """Native groups behave as those with other schedulers (N-AT-6)."""
     await _native(space)
     await live_by_keys(space, "native", lws(**HASH))
 
 
-async def live_by_keys(space: Space, provider: str, obj: JSONObject) -> None:
+async def live_by_keys(space: LiveScenario, provider: str, obj: JSONObject) -> None:
     """Apply all changes to two groups of three pods with random keys."""
     await space.create(obj)
     before = await settled(space, 2, 3)
@@ -161,7 +161,7 @@ def _kept(before: State, after: State, pods: int) -> None:
     assert len(before.uids("web").items() & after.uids("web").items()) == pods
 
 
-async def assert_an_object_each(space: Space, provider: str, replicas: int) -> None:
+async def assert_an_object_each(space: LiveScenario, provider: str, replicas: int) -> None:
     """Check that every group has exactly one object, which its leader controls and all its pods name."""
     pods = space.state.of("web")
     expected = {link_of(pods[name]): meta.uid(pods[name]) for name in leaders(space.state)}
@@ -187,7 +187,7 @@ def on_gpus(**fields: Any) -> JSONObject:
 
 
 @OF_OTHERS
-async def test_groups_without_enough_accelerators_wait_completely(space: Space) -> None:
+async def test_groups_without_enough_accelerators_wait_completely(space: LiveScenario) -> None:
     """Each group of five has a PodGroup, and its scheduler binds all of its pods at once (R-OP-62, AT-000-6b)."""
     await space.create(lws(size=5, template={"workerTemplate": on_gpus(schedulerName="volcano")}))
 
@@ -214,7 +214,7 @@ async def test_groups_without_enough_accelerators_wait_completely(space: Space) 
     await space.until(one_runs)
 
 
-async def bind(space: Space, pod: str, node: str) -> None:
+async def bind(space: LiveScenario, pod: str, node: str) -> None:
     """Give a pod a node, as a scheduler does."""
     binding = {
         "apiVersion": "v1",
@@ -225,7 +225,7 @@ async def bind(space: Space, pod: str, node: str) -> None:
     await space.client.create(Resource("", "v1", f"pods/{pod}/binding", "Binding"), binding)
 
 
-async def test_pods_are_bound_separately_without_a_gang_scheduler(space: Space) -> None:
+async def test_pods_are_bound_separately_without_a_gang_scheduler(space: LiveScenario) -> None:
     """Only with a gang scheduler a group starts completely or not at all (R-OP-62, AT-000-6c)."""
     await add_to_pool(space, range(2))
     annotations = {labels.GANG_SCHEDULER: "none"}
@@ -242,7 +242,7 @@ async def test_pods_are_bound_separately_without_a_gang_scheduler(space: Space) 
     await space.until(is_in_part)
 
 
-async def test_unstartable_set_is_refused(space: Space) -> None:
+async def test_unstartable_set_is_refused(space: LiveScenario) -> None:
     """The error gives advice (R-KQ-149)."""
     waiting = lws(annotations={labels.GANG_SCHEDULER: "native"}, startupPolicy="LeaderReady")
 
@@ -253,18 +253,18 @@ async def test_unstartable_set_is_refused(space: Space) -> None:
     assert {link_of(pod) for pod in state.pods.values()} == {""}
 
 
-async def _native(space: Space) -> Provider:
+async def _native(space: LiveScenario) -> Provider:
     """Return the scheduler of Kubernetes in its served version; skip the test on a cluster without it."""
     return await served(space, "native") or pytest.skip("the embedded cluster's scheduler knows no groups")
 
 
-async def test_native_groups_keep_their_objects_through_changes(space: Space) -> None:
+async def test_native_groups_keep_their_objects_through_changes(space: LiveScenario) -> None:
     """`auto` selects the native scheduler if the API server serves it (R-KQ-140 to R-KQ-148)."""
     await _native(space)
     await live(space, "native", 3, lws())
 
 
-async def test_native_groups_have_the_priority_of_their_pods(space: Space) -> None:
+async def test_native_groups_have_the_priority_of_their_pods(space: LiveScenario) -> None:
     """The scheduler of Kubernetes 1.37 binds no pod whose priority differs from its group's."""
     await _native(space)
     priority = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": space.namespace}}
@@ -273,7 +273,7 @@ async def test_native_groups_have_the_priority_of_their_pods(space: Space) -> No
     assert {meta.spec(pod)["priority"] for pod in state.pods.values()} == {1000}
 
 
-async def test_native_groups_start_together_or_not_at_all(space: Space) -> None:
+async def test_native_groups_start_together_or_not_at_all(space: LiveScenario) -> None:
     """3 groups of 4 on nodes for 2: two run, none partially; capacity arrives, and the third starts (R-KQ-145)."""
     native = await _native(space)
     await add_to_pool(space, range(4))

@@ -2,13 +2,13 @@
 
 import pytest
 from tests.integration.clusters.objects import lws
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.kubernetes.gang.test_workloadaware import WHOLE, is_served
 
 from kuberuntime.errors import ForbiddenError
 
 
-async def test_scheduling_is_refused_if_its_kinds_are_not_served(space: Space) -> None:
+async def test_scheduling_is_refused_if_its_kinds_are_not_served(space: LiveScenario) -> None:
     """Kubernetes 1.36 and the embedded cluster name the missing kinds (N-SCH-VAL-6, N-117-5)."""
     if await is_served(space):
         pytest.skip("its kinds are served here")
@@ -16,7 +16,7 @@ async def test_scheduling_is_refused_if_its_kinds_are_not_served(space: Space) -
         await space.create(lws(scheduling={}))
 
 
-async def test_scheduling_is_validated_if_its_kinds_are_served(space: Space) -> None:
+async def test_scheduling_is_validated_if_its_kinds_are_served(space: LiveScenario) -> None:
     """Incompatible levels, and a change of the level, are refused (N-SCH-VAL-16, N-SCH-VAL-10)."""
     if not await is_served(space):
         pytest.skip("its kinds are not served here")

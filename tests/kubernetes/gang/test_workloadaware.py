@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.pools import add_to_pool, half_a_node, is_bound
-from tests.integration.clusters.space import Expectation, Space
+from tests.integration.clusters.space import Expectation, LiveScenario
 from tests.integration.clusters.state import State, conditions, is_ready
 from tests.scheduled import link_of
 
@@ -43,12 +43,12 @@ PATIENCE: Final = 120.0
 
 
 @pytest.fixture(autouse=True)
-def _served(space: Space, runner: asyncio.Runner) -> None:
+def _served(space: LiveScenario, runner: asyncio.Runner) -> None:
     if not runner.run(is_served(space)):
         pytest.skip("scheduling.k8s.io/v1beta1 is not served here")
 
 
-async def is_served(space: Space) -> bool:
+async def is_served(space: LiveScenario) -> bool:
     try:
         await space.client.list(WORKLOADS, namespace=space.namespace)
     except NotFoundError:
@@ -56,7 +56,7 @@ async def is_served(space: Space) -> bool:
     return True
 
 
-async def pod_groups(space: Space) -> dict[str, JSONObject]:
+async def pod_groups(space: LiveScenario) -> dict[str, JSONObject]:
     """Return the PodGroups of the namespace by name."""
     found = await space.client.list(POD_GROUPS, namespace=space.namespace)
     return {meta.name(one): one for one in found.items}
@@ -78,13 +78,13 @@ def all_ready(state: State, pods: int, image: str = "app:1") -> None:
     assert {meta.spec(pod)["containers"][0]["image"] for pod in found} == {image}
 
 
-async def no_other_pod_groups(space: Space) -> dict[str, JSONObject]:
+async def no_other_pod_groups(space: LiveScenario) -> dict[str, JSONObject]:
     """Wait until there are the PodGroups that pods name, and no others."""
     expected = {link_of(pod) for pod in space.state.of("web").values()}
     return await space.eventually(lambda: pod_groups(space), lambda found: found.keys() == expected)
 
 
-async def until_gone(space: Space) -> None:
+async def until_gone(space: LiveScenario) -> None:
     """Delete the LeaderWorkerSet and wait until nothing remains."""
     await space.delete("web")
 
@@ -97,13 +97,13 @@ async def until_gone(space: Space) -> None:
         await space.eventually(read, lambda found: not found.items)
 
 
-def scheduled(space: Space, scheduling: JSONObject, identity: str = "Ordinal", **fields: Any) -> JSONObject:
+def scheduled(space: LiveScenario, scheduling: JSONObject, identity: str = "Ordinal", **fields: Any) -> JSONObject:
     """Return a LeaderWorkerSet of which two pods fill a node of the test's pool."""
     template = fields.pop("template", {}) | {"workerTemplate": half_a_node(space)}
     return lws(template=template, scheduling=scheduling, groupIdentity=identity, **fields)
 
 
-async def run_another_pod(space: Space) -> None:
+async def run_another_pod(space: LiveScenario) -> None:
     """Wait for a later, unrelated event: a pod outside of the groups has a node; then delete it."""
     own = {"apiVersion": PODS.api_version, "kind": PODS.kind, "metadata": {"name": "other"}}
     await space.create(own | {"spec": pod_template()["spec"]}, PODS)
@@ -120,7 +120,7 @@ async def run_another_pod(space: Space) -> None:
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
-async def test_replicas_start_together_or_not_at_all(space: Space, identity: str) -> None:
+async def test_replicas_start_together_or_not_at_all(space: LiveScenario, identity: str) -> None:
     """3 groups of 4 on nodes for 2; capacity is added, and the third starts (N-K8S-1, N-K8S-4, N-K8S-5)."""
     await add_to_pool(space, range(4))
     await space.create(scheduled(space, {}, identity, replicas=3, size=4))
@@ -146,7 +146,7 @@ async def test_replicas_start_together_or_not_at_all(space: Space, identity: str
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
-async def test_whole_set_starts_together_or_not_at_all(space: Space, identity: str) -> None:
+async def test_whole_set_starts_together_or_not_at_all(space: LiveScenario, identity: str) -> None:
     """2 groups of 3 on nodes for 4 pods; then the set is scaled to zero and up again (N-K8S-8, N-API-15)."""
     await add_to_pool(space, range(2))
     await space.create(scheduled(space, WHOLE, identity))
@@ -176,7 +176,7 @@ async def test_whole_set_starts_together_or_not_at_all(space: Space, identity: s
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
-async def test_workers_start_together_after_their_leader(space: Space, identity: str) -> None:
+async def test_workers_start_together_after_their_leader(space: LiveScenario, identity: str) -> None:
     """A group of 5 on nodes for 4 pods has its leader, and none of its four workers (N-API-14, N-K8S-4)."""
     await add_to_pool(space, range(2))
     roles = {"replica": {"leader": {}, "worker": WHOLE}}
@@ -210,7 +210,7 @@ def are_ready(names: Iterable[str], groups: int, image: str, gone: Collection[st
     return expectation
 
 
-async def replace_groups(space: Space, name: str, count: int) -> list[str]:
+async def replace_groups(space: LiveScenario, name: str, count: int) -> list[str]:
     """Delete so many leaders in the background; return their UIDs."""
     pods = space.state.of(name).items()
     leaders = [(one, meta.uid(pod)) for one, pod in pods if meta.labels(pod)[labels.WORKER_INDEX] == "0"][:count]
@@ -219,7 +219,7 @@ async def replace_groups(space: Space, name: str, count: int) -> list[str]:
     return [uid for _, uid in leaders]
 
 
-async def test_many_sets_share_few_nodes_and_leave_no_pod_group(space: Space) -> None:
+async def test_many_sets_share_few_nodes_and_leave_no_pod_group(space: LiveScenario) -> None:
     """Sets of four groups of three pods, on nodes for a third of them: groups start whole or not at all (N-AT-6).
 
     Then nodes are added. Six groups of each set are replaced, their leaders in the background, and their workers end late;
@@ -272,7 +272,7 @@ async def test_many_sets_share_few_nodes_and_leave_no_pod_group(space: Space) ->
 
 
 @pytest.mark.parametrize("sizes", [(2, 4), (4, 2)])
-async def test_changed_size_rolls_out_in_a_gang_of_the_whole_set(space: Space, sizes: tuple[int, int]) -> None:
+async def test_changed_size_rolls_out_in_a_gang_of_the_whole_set(space: LiveScenario, sizes: tuple[int, int]) -> None:
     """The minimum is never more than the existing pods, so the rollout ends (N-AT-10)."""
     await space.bring_up(lws(scheduling=WHOLE, replicas=3, size=sizes[0]))
 
@@ -285,7 +285,7 @@ async def test_changed_size_rolls_out_in_a_gang_of_the_whole_set(space: Space, s
 
 
 @pytest.mark.parametrize("scheduling", [{}, {"replica": {"leader": {}, "worker": WHOLE}}], ids=["replica", "role"])
-async def test_groups_of_an_old_size_are_kept_in_a_slow_rollout(space: Space, scheduling: JSONObject) -> None:
+async def test_groups_of_an_old_size_are_kept_in_a_slow_rollout(space: LiveScenario, scheduling: JSONObject) -> None:
     """One group is recreated meanwhile, with its own PodGroup and workers, without drift (N-AT-25)."""
     await space.create(lws(scheduling=scheduling, replicas=2, size=2, rollout={"partition": 1}))
     await space.until(lambda state: all_ready(state, 4))
@@ -309,7 +309,7 @@ async def test_groups_of_an_old_size_are_kept_in_a_slow_rollout(space: Space, sc
     await until_gone(space)
 
 
-async def test_group_below_the_partition_recreates_its_pod_group(space: Space) -> None:
+async def test_group_below_the_partition_recreates_its_pod_group(space: LiveScenario) -> None:
     """A group that is scaled down and up again has the old revision, whose PodGroup was deleted (N-AT-11)."""
     await space.create(lws(scheduling={}, replicas=3, size=2, rollout={"partition": 2}))
     await space.until(lambda state: all_ready(state, 6))
@@ -326,7 +326,7 @@ async def test_group_below_the_partition_recreates_its_pod_group(space: Space) -
     await until_gone(space)
 
 
-async def owned_by_a_pipeline(space: Space, name: str, scheduling: JSONObject) -> JSONObject:
+async def owned_by_a_pipeline(space: LiveScenario, name: str, scheduling: JSONObject) -> JSONObject:
     """Return a LeaderWorkerSet whose scheduling is delegated to the Workload of an owner, which is created."""
     own = {"apiVersion": CONFIG_MAPS.api_version, "kind": CONFIG_MAPS.kind, "metadata": {"name": name}}
     owner = meta.controller_reference(await space.create(own, CONFIG_MAPS))
@@ -336,7 +336,7 @@ async def owned_by_a_pipeline(space: Space, name: str, scheduling: JSONObject) -
 
 @pytest.mark.parametrize(("scheduling", "groups"), [(WHOLE, 1), ({}, 2)], ids=["whole", "replica"])
 async def test_scheduling_is_delegated_to_the_workload_of_an_owner(
-    space: Space, scheduling: JSONObject, groups: int
+    space: LiveScenario, scheduling: JSONObject, groups: int
 ) -> None:
     """The set waits for the Workload of its owner, and creates none of its own (N-K8S-16)."""
     made = await owned_by_a_pipeline(space, "pipeline", scheduling)
@@ -367,7 +367,7 @@ async def test_scheduling_is_delegated_to_the_workload_of_an_owner(
     assert len((await space.client.list(WORKLOADS, namespace=space.namespace)).items) == 1
 
 
-async def test_unreadable_owner_blocks_only_its_own_set(space: Space) -> None:
+async def test_unreadable_owner_blocks_only_its_own_set(space: LiveScenario) -> None:
     """The condition reports the error, and other LeaderWorkerSets continue (N-AT-15)."""
     made = await owned_by_a_pipeline(space, "pipeline", WHOLE)
     parent = {labels.PARENT_COMPOSITE_POD_GROUP: "composite"}
@@ -385,7 +385,7 @@ async def test_unreadable_owner_blocks_only_its_own_set(space: Space) -> None:
     await space.until(is_told)
 
 
-async def test_recreated_group_does_not_wait_for_its_old_pod_group(space: Space) -> None:
+async def test_recreated_group_does_not_wait_for_its_old_pod_group(space: LiveScenario) -> None:
     """The group waits only for its pods; the old PodGroup is deleted after them, by its finalizer (N-AT-12, N-GATE-10)."""
     slow = pod_template(terminationGracePeriodSeconds=5)
     await space.create(lws(scheduling={}, replicas=1, size=2, template={"workerTemplate": slow}))

@@ -4,7 +4,7 @@ import pytest
 from tests.controlplane import build
 from tests.integration.clusters.objects import lws
 from tests.integration.clusters.pools import add_to_pool, bound, half_a_node, is_bound
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State, pod_names
 from tests.integration.lws.test_hash import HASH, leaders, settled
 
@@ -22,7 +22,7 @@ def gated(state: State, replicas: int) -> list[int]:
     return [sum(map(is_gated, state.group("web", index).values())) for index in range(replicas)]
 
 
-async def test_groups_start_together_or_not_at_all(space: Space) -> None:
+async def test_groups_start_together_or_not_at_all(space: LiveScenario) -> None:
     """3 groups of 4 on nodes for 2: two run, none partially; capacity arrives, and the third starts."""
     await add_to_pool(space, range(4))
     await space.create(lws(replicas=3, size=4, template={"workerTemplate": half_a_node(space)}))
@@ -41,7 +41,7 @@ async def test_groups_start_together_or_not_at_all(space: Space) -> None:
     assert gated(space.state, 3) == [0, 0, 0]
 
 
-async def test_group_survives_a_recreation_a_rollout_and_scaling(space: Space) -> None:
+async def test_group_survives_a_recreation_a_rollout_and_scaling(space: LiveScenario) -> None:
     await add_to_pool(space, range(8, 12))
     await space.bring_up(lws(replicas=2, size=3, template={"workerTemplate": half_a_node(space)}))
 
@@ -60,7 +60,7 @@ async def test_group_survives_a_recreation_a_rollout_and_scaling(space: Space) -
     await space.until(_is_empty)
 
 
-async def test_groups_with_random_keys_start_together_or_not_at_all(space: Space) -> None:
+async def test_groups_with_random_keys_start_together_or_not_at_all(space: LiveScenario) -> None:
     """Behind both gates, 2 groups of 4 use nodes for one; a failed group is replaced when all of it fits."""
     await add_to_pool(space, range(14, 16))
     await space.create(lws(replicas=2, size=4, template={"workerTemplate": half_a_node(space)}, **HASH))
@@ -99,7 +99,7 @@ def _differs(before: dict[str, str], after: dict[str, str], name: str) -> None:
     assert after.get(name, before[name]) != before[name]
 
 
-async def test_pod_with_malformed_affinity_blocks_no_group(space: Space) -> None:
+async def test_pod_with_malformed_affinity_blocks_no_group(space: LiveScenario) -> None:
     """API servers store `Gt` with a text, and the gate reads every unscheduled pod of the cluster."""
     await add_to_pool(space, range(12, 14))
     term = {"matchExpressions": [{"key": "zone", "operator": "Gt", "values": ["abc"]}]}
@@ -121,7 +121,7 @@ async def test_pod_with_malformed_affinity_blocks_no_group(space: Space) -> None
     assert bound(space.state, 1) == [2]
 
 
-async def test_unstartable_set_is_refused(space: Space) -> None:
+async def test_unstartable_set_is_refused(space: LiveScenario) -> None:
     """Workers that are created after their leader is ready would wait for the leader, and the leader for them."""
     with pytest.raises(ForbiddenError, match=r"spec\.startupPolicy.*built-in.*gang-scheduler: none"):
         await space.create(lws(startupPolicy="LeaderReady"))

@@ -14,7 +14,7 @@ from testkit.clusters.kubernetes import KubernetesCluster
 from tests.kubernetes.install.conftest import Administrator
 from tests.kubernetes.manager import installation
 from tests.kubernetes.manager.balancer import Balancer
-from tests.kubernetes.manager.groups import Space
+from tests.kubernetes.manager.groups import CheckedNamespace
 from tests.kubernetes.manager.replicas import Replica, until
 from tests.permissions import Need, missing, unused
 
@@ -109,7 +109,7 @@ async def walk(administrator: Administrator, client: Client, port: int, managers
     await until(leads, leading)
     other.start()
     await other.await_ready()
-    space = await Space(client, NAMESPACE).open()
+    space = await CheckedNamespace(client, NAMESPACE).open()
     await space.create_groups("web", replicas=3, size=SIZE)
     await space.await_ready("web", 3)
     await space.assert_whole("web", replicas=3, size=SIZE)

@@ -12,7 +12,7 @@ def test_cluster_reports_its_resources_and_version(cluster: Place) -> None:
     }
     assert "lws" in cluster.run("api-resources", "--api-group=leaderworkerset.x-k8s.io")
     assert {"v1", "apps/v1", "leaderworkerset.x-k8s.io/v1"} <= {*cluster.run("api-versions").split()}
-    version = build.CHOSEN if cluster.name == "kubernetes" else "1.36"
+    version = build.CHOSEN if cluster.name == "kubernetes" else build.DEFAULT
     assert f"Server Version: v{version}" in cluster.run("version")
     assert "Kubernetes control plane" in cluster.run("cluster-info")
 

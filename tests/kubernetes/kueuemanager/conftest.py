@@ -9,7 +9,7 @@ import pytest
 from testkit.clusters.cluster import ZONE
 from testkit.clusters.opencontexts import OpenContext
 from tests.integration.clusters.fixtures import Running, manage, pytest_pyfunc_call, runner, running, space
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.kubernetes.programs import build
 from tests.kueue.program import GROUP, kueue_manager, named, typed
 
@@ -86,7 +86,7 @@ def kueue(runner: asyncio.Runner, running: Running, tmp_path_factory: pytest.Tem
 
 
 @pytest.fixture
-def queue(space: Space, kueue: None) -> Queue:
+def queue(space: LiveScenario, kueue: None) -> Queue:
     """Return the queue of a namespace, which a test creates."""
     del kueue
     return Queue(space.client, space.namespace)

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 from testkit.clusters.cluster import RACK
 from tests.integration.clusters.objects import lws, pod_template
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State, is_ready, shows
 from tests.integration.lwsctl.explanations import named
 from tests.kubernetes.kueuemanager.conftest import LOCAL_QUEUE, Queue
@@ -54,12 +54,12 @@ def groups_that_run(state: State, replicas: int) -> set[int]:
     return found
 
 
-async def running_groups(space: Space, count: int, *, of: int) -> set[int]:
+async def running_groups(space: LiveScenario, count: int, *, of: int) -> set[int]:
     """Wait until so many groups run, and the others wait; return their indexes."""
     return groups_that_run(await space.until(shows(lambda state: len(groups_that_run(state, of)), count)), of)
 
 
-async def test_quota_is_used_per_group_when_scaling(space: Space, queue: Queue) -> None:
+async def test_quota_is_used_per_group_when_scaling(space: LiveScenario, queue: Queue) -> None:
     """Quota by group, scale up and down group by group (R-KQ-10, R-KQ-20 to R-KQ-25, R-KQ-30 to R-KQ-33,
     R-KQ-43 to R-KQ-48, R-KQ-60)."""
     await queue.make(SIZE)
@@ -94,7 +94,7 @@ def assert_nothing(state: State) -> None:
     assert not state.leaderworkersets
 
 
-async def test_rollout_stays_within_the_quota(space: Space, queue: Queue) -> None:
+async def test_rollout_stays_within_the_quota(space: LiveScenario, queue: Queue) -> None:
     """The waiting group receives the new template first, the running one when there is quota (R-KQ-61)."""
     await queue.make(SIZE)
     await space.create(queued(1))
@@ -120,7 +120,7 @@ def images(pods: Mapping[str, JSONObject]) -> set[str]:
     return {meta.spec(pod)["containers"][0]["image"] for pod in pods.values()}
 
 
-async def test_evicted_group_waits_and_returns(space: Space, queue: Queue) -> None:
+async def test_evicted_group_waits_and_returns(space: LiveScenario, queue: Queue) -> None:
     """Only the pods of the evicted group are recreated, and they wait with their gates (R-KQ-63, R-KQ-64, R-KQ-71)."""
     await queue.make(2 * SIZE)
     await space.create(queued(2))
@@ -139,7 +139,7 @@ async def test_evicted_group_waits_and_returns(space: Space, queue: Queue) -> No
     await space.settled()
 
 
-async def test_complete_group_releases_its_quota_and_runs_again(space: Space, queue: Queue) -> None:
+async def test_complete_group_releases_its_quota_and_runs_again(space: LiveScenario, queue: Queue) -> None:
     """Kueue finishes the Workload of a group that has run to completion, and admits the next one (R-KQ-12, R-KQ-34)."""
     await queue.make(SIZE)
     await space.create(queued(2, annotations={labels.RUN_TO_COMPLETION: "true"}))
@@ -160,7 +160,7 @@ async def test_complete_group_releases_its_quota_and_runs_again(space: Space, qu
     await whole(space, 1, "app:2")
 
 
-async def whole(space: Space, index: int, image: str) -> None:
+async def whole(space: LiveScenario, index: int, image: str) -> None:
     """Wait until a group runs, all of it with this image."""
 
     def runs(state: State) -> None:
@@ -196,7 +196,7 @@ def assert_waiting(state: State) -> None:
     assert [bool(meta.spec(pod).get("schedulingGates")) for pod in found.values()] == [True] * SIZE
 
 
-async def test_groups_with_a_topology_have_one_rack_each(space: Space, queue: Queue) -> None:
+async def test_groups_with_a_topology_have_one_rack_each(space: LiveScenario, queue: Queue) -> None:
     """A group that requests a rack runs completely in one (R-KQ-50 to R-KQ-56)."""
     await queue.make(2 * SIZE, levels=(RACK, "kubernetes.io/hostname"))
     await space.create(queued(2, template(**{TOPOLOGY: RACK})))

@@ -38,7 +38,7 @@ PROGRAMS = ROOT / "deploy"
 
 
 @dataclass
-class Site:
+class OperatorCluster:
     """The administrator of a cluster with an operator, whose process can be stopped and restarted."""
 
     administrator: Administrator
@@ -142,12 +142,12 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
 
 
 @pytest.fixture(scope="package")
-def site(plane: Plane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(plane: Plane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatorCluster]:
     """Install the operator, and run it."""
     home = tmp_path_factory.mktemp("home")
     administrator = Administrator(plane, home, Audit(plane.directory))
     administrator.kubectl("create", "-f", "-", objects=[build_node(index) for index in range(2)])
-    found = Site(administrator, home)
+    found = OperatorCluster(administrator, home)
     found.install()
     found.start()
     try:
@@ -193,7 +193,7 @@ class OperatorRun:
 
 
 @pytest.fixture
-def available(site: Site) -> Site:
+def available(site: OperatorCluster) -> OperatorCluster:
     """Return a site whose operand runs as the sample requests."""
     site.create()
     site.await_available()

@@ -9,7 +9,7 @@ import pytest
 from deploy.packages.operatordeployment import cluster
 from tests.kubernetes.lwsoperator import certmanager
 from tests.kubernetes.lwsoperator.certmanager import definition
-from tests.kubernetes.lwsoperator.conftest import IMAGE, IN, MANAGER, OBJECT, PROGRAMS, Site
+from tests.kubernetes.lwsoperator.conftest import IMAGE, IN, MANAGER, OBJECT, PROGRAMS, OperatorCluster
 from tests.kubernetes.lwsoperator.waiting import until
 
 from leaderworkerset.install.certmanager import SERVING
@@ -26,7 +26,7 @@ OWNED = (
 )
 
 
-def owned(site: Site) -> dict[str, str]:
+def owned(site: OperatorCluster) -> dict[str, str]:
     """Return the versions of the operand's objects, except objects whose status changes by itself."""
     listed = site.administrator.get(OWNED, *IN, "-l", f"{OWNED_LABEL}={OWNED_BY}") or {"items": []}
     found = listed.get("items", [listed])
@@ -37,7 +37,7 @@ def owned(site: Site) -> dict[str, str]:
     }
 
 
-def test_missing_dependency_is_reported_until_it_is_installed(site: Site) -> None:
+def test_missing_dependency_is_reported_until_it_is_installed(site: OperatorCluster) -> None:
     """First without, then with cert-manager; ServiceMonitors are optional.
 
     R-OP-63, R-OP-64, R-OP-68, AT-001-1, AT-001-2, AT-003-1.
@@ -62,13 +62,13 @@ def test_missing_dependency_is_reported_until_it_is_installed(site: Site) -> Non
     assert "DeploymentCreated" in {event["reason"] for event in events}
 
 
-def test_second_object_is_refused(site: Site) -> None:
+def test_second_object_is_refused(site: OperatorCluster) -> None:
     """The operator has one object, named `cluster` (R-OP-2, R-OP-64, AT-001-2)."""
     other = cluster() | {"metadata": {"name": "other"}}
     assert "singleton" in site.administrator.kubectl("create", "-f", "-", objects=[other], code=1)
 
 
-def test_namespace_of_the_object_is_dropped(available: Site) -> None:
+def test_namespace_of_the_object_is_dropped(available: OperatorCluster) -> None:
     """Published samples have a namespace, although the kind is cluster-scoped (R-OP-3)."""
     before = generation(available)
     sample = cluster()
@@ -80,7 +80,7 @@ def test_namespace_of_the_object_is_dropped(available: Site) -> None:
     assert found["generation"] == before
 
 
-def test_idle_operator_writes_nothing_and_reads_served_kinds(available: Site) -> None:
+def test_idle_operator_writes_nothing_and_reads_served_kinds(available: OperatorCluster) -> None:
     """Defaults of the API server and other readers are not drift; kinds wait for their definitions."""
     before, mark = owned(available), available.administrator.audit.mark()
     available.patch(operatorLogLevel="Debug")  # planned again, for the status has another generation
@@ -91,11 +91,11 @@ def test_idle_operator_writes_nothing_and_reads_served_kinds(available: Site) ->
     assert asked.isdisjoint((API_SERVERS.plural, INFRASTRUCTURES.plural, SERVICE_MONITORS.plural))
 
 
-def generation(site: Site) -> int:
+def generation(site: OperatorCluster) -> int:
     return int(site.cluster()["metadata"]["generation"])
 
 
-def test_drift_is_reverted_within_seconds(available: Site) -> None:
+def test_drift_is_reverted_within_seconds(available: OperatorCluster) -> None:
     """Objects are scaled, edited and deleted by hand (R-OP-13, R-OP-25, R-OP-66, AT-001-4)."""
     kubectl = available.administrator.kubectl
     before = available.administrator.there("clusterrole/lws-manager-role")["rules"]
@@ -108,7 +108,7 @@ def test_drift_is_reverted_within_seconds(available: Site) -> None:
     until(lambda: available.administrator.there("clusterrole/lws-manager-role")["rules"] == before, "the rules")
 
 
-def test_edited_lists_are_reverted(available: Site) -> None:
+def test_edited_lists_are_reverted(available: OperatorCluster) -> None:
     """Server-side apply alone keeps an added port, and both sources of a volume (R-OP-25, R-OP-82)."""
     administrator = available.administrator
     services = ("lws-webhook-service", "lws-controller-manager-metrics-service")
@@ -130,7 +130,7 @@ def test_edited_lists_are_reverted(available: Site) -> None:
     available.await_condition("TargetConfigControllerDegraded", "False", "AsExpected")
 
 
-def test_log_level_and_node_placement_are_applied_and_removed(available: Site) -> None:
+def test_log_level_and_node_placement_are_applied_and_removed(available: OperatorCluster) -> None:
     """Both settings are fields of the operator's object (R-OP-20, R-OP-21, R-OP-43b, R-OP-66, AT-001-4)."""
     toleration = {"key": "infra", "operator": "Exists", "effect": "NoSchedule"}
 
@@ -148,7 +148,7 @@ def test_log_level_and_node_placement_are_applied_and_removed(available: Site) -
     until(lambda: "nodeSelector" not in pod() and "tolerations" not in pod(), "no placement")
 
 
-def test_renewed_certificate_rolls_the_manager(available: Site) -> None:
+def test_renewed_certificate_rolls_the_manager(available: OperatorCluster) -> None:
     """The hash of the certificate is an annotation of the pods (R-OP-26, R-OP-66, AT-001-4)."""
     name = "secrets/webhook-server-cert"
 
@@ -163,7 +163,7 @@ def test_renewed_certificate_rolls_the_manager(available: Site) -> None:
 
 
 @pytest.mark.parametrize("state", ["Unmanaged", "Removed"])
-def test_unmanaged_operand_is_unchanged(available: Site, state: str) -> None:
+def test_unmanaged_operand_is_unchanged(available: OperatorCluster, state: str) -> None:
     """The operand may be scaled by hand until it is managed again (R-OP-24, R-OP-43d, R-OP-43e, R-OP-66, AT-001-4)."""
     available.patch(managementState=state)
     until(lambda: available.cluster()["status"]["observedGeneration"] == generation(available), "the state")
@@ -174,7 +174,7 @@ def test_unmanaged_operand_is_unchanged(available: Site, state: str) -> None:
     until(lambda: available.manager()["spec"]["replicas"] == 2, "two replicas")
 
 
-def test_service_monitor_is_created_with_its_kind(available: Site) -> None:
+def test_service_monitor_is_created_with_its_kind(available: OperatorCluster) -> None:
     """The missing kind is not an error, and its creation causes no restart (R-OP-23c)."""
     words = (f"{SERVICE_MONITORS.group_resource}/lws-controller-manager-metrics-monitor", *IN)
     kind = certmanager.definition(SERVICE_MONITORS)
@@ -185,7 +185,7 @@ def test_service_monitor_is_created_with_its_kind(available: Site) -> None:
     assert endpoint["tlsConfig"]["serverName"] == f"lws-controller-manager-metrics-service.{OPERATOR}.svc"
 
 
-def test_certificates_can_be_issued_by_the_manager(available: Site) -> None:
+def test_certificates_can_be_issued_by_the_manager(available: OperatorCluster) -> None:
     """The annotation selects the issuer, and objects of the other one are removed (R-OP-22, R-OP-83 (D4))."""
     issuer = ("issuers.cert-manager.io/lws-selfsigned-issuer", *IN)
     configuration = ("configmap/lws-manager-config", *IN)
@@ -197,13 +197,13 @@ def test_certificates_can_be_issued_by_the_manager(available: Site) -> None:
     until(lambda: available.administrator.get(*issuer) is not None, "the issuer")
 
 
-def configured(site: Site) -> str:
+def configured(site: OperatorCluster) -> str:
     """Return the text of the manager's configuration."""
     (text,) = site.administrator.there("configmap/lws-manager-config", *IN)["data"].values()
     return str(text)
 
 
-def test_overrides_are_applied_or_refused(available: Site) -> None:
+def test_overrides_are_applied_or_refused(available: OperatorCluster) -> None:
     """Overrides are merged into the manager's file, which rolls it; invalid ones change nothing (R-OP-41)."""
     available.patch(unsupportedConfigOverrides={"clientConnection": {"qps": 20}})
     until(lambda: "qps: 20" in configured(available), "the override")
@@ -216,7 +216,7 @@ def test_overrides_are_applied_or_refused(available: Site) -> None:
     available.await_condition("Upgradeable", "True", "AsExpected")
 
 
-def test_group_restarts_are_set_by_an_annotation(available: Site) -> None:
+def test_group_restarts_are_set_by_an_annotation(available: OperatorCluster) -> None:
     """The manager's file has the restarts and its pods roll; `Upgradeable` stays, and invalid values change nothing."""
 
     def annotate(words: str) -> None:
@@ -235,7 +235,7 @@ def test_group_restarts_are_set_by_an_annotation(available: Site) -> None:
     available.await_condition("Degraded", "False", "AsExpected")
 
 
-def test_tls_profile_of_the_cluster_is_applied(available: Site) -> None:
+def test_tls_profile_of_the_cluster_is_applied(available: OperatorCluster) -> None:
     """The profile applies once OpenShift's kind is served, in the spec and in the manager's configuration (R-OP-28)."""
     kubectl = available.administrator.kubectl
     defined = definition(API_SERVERS) | {"metadata": {"name": API_SERVERS.group_resource}}
@@ -256,7 +256,7 @@ def test_tls_profile_of_the_cluster_is_applied(available: Site) -> None:
     until(lambda: "minVersion" not in configured(available), "no profile")
 
 
-def test_removed_operand_is_deleted_if_enabled(available: Site) -> None:
+def test_removed_operand_is_deleted_if_enabled(available: OperatorCluster) -> None:
     """The operand is recreated when it is managed again (R-OP-24, R-OP-83 (D5))."""
     available.administrator.kubectl("annotate", OBJECT, "lws.x-k8s.io/remove-operand=true")
     available.patch(managementState="Removed")
@@ -269,7 +269,7 @@ def test_removed_operand_is_deleted_if_enabled(available: Site) -> None:
     available.administrator.kubectl("annotate", OBJECT, "lws.x-k8s.io/remove-operand-")
 
 
-def test_must_gather_omits_secrets(available: Site, tmp_path: Path) -> None:
+def test_must_gather_omits_secrets(available: OperatorCluster, tmp_path: Path) -> None:
     """`oc adm must-gather` runs this program in the image (R-OP-42)."""
     directory = tmp_path / "gathered"
     words = [sys.executable, "-IBu", str(PROGRAMS / "gather"), f"--dest-dir={directory}"]
@@ -295,13 +295,13 @@ def test_must_gather_omits_secrets(available: Site, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [["install"], ["uninstall", "--keep-crd"]])
-def test_installation_next_to_the_operator_is_refused(available: Site, words: list[str]) -> None:
+def test_installation_next_to_the_operator_is_refused(available: OperatorCluster, words: list[str]) -> None:
     """The operator would revert the installation within seconds; the error names the alternative."""
     refused = available.administrator.lws(*words, "-n", OPERATOR, code=1)
     assert "the operator keeps this installation" in refused
 
 
-def test_definition_is_deleted_only_if_both_objects_allow(available: Site) -> None:
+def test_definition_is_deleted_only_if_both_objects_allow(available: OperatorCluster) -> None:
     """An editor of the object may not annotate definitions; its status warns (R-OP-30, R-OP-83 (D1))."""
     kubectl, name = available.administrator.kubectl, DEFINITION.partition("/")[2]
 
@@ -325,7 +325,7 @@ def test_definition_is_deleted_only_if_both_objects_allow(available: Site) -> No
     kubectl("delete", "clusterrole/deletes-definitions", "clusterrolebinding/deletes-definitions")
 
 
-def test_deleted_object_removes_the_operand_but_no_workloads(available: Site) -> None:
+def test_deleted_object_removes_the_operand_but_no_workloads(available: OperatorCluster) -> None:
     """R-OP-30, R-OP-31, R-OP-67, R-OP-82, R-OP-83 (D1), AT-001-5: the definition stays, and with it every LeaderWorkerSet.
 
     So another installer can install into another namespace, and the operator again after it.
@@ -342,7 +342,7 @@ def test_deleted_object_removes_the_operand_but_no_workloads(available: Site) ->
     assert administrator.there(DEFINITION)["metadata"]["uid"] == identity
 
 
-def test_operator_was_refused_nothing(available: Site) -> None:
+def test_operator_was_refused_nothing(available: OperatorCluster) -> None:
     """The operator's roles allow all its requests (R-OP-29, R-OP-32)."""
     refused = [
         f"{event['verb']} {event['requestURI']}"

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from tests.kubernetes.lwsoperator.conftest import IN, MANAGER, OBJECT, Site
+from tests.kubernetes.lwsoperator.conftest import IN, MANAGER, OBJECT, OperatorCluster
 from tests.kubernetes.lwsoperator.waiting import until
 
 from leaderworkerset.install.operatornames import LEASE
@@ -13,11 +13,11 @@ pytestmark = pytest.mark.slow
 PODS = ("pods", *IN, "-l", "control-plane=controller-manager")
 
 
-def holder(site: Site) -> str:
+def holder(site: OperatorCluster) -> str:
     return str(site.administrator.there(f"lease/{LEASE}", *IN)["spec"].get("holderIdentity") or "")
 
 
-def test_operator_holds_its_lease_while_it_runs(available: Site) -> None:
+def test_operator_holds_its_lease_while_it_runs(available: OperatorCluster) -> None:
     """The times of the lease are shorter than on OpenShift, and it is released at the end (R-OP-12)."""
     found = available.administrator.there("lease/openshift-lws-operator-lock", *IN)["spec"]
     assert found["leaseDurationSeconds"] == 30
@@ -28,7 +28,7 @@ def test_operator_holds_its_lease_while_it_runs(available: Site) -> None:
     until(lambda: holder(available) != "", "a leader")
 
 
-def test_another_replica_leads_soon_after_a_kill(available: Site) -> None:
+def test_another_replica_leads_soon_after_a_kill(available: OperatorCluster) -> None:
     """The lease expires, and edits made meanwhile are reverted (R-OP-12)."""
     leader = holder(available)
     assert available.process is not None
@@ -42,7 +42,7 @@ def test_another_replica_leads_soon_after_a_kill(available: Site) -> None:
     until(lambda: available.manager()["spec"]["replicas"] == 2, "replicas")
 
 
-def test_events_of_the_operator_name_written_objects(available: Site) -> None:
+def test_events_of_the_operator_name_written_objects(available: OperatorCluster) -> None:
     """The second event of a restored object is an example (R-OP-14)."""
     administrator = available.administrator
     administrator.kubectl("delete", "service/lws-webhook-service", *IN)
@@ -56,7 +56,7 @@ def test_events_of_the_operator_name_written_objects(available: Site) -> None:
     until(lambda: ("ServiceCreated", text) in notes(), "the event")
 
 
-def test_deleted_pods_of_the_operand_are_recreated(available: Site) -> None:
+def test_deleted_pods_of_the_operand_are_recreated(available: OperatorCluster) -> None:
     """The number of new pods is the same, and all have other names (R-OP-43c)."""
     before = {one["metadata"]["uid"] for one in available.administrator.there(*PODS)["items"]}
     available.administrator.kubectl("delete", *PODS, "--wait=false")
@@ -70,7 +70,7 @@ def test_deleted_pods_of_the_operand_are_recreated(available: Site) -> None:
     available.await_available()
 
 
-def test_single_object_is_not_degraded(available: Site) -> None:
+def test_single_object_is_not_degraded(available: OperatorCluster) -> None:
     """The conditions are those of a working installation (R-OP-43a)."""
     kind = OBJECT.partition("/")[0]
     assert [one["metadata"]["name"] for one in available.administrator.there(kind)["items"]] == ["cluster"]
@@ -80,7 +80,7 @@ def test_single_object_is_not_degraded(available: Site) -> None:
     assert available.manager()["status"]["availableReplicas"] == 2
 
 
-def test_objects_of_the_operand_are_owned_by_the_cluster_object(available: Site) -> None:
+def test_objects_of_the_operand_are_owned_by_the_cluster_object(available: OperatorCluster) -> None:
     """The owner reference neither controls nor blocks (R-OP-16, R-OP-64, AT-001-2)."""
     uid = available.cluster()["metadata"]["uid"]
     head = {"apiVersion": "operator.openshift.io/v1", "kind": "LeaderWorkerSetOperator"}
@@ -89,7 +89,7 @@ def test_objects_of_the_operand_are_owned_by_the_cluster_object(available: Site)
         assert owners == [{**head, "name": "cluster", "uid": uid}]
 
 
-def test_api_server_validates_states_and_log_levels(available: Site) -> None:
+def test_api_server_validates_states_and_log_levels(available: OperatorCluster) -> None:
     """Invalid values are refused, and unknown fields are dropped (R-OP-4)."""
     kubectl = available.administrator.kubectl
     for field, value in (("managementState", "Paused"), ("managementState", ""), ("logLevel", "Loud")):

@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 import pytest
 from tests.kubernetes.lwsoperator import certmanager
-from tests.kubernetes.lwsoperator.conftest import Site
+from tests.kubernetes.lwsoperator.conftest import OperatorCluster
 from tests.kubernetes.lwsoperator.fieldedits import Edit, Schemas
 
 from kuberuntime.access import kubeconfig
@@ -189,7 +189,7 @@ async def first_of_each_kind(client: Client) -> list[tuple[Resource, JSONObject]
     return found
 
 
-async def edit_everything(site: Site) -> dict[str, Tally]:
+async def edit_everything(site: OperatorCluster) -> dict[str, Tally]:
     access = kubeconfig.load({}, kubeconfig=str(site.administrator.plane.kubeconfig))
     client = Client(HTTPTransport(access, user_agent="administrator"))
     try:
@@ -202,7 +202,7 @@ async def edit_everything(site: Site) -> dict[str, Tally]:
     return {kind: editor.tally for kind, editor in editors.items()}
 
 
-def test_every_edit_is_restored_or_tolerated_for_a_reason(available: Site) -> None:
+def test_every_edit_is_restored_or_tolerated_for_a_reason(available: OperatorCluster) -> None:
     """Fields are added, changed and removed according to the schemas of the API server (R-OP-25)."""
     available.administrator.kubectl(
         "apply", "--server-side", "-f", "-", objects=[certmanager.definition(SERVICE_MONITORS)]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from testkit.repository import ROOT
 from tests.integration.clusters import objects as sets
-from tests.kubernetes.lwsoperator.conftest import IMAGE, IN, MANAGER, OBJECT, Site, objects
+from tests.kubernetes.lwsoperator.conftest import IMAGE, IN, MANAGER, OBJECT, OperatorCluster, objects
 from tests.kubernetes.lwsoperator.managers import Managers, managers
 from tests.kubernetes.lwsoperator.test_scenarios import DEFINITION, generation, owned
 from tests.kubernetes.lwsoperator.waiting import until
@@ -27,7 +27,7 @@ SERVED = ("crd", "clusterrole", "clusterrolebinding", "validatingwebhookconfigur
 
 
 @pytest.fixture
-def installed(site: Site) -> Iterator[Site]:
+def installed(site: OperatorCluster) -> Iterator[OperatorCluster]:
     """Return a site whose operand runs, regardless of what an earlier test has removed."""
     site.stop()
     site.install()
@@ -38,7 +38,7 @@ def installed(site: Site) -> Iterator[Site]:
     site.stop()
 
 
-def snapshot(site: Site) -> dict[str, Any]:
+def snapshot(site: OperatorCluster) -> dict[str, Any]:
     """Return the identity of every object of the groups, and the restart counts of containers (R-OP-44)."""
     listed = site.administrator.there("lws,statefulsets,services,controllerrevisions,pods", "-n", GROUPS)["items"]
     return {f"{obj['kind']}/{obj['metadata']['name']}": _identity(obj) for obj in listed}
@@ -49,12 +49,12 @@ def _identity(obj: dict[str, Any]) -> tuple[str, str, int]:
     return obj["metadata"]["uid"], obj["metadata"]["resourceVersion"], restarts
 
 
-def create_set(site: Site, name: str) -> None:
+def create_set(site: OperatorCluster, name: str) -> None:
     lws = sets.lws(name, replicas=2, size=3)
     site.administrator.kubectl("create", "-n", GROUPS, "-f", "-", objects=[lws])
 
 
-def await_set(site: Site, name: str, running: Managers) -> None:
+def await_set(site: OperatorCluster, name: str, running: Managers) -> None:
     """Wait until the status reports all groups as ready."""
 
     def is_ready() -> bool:
@@ -67,7 +67,7 @@ def await_set(site: Site, name: str, running: Managers) -> None:
         raise AssertionError(f"{error}\n{running.tail()}") from error
 
 
-def make_older(site: Site) -> None:
+def make_older(site: OperatorCluster) -> None:
     """Change the operand to the state of an older release: another definition, and an obsolete object."""
     kubectl = site.administrator.kubectl
     remove = '[{"op": "remove", "path": "/spec/versions/0/additionalPrinterColumns"}]'
@@ -79,7 +79,7 @@ def make_older(site: Site) -> None:
     )
 
 
-def test_upgrade_and_downgrade_do_not_touch_running_groups(installed: Site, tmp_path: Path) -> None:
+def test_upgrade_and_downgrade_do_not_touch_running_groups(installed: OperatorCluster, tmp_path: Path) -> None:
     """Image, definition and objects change; groups keep pods, generations and restart counts (R-OP-39, R-OP-44)."""
     with managers(installed.administrator, tmp_path) as running:
         running.start("old")
@@ -118,29 +118,29 @@ def test_upgrade_and_downgrade_do_not_touch_running_groups(installed: Site, tmp_
     installed.administrator.kubectl("delete", "namespace", GROUPS, "--wait=false")
 
 
-def manage(site: Site, state: str) -> None:
+def manage(site: OperatorCluster, state: str) -> None:
     """Set whether the operator manages the operand."""
     site.patch(managementState=state)
     until(lambda: site.cluster()["status"]["observedGeneration"] == generation(site), state)
 
 
-def image(site: Site) -> str:
+def image(site: OperatorCluster) -> str:
     return str(site.manager()["spec"]["template"]["spec"]["containers"][0]["image"])
 
 
-def remove_operator(site: Site) -> None:
+def remove_operator(site: OperatorCluster) -> None:
     """Remove the operator, except its kind and its namespace."""
     site.stop()
     found = [obj for obj in objects() if obj["kind"] not in KEPT]
     site.administrator.kubectl("delete", "-f", "-", objects=found)
 
 
-def is_gone(site: Site) -> bool:
+def is_gone(site: OperatorCluster) -> bool:
     """Return whether no object of the operand remains, except the definitions."""
     return site.administrator.get(*MANAGER) is None and owned(site) == {}
 
 
-def test_reinstalled_operator_adopts_its_operand(installed: Site) -> None:
+def test_reinstalled_operator_adopts_its_operand(installed: OperatorCluster) -> None:
     """No object is deleted, and the new operator writes only the status (R-OP-31, R-OP-67, AT-001-5)."""
     before = owned(installed)
     remove_operator(installed)
@@ -153,7 +153,7 @@ def test_reinstalled_operator_adopts_its_operand(installed: Site) -> None:
     installed.await_available()
 
 
-def test_deleted_operator_kind_deletes_the_operand(installed: Site) -> None:
+def test_deleted_operator_kind_deletes_the_operand(installed: OperatorCluster) -> None:
     """The garbage collector deletes owned objects, and definitions of workloads stay (D1, R-OP-67, AT-001-5)."""
     remove_operator(installed)
     installed.administrator.kubectl("delete", f"crd/{OPERATORS.group_resource}")
@@ -161,7 +161,7 @@ def test_deleted_operator_kind_deletes_the_operand(installed: Site) -> None:
     assert installed.administrator.get(DEFINITION) is not None
 
 
-def test_pods_of_exhausted_groups_are_deleted_without_a_manager(installed: Site) -> None:
+def test_pods_of_exhausted_groups_are_deleted_without_a_manager(installed: OperatorCluster) -> None:
     """The pods are deleted also without the object; pods of a remaining set are kept until it is deleted (N-RB-16)."""
     kubectl = installed.administrator.kubectl
     installed.stop()
@@ -184,7 +184,7 @@ def kept_pod(name: str) -> dict[str, Any]:
     return pod | {"metadata": metadata}
 
 
-def test_namespace_deleted_first_blocks_pods_only_temporarily(installed: Site) -> None:
+def test_namespace_deleted_first_blocks_pods_only_temporarily(installed: OperatorCluster) -> None:
     """Unanswered webhooks refuse pods of groups until their owner is deleted (R-OP-31, R-OP-67, AT-001-5)."""
     kubectl = installed.administrator.kubectl
     installed.stop()
@@ -205,7 +205,7 @@ def labeled_pod() -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "labeled", "labels": labels}, "spec": spec}
 
 
-def test_commands_of_the_page_leave_only_workloads(installed: Site) -> None:
+def test_commands_of_the_page_leave_only_workloads(installed: OperatorCluster) -> None:
     """The operand and its operator are removed; LeaderWorkerSets stay (R-OP-30, R-OP-67, AT-001-5)."""
     kubectl = installed.administrator.kubectl
     installed.stop()
@@ -235,7 +235,7 @@ def removal() -> list[str]:
     return str(block).splitlines()
 
 
-def names(site: Site) -> list[str]:
+def names(site: OperatorCluster) -> list[str]:
     """Return all cluster-scoped objects that are named after LeaderWorkerSets."""
     found = site.administrator.kubectl("get", ",".join(SERVED), "-o", "name").splitlines()
     return [name for name in found if re.search("lws|leaderworkerset|disaggregatedset", name, re.IGNORECASE)]

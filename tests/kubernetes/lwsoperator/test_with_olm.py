@@ -13,7 +13,7 @@ from deploy.packages.bundle import Publication
 from deploy.packages.operatordeployment import OperatorSettings, cluster
 from tests.kubernetes.lwsoperator import certmanager
 from tests.kubernetes.lwsoperator.certmanager import definition
-from tests.kubernetes.lwsoperator.conftest import IMAGE, OBJECT, OperatorRun, Site
+from tests.kubernetes.lwsoperator.conftest import IMAGE, OBJECT, OperatorCluster, OperatorRun
 from tests.kubernetes.lwsoperator.managers import served
 from tests.kubernetes.lwsoperator.olm import FOLDER, Manager, load
 from tests.kubernetes.lwsoperator.waiting import until
@@ -50,7 +50,7 @@ def subscription(name: str = "lws-operator", channel: str = "stable") -> dict[st
 
 
 @pytest.fixture(scope="module")
-def manager(site: Site) -> Iterator[Manager]:
+def manager(site: OperatorCluster) -> Iterator[Manager]:
     """Return the manager of operators of a cluster without operators."""
     site.stop()
     kubectl = site.administrator.kubectl
@@ -63,7 +63,7 @@ def manager(site: Site) -> Iterator[Manager]:
     kubectl("delete", "namespace", NAMESPACE, "--wait=false")
 
 
-def test_recipe_installs_a_working_operator(manager: Manager, site: Site) -> None:
+def test_recipe_installs_a_working_operator(manager: Manager, site: OperatorCluster) -> None:
     """The operator serves all namespaces with the permissions of the version.
 
     Rules R-OP-10, R-OP-58, R-OP-83 (D2), AT-000-2b.
@@ -143,7 +143,7 @@ def test_newer_catalog_upgrades_the_operator(empty: Manager, tmp_path: Path, old
     assert after.upgrade(asked, own) is None
 
 
-def start(site: Site) -> OperatorRun:
+def start(site: OperatorCluster) -> OperatorRun:
     """Start the operator with the permissions that the manager of operators has given its account."""
     administrator = site.administrator
     token = administrator.kubectl("create", "token", OPERATOR, "-n", NAMESPACE).strip()

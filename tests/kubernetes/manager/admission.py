@@ -5,7 +5,7 @@ from typing import Any
 from tests.kubernetes.admission import members
 from tests.kubernetes.manager import installation
 from tests.kubernetes.manager.replicas import Replica, until
-from tests.kubernetes.manager.world import World
+from tests.kubernetes.manager.world import InstalledCluster
 
 from kuberuntime.client.client import Client
 from kuberuntime.objects import meta
@@ -18,7 +18,7 @@ from leaderworkerset.manager.config import configuration
 from leaderworkerset.manager.config.configurationfile import opted_in
 
 
-async def start_with(world: World, name: str, **settings: Any) -> Replica:
+async def start_with(world: InstalledCluster, name: str, **settings: Any) -> Replica:
     """Start a manager with the permissions for its settings."""
     document = {"apiVersion": configuration.API_VERSION, "kind": configuration.KIND, **settings}
     kinds = managed(configured=opted_in(configuration.decode(document)))

@@ -13,7 +13,7 @@ from tests.controlplane.audit import Audit
 from tests.controlplane.process import Plane, control_plane
 from tests.integration.clusters.managed import set_up
 from tests.kubernetes.manager.installation import ACCOUNT
-from tests.kubernetes.manager.world import World, opened
+from tests.kubernetes.manager.world import InstalledCluster, opened
 
 
 @pytest.fixture(scope="package")
@@ -35,6 +35,6 @@ def prepare(plane: Plane) -> None:
 
 
 @pytest.fixture
-def world(plane: Plane, tmp_path: Path) -> AbstractAsyncContextManager[World]:
+def world(plane: Plane, tmp_path: Path) -> AbstractAsyncContextManager[InstalledCluster]:
     """Return the world of a test, which is opened inside of its event loop."""
     return opened(plane, tmp_path)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from testkit.clusters.cluster import Cluster
+from testkit.clusters.cluster import ClusterBackend
 from testkit.clusters.embedded import EmbeddedCluster
 from tests.kubernetes.manager import installation
 from tests.kubernetes.manager.replicas import Replica
@@ -53,7 +53,7 @@ class DeployedManager:
 
 
 @asynccontextmanager
-async def deployed(cluster: Cluster, replica: Replica) -> AsyncIterator[DeployedManager]:
+async def deployed(cluster: ClusterBackend, replica: Replica) -> AsyncIterator[DeployedManager]:
     """Install the objects for a manager with this replica's configuration, run it, and finally remove its webhooks."""
     client = Client(cluster.transport("setup"))
     prepare = _prepare_embedded if isinstance(cluster, EmbeddedCluster) else _install
@@ -69,7 +69,7 @@ async def deployed(cluster: Cluster, replica: Replica) -> AsyncIterator[Deployed
         await client.close()
 
 
-async def _install(client: Client, cluster: Cluster, replica: Replica) -> None:
+async def _install(client: Client, cluster: ClusterBackend, replica: Replica) -> None:
     chosen = replica.chosen()
     internal = chosen.internal_cert_management
     await installation.install(
@@ -91,7 +91,7 @@ async def _install(client: Client, cluster: Cluster, replica: Replica) -> None:
     await installation.write_kubeconfig(client, cluster.kubeconfig, replica.kubeconfig)
 
 
-async def _prepare_embedded(client: Client, cluster: Cluster, replica: Replica) -> None:
+async def _prepare_embedded(client: Client, cluster: ClusterBackend, replica: Replica) -> None:
     replica.kubeconfig = cluster.kubeconfig
     directory = replica.directory / "certs"
     replica.configuration |= {"internalCertManagement": {"enable": False}, "webhook": {"certDir": str(directory)}}

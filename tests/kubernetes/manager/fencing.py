@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tests.controlplane.audit import WRITES, described
-from tests.kubernetes.manager.groups import Space
+from tests.kubernetes.manager.groups import CheckedNamespace
 from tests.kubernetes.manager.replicas import Replica, until
-from tests.kubernetes.manager.world import RENEWAL, World
+from tests.kubernetes.manager.world import RENEWAL, InstalledCluster
 
 from kuberuntime.errors import ConnectionFailedError, KubeError
 
@@ -35,11 +35,11 @@ class Counts:
     late: tuple[str, ...]
 
 
-async def rounds(world: World, *, count: int, client: dict[str, Any]) -> Counts:
+async def rounds(world: InstalledCluster, *, count: int, client: dict[str, Any]) -> Counts:
     """Pause the leader this many times; `client` is the section `clientConnection` of its configuration."""
     mark = world.audit.mark()
     replicas = [await _start(world, name, client) for name in NAMES]
-    space = await Space(world.client, f"fencing-{client.get('qps', 'usual')}").open()
+    space = await CheckedNamespace(world.client, f"fencing-{client.get('qps', 'usual')}").open()
     async with _load(space):
         for _ in range(count):
             await _round(world, replicas)
@@ -63,7 +63,7 @@ def judge(events: Iterable[dict[str, Any]]) -> Counts:
     return Counts(writes, tuple(late))
 
 
-async def _start(world: World, name: str, client: dict[str, Any]) -> Replica:
+async def _start(world: InstalledCluster, name: str, client: dict[str, Any]) -> Replica:
     replica = await world.prepare(name, clientConnection=client)
     replica.environment["LWS_GIT_COMMIT"] = name
     replica.start()
@@ -72,7 +72,7 @@ async def _start(world: World, name: str, client: dict[str, Any]) -> Replica:
     return replica
 
 
-async def _round(world: World, replicas: list[Replica]) -> None:
+async def _round(world: InstalledCluster, replicas: list[Replica]) -> None:
     """Pause the leader, wait for another one, and resume the first."""
     before, leader = await _leader(world, replicas)
     world.balancer.backends.remove(leader.webhooks)
@@ -89,7 +89,7 @@ async def _round(world: World, replicas: list[Replica]) -> None:
     world.balancer.backends.append(leader.webhooks)
 
 
-async def _leader(world: World, replicas: list[Replica]) -> tuple[str, Replica]:
+async def _leader(world: InstalledCluster, replicas: list[Replica]) -> tuple[str, Replica]:
     """Wait until there is a leader; return the holder of the lease, and its replica by the log."""
 
     async def find() -> tuple[str, Replica] | None:
@@ -102,7 +102,7 @@ async def _leader(world: World, replicas: list[Replica]) -> tuple[str, Replica]:
 
 
 @asynccontextmanager
-async def _load(space: Space) -> AsyncIterator[None]:
+async def _load(space: CheckedNamespace) -> AsyncIterator[None]:
     """Keep the controllers busy by scaling LeaderWorkerSets up and down continuously."""
     for index in range(SETS):
         await _despite_outages(space.create_groups(f"web-{index}", replicas=1, size=2))

@@ -26,13 +26,13 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 
 
 @dataclass(frozen=True)
-class Space(Scenario):
+class CheckedNamespace(Scenario):
     """A namespace, with requests and checks."""
 
     client: Client
     namespace: str
 
-    async def open(self) -> "Space":
+    async def open(self) -> "CheckedNamespace":
         """Create the namespace, and wait until pods can be created there."""
         obj = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}}
         await self.client.create(NAMESPACES, obj)
@@ -117,9 +117,9 @@ class Space(Scenario):
         return True
 
 
-async def space_with_groups(client: Client, namespace: str, *, replicas: int, size: int) -> Space:
+async def space_with_groups(client: Client, namespace: str, *, replicas: int, size: int) -> CheckedNamespace:
     """Return a new namespace with the LeaderWorkerSet `web`, whose groups are all ready."""
-    space = await Space(client, namespace).open()
+    space = await CheckedNamespace(client, namespace).open()
     await space.create_groups("web", replicas=replicas, size=size)
     await space.await_ready("web", replicas)
     return space

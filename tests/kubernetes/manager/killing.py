@@ -16,9 +16,9 @@ from typing import Final
 
 from testkit.clusters.kubernetes import KubernetesCluster
 from tests.integration.clusters import objects
-from tests.kubernetes.manager.groups import Space
+from tests.kubernetes.manager.groups import CheckedNamespace
 from tests.kubernetes.manager.replicas import Replica, until
-from tests.kubernetes.manager.world import LEADER_POLL, World
+from tests.kubernetes.manager.world import LEADER_POLL, InstalledCluster
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.requests import Selection
@@ -85,7 +85,7 @@ class Births:
 
 
 @asynccontextmanager
-async def watched(space: Space) -> AsyncIterator[Births]:
+async def watched(space: CheckedNamespace) -> AsyncIterator[Births]:
     """Record the objects that are created in a namespace."""
     births = Births()
     pods = Informer(space.client, Selection(PODS, space.namespace))
@@ -105,7 +105,7 @@ async def watched(space: Space) -> AsyncIterator[Births]:
 class Load:
     """Changes of LeaderWorkerSets, and the number of leaders that they create."""
 
-    def __init__(self, space: Space, cluster: KubernetesCluster, each: int) -> None:
+    def __init__(self, space: CheckedNamespace, cluster: KubernetesCluster, each: int) -> None:
         self.space = space
         self.wanted: Counter[str] = Counter()
         self.rounds = 0
@@ -251,7 +251,7 @@ async def insist(call: Callable[[], Awaitable[object]]) -> None:
 class Killer:
     """Kills the leading manager repeatedly, at random moments, and restarts it."""
 
-    def __init__(self, world: World, random: Random) -> None:
+    def __init__(self, world: InstalledCluster, random: Random) -> None:
         self.moments: list[datetime] = []
         """When a manager was killed."""
         self._world = world

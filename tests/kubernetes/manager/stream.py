@@ -4,7 +4,7 @@ import asyncio
 from typing import Final
 
 from testkit.examples import IS_THOROUGH
-from tests.kubernetes.manager.groups import Space
+from tests.kubernetes.manager.groups import CheckedNamespace
 from tests.kubernetes.manager.replicas import until
 
 from kuberuntime.errors import KubeError
@@ -18,7 +18,7 @@ PAUSE: Final = 0.05 if IS_THOROUGH else 0.2
 class Stream:
     """Creates and deletes LeaderWorkerSets continuously, and records refusals."""
 
-    def __init__(self, space: Space) -> None:
+    def __init__(self, space: CheckedNamespace) -> None:
         self.space = space
         self.created = 0
         self.refused: list[str] = []

@@ -12,9 +12,9 @@ from testkit.clusters.kubernetes import KubernetesCluster
 from tests import attacker
 from tests.attacker import Attacker
 from tests.integration.clusters import objects
-from tests.kubernetes.manager.groups import Space
+from tests.kubernetes.manager.groups import CheckedNamespace
 from tests.kubernetes.manager.replicas import Replica, until
-from tests.kubernetes.manager.world import World
+from tests.kubernetes.manager.world import InstalledCluster
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request
@@ -44,9 +44,9 @@ LONGEST: Final = 120.0
 """Seconds until a rollout of one set ends on a busy machine."""
 
 
-async def admit(world: World, namespace: str, seed: int) -> Attacker:
+async def admit(world: InstalledCluster, namespace: str, seed: int) -> Attacker:
     """Create a namespace, and give its account the role `edit` there, with the installed roles for users."""
-    await Space(world.client, namespace).open()
+    await CheckedNamespace(world.client, namespace).open()
     for resource, obj in userroles.build(MANAGED):
         await world.client.apply(resource, obj, manager="tests")
 
@@ -77,7 +77,7 @@ async def _token(client: Client, namespace: str) -> str:
     return str(msgspec.json.decode(answer.body)["status"]["token"])
 
 
-async def roll(space: Space, name: str, replicas: int, image: str, manager: Replica) -> float:
+async def roll(space: CheckedNamespace, name: str, replicas: int, image: str, manager: Replica) -> float:
     """Change the image of a set; return the seconds until all its groups have it and are ready."""
     begun = time.monotonic()
     key = ObjectKey(space.namespace, name)

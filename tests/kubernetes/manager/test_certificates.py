@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from tests.kubernetes.manager import installation
-from tests.kubernetes.manager.groups import Space
+from tests.kubernetes.manager.groups import CheckedNamespace
 from tests.kubernetes.manager.replicas import until
 from tests.kubernetes.manager.stream import Stream
-from tests.kubernetes.manager.world import World
+from tests.kubernetes.manager.world import InstalledCluster
 
 from kuberuntime.errors import KubeError
 from kuberuntime.objects.meta import ObjectKey
@@ -23,12 +23,12 @@ pytestmark = pytest.mark.slow
 HOST = f"{SERVICE_NAME}.{NAMESPACE}.svc"
 
 
-async def material(world: World) -> CertificateSecret:
+async def material(world: InstalledCluster) -> CertificateSecret:
     secret = await world.client.get(SECRETS, installation.SECRET)
     return rotation.read(secret.get("data") or {})
 
 
-async def await_served(world: World, count: int) -> None:
+async def await_served(world: InstalledCluster, count: int) -> None:
     """Wait until every replica has served its certificate for so many times."""
 
     async def served() -> bool:
@@ -37,10 +37,10 @@ async def await_served(world: World, count: int) -> None:
     await until(served, *world.replicas)
 
 
-async def test_new_serving_certificate_refuses_no_request(world: World) -> None:
+async def test_new_serving_certificate_refuses_no_request(world: InstalledCluster) -> None:
     await world.start("a")
     await world.start("b")
-    space = await Space(world.client, "renewed-certificate").open()
+    space = await CheckedNamespace(world.client, "renewed-certificate").open()
     stream = Stream(space)
     async with asyncio.TaskGroup() as group:
         running = group.create_task(stream.run())
@@ -57,7 +57,7 @@ async def test_new_serving_certificate_refuses_no_request(world: World) -> None:
     assert stream.refused == []
 
 
-async def test_new_authority_refuses_no_request(world: World) -> None:
+async def test_new_authority_refuses_no_request(world: InstalledCluster) -> None:
     """The authority of the managers must be renewed a few seconds later."""
     await world.start("a")
     await world.start("b")
@@ -67,7 +67,7 @@ async def test_new_authority_refuses_no_request(world: World) -> None:
     serving = certificates.issue(authority, [HOST], now, algorithm="rsa", validity=validity)
     data = {"data": rotation.write(CertificateSecret(authority, serving))}
     await world.client.patch(SECRETS, installation.SECRET, data, kind="merge")
-    space = await Space(world.client, "renewed-authority").open()
+    space = await CheckedNamespace(world.client, "renewed-authority").open()
     await await_served(world, 2)
     stream = Stream(space)
 
@@ -84,7 +84,7 @@ async def test_new_authority_refuses_no_request(world: World) -> None:
     assert certificates.split(renewed.bundle)[1:] == (authority.certificate,)
 
 
-async def test_removed_authority_is_injected_again(world: World) -> None:
+async def test_removed_authority_is_injected_again(world: InstalledCluster) -> None:
     await world.start("a")
     key = ObjectKey("", configurations.MUTATING_NAME)
     found = await world.client.get(MUTATING_WEBHOOK_CONFIGURATIONS, key)
@@ -99,7 +99,7 @@ async def test_removed_authority_is_injected_again(world: World) -> None:
     await until(is_back, *world.replicas)
 
 
-async def test_certificate_files_are_read_again(world: World) -> None:
+async def test_certificate_files_are_read_again(world: InstalledCluster) -> None:
     """No restart is necessary (R-CERT-2, R-OP-76)."""
     directory = world.directory / "certs"
     authority = certificates.create_authority(datetime.now(UTC))
@@ -110,7 +110,7 @@ async def test_certificate_files_are_read_again(world: World) -> None:
         internalCertManagement={"enable": False},
         webhook={"certDir": str(directory)},
     )
-    space = await Space(world.client, "certificate-files").open()
+    space = await CheckedNamespace(world.client, "certificate-files").open()
     await space.create_groups("before", replicas=0, size=1)
     other = certificates.create_authority(datetime.now(UTC))
     await installation.trust(world.client, authority.certificate + other.certificate)
@@ -118,7 +118,7 @@ async def test_certificate_files_are_read_again(world: World) -> None:
     await trust_only_when_served(world, other.certificate, space)
 
 
-async def trust_only_when_served(world: World, authority: bytes, space: Space) -> None:
+async def trust_only_when_served(world: InstalledCluster, authority: bytes, space: CheckedNamespace) -> None:
     """Wait until requests succeed although only this authority is trusted."""
     await installation.trust(world.client, authority)
 

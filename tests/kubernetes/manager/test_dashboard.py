@@ -13,10 +13,10 @@ import aiohttp
 import pytest
 from deploy.packages import dashboarddeployment, userroles
 from testkit.clusters.kubernetes import KubernetesCluster
-from tests.kubernetes.manager.groups import Space
+from tests.kubernetes.manager.groups import CheckedNamespace
 from tests.kubernetes.manager.installation import token_of
 from tests.kubernetes.manager.replicas import until
-from tests.kubernetes.manager.world import World
+from tests.kubernetes.manager.world import InstalledCluster
 
 from kuberuntime.client.client import Client
 from kuberuntime.errors import ForbiddenError
@@ -41,10 +41,10 @@ OF_EVERYBODY: Final = {"selfsubjectaccessreviews", "selfsubjectrulesreviews", "s
 SET: Final = ObjectKey("shown", "web")
 
 
-async def prepare(world: World) -> None:
+async def prepare(world: InstalledCluster) -> None:
     """Create a LeaderWorkerSet, the account of the dashboard, and accounts with the roles `view` and `edit`."""
     await world.start("a")
-    await (await Space(world.client, SET.namespace).open()).create_groups(SET.name, replicas=1, size=2)
+    await (await CheckedNamespace(world.client, SET.namespace).open()).create_groups(SET.name, replicas=1, size=2)
     installed = dashboarddeployment.build_dashboard(NAMESPACE, "image:1")
     for resource, obj in (*userroles.build(MANAGED), *installed):
         await world.client.apply(resource, obj, manager="tests")
@@ -62,7 +62,7 @@ async def prepare(world: World) -> None:
         await until(is_aggregated)
 
 
-async def write_kubeconfig(world: World) -> Path:
+async def write_kubeconfig(world: InstalledCluster) -> Path:
     """Write a kubeconfig with a token of the dashboard's account; return its path."""
     config = json.loads(world.plane.kubeconfig.read_text())
     config["users"] = [{"name": "admin", "user": {"token": await token_of(world.client, dashboarddeployment.NAME)}}]
@@ -72,7 +72,7 @@ async def write_kubeconfig(world: World) -> Path:
 
 
 @asynccontextmanager
-async def serving(world: World) -> AsyncIterator[str]:
+async def serving(world: InstalledCluster) -> AsyncIterator[str]:
     """Run the dashboard with the command line of its Deployment on a free port; yield its address."""
     kubeconfig = await write_kubeconfig(world)
     own = [*dashboarddeployment.ARGUMENTS, "--listen=127.0.0.1", "--port=0"]
@@ -115,12 +115,12 @@ async def act(session: aiohttp.ClientSession, groups: int) -> tuple[JSONObject, 
     return answers[0], answers[1]
 
 
-async def replicas(world: World) -> int:
+async def replicas(world: InstalledCluster) -> int:
     """Return how many groups are desired."""
     return int(meta.spec(await world.client.get(LEADERWORKERSETS, SET))["replicas"])
 
 
-async def test_users_of_the_dashboard_act_with_their_own_rights(world: World) -> None:
+async def test_users_of_the_dashboard_act_with_their_own_rights(world: InstalledCluster) -> None:
     await prepare(world)
     tokens = {role: await token_of(world.client, f"may-{role}") for role in ("view", "edit")}
     async with serving(world) as address:
@@ -140,7 +140,7 @@ async def test_users_of_the_dashboard_act_with_their_own_rights(world: World) ->
             assert await replicas(world) == 2
 
 
-async def test_the_account_of_the_dashboard_can_only_read(world: World) -> None:
+async def test_the_account_of_the_dashboard_can_only_read(world: InstalledCluster) -> None:
     """The API server lists the account's permissions, also in the namespace of the manager: none is another verb."""
     for resource, obj in dashboarddeployment.build_dashboard(NAMESPACE, "image:1"):
         await world.client.apply(resource, obj, manager="tests")

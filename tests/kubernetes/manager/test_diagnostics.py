@@ -5,12 +5,12 @@ import signal
 
 import pytest
 from tests.kubernetes.manager.replicas import until
-from tests.kubernetes.manager.world import World
+from tests.kubernetes.manager.world import InstalledCluster
 
 pytestmark = pytest.mark.slow
 
 
-async def test_signals_request_stacks_memory_and_debug_logs(world: World) -> None:
+async def test_signals_request_stacks_memory_and_debug_logs(world: InstalledCluster) -> None:
     """The interpreter prints threads, and the log has tasks and memory; the log level is toggled."""
     replica = await world.start("a")
     await world.await_master(replica)

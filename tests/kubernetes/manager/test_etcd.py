@@ -15,7 +15,7 @@ from tests.controlplane.audit import Audit
 from tests.controlplane.etcd_members import Member, knows_leader, leader_of
 from tests.controlplane.process import Plane, control_plane
 from tests.kubernetes.manager.conftest import prepare
-from tests.kubernetes.manager.groups import Space
+from tests.kubernetes.manager.groups import CheckedNamespace
 from tests.kubernetes.manager.installation import ACCOUNT
 from tests.kubernetes.manager.replicas import until
 from tests.kubernetes.manager.world import opened
@@ -40,7 +40,7 @@ REPLICAS: Final = 2
 SIZE: Final = 3
 
 
-async def create_patiently(space: Space, name: str) -> None:
+async def create_patiently(space: CheckedNamespace, name: str) -> None:
     """Create a LeaderWorkerSet with retries; a create without an answer may have succeeded."""
 
     async def exists() -> bool:
@@ -63,7 +63,7 @@ def kill_leader(plane: Plane) -> Member:
     return leader
 
 
-async def repeat_stages(space: Space) -> None:
+async def repeat_stages(space: CheckedNamespace) -> None:
     """Touch the unready pods repeatedly.
 
     If etcd does not answer in time, kwok leaves a pod unchanged until its next event; a kubelet retries by itself.
@@ -90,7 +90,7 @@ async def test_manager_survives_a_change_of_the_etcd_leader(many: Plane, tmp_pat
     async with opened(many, tmp_path) as world:
         replica = await world.start("a")
         await world.await_master(replica)
-        space = await Space(world.client, "etcd-leader").open()
+        space = await CheckedNamespace(world.client, "etcd-leader").open()
         mark = world.audit.mark()
         names = [f"web-{index}" for index in range(COUNT)]
         for name in names[: COUNT // 2]:
@@ -154,7 +154,7 @@ def restore_etcd(plane: Plane, backup: Path) -> None:
     plane.processes[KWOK] = kwok
 
 
-async def pods_of(space: Space, name: str) -> dict[str, str]:
+async def pods_of(space: CheckedNamespace, name: str) -> dict[str, str]:
     """Return the UIDs of the pods of a LeaderWorkerSet by name."""
     pods = await space.client.list(PODS, namespace=space.namespace, label_selector=f"{labels.NAME}={name}")
     return {meta.name(pod): meta.uid(pod) for pod in pods.items}
@@ -165,7 +165,7 @@ async def test_groups_continue_after_etcd_is_restored(single: Plane, tmp_path: P
     async with opened(single, tmp_path) as world:
         replica = await world.start("a")
         await world.await_master(replica)
-        space = await Space(world.client, "restored").open()
+        space = await CheckedNamespace(world.client, "restored").open()
         await space.create_groups("kept", replicas=REPLICAS, size=SIZE)
         await space.await_ready("kept", REPLICAS)
         before = await pods_of(space, "kept")

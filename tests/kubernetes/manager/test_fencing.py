@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import pytest
 from tests.kubernetes.manager import fencing
-from tests.kubernetes.manager.world import World
+from tests.kubernetes.manager.world import InstalledCluster
 
 pytestmark = pytest.mark.slow
 
@@ -13,7 +13,7 @@ ROUNDS: Final = 2
 
 
 @pytest.mark.parametrize("client", [{"qps": 5, "burst": 5}, {}], ids=["limited", "usual"])
-async def test_paused_leader_writes_nothing_late(world: World, client: dict[str, Any]) -> None:
+async def test_paused_leader_writes_nothing_late(world: InstalledCluster, client: dict[str, Any]) -> None:
     counts = await fencing.rounds(world, count=ROUNDS, client=client)
     assert counts.late == ()
     assert counts.writes >= ROUNDS

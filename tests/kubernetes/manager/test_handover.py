@@ -4,10 +4,10 @@ import asyncio
 import time
 
 import pytest
-from tests.kubernetes.manager.groups import Space, space_with_groups
+from tests.kubernetes.manager.groups import CheckedNamespace, space_with_groups
 from tests.kubernetes.manager.replicas import LEASE_SECONDS, LIMIT, until
 from tests.kubernetes.manager.stream import Stream
-from tests.kubernetes.manager.world import World
+from tests.kubernetes.manager.world import InstalledCluster
 
 from kuberuntime.objects.resources import STATEFULSETS
 
@@ -18,7 +18,7 @@ LONG_LEASE = {"leaseDuration": f"{2 * LIMIT:g}s", "renewDeadline": f"{LIMIT:g}s"
 """A lease that never expires within a test."""
 
 
-async def await_other_holder(world: World, before: str) -> float:
+async def await_other_holder(world: InstalledCluster, before: str) -> float:
     """Wait until the lease has another holder; return the seconds it took."""
     begun = time.monotonic()
 
@@ -29,7 +29,7 @@ async def await_other_holder(world: World, before: str) -> float:
     return time.monotonic() - begun
 
 
-async def test_stopped_leader_hands_over_immediately(world: World) -> None:
+async def test_stopped_leader_hands_over_immediately(world: InstalledCluster) -> None:
     first = await world.start("a", leaderElection=LONG_LEASE)
     await world.await_master(first)
     second = await world.start("b", leaderElection=LONG_LEASE)
@@ -47,7 +47,7 @@ async def test_stopped_leader_hands_over_immediately(world: World) -> None:
 
 
 async def test_killed_leader_leaves_a_complete_scale_up(
-    world: World,
+    world: InstalledCluster,
 ) -> None:
     first = await world.start("a")
     await world.await_master(first)
@@ -69,7 +69,7 @@ async def test_killed_leader_leaves_a_complete_scale_up(
     await space.assert_whole("web", replicas=20, size=SIZE)
 
 
-async def test_resumed_leader_does_not_write(world: World) -> None:
+async def test_resumed_leader_does_not_write(world: InstalledCluster) -> None:
     """For a moment the resumed process believes that it leads; its writes are fenced, and it waits for the lease."""
     first = await world.start("a")
     await world.await_master(first)
@@ -92,10 +92,10 @@ async def test_resumed_leader_does_not_write(world: World) -> None:
     await space.assert_whole("web", replicas=4, size=2)
 
 
-async def test_replacing_both_managers_refuses_no_request(world: World) -> None:
+async def test_replacing_both_managers_refuses_no_request(world: InstalledCluster) -> None:
     """As in a rolling update of the Deployment, a new manager is ready, then an old one leaves the service and stops."""
     old = [await world.start("a"), await world.start("b")]
-    space = await Space(world.client, "rolling-update").open()
+    space = await CheckedNamespace(world.client, "rolling-update").open()
     stream = Stream(space)
     async with asyncio.TaskGroup() as group:
         running = group.create_task(stream.run())

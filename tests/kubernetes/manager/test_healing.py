@@ -3,8 +3,8 @@
 import pytest
 from tests.controlplane import process
 from tests.kubernetes.manager import installation
-from tests.kubernetes.manager.groups import Space, space_with_groups
-from tests.kubernetes.manager.world import World
+from tests.kubernetes.manager.groups import CheckedNamespace, space_with_groups
+from tests.kubernetes.manager.world import InstalledCluster
 
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api.metadata import MANAGER
@@ -12,7 +12,7 @@ from leaderworkerset.api.metadata import MANAGER
 pytestmark = pytest.mark.slow
 
 
-async def test_managers_survive_a_restart_of_the_api_server(world: World) -> None:
+async def test_managers_survive_a_restart_of_the_api_server(world: InstalledCluster) -> None:
     first = await world.start("a")
     await world.start("b")
     await world.await_master(first)
@@ -28,7 +28,7 @@ async def test_managers_survive_a_restart_of_the_api_server(world: World) -> Non
     assert all(replica.process.poll() is None for replica in world.replicas)
 
 
-async def test_refused_token_is_read_again(world: World) -> None:
+async def test_refused_token_is_read_again(world: InstalledCluster) -> None:
     """The kubelet renews the file; the old token becomes invalid when its account is recreated."""
     replica = await world.start("a")
     await world.await_master(replica)
@@ -40,10 +40,10 @@ async def test_refused_token_is_read_again(world: World) -> None:
     assert replica.process.poll() is None
 
 
-async def test_error_in_one_leaderworkerset_does_not_stop_another(world: World) -> None:
+async def test_error_in_one_leaderworkerset_does_not_stop_another(world: InstalledCluster) -> None:
     """A quota refuses the pods of one set; the other is scaled meanwhile."""
     await world.await_master(await world.start("a"))
-    poor, rich = Space(world.client, "no-quota"), Space(world.client, "with-quota")
+    poor, rich = CheckedNamespace(world.client, "no-quota"), CheckedNamespace(world.client, "with-quota")
     await poor.open()
     await rich.open()
     await poor.forbid_statefulsets()

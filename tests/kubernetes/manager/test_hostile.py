@@ -16,10 +16,10 @@ from tests.controlplane.process import Plane, control_plane
 from tests.kubernetes.gang.conftest import scheduling
 from tests.kubernetes.manager import installation
 from tests.kubernetes.manager.conftest import prepare
-from tests.kubernetes.manager.groups import Space
+from tests.kubernetes.manager.groups import CheckedNamespace
 from tests.kubernetes.manager.replicas import until
 from tests.kubernetes.manager.tenant import admit, roll
-from tests.kubernetes.manager.world import World, opened
+from tests.kubernetes.manager.world import InstalledCluster, opened
 from yaml import safe_load_all as load_all
 
 from kuberuntime.errors import ForbiddenError
@@ -50,13 +50,13 @@ FLOOR: Final = 30.0
 """Seconds that a rollout may always take, because the machine is busy with the attack."""
 
 
-async def attack(world: World, provider: str) -> None:
+async def attack(world: InstalledCluster, provider: str) -> None:
     """Roll the second tenant's set repeatedly; the manager's process must survive."""
     await installation.install(world.client, world.balancer.port, managed(provider))
     gangs = {"gangSchedulingManagement": {"schedulerProvider": provider}} if provider else {}
     replica = await world.start("a", leaderElection=SHIPPED, **gangs)
     await world.await_master(replica)
-    victim = await Space(world.client, f"victim{provider}").open()
+    victim = await CheckedNamespace(world.client, f"victim{provider}").open()
     await victim.create_groups("web", replicas=GROUPS, size=2)
     await victim.await_ready("web", GROUPS)
     before = await roll(victim, "web", GROUPS, "before", replica)
@@ -84,7 +84,7 @@ async def attack(world: World, provider: str) -> None:
 
 
 @pytest.mark.parametrize("provider", ["", BUILT_IN.name], ids=["no gangs", "built-in gate"])
-async def test_hostile_tenant_neither_stops_nor_slows_others(world: World, provider: str) -> None:
+async def test_hostile_tenant_neither_stops_nor_slows_others(world: InstalledCluster, provider: str) -> None:
     await attack(world, provider)
 
 
@@ -101,7 +101,7 @@ def test_hostile_tenant_with_pod_groups_does_not_affect_others(tmp_path: Path) -
         asyncio.run(scenario(plane))
 
 
-async def test_quota_of_the_page_limits_a_team(world: World) -> None:
+async def test_quota_of_the_page_limits_a_team(world: InstalledCluster) -> None:
     """An API server counts each kind of the page, and refuses objects above the quota, or elsewhere."""
     replica = await world.start("a")
     await world.await_master(replica)
@@ -123,11 +123,11 @@ async def test_quota_of_the_page_limits_a_team(world: World) -> None:
         return set(used) == set(quota["spec"]["hard"])
 
     await until(is_counted, seconds=RESYNC, poll=1)
-    own = Space(tenant.client, "team-a")
+    own = CheckedNamespace(tenant.client, "team-a")
     for number in range(int(quota["spec"]["hard"]["count/leaderworkersets.leaderworkerset.x-k8s.io"])):
         await own.create_groups(f"web-{number}", replicas=0, size=1)
     with pytest.raises(ForbiddenError, match="exceeded quota: groups"):
         await own.create_groups("more", replicas=0, size=1)
     with pytest.raises(ForbiddenError, match='cannot create resource "leaderworkersets"'):
-        await Space(tenant.client, "default").create_groups("elsewhere", replicas=0, size=1)
+        await CheckedNamespace(tenant.client, "default").create_groups("elsewhere", replicas=0, size=1)
     await tenant.client.close()

@@ -11,10 +11,10 @@ from typing import Final
 import pytest
 from testkit.clusters.kubernetes import KubernetesCluster
 from tests.controlplane.audit import WRITES, described
-from tests.kubernetes.manager.groups import Space
+from tests.kubernetes.manager.groups import CheckedNamespace
 from tests.kubernetes.manager.killing import EACH, Killer, Load, watched
 from tests.kubernetes.manager.refusals import CONFLICT, unexplained
-from tests.kubernetes.manager.world import World
+from tests.kubernetes.manager.world import InstalledCluster
 
 pytestmark = pytest.mark.slow
 
@@ -23,11 +23,11 @@ CREATED: Final = 201
 CREATION: Final = "create statefulsets"
 
 
-async def test_killed_managers_leave_no_trace(world: World) -> None:
+async def test_killed_managers_leave_no_trace(world: InstalledCluster) -> None:
     """Each leader is created exactly as often as requested; the rest of the state follows."""
     await world.await_master(await world.start("a"))
     await world.start("b")
-    space = await Space(world.client, "killed-managers").open()
+    space = await CheckedNamespace(world.client, "killed-managers").open()
     mark = world.audit.mark()
     async with watched(space) as births:
         load = Load(space, KubernetesCluster(world.plane.kubeconfig), min(KILLS, EACH))

@@ -5,7 +5,7 @@ import re
 import pytest
 from testkit.repository import ROOT
 from tests.kubernetes.manager.installation import SCRAPER, token_of
-from tests.kubernetes.manager.world import World
+from tests.kubernetes.manager.world import InstalledCluster
 
 from kuberuntime.objects.resources import SERVICE_ACCOUNTS
 from leaderworkerset.install.installsettings import NAMESPACE
@@ -26,7 +26,7 @@ def documented() -> set[str]:
     return found
 
 
-async def test_metrics_require_permission(world: World) -> None:
+async def test_metrics_require_permission(world: InstalledCluster) -> None:
     """Metrics and the log line have names of controller-runtime (R-MGR-5, R-MGR-6, R-OP-44, R-OP-83 (D6))."""
     replica = await world.start("a")
     await world.await_master(replica)

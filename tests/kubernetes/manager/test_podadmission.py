@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from tests.kubernetes.manager.admission import start_with, until_evaluated
-from tests.kubernetes.manager.groups import Space, space_with_groups
+from tests.kubernetes.manager.groups import CheckedNamespace, space_with_groups
 from tests.kubernetes.manager.replicas import until
-from tests.kubernetes.manager.world import World
+from tests.kubernetes.manager.world import InstalledCluster
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -17,18 +17,18 @@ POLICY = ObjectKey("", podpolicy.NAME)
 MEMBER = {labels.GROUP_INDEX, labels.GROUP_KEY, labels.WORKER_INDEX}
 
 
-async def stored(world: World) -> list[JSONObject | None]:
+async def stored(world: InstalledCluster) -> list[JSONObject | None]:
     return [await world.client.find(kind, POLICY) for kind in podpolicy.KINDS]
 
 
-async def until_policy(world: World, holds: Callable[[list[JSONObject | None]], bool]) -> None:
+async def until_policy(world: InstalledCluster, holds: Callable[[list[JSONObject | None]], bool]) -> None:
     async def check() -> bool:
         return holds(await stored(world))
 
     await until(check, *world.replicas)
 
 
-async def until_members(space: Space, count: int) -> list[JSONObject]:
+async def until_members(space: CheckedNamespace, count: int) -> list[JSONObject]:
     """Wait until there are so many running pods; return all."""
 
     async def check() -> list[JSONObject]:
@@ -45,9 +45,9 @@ def assert_member(pod: JSONObject) -> None:
     assert container["env"][0]["name"] == labels.ENV_LEADER_ADDRESS
 
 
-async def test_groups_are_replaced_while_no_manager_runs(world: World) -> None:
+async def test_groups_are_replaced_while_no_manager_runs(world: InstalledCluster) -> None:
     replica = await start_with(world, "a", podAdmission="Policy")
-    space = await Space(world.client, "away").open()
+    space = await CheckedNamespace(world.client, "away").open()
     await until_evaluated(world.client, space.namespace)
     await space.create_groups("web", replicas=2, size=2)
     await space.await_ready("web", 2)
@@ -69,7 +69,7 @@ async def test_groups_are_replaced_while_no_manager_runs(world: World) -> None:
         assert_member(pod)
 
 
-async def test_policy_is_restored_and_removed(world: World) -> None:
+async def test_policy_is_restored_and_removed(world: InstalledCluster) -> None:
     replica = await start_with(world, "a", podAdmission="Auto")
     await until_policy(world, all)
     built = {kind: obj["spec"] for kind, obj in podpolicy.build()}
@@ -88,7 +88,7 @@ async def test_policy_is_restored_and_removed(world: World) -> None:
     await until_policy(world, lambda objects: not any(objects))
 
 
-async def test_no_pod_restarts_when_the_mode_changes(world: World) -> None:
+async def test_no_pod_restarts_when_the_mode_changes(world: InstalledCluster) -> None:
     replica = await start_with(world, "a")
     space = await space_with_groups(world.client, "modes", replicas=2, size=2)
     uids = {meta.uid(pod) for pod in await until_members(space, 4)}

@@ -4,8 +4,8 @@ import asyncio
 from typing import Final
 
 import pytest
-from tests.kubernetes.manager.groups import Space
-from tests.kubernetes.manager.world import World
+from tests.kubernetes.manager.groups import CheckedNamespace
+from tests.kubernetes.manager.world import InstalledCluster
 
 pytestmark = pytest.mark.slow
 
@@ -15,12 +15,12 @@ REVIEWS: Final = {"create tokenreviews", "create subjectaccessreviews"}
 """Requests of a manager about clients that read its metrics."""
 
 
-async def test_idle_managers_write_nothing(world: World) -> None:
+async def test_idle_managers_write_nothing(world: InstalledCluster) -> None:
     """The audit log has only renewals of the lease by two managers, even after a handover."""
     leader = await world.start("a")
     other = await world.start("b")
     await world.await_master(leader)
-    space = await Space(world.client, "at-rest").open()
+    space = await CheckedNamespace(world.client, "at-rest").open()
     names = [f"web-{index}" for index in range(COUNT)]
     await asyncio.gather(*(space.create_groups(name, replicas=1, size=2) for name in names))
     for name in names:

@@ -6,9 +6,9 @@ from urllib.parse import urlsplit
 
 import pytest
 from testkit.stallingproxy import stalling_proxy
-from tests.kubernetes.manager.groups import Space
+from tests.kubernetes.manager.groups import CheckedNamespace
 from tests.kubernetes.manager.replicas import until
-from tests.kubernetes.manager.world import World
+from tests.kubernetes.manager.world import InstalledCluster
 
 from kuberuntime.cache.reflector import SILENCE
 from kuberuntime.objects.meta import ObjectKey
@@ -20,14 +20,14 @@ pytestmark = pytest.mark.slow
 SLACK: Final = 15.0
 
 
-async def test_manager_behind_a_half_dead_balancer_acts(world: World) -> None:
+async def test_manager_behind_a_half_dead_balancer_acts(world: InstalledCluster) -> None:
     async with stalling_proxy(urlsplit(world.plane.server).port or 443) as proxy:
         replica = await world.prepare("a")
         config = json.loads(replica.kubeconfig.read_text())
         config["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{proxy.port}"
         replica.kubeconfig.write_text(json.dumps(config))
         await world.begin(replica)
-        space = await Space(world.client, "half-dead").open()
+        space = await CheckedNamespace(world.client, "half-dead").open()
         await space.create_groups("web", replicas=2, size=2)
         await space.await_ready("web", 2)
         await world.rest()

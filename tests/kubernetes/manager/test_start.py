@@ -10,7 +10,7 @@ from tests.kubernetes.manager import installation
 from tests.kubernetes.manager.balancer import Balancer
 from tests.kubernetes.manager.groups import space_with_groups
 from tests.kubernetes.manager.replicas import until
-from tests.kubernetes.manager.world import World
+from tests.kubernetes.manager.world import InstalledCluster
 
 from kuberuntime.objects.resources import SECRETS
 from leaderworkerset.core.gang.gangs import AUTO
@@ -20,7 +20,7 @@ from leaderworkerset.webhooks import certificates
 pytestmark = pytest.mark.slow
 
 
-async def test_manager_runs_without_election_and_metrics(world: World) -> None:
+async def test_manager_runs_without_election_and_metrics(world: InstalledCluster) -> None:
     replica = await world.start(
         "a",
         leaderElection={"leaderElect": False},
@@ -36,7 +36,7 @@ async def test_manager_runs_without_election_and_metrics(world: World) -> None:
         negotiated(replica.webhooks, ssl.TLSVersion.TLSv1_2)
 
 
-async def test_manager_without_webhooks_needs_no_certificates(world: World) -> None:
+async def test_manager_without_webhooks_needs_no_certificates(world: InstalledCluster) -> None:
     await installation.clear(world.client)
     await world.client.delete(SECRETS, installation.SECRET)
     replica = await world.prepare("a")
@@ -47,7 +47,7 @@ async def test_manager_without_webhooks_needs_no_certificates(world: World) -> N
         assert probe.connect_ex(("127.0.0.1", replica.webhooks)) != 0
 
 
-async def test_webhooks_wait_until_gang_schedulers_are_known(world: World) -> None:
+async def test_webhooks_wait_until_gang_schedulers_are_known(world: InstalledCluster) -> None:
     """The certificate exists, but the API server is unavailable at the start; pods admitted then would have no group."""
     async with Balancer() as away:
         await installation.install(world.client, world.balancer.port, managed(AUTO))
@@ -77,7 +77,7 @@ async def test_webhooks_wait_until_gang_schedulers_are_known(world: World) -> No
         assert negotiated(replica.webhooks)
 
 
-async def test_missing_secret_is_created_by_the_manager(world: World) -> None:
+async def test_missing_secret_is_created_by_the_manager(world: InstalledCluster) -> None:
     await world.client.delete(SECRETS, installation.SECRET)
     first = await world.start("a")
     await world.client.delete(SECRETS, installation.SECRET)
@@ -87,7 +87,7 @@ async def test_missing_secret_is_created_by_the_manager(world: World) -> None:
 
 
 @pytest.mark.parametrize("server", ["webhooks", "metrics", "probes"])
-async def test_port_in_use_ends_the_manager(world: World, server: str) -> None:
+async def test_port_in_use_ends_the_manager(world: InstalledCluster, server: str) -> None:
     replica = await world.prepare("a")
     port = getattr(replica, server)
     with socket.socket() as taken:

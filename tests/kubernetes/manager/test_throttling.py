@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Final
 
 import pytest
-from tests.kubernetes.manager.groups import Space, counter
+from tests.kubernetes.manager.groups import CheckedNamespace, counter
 from tests.kubernetes.manager.installation import SCRAPER, token_of
 from tests.kubernetes.manager.replicas import LIMIT, Replica, until
 from tests.kubernetes.manager.throttle import TOO_MANY, refusing
-from tests.kubernetes.manager.world import World
+from tests.kubernetes.manager.world import InstalledCluster
 
 from leaderworkerset.api.metadata import MANAGER
 
@@ -19,7 +19,7 @@ COUNT: Final = 5
 REFUSALS: Final = 12
 
 
-def refusals(world: World, since: int) -> int:
+def refusals(world: InstalledCluster, since: int) -> int:
     """Return how many requests of the manager were refused by the API server."""
     return sum(event["responseStatus"].get("code") == TOO_MANY for event in world.audit.events(since))
 
@@ -35,12 +35,12 @@ async def counted_refusals(replica: Replica, token: str) -> int:
     ("groups", "consequence"), [(OF_CONTROLLERS, "reconcile failed"), (("*",), "leadership lost")], ids=["most", "all"]
 )
 async def test_throttled_requests_are_retried_until_accepted(
-    world: World, groups: Sequence[str], consequence: str
+    world: InstalledCluster, groups: Sequence[str], consequence: str
 ) -> None:
     """LeaderWorkerSets that are created meanwhile are ready afterwards; lost leadership is regained."""
     replica = await world.start("a")
     await world.await_master(replica)
-    space = await Space(world.client, f"throttled-{len(groups)}").open()
+    space = await CheckedNamespace(world.client, f"throttled-{len(groups)}").open()
     names = [f"web-{index}" for index in range(COUNT)]
     token = await token_of(world.client, SCRAPER)
     async with refusing(world.client, world.plane, await token_of(world.client, MANAGER), groups):

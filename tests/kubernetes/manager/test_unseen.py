@@ -8,9 +8,9 @@ from typing import Final
 
 import pytest
 from tests.integration.clusters import objects
-from tests.kubernetes.manager.groups import Space
+from tests.kubernetes.manager.groups import CheckedNamespace
 from tests.kubernetes.manager.replicas import until
-from tests.kubernetes.manager.world import World
+from tests.kubernetes.manager.world import InstalledCluster
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
@@ -39,11 +39,11 @@ EDITS: Final = {"resized": {"leaderWorkerTemplate": {"size": 3}}, "grown": {"rep
 LOST: Final = ("torn-1-2", "alone-0-1")
 
 
-async def test_worker_lost_without_a_leader_recreates_its_group(world: World) -> None:
+async def test_worker_lost_without_a_leader_recreates_its_group(world: InstalledCluster) -> None:
     first = await world.start("a")
     await world.await_master(first)
     second = await world.start("b")
-    space = await Space(world.client, "unseen-workers").open()
+    space = await CheckedNamespace(world.client, "unseen-workers").open()
     await come_to_be(space)
     before = await uids(space)
     await until_times_differ(space)
@@ -63,7 +63,7 @@ async def test_worker_lost_without_a_leader_recreates_its_group(world: World) ->
     assert {name for name in after if after[name] != before[name]} == {"torn-1", "torn-1-1", *LOST}
 
 
-async def come_to_be(space: Space) -> None:
+async def come_to_be(space: CheckedNamespace) -> None:
     """Create the sets and apply the requested edits, until all groups are ready."""
     for lws in SETS.values():
         await space.client.create(
@@ -76,18 +76,18 @@ async def come_to_be(space: Space) -> None:
     await are_ready(space)
 
 
-async def are_ready(space: Space) -> None:
+async def are_ready(space: CheckedNamespace) -> None:
     for name, lws in SETS.items():
         await space.await_ready(name, (lws["spec"] | EDITS.get(name, {}))["replicas"])
 
 
-async def uids(space: Space) -> dict[str, str]:
+async def uids(space: CheckedNamespace) -> dict[str, str]:
     """Return the UIDs of all pods by name."""
     pods = await space.client.list(PODS, namespace=space.namespace, label_selector=labels.NAME)
     return {meta.name(pod): meta.uid(pod) for pod in pods.items}
 
 
-async def until_times_differ(space: Space) -> None:
+async def until_times_differ(space: CheckedNamespace) -> None:
     """Wait until new objects are later than the statuses, by more than the clocks of API servers may differ."""
 
     async def are_later() -> bool:
@@ -98,7 +98,9 @@ async def until_times_differ(space: Space) -> None:
     await until(are_later)
 
 
-async def are_replaced(space: Space, before: dict[str, str], names: tuple[str, ...], world: World) -> None:
+async def are_replaced(
+    space: CheckedNamespace, before: dict[str, str], names: tuple[str, ...], world: InstalledCluster
+) -> None:
     async def has_others() -> bool:
         now = await uids(space)
         return all(now.get(name, before[name]) != before[name] for name in names)

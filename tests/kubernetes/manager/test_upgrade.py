@@ -8,9 +8,9 @@ from tests import predecessor
 from tests.disaggregated import disaggregatedset_object, role
 from tests.integration.clusters import objects
 from tests.kubernetes.manager import installation
-from tests.kubernetes.manager.groups import Space
+from tests.kubernetes.manager.groups import CheckedNamespace
 from tests.kubernetes.manager.replicas import Replica, until
-from tests.kubernetes.manager.world import World
+from tests.kubernetes.manager.world import InstalledCluster
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -34,7 +34,7 @@ def earlier(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return predecessor.sources(tmp_path_factory.mktemp("earlier"))
 
 
-async def change(world: World, to: Objects, replica: Replica) -> None:
+async def change(world: InstalledCluster, to: Objects, replica: Replica) -> None:
     """Apply the objects of a version and roll its manager out: the new one is ready before the others end."""
     former = [one for one in world.replicas if one is not replica]
     await installation.apply(world.client, world.balancer.port, to)
@@ -47,7 +47,7 @@ async def change(world: World, to: Objects, replica: Replica) -> None:
     await world.rest()
 
 
-async def create(space: Space) -> None:
+async def create(space: CheckedNamespace) -> None:
     """Create a set with indexes, one with random keys, and a DisaggregatedSet; wait until all are ready."""
     await space.create_groups("web", replicas=2, size=2)
     keyed = objects.lws("keyed", replicas=2, size=2, groupIdentity="Hash")
@@ -60,13 +60,13 @@ async def create(space: Space) -> None:
     await until(lambda: _is_split_ready(space))
 
 
-async def _is_split_ready(space: Space) -> bool:
+async def _is_split_ready(space: CheckedNamespace) -> bool:
     parts = (await space.client.list(LEADERWORKERSETS, namespace=space.namespace)).items
     own = [one for one in parts if meta.name(one) not in SETS]
     return len(own) == 2 and all(meta.is_condition_true(one, "Available") for one in own)
 
 
-async def roll(space: Space, name: str, image: str) -> None:
+async def roll(space: CheckedNamespace, name: str, image: str) -> None:
     """Roll a set out, and wait for its end."""
     template = objects.pod_template(image)
     patch: JSONObject = {"spec": {"leaderWorkerTemplate": {"workerTemplate": template}}}
@@ -81,7 +81,7 @@ async def roll(space: Space, name: str, image: str) -> None:
     await space.await_ready(name, 2)
 
 
-async def test_running_sets_survive_an_upgrade_and_a_downgrade(world: World, earlier: Path) -> None:
+async def test_running_sets_survive_an_upgrade_and_a_downgrade(world: InstalledCluster, earlier: Path) -> None:
     """No idle set is written meanwhile; each version rolls, scales and recreates the other's sets."""
     before, now = predecessor.objects(earlier), build_all(MANAGED, InstallSettings())
     await installation.apply(world.client, world.balancer.port, before)
@@ -89,7 +89,7 @@ async def test_running_sets_survive_an_upgrade_and_a_downgrade(world: World, ear
     old.program, old.environment = OLD_PROGRAM, predecessor.environment(earlier)
     await world.begin(old)
     await world.await_master(old)
-    space = await Space(world.client, "upgraded").open()
+    space = await CheckedNamespace(world.client, "upgraded").open()
     await create(space)
     await world.rest()
     left = await space.versions()

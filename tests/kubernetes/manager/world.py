@@ -30,7 +30,7 @@ RENEWAL: Final = "update leases"
 
 
 @dataclass
-class World:
+class InstalledCluster:
     """A cluster with an installation, and the administrator's client."""
 
     plane: Plane
@@ -108,13 +108,13 @@ class World:
 
 
 @asynccontextmanager
-async def opened(plane: Plane, directory: Path) -> AsyncIterator[World]:
+async def opened(plane: Plane, directory: Path) -> AsyncIterator[InstalledCluster]:
     """Install, and remove everything at the end."""
     client = Client(KubernetesCluster(plane.kubeconfig).transport("tests"))
     async with Balancer() as balancer:
         await installation.install(client, balancer.port)
         scraper = await installation.token_of(client, installation.SCRAPER)
-        world = World(plane, client, balancer, directory, [], scraper)
+        world = InstalledCluster(plane, client, balancer, directory, [], scraper)
         try:
             yield world
         finally:

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from testkit.clusters.cluster import Cluster
+from testkit.clusters.cluster import ClusterBackend
 from testkit.clusters.embedded import embedded_cluster
 from testkit.clusters.kubernetes import KubernetesCluster
 from tests.integration.clusters.objects import lws
-from tests.integration.clusters.space import LIMIT, Space, space_of
+from tests.integration.clusters.space import LIMIT, LiveScenario, space_of
 from tests.integration.clusters.state import State
 from tests.kubernetes.manager.deployed import deployed
 from tests.kubernetes.manager.replicas import Replica
@@ -30,7 +30,7 @@ TOO_MANY: Final = 429
 GROUPS: Final = ["0", "1", "2", "3"]
 
 
-async def budgets(space: Space, check: Callable[[dict[str, JSONObject]], Any]) -> dict[str, JSONObject]:
+async def budgets(space: LiveScenario, check: Callable[[dict[str, JSONObject]], Any]) -> dict[str, JSONObject]:
     """Wait until the budgets satisfy the condition; return them by the label of their group."""
     async with asyncio.timeout(LIMIT):
         while True:
@@ -62,7 +62,7 @@ def are_unmarked(state: State) -> None:
     assert not any(map(is_marked, state.pods.values()))
 
 
-async def refusal(space: Space, pod: str) -> str:
+async def refusal(space: LiveScenario, pod: str) -> str:
     """Try to evict a pod; return the reason of a refusal, or an empty text."""
     try:
         await space.evict(pod)
@@ -73,7 +73,7 @@ async def refusal(space: Space, pod: str) -> str:
     return ""
 
 
-async def live(cluster: Cluster, directory: Path) -> None:
+async def live(cluster: ClusterBackend, directory: Path) -> None:
     """Evict a closed group, an open one and a second one, drain a node, kill the manager, and end the protection."""
     replica = Replica(directory, "manager", directory / "manager.kubeconfig", dict(CONFIGURATION))
     client = Client(cluster.transport("tests"))
@@ -100,7 +100,7 @@ async def live(cluster: Cluster, directory: Path) -> None:
     assert "forbidden" not in replica.log.read_text()
 
 
-async def open_one_after_the_other(space: Space) -> str:
+async def open_one_after_the_other(space: LiveScenario) -> str:
     """Evict the open group, and no other one while it is unavailable; return its index."""
     found = await budgets(space, is_at_rest)
     (first,) = open_groups(found)
@@ -114,7 +114,7 @@ async def open_one_after_the_other(space: Space) -> str:
     return first
 
 
-async def empty_the_node_of_a_closed_group(space: Space, manager: Any) -> None:
+async def empty_the_node_of_a_closed_group(space: LiveScenario, manager: Any) -> None:
     """Cordon the node of a closed group while the manager dies: its budget is opened after the other one is closed."""
     found = await budgets(space, is_at_rest)
     pods = {

@@ -16,7 +16,7 @@ import pytest
 from testkit.clusters.kubernetes import KubernetesCluster
 from testkit.examples import IS_THOROUGH
 from tests.integration.clusters.objects import lws, pod_template
-from tests.integration.clusters.space import Space, space_of
+from tests.integration.clusters.space import LiveScenario, space_of
 from tests.integration.clusters.state import State, pod_names
 from tests.kubernetes.gang.test_gangs import link_of, until_gone
 from tests.kubernetes.manager.deployed import LOOPBACK, deployed
@@ -69,7 +69,7 @@ async def test_manager_with_these_settings_runs_a_set(row: Row, cluster: Kuberne
     await client.close()
 
 
-async def live(space: Space, provider: str, annotations: Mapping[str, str]) -> None:
+async def live(space: LiveScenario, provider: str, annotations: Mapping[str, str]) -> None:
     """Create a LeaderWorkerSet, recreate and roll its group, add another group, and delete it."""
     created = await space.bring_up(lws(replicas=1, size=2, annotations=annotations))
     if annotations.get(labels.GANG_SCHEDULER) == NONE:

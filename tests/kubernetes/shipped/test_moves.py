@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from testkit.clusters.cluster import Cluster
+from testkit.clusters.cluster import ClusterBackend
 from testkit.clusters.embedded import embedded_cluster
 from testkit.clusters.kubernetes import KubernetesCluster
 from tests.integration.clusters.objects import lws, pod_template
-from tests.integration.clusters.space import LIMIT, Space, space_of
+from tests.integration.clusters.space import LIMIT, LiveScenario, space_of
 from tests.integration.clusters.state import State
 from tests.integration.lwsctl.explanations import follow, named, remedy, typed
 from tests.integration.lwsctl.test_commands import session_of
@@ -44,13 +44,13 @@ def leaders() -> list[str]:
     return [f"web-{index}" for index in range(GROUPS)]
 
 
-async def nodes_of(space: Space) -> dict[str, str]:
+async def nodes_of(space: LiveScenario) -> dict[str, str]:
     """Return the nodes of the pods that are not deleted, by the names of these."""
     listing = await space.client.list(PODS, namespace=space.namespace)
     return {meta.name(pod): meta.spec(pod).get("nodeName", "") for pod in listing.items if not meta.is_deleting(pod)}
 
 
-async def leaders_created(space: Space) -> dict[str, int]:
+async def leaders_created(space: LiveScenario) -> dict[str, int]:
     """Return how many leaders of each name were created so far."""
     seen: dict[str, set[str]] = {}
     for change in space.changes:
@@ -59,7 +59,7 @@ async def leaders_created(space: Space) -> dict[str, int]:
     return {name: len(uids) for name, uids in seen.items()}
 
 
-async def live(cluster: Cluster, directory: Path, code: str) -> None:
+async def live(cluster: ClusterBackend, directory: Path, code: str) -> None:
     """Cordon a node, request moves, and kill the manager: each of its groups moves once; then uncordon the node."""
     replica = Replica(directory, "manager", directory / "manager.kubeconfig", dict(CONFIGURATION))
     client = Client(cluster.transport("tests"))
@@ -95,7 +95,7 @@ async def live(cluster: Cluster, directory: Path, code: str) -> None:
     assert "forbidden" not in replica.log.read_text()
 
 
-async def one_is_never_moved(space: Space, code: str) -> None:
+async def one_is_never_moved(space: LiveScenario, code: str) -> None:
     """Check that a keyed group that must stay available is not moved, and that cause and command name the reason."""
     rollout, asks = {"maxUnavailable": 0, "maxSurge": 1}, {labels.MOVE_OFF_CLOSED_NODES: "on"}
     await space.create(lws("keys", replicas=1, size=1, rollout=rollout, annotations=asks, groupIdentity="Hash"))
@@ -121,7 +121,7 @@ async def one_is_never_moved(space: Space, code: str) -> None:
     await space.until(lambda state: _are_gone(state, "keys-"))  # no node has it beside what comes next
 
 
-async def one_waits(space: Space) -> None:
+async def one_waits(space: LiveScenario) -> None:
     """Check that a group waits for another one; a drain ends early, is cancelled, and succeeds later."""
     asks = {labels.MOVE_OFF_CLOSED_NODES: "on"}
     await space.create(lws("held", replicas=2, size=1, gated=True, annotations=asks))
@@ -208,19 +208,19 @@ def groups_on(pods: Iterable[JSONObject], *nodes: str) -> set[str]:
     return {groupname.label(pod) for pod in pods if meta.spec(pod).get("nodeName") in nodes}
 
 
-async def leader_uids(space: Space) -> dict[str, str]:
+async def leader_uids(space: LiveScenario) -> dict[str, str]:
     listing = await space.client.list(PODS, namespace=space.namespace)
     return {groupname.label(pod): meta.uid(pod) for pod in listing.items if groupname.is_leader(pod)}
 
 
-async def is_open(space: Space, *nodes: str) -> bool:
+async def is_open(space: LiveScenario, *nodes: str) -> bool:
     """Return whether nodes accept pods, without our taint."""
     found = [meta.spec(await space.client.get(NODES, ObjectKey("", name))) for name in nodes]
     taints = [one["key"] for spec in found for one in spec.get("taints") or []]
     return labels.MOVING not in taints and not any(spec.get("unschedulable") for spec in found)
 
 
-async def drain(cluster: Cluster, directory: Path) -> None:
+async def drain(cluster: ClusterBackend, directory: Path) -> None:
     """Run `lws drain` for three of eight nodes at once, `lws move` for one group, and a drain that is cancelled."""
     replica = Replica(directory, "manager", directory / "manager.kubeconfig", dict(CONFIGURATION))
     client = Client(cluster.transport("tests"))
@@ -283,7 +283,7 @@ def begun(state: State, before: Mapping[str, str]) -> None:
     assert any(staying.get(label) != uid for label, uid in before.items())
 
 
-def leaders_seen(space: Space) -> dict[str, int]:
+def leaders_seen(space: LiveScenario) -> dict[str, int]:
     """Return how many leaders of each group were created."""
     seen: dict[str, set[str]] = {}
     for change in space.changes:

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from testkit.clusters.cluster import Cluster
+from testkit.clusters.cluster import ClusterBackend
 from testkit.clusters.embedded import OUTPUT, embedded_cluster
 from testkit.clusters.kubernetes import KubernetesCluster
 from tests.integration.clusters.kubeletlogs import logs_on
 from tests.integration.clusters.objects import lws, pod_template
-from tests.integration.clusters.space import LIMIT, Space, space_of
+from tests.integration.clusters.space import LIMIT, LiveScenario, space_of
 from tests.integration.clusters.state import State
 from tests.integration.lwsctl.explanations import typed
 from tests.kubernetes.manager.deployed import deployed
@@ -46,7 +46,7 @@ def talking() -> JSONObject:
     return {"spec": template["spec"] | {"containers": [main], "initContainers": [sidecar]}}
 
 
-async def until(space: Space, check: Callable[[list[Episode]], Any]) -> list[Episode]:
+async def until(space: LiveScenario, check: Callable[[list[Episode]], Any]) -> list[Episode]:
     """Wait until the episodes satisfy the condition; return them, the oldest first."""
     async with asyncio.timeout(LIMIT):
         while True:
@@ -64,13 +64,13 @@ def says_its_progress(state: State) -> None:
     assert (found.step, found.total) == (3, 9)
 
 
-async def fail(space: Space, name: str) -> None:
+async def fail(space: LiveScenario, name: str) -> None:
     """Let the container of a pod end with an error."""
     pod = await space.client.get(PODS, ObjectKey(space.namespace, name))
     await space.cluster.restart_container(space.client, pod)
 
 
-async def live(cluster: Cluster, directory: Path) -> tuple[list[Episode], list[JSONObject]]:
+async def live(cluster: ClusterBackend, directory: Path) -> tuple[list[Episode], list[JSONObject]]:
     """Let a group fail twice, kill the manager in between, and delete the set; return the records."""
     replica = Replica(directory, "manager", directory / "manager.kubeconfig", dict(CONFIGURATION))
     client = Client(cluster.transport("tests"))

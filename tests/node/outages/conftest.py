@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.node import daemons
-from tests.node.cluster import NODES, Cluster, await_nodes
+from tests.node.cluster import NODES, NodeCluster, await_nodes
 from tests.node.machine import is_alive
 
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
@@ -13,7 +13,7 @@ UNREACHABLE = "node.kubernetes.io/unreachable"
 
 
 @pytest.fixture(autouse=True)
-def _mended(nodes: Cluster) -> Iterator[None]:
+def _mended(nodes: NodeCluster) -> Iterator[None]:
     """Start the programs that a test stopped, and uncordon the nodes."""
     yield
     for machine in nodes.machines:

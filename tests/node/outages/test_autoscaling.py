@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 from tests.node import programs
-from tests.node.cluster import Cluster
+from tests.node.cluster import NodeCluster
 from tests.node.objects import container, leaderworkerset, pod
 from tests.node.pki import BUNDLE
 from tests.node.place import Place
@@ -68,7 +68,7 @@ def objects(address: str) -> JSONObject:
 
 
 @pytest.fixture
-def measured(nodes: Cluster) -> Iterator[None]:
+def measured(nodes: NodeCluster) -> Iterator[None]:
     """Run metrics-server on the first node; at the end, no discovery may ask it any more."""
     machine, program = nodes.machines[0], programs.metrics_server(programs.say)
     clients = [f"--{what}kubeconfig={nodes.kubeconfig}" for what in ("", "authentication-", "authorization-")]

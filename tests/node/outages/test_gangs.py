@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 from tests.node import controlplane, product
-from tests.node.cluster import Cluster
+from tests.node.cluster import NodeCluster
 from tests.node.controlplane import SERVER
 from tests.node.objects import leaderworkerset
 from tests.node.place import Place
@@ -27,7 +27,7 @@ CONFIGURATION: Final = product.MANIFESTS / "gang.yaml"
 
 
 @pytest.fixture
-def scheduled(nodes: Cluster) -> Iterator[None]:
+def scheduled(nodes: NodeCluster) -> Iterator[None]:
     """Serve PodGroups, and let the manager create them; restore both at the end."""
     try:
         controlplane.restart(nodes.machines[0], nodes.assets, nodes.pki, FURTHER)
@@ -40,7 +40,7 @@ def scheduled(nodes: Cluster) -> Iterator[None]:
         product.install(nodes)
 
 
-def offer(nodes: Cluster, node: str, chips: str | None) -> None:
+def offer(nodes: NodeCluster, node: str, chips: str | None) -> None:
     """Give a node so many chips, None: no longer any."""
     patch = json.dumps({"status": {kind: {CHIP: chips} for kind in ("capacity", "allocatable")}})
     nodes.kubectl("patch", "node", node, "--subresource=status", "--type=merge", f"--patch={patch}")

@@ -8,7 +8,7 @@ from pathlib import Path
 from testkit.waiting import until
 from tests.node import cluster
 from tests.node.cgroups import hierarchies
-from tests.node.cluster import Cluster
+from tests.node.cluster import NodeCluster
 from tests.node.machine import await_end
 
 RUN = """
@@ -28,7 +28,7 @@ def mounts() -> str:
     return subprocess.run(["mount"], capture_output=True, text=True, check=True).stdout
 
 
-def test_killed_run_leaves_nothing(nodes: Cluster) -> None:
+def test_killed_run_leaves_nothing(nodes: NodeCluster) -> None:
     before = mounts()
     with subprocess.Popen(
         [sys.executable, "-c", RUN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -44,7 +44,7 @@ def test_killed_run_leaves_nothing(nodes: Cluster) -> None:
     assert nodes.directory.exists()
 
 
-def test_ended_run_removes_only_its_own_directory(nodes: Cluster) -> None:
+def test_ended_run_removes_only_its_own_directory(nodes: NodeCluster) -> None:
     """Other runs start meanwhile, and remove leftovers."""
     assert nodes.directory.exists()
     with ThreadPoolExecutor() as pool:

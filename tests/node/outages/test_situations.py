@@ -4,7 +4,7 @@ import json
 
 import pytest
 from tests.node import product
-from tests.node.cluster import NODES, Cluster
+from tests.node.cluster import NODES, NodeCluster
 from tests.node.objects import leaderworkerset, pod
 from tests.node.place import Place
 from tests.node.situations import sampling
@@ -40,7 +40,7 @@ def test_explain_names_a_taint(place: Place) -> None:
 
 
 @pytest.mark.long
-def test_causes_of_crashes_are_true_at_every_moment(nodes: Cluster) -> None:
+def test_causes_of_crashes_are_true_at_every_moment(nodes: NodeCluster) -> None:
     """Crashing programs load the nodes for minutes, and loaded kubelets write their events late, so they run alone."""
     sampling.check(nodes, FAILING)
 

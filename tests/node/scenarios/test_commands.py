@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.node.cluster import Cluster
+from tests.node.cluster import NodeCluster
 from tests.node.conftest import namespace
 from tests.node.objects import WAIT, container, leaderworkerset, pod
 from tests.node.place import LWS, Place
@@ -14,7 +14,7 @@ COUNT = "i=0; while :; do i=$((i+1)); echo line $i; sleep 0.2; done"
 
 
 @pytest.fixture(scope="module")
-def web(nodes: Cluster) -> Iterator[Place]:
+def web(nodes: NodeCluster) -> Iterator[Place]:
     """Run two groups of two that serve their names, for all tests that do not change them."""
     with namespace(nodes) as place:
         place.ready(leaderworkerset("web", pod(container(SERVE)), replicas=2), 4)

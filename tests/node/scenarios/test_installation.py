@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from testkit.repository import ROOT
-from tests.node.cluster import Cluster
+from tests.node.cluster import NodeCluster
 from tests.node.objects import leaderworkerset, pod
 from tests.node.place import Place
 from tests.node.product import NAMESPACE
@@ -12,18 +12,18 @@ from tests.node.product import NAMESPACE
 MANAGERS = ("--namespace", NAMESPACE, "--selector=control-plane=controller-manager")
 
 
-def manager_pods(nodes: Cluster) -> list[dict[str, object]]:
+def manager_pods(nodes: NodeCluster) -> list[dict[str, object]]:
     """Return the pods of the manager."""
     found: list[dict[str, object]] = json.loads(nodes.kubectl("get", "pods", *MANAGERS, "--output=json"))["items"]
     return found
 
 
-def test_namespace_enforces_restricted_pods(nodes: Cluster) -> None:
+def test_namespace_enforces_restricted_pods(nodes: NodeCluster) -> None:
     label = "jsonpath={.metadata.labels.pod-security\\.kubernetes\\.io/enforce}"
     assert nodes.kubectl("get", "namespace", NAMESPACE, f"--output={label}") == "restricted"
 
 
-def test_managers_run_without_privileges_on_their_node(nodes: Cluster) -> None:
+def test_managers_run_without_privileges_on_their_node(nodes: NodeCluster) -> None:
     name = str(manager_pods(nodes)[0]["metadata"]["name"])  # type: ignore[index]
     status = nodes.kubectl("exec", f"--namespace={NAMESPACE}", name, "--", "cat", "/proc/1/status", "/proc/1/mounts")
     fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
@@ -34,7 +34,7 @@ def test_managers_run_without_privileges_on_their_node(nodes: Cluster) -> None:
     assert root[3].split(",")[0] == "ro"
 
 
-def test_managers_run_on_both_nodes(nodes: Cluster) -> None:
+def test_managers_run_on_both_nodes(nodes: NodeCluster) -> None:
     assert {pod["spec"]["nodeName"] for pod in manager_pods(nodes)} == {"node1", "node2"}  # type: ignore[index]
 
 

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Final
 
 from tests.node import registry
-from tests.node.cluster import Cluster
+from tests.node.cluster import NodeCluster
 from tests.node.conftest import namespace
 from tests.node.place import Place
 from tests.node.situations import recording
@@ -28,7 +28,7 @@ GAVE_UP: Final = 1
 
 
 @contextmanager
-def registries(nodes: Cluster) -> Iterator[None]:
+def registries(nodes: NodeCluster) -> Iterator[None]:
     """Run a registry without images on each machine."""
     for machine in nodes.machines:
         machine.start("registry", [sys.executable, registry.__file__])
@@ -40,7 +40,7 @@ def registries(nodes: Cluster) -> Iterator[None]:
 
 
 @contextmanager
-def situations(nodes: Cluster, table: Mapping[str, Situation]) -> Iterator[dict[str, Place]]:
+def situations(nodes: NodeCluster, table: Mapping[str, Situation]) -> Iterator[dict[str, Place]]:
     """Make all situations of a table, each in a namespace of its own."""
     with ExitStack() as stack:
         if table is REFUSED:
@@ -64,7 +64,7 @@ def remove(place: Place, name: str, situation: Situation) -> None:
         place.kubectl("delete", "--filename=-", "--wait=false", "--ignore-not-found", text=json.dumps(listed))
 
 
-def samples(nodes: Cluster, table: Mapping[str, Situation], places: Mapping[str, Place]) -> dict[str, list[Sample]]:
+def samples(nodes: NodeCluster, table: Mapping[str, Situation], places: Mapping[str, Place]) -> dict[str, list[Sample]]:
     """Sample all situations again and again, until each has shown its cause and a minute has passed."""
     series: dict[str, list[Sample]] = {name: [] for name in table}
     names = {place.name: name for name, place in places.items()}
@@ -91,7 +91,7 @@ def samples(nodes: Cluster, table: Mapping[str, Situation], places: Mapping[str,
     return series
 
 
-def statuses(nodes: Cluster) -> dict[str, dict[str, object]]:
+def statuses(nodes: NodeCluster) -> dict[str, dict[str, object]]:
     """Return the LeaderWorkerSets of the situations by their namespaces."""
     return {obj["metadata"]["namespace"]: obj for obj in nodes.api.read(LISTED)["items"]}
 
@@ -137,7 +137,7 @@ def quoted(place: Place, name: str, line: str, texts: list[str]) -> bool:
     return line in texts[-1] and bool(text_of(item))
 
 
-def check(nodes: Cluster, table: Mapping[str, Situation]) -> None:
+def check(nodes: NodeCluster, table: Mapping[str, Situation]) -> None:
     """Make all situations of a table at once; fail with all samples and answers that are wrong."""
     with situations(nodes, table) as places:
         series = samples(nodes, table, places)

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from testkit import virtualtime
 from tests import builders
-from tests.unit.leaderworkerset.controllers.cluster import Cluster
+from tests.unit.leaderworkerset.controllers.cluster import NodelessCluster
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -106,7 +106,7 @@ def test_generated_sets_settle_after_edits(before: JSONObject, after: JSONObject
             template[field] = before["leaderWorkerTemplate"][field]
 
     async def scenario() -> None:
-        async with Cluster().running() as cluster, cluster.managed():
+        async with NodelessCluster().running() as cluster, cluster.managed():
             created = await cluster.create(builders.leaderworkerset_object() | {"spec": before})
             await cluster.settle(pause)
             live = await cluster.get(LEADERWORKERSETS, meta.name(created))
@@ -120,7 +120,7 @@ def test_generated_sets_settle_after_edits(before: JSONObject, after: JSONObject
     virtualtime.run(scenario())
 
 
-async def assert_at_rest(cluster: Cluster, spec: JSONObject) -> None:
+async def assert_at_rest(cluster: NodelessCluster, spec: JSONObject) -> None:
     """Assert that the groups are complete and of one revision, with services and claims, and that the status reports it."""
     size, replicas = spec["leaderWorkerTemplate"]["size"], spec["replicas"]
     pods = {meta.name(pod): pod for pod in await cluster.objects(PODS)}

@@ -58,7 +58,7 @@ QUIET: Final = 45.0
 """Virtual seconds without a write after which a cluster is at rest: longer than a lease, and than most back-offs."""
 
 RESTART: Final = 1.0
-"""Virtual seconds after which a manager that died is started again, unless it stays away (`World.away_until`)."""
+"""Virtual seconds after which a manager that died is started again, unless it stays away (`SimulatedCluster.away_until`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +84,7 @@ class Settings:
     """Kinds of others that the API server serves from the beginning."""
 
 
-class World(Scenario):
+class SimulatedCluster(Scenario):
     """A running cluster as a scenario sees it."""
 
     namespace = NAMESPACE
@@ -264,10 +264,10 @@ class World(Scenario):
 
 
 @asynccontextmanager
-async def running(settings: Settings, trace: Trace, directory: Path) -> AsyncIterator[World]:
+async def running(settings: Settings, trace: Trace, directory: Path) -> AsyncIterator[SimulatedCluster]:
     """Run a cluster around the body."""
     async with asyncio.TaskGroup() as group:
-        world = World(settings, trace, directory, group)
+        world = SimulatedCluster(settings, trace, directory, group)
         await world.start()
         try:
             yield world
@@ -343,7 +343,7 @@ def without_logs() -> Iterator[None]:
         structlog.configure(wrapper_class=before)
 
 
-def count_ready(world: World, names: Collection[str], counts: list[int]) -> None:
+def count_ready(world: SimulatedCluster, names: Collection[str], counts: list[int]) -> None:
     """From now on, add to `counts` how many of these pods are ready, at each change of one of them, once all were ready."""
     ready = dict.fromkeys(names, True)
 

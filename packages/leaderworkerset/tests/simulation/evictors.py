@@ -3,7 +3,7 @@
 import asyncio
 from random import Random
 
-from tests.simulation.cluster import NAMESPACE, World
+from tests.simulation.cluster import NAMESPACE, SimulatedCluster
 
 from kuberuntime.errors import APIError, ConflictError, NotFoundError
 from kuberuntime.objects import meta
@@ -13,7 +13,7 @@ from kuberuntime.objects.resources import NODES, PODS
 TOO_MANY = 429
 
 
-async def evict(world: World, pod: JSONObject) -> bool:
+async def evict(world: SimulatedCluster, pod: JSONObject) -> bool:
     """Evict a pod; return whether the eviction was granted, or the pod is gone."""
     eviction = {
         "apiVersion": "policy/v1",
@@ -33,7 +33,7 @@ async def evict(world: World, pod: JSONObject) -> bool:
     return True
 
 
-async def evict_any(world: World, random: Random, times: int) -> None:
+async def evict_any(world: SimulatedCluster, random: Random, times: int) -> None:
     """Evict pods at random, some of them at the same time; ignore refusals."""
     for _ in range(times):
         pods = await world.objects(PODS)
@@ -42,19 +42,19 @@ async def evict_any(world: World, random: Random, times: int) -> None:
         await asyncio.sleep(random.choice((0.0, 0.01, 0.05, 0.5, 3.0)))
 
 
-async def evict_all(world: World, times: int) -> None:
+async def evict_all(world: SimulatedCluster, times: int) -> None:
     """Evict all pods at once, again and again."""
     for _ in range(times):
         await asyncio.gather(*(evict(world, pod) for pod in await world.objects(PODS)))
         await asyncio.sleep(0.02)
 
 
-async def set_cordoned(world: World, node: str, *, cordoned: bool) -> None:
+async def set_cordoned(world: SimulatedCluster, node: str, *, cordoned: bool) -> None:
     """Cordon a node, or uncordon it."""
     await world.client.patch(NODES, ObjectKey("", node), {"spec": {"unschedulable": cordoned}}, kind="merge")
 
 
-async def drain(world: World, node: str, random: Random) -> None:
+async def drain(world: SimulatedCluster, node: str, random: Random) -> None:
     """Cordon a node, evict its pods until none is left, and uncordon it."""
     await set_cordoned(world, node, cordoned=True)
     while left := [pod for pod in await world.objects(PODS) if meta.spec(pod).get("nodeName") == node]:
@@ -63,7 +63,7 @@ async def drain(world: World, node: str, random: Random) -> None:
     await set_cordoned(world, node, cordoned=False)
 
 
-async def kubectl_drain(world: World, node: str) -> None:
+async def kubectl_drain(world: SimulatedCluster, node: str) -> None:
     """Drain a node as `kubectl drain` does: list its pods once, and evict each one by name until the eviction is granted."""
     await set_cordoned(world, node, cordoned=True)
     pods = [pod for pod in await world.objects(PODS) if meta.spec(pod).get("nodeName") == node]
@@ -76,7 +76,7 @@ async def kubectl_drain(world: World, node: str) -> None:
     await asyncio.gather(*map(leave, pods))
 
 
-async def cordon_in_passing(world: World, node: str, random: Random) -> None:
+async def cordon_in_passing(world: SimulatedCluster, node: str, random: Random) -> None:
     """Cordon a node now and then without emptying it."""
     for _ in range(random.choice((1, 5))):
         await asyncio.sleep(random.choice((0.0, 0.1, 2.0)))

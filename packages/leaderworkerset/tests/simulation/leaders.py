@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Final
 
 from tests.fuzz.seeds import seeds
-from tests.simulation.cluster import Settings, World, simulated
+from tests.simulation.cluster import Settings, SimulatedCluster, simulated
 from tests.simulation.faults import Schedule
 from tests.simulation.workloads import SLOW, template
 
@@ -58,19 +58,19 @@ def played(**chosen: Any) -> Callable[[Callable[..., Coroutine[Any, Any, None]]]
     return simulated(partial(settings, **chosen))
 
 
-def watch(world: World, *, ready: int = 0) -> Leaders:
+def watch(world: SimulatedCluster, *, ready: int = 0) -> Leaders:
     """Count leaders from now on; the given number is ready."""
     leaders = Leaders(ready={f"web-{index}": True for index in range(ready)})
     world.observe(PODS, leaders.see)
     return leaders
 
 
-async def images(world: World) -> set[str]:
+async def images(world: SimulatedCluster) -> set[str]:
     """Return the images of all pods."""
     return {meta.spec(pod)["containers"][0]["image"] for pod in await world.objects(PODS)}
 
 
-async def roll(world: World, image: str) -> None:
+async def roll(world: SimulatedCluster, image: str) -> None:
     """Change the image of all pods."""
     await world.edit(leaderWorkerTemplate={"workerTemplate": template(image)})
 

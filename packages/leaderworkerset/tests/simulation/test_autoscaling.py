@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.simulation.cluster import NAMESPACE, Settings, World, simulated
+from tests.simulation.cluster import NAMESPACE, Settings, SimulatedCluster, simulated
 from tests.simulation.workloads import groups, template
 
 from kuberuntime.objects import meta, quantity
@@ -67,26 +67,26 @@ def is_leader(spec: ContainerSpec) -> bool:
     return spec.env["LWS_WORKER_INDEX"] == "0"
 
 
-async def autoscale(world: World, scaler: JSONObject) -> None:
+async def autoscale(world: SimulatedCluster, scaler: JSONObject) -> None:
     await world.client.create(HORIZONTAL_POD_AUTOSCALERS, scaler)
 
 
-async def follow(world: World, wanted: int, resource: Resource = LEADERWORKERSETS) -> float:
+async def follow(world: SimulatedCluster, wanted: int, resource: Resource = LEADERWORKERSETS) -> float:
     """Wait until the given size is desired; return how many seconds that took."""
     begin = world.clock.monotonic()
     await world.until(resource, lambda found: meta.spec(found[0])["replicas"] == wanted)
     return world.clock.monotonic() - begin
 
 
-async def status(world: World) -> JSONObject:
+async def status(world: SimulatedCluster) -> JSONObject:
     return meta.status(await world.get(HORIZONTAL_POD_AUTOSCALERS, "web"))
 
 
-async def reasons(world: World) -> dict[str, str]:
+async def reasons(world: SimulatedCluster) -> dict[str, str]:
     return {one["type"]: one["reason"] for one in (await status(world)).get("conditions") or ()}
 
 
-async def notes(world: World, reason: str) -> list[str]:
+async def notes(world: SimulatedCluster, reason: str) -> list[str]:
     return [str(one["note"]) for one in await world.objects(EVENTS) if one["reason"] == reason]
 
 
@@ -95,7 +95,7 @@ def millicores(usage: JSONObject) -> int:
 
 
 @simulated()
-async def test_autoscaler_follows_the_load_of_leaders(world: World) -> None:
+async def test_autoscaler_follows_the_load_of_leaders(world: SimulatedCluster) -> None:
     """Workers are idle and do not count (R-STAT-4).
 
     The set is scaled up at once, and down after the five minutes of the window.
@@ -125,7 +125,7 @@ async def test_autoscaler_follows_the_load_of_leaders(world: World) -> None:
 
 @pytest.mark.parametrize("resource", [DEPLOYMENTS, STATEFULSETS])
 @simulated(Settings(managers=()))
-async def test_autoscaler_follows_the_average_of_a_workload(world: World, resource: Resource) -> None:
+async def test_autoscaler_follows_the_average_of_a_workload(world: SimulatedCluster, resource: Resource) -> None:
     world.runner.busy = lambda _: 0.9
     await world.client.create(resource, workload(resource))
     await world.at_rest()
@@ -136,7 +136,7 @@ async def test_autoscaler_follows_the_average_of_a_workload(world: World, resour
 
 
 @simulated(Settings(managers=()))
-async def test_autoscaler_grows_at_the_rate_of_its_policy(world: World) -> None:
+async def test_autoscaler_grows_at_the_rate_of_its_policy(world: SimulatedCluster) -> None:
     """One pod is added per minute, and none is removed: `selectPolicy: Disabled`."""
     one = {"policies": [{"type": "Pods", "value": 1, "periodSeconds": 60}]}
     load = {"cores": 3.0}
@@ -160,7 +160,7 @@ async def test_autoscaler_grows_at_the_rate_of_its_policy(world: World) -> None:
 
 
 @simulated(Settings(managers=()))
-async def test_autoscaler_reports_unreadable_sources(world: World) -> None:
+async def test_autoscaler_reports_unreadable_sources(world: SimulatedCluster) -> None:
     await autoscale(world, autoscaler(DEPLOYMENTS))
     await asyncio.sleep(1)
     assert await reasons(world) == {"AbleToScale": "FailedGetScale"}
@@ -190,7 +190,7 @@ async def test_autoscaler_reports_unreadable_sources(world: World) -> None:
 
 
 @simulated(Settings(managers=()))
-async def test_autoscaler_keeps_its_bounds_at_any_load(world: World) -> None:
+async def test_autoscaler_keeps_its_bounds_at_any_load(world: SimulatedCluster) -> None:
     await world.client.create(DEPLOYMENTS, workload(DEPLOYMENTS))
     await autoscale(world, autoscaler(DEPLOYMENTS, minReplicas=3, maxReplicas=4))
     assert await follow(world, 3, DEPLOYMENTS) < 5
@@ -201,7 +201,7 @@ async def test_autoscaler_keeps_its_bounds_at_any_load(world: World) -> None:
 
 
 @simulated(Settings(managers=()))
-async def test_metrics_cover_pods_and_their_nodes(world: World) -> None:
+async def test_metrics_cover_pods_and_their_nodes(world: SimulatedCluster) -> None:
     world.runner.busy = lambda _: 0.25
     await world.client.create(DEPLOYMENTS, workload(DEPLOYMENTS))
     await world.at_rest()
@@ -215,7 +215,7 @@ async def test_metrics_cover_pods_and_their_nodes(world: World) -> None:
 
 
 @simulated(Settings(managers=()))
-async def test_invalid_selector_does_not_block_other_autoscalers(world: World) -> None:
+async def test_invalid_selector_does_not_block_other_autoscalers(world: SimulatedCluster) -> None:
     """An autoscaler reports an invalid selector in a status, and other autoscalers continue."""
     world.runner.busy = lambda _: 3.0
     await world.create(served())

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.fuzz.seeds import seeds
-from tests.simulation.cluster import Settings, World, simulate, simulated
+from tests.simulation.cluster import Settings, SimulatedCluster, simulate, simulated
 from tests.simulation.faults import STRIDE, Schedule
 from tests.simulation.workloads import SLOW, groups, template
 
@@ -51,14 +51,14 @@ class Kept:
                 self.broken.append(f"group {key} used {count} restarts of {self._limit}")
 
 
-async def end_a_process(world: World, random: Random) -> None:
+async def end_a_process(world: SimulatedCluster, random: Random) -> None:
     """End the process of any pod with an error."""
     processes = sorted(world.runner.processes)
     if processes:
         world.runner.end(random.choice(processes), Exit(1))
 
 
-async def recover(world: World, random: Random, *, everything: bool = False) -> None:
+async def recover(world: SimulatedCluster, random: Random, *, everything: bool = False) -> None:
     """Recover one exhausted group, or all."""
     found = [pod for pod in await world.objects(PODS) if groupname.is_exhausted(pod)]
     for pod in found if everything or not found else [random.choice(found)]:
@@ -69,7 +69,7 @@ async def recover(world: World, random: Random, *, everything: bool = False) -> 
             continue
 
 
-async def schedule(world: World, random: Random, limit: int, identity: dict[str, Any]) -> None:
+async def schedule(world: SimulatedCluster, random: Random, limit: int, identity: dict[str, Any]) -> None:
     """Edit, fail, recover and kill in any order, some of it at once; at the end everything is recovered."""
     lws = groups(replicas=3, size=2, **identity)
     lws["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] = limit
@@ -109,7 +109,7 @@ def test_restarts_are_bounded_and_evidence_is_kept(seed: int, limit: int, identi
     """Restarts are bounded and evidence is kept (N-RB-1, N-RB-3 to N-RB-6, N-RB-13, N-RB-15)."""
     kept = Kept(limit)
 
-    async def scenario(world: World) -> None:
+    async def scenario(world: SimulatedCluster) -> None:
         world.observe(PODS, kept.pod_changed)
         world.observe(LEADERWORKERSETS, kept.lws_changed)
         await schedule(world, Random(f"{seed} {limit} {identity}"), limit, {"groupIdentity": identity})
@@ -121,7 +121,9 @@ def test_restarts_are_bounded_and_evidence_is_kept(seed: int, limit: int, identi
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
 @pytest.mark.parametrize("delay", [0.0, 0.05, 0.3, 2.0])
 @simulated(Settings(managers=(SLOW,), others=SLOW))
-async def test_evidence_never_outlives_its_leaderworkerset(world: World, delay: float, identity: str) -> None:
+async def test_evidence_never_outlives_its_leaderworkerset(
+    world: SimulatedCluster, delay: float, identity: str
+) -> None:
     """Evidence is deleted with the set at any moment, also if the set is created again at once (N-RB-5)."""
     lws = groups(replicas=2, size=2, groupIdentity=identity)
     lws["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] = 0
@@ -139,7 +141,7 @@ async def test_evidence_never_outlives_its_leaderworkerset(world: World, delay: 
 def test_restart_budget_survives_a_manager_that_dies_any_time(identity: str) -> None:
     """One restart counts once; then the group is kept, recovered, and starts again (N-AT-19, N-RB-4, N-RB-5)."""
 
-    async def life(world: World) -> None:
+    async def life(world: SimulatedCluster) -> None:
         lws = groups(replicas=1, size=2, groupIdentity=identity)
         lws["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] = 1
         await world.bring_up(lws)

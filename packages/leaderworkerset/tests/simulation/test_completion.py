@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 import pytest
 from tests.fuzz.seeds import seeds
-from tests.simulation.cluster import Settings, World, simulate
+from tests.simulation.cluster import Settings, SimulatedCluster, simulate
 from tests.simulation.workloads import SLOW, groups
 
 from kuberuntime.objects import meta
@@ -46,7 +46,7 @@ class Ends:
             self.broken.append(f"{name} was complete, and {change.type} {uid} follows")
 
 
-async def end_leaders(world: World) -> None:
+async def end_leaders(world: SimulatedCluster) -> None:
     """Make every running leader exit with 0."""
     for pod in filter(groupname.is_leader, await world.objects(PODS)):
         for status in meta.status(pod).get("containerStatuses") or []:
@@ -55,7 +55,7 @@ async def end_leaders(world: World) -> None:
                 world.runner.end(process, Exit(0))
 
 
-async def schedule(world: World, random: Random) -> None:
+async def schedule(world: SimulatedCluster, random: Random) -> None:
     """Make ranks exit with 0 and with errors, and managers die, in any order; at the end every leader exits with 0."""
     lws = groups(replicas=REPLICAS, size=2)
     lws["metadata"]["annotations"] = {
@@ -82,13 +82,13 @@ async def schedule(world: World, random: Random) -> None:
         await end_leaders(world)
 
 
-def end(world: World, random: Random, code: int) -> None:
+def end(world: SimulatedCluster, random: Random, code: int) -> None:
     """End the process of any pod."""
     if processes := sorted(world.runner.processes):
         world.runner.end(random.choice(processes), Exit(code))
 
 
-async def is_complete(world: World) -> bool:
+async def is_complete(world: SimulatedCluster) -> bool:
     (lws,) = await world.objects(LEADERWORKERSETS)
     return meta.is_condition_true(lws, "Complete")
 
@@ -96,7 +96,7 @@ async def is_complete(world: World) -> bool:
 def play(seed: int) -> Ends:
     ends = Ends()
 
-    async def scenario(world: World) -> None:
+    async def scenario(world: SimulatedCluster) -> None:
         world.observe(PODS, ends.pod_changed)
         await schedule(world, Random(seed))
         assert ends.broken or await is_complete(world)

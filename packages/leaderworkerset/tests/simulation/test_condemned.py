@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 from tests.fuzz.seeds import seeds
-from tests.simulation.cluster import Settings, World, simulate
+from tests.simulation.cluster import Settings, SimulatedCluster, simulate
 from tests.simulation.workloads import SLOW, groups
 
 from kuberuntime.objects import meta
@@ -40,7 +40,7 @@ def waiting(records: list[JSONObject]) -> set[str]:
     return {own[labels.RECREATED_LEADER] for own in annotations if own.get(labels.RECREATION_STATE) == "waiting"}
 
 
-async def watch(world: World, seconds: int) -> int:
+async def watch(world: SimulatedCluster, seconds: int) -> int:
     """Sample the status each second; return how often a group waited, and fail if it counted as ready then."""
     samples = 0
     for _ in range(seconds):
@@ -61,7 +61,7 @@ async def watch(world: World, seconds: int) -> int:
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
 @pytest.mark.parametrize("seed", seeds(1))
 def test_group_that_waits_for_its_recreation_is_not_ready(seed: int, identity: str) -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(world: SimulatedCluster) -> None:
         await world.create(groups(replicas=2, size=2, groupIdentity=identity))
         assert await watch(world, 60) > 8
 

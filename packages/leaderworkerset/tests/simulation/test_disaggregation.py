@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 import pytest
 from tests.disaggregated import disaggregatedset_object, role, with_image
 from tests.simulation import product
-from tests.simulation.cluster import NAMESPACE, Outcome, Settings, World, simulate, simulated
+from tests.simulation.cluster import NAMESPACE, Outcome, Settings, SimulatedCluster, simulate, simulated
 from tests.simulation.faults import STRIDE, Schedule
 from tests.simulation.states import differences, with_conditions_that_hold
 from tests.simulation.workloads import groups
@@ -29,22 +29,22 @@ OWN = re.compile(r"disaggregatedsets/|(POST|PATCH|DELETE) .*/leaderworkersets[^ 
 THREE = disaggregatedset_object([role("prefill", 2), role("decode", 1), role("encode", 1)])
 
 
-async def create(world: World, obj: JSONObject) -> None:
+async def create(world: SimulatedCluster, obj: JSONObject) -> None:
     metadata = {name: obj["metadata"][name] for name in ("name", "namespace")}
     await world.client.create(DISAGGREGATED_SETS, obj | {"metadata": metadata})
 
 
-async def edit(world: World, spec: JSONObject) -> None:
+async def edit(world: SimulatedCluster, spec: JSONObject) -> None:
     await world.patch({"spec": spec}, "split", resource=DISAGGREGATED_SETS)
 
 
-async def available(world: World) -> None:
+async def available(world: SimulatedCluster) -> None:
     await world.at_rest()
     found = await world.get(DISAGGREGATED_SETS, "split")
     assert meta.is_condition_true(found, "Available"), meta.status(found)
 
 
-async def rollout(world: World) -> None:
+async def rollout(world: SimulatedCluster) -> None:
     await create(world, THREE)
     await available(world)
     await edit(world, with_image(THREE, "app:2"))
@@ -90,7 +90,7 @@ def test_role_rollout_survives_failing_requests(undisturbed: Outcome) -> None:
 
 
 @simulated(with_manager(Schedule()))
-async def test_role_is_scaled_during_a_rollout(world: World) -> None:
+async def test_role_is_scaled_during_a_rollout(world: SimulatedCluster) -> None:
     """The scaler of a role scales it, and the roles keep their ratio (R-DS-98, R-DS-41)."""
     obj = disaggregatedset_object([role("prefill", external=True), role("decode", 3)])
     await create(world, obj)
@@ -108,7 +108,7 @@ async def test_role_is_scaled_during_a_rollout(world: World) -> None:
     assert all(total >= 3 for total in totals(counts, "decode")), "decode was below its target"
 
 
-async def scale(world: World, replicas: int) -> None:
+async def scale(world: SimulatedCluster, replicas: int) -> None:
     """Write as an autoscaler does."""
     key = ObjectKey(NAMESPACE, "split-prefill")
     await world.client.patch(ROLE_SCALERS, key, {"spec": {"replicas": replicas}}, kind="merge", subresource="scale")
@@ -136,7 +136,7 @@ def totals(counts: list[dict[str, int]], role_name: str) -> list[int]:
 
 
 @simulated(with_manager(Schedule()))
-async def test_deleting_a_set_removes_its_objects(world: World) -> None:
+async def test_deleting_a_set_removes_its_objects(world: SimulatedCluster) -> None:
     """Deleting a set removes its objects (R-DS-103)."""
     await create(world, disaggregatedset_object([role("prefill", external=True), role("decode", 2)], slices=1))
     await available(world)
@@ -154,7 +154,7 @@ def test_sets_are_reconciled_before_other_kinds_are_defined() -> None:
     only = Registry(tuple(kind for kind in MANAGED.kinds if kind.resource in (LEADERWORKERSETS, PODS)))
     assert only.defined == (LEADERWORKERSETS,)
 
-    async def scenario(world: World) -> None:
+    async def scenario(world: SimulatedCluster) -> None:
         with pytest.raises(NotFoundError):
             await world.objects(DISAGGREGATED_SETS)
         async with AsyncExitStack() as stack:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.simulation.checks.evictions import Evictions
-from tests.simulation.cluster import Settings, World, simulate
+from tests.simulation.cluster import Settings, SimulatedCluster, simulate
 from tests.simulation.evictors import cordon_in_passing, drain, evict_all, evict_any, kubectl_drain, set_cordoned
 from tests.simulation.faults import Schedule
 from tests.simulation.schedules import planteddisruption
@@ -48,7 +48,7 @@ def protected(budget: str, **spec: Any) -> JSONObject:
     return lws
 
 
-async def disturb(world: World, random: Random) -> int:
+async def disturb(world: SimulatedCluster, random: Random) -> int:
     """Fail, roll, scale and kill managers; return the replicas at the end."""
     replicas = 4
     for step in range(random.choice((0, 1, 3))):
@@ -68,7 +68,7 @@ async def disturb(world: World, random: Random) -> int:
     return replicas
 
 
-async def live(world: World, random: Random, found: Evictions, spec: JSONObject) -> None:
+async def live(world: SimulatedCluster, random: Random, found: Evictions, spec: JSONObject) -> None:
     """Evict and drain while other things happen; at the end undo everything, with all drains finished."""
     follow(world, found)
     await world.bring_up(spec)
@@ -85,7 +85,7 @@ async def live(world: World, random: Random, found: Evictions, spec: JSONObject)
     await end(world, is_deleted=random.random() < 0.5)
 
 
-async def end(world: World, *, is_deleted: bool) -> None:
+async def end(world: SimulatedCluster, *, is_deleted: bool) -> None:
     """Delete the LeaderWorkerSet, or end its protection, and expect that no budget is left."""
     if is_deleted:
         await world.delete()
@@ -95,7 +95,7 @@ async def end(world: World, *, is_deleted: bool) -> None:
     await world.until(POD_DISRUPTION_BUDGETS, lambda budgets: not budgets)
 
 
-def follow(world: World, found: Evictions) -> None:
+def follow(world: SimulatedCluster, found: Evictions) -> None:
     """Subscribe the check to every change."""
     world.observe(LEADERWORKERSETS, found.set_changed)
     world.observe(PODS, found.pod_changed)
@@ -132,7 +132,7 @@ def test_evictions_keep_the_budget_and_every_drain_ends(seed: int, limit: int, i
 def test_drain_ends_without_a_watch_of_nodes(identity: str) -> None:
     """A drain without an announcement ends as well. Budgets change at rest, so they are not checked (ADR 22)."""
 
-    async def scenario(world: World) -> None:
+    async def scenario(world: SimulatedCluster) -> None:
         follow(world, found)
         await world.create(protected("1", groupIdentity=identity))
         await world.until(
@@ -158,7 +158,7 @@ HUNTS = 12
 """Seeds of the search for a bug. The order of sets of texts differs from process to process, and so do the findings."""
 
 
-async def hunt(world: World, found: Evictions, identity: str) -> None:
+async def hunt(world: SimulatedCluster, found: Evictions, identity: str) -> None:
     """Provoke the situations that make bugs visible.
 
     All pods are evicted again and again while a node of a closed group is cordoned, and a forgotten cordoned node
@@ -231,7 +231,7 @@ def _is_clean(identity: str, seed: int) -> bool:
 def test_kubectl_drain_ends_when_group_names_return(seed: int, identity: str) -> None:
     """kubectl evicts pods by name, and a group that lost one pod has moved with the same names before the next attempt."""
 
-    async def scenario(world: World) -> None:
+    async def scenario(world: SimulatedCluster) -> None:
         lws = protected("1", groupIdentity=identity)
         if seed % 2:
             lws["metadata"]["annotations"][labels.MOVE_OFF_CLOSED_NODES] = "on"

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
 
 import pytest
-from tests.simulation.cluster import Settings, World, simulate
+from tests.simulation.cluster import Settings, SimulatedCluster, simulate
 from tests.simulation.test_life import fail
 from tests.simulation.workloads import groups, template
 
@@ -16,22 +16,22 @@ from localkube.kubelet.processes.simulatedrunner import Program
 
 GRACE: Final = 30.0
 
-Act: TypeAlias = Callable[[World], Awaitable[None]]
+Act: TypeAlias = Callable[[SimulatedCluster], Awaitable[None]]
 
 
-async def scale(world: World) -> None:
+async def scale(world: SimulatedCluster) -> None:
     await world.edit(replicas=1)
 
 
-async def roll(world: World) -> None:
+async def roll(world: SimulatedCluster) -> None:
     await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
 
 
-async def crash(world: World) -> None:
+async def crash(world: SimulatedCluster) -> None:
     await fail(world, "web-1-1")
 
 
-async def delete(world: World) -> None:
+async def delete(world: SimulatedCluster) -> None:
     await world.delete()
 
 
@@ -39,7 +39,7 @@ def seconds_of_end(act: Act, *, policy: str = "", field: str = "") -> float:
     """Return the number of seconds until the last pod of group 1 is deleted; programs do not exit before they are killed."""
     ended: list[float] = []
 
-    async def scenario(world: World) -> None:
+    async def scenario(world: SimulatedCluster) -> None:
         lws = groups(replicas=2, size=4)
         if policy:
             lws["metadata"]["annotations"] = {labels.POD_TERMINATION_POLICY: policy}

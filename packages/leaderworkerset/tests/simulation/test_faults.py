@@ -2,7 +2,7 @@
 
 import pytest
 from tests.fuzz.seeds import seeds
-from tests.simulation.cluster import NAMESPACE, Outcome, Settings, World, simulate, simulated
+from tests.simulation.cluster import NAMESPACE, Outcome, Settings, SimulatedCluster, simulate, simulated
 from tests.simulation.faults import Fault, Schedule
 from tests.simulation.states import differences, with_conditions_that_hold
 from tests.simulation.workloads import SLOW, groups
@@ -14,7 +14,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from localkube.apiserver.storage.store import StoreKey
 
 
-async def creation(world: World) -> None:
+async def creation(world: SimulatedCluster) -> None:
     await world.bring_up(groups(replicas=2, size=2))
 
 
@@ -64,7 +64,7 @@ def test_interrupted_watches_are_opened_again(undisturbed: Outcome) -> None:
 
 
 @simulated(with_managers(SLOW, SLOW))
-async def test_second_manager_takes_over_when_the_first_dies(world: World) -> None:
+async def test_second_manager_takes_over_when_the_first_dies(world: SimulatedCluster) -> None:
     await world.until(LEASES, lambda leases: any(meta.spec(lease).get("holderIdentity") for lease in leases))
     first = await holder(world)
     await world.bring_up(groups(replicas=1, size=2))
@@ -80,7 +80,7 @@ async def test_second_manager_takes_over_when_the_first_dies(world: World) -> No
 
 
 @simulated(with_managers(SLOW, SLOW))
-async def test_stopped_manager_hands_over_immediately(world: World) -> None:
+async def test_stopped_manager_hands_over_immediately(world: SimulatedCluster) -> None:
     await world.until(LEASES, lambda leases: any(meta.spec(lease).get("holderIdentity") for lease in leases))
     first = await holder(world)
     await world.stop_manager(first)
@@ -90,13 +90,13 @@ async def test_stopped_manager_hands_over_immediately(world: World) -> None:
     assert world.clock.monotonic() - stopped < 5
 
 
-async def holder(world: World) -> str:
+async def holder(world: SimulatedCluster) -> str:
     (lease,) = await world.objects(LEASES)
     return str(meta.spec(lease)["holderIdentity"])
 
 
 @simulated(with_managers(Schedule(), remembered=10))
-async def test_watch_lists_again_when_its_history_has_expired(world: World) -> None:
+async def test_watch_lists_again_when_its_history_has_expired(world: SimulatedCluster) -> None:
     await world.bring_up(groups(replicas=1, size=2))
     manager = world.managers["manager-0"]
     manager.blind()
@@ -108,7 +108,7 @@ async def test_watch_lists_again_when_its_history_has_expired(world: World) -> N
     assert meta.status(await world.get(LEADERWORKERSETS, "web"))["readyReplicas"] == 2
 
 
-async def forget(world: World) -> None:
+async def forget(world: SimulatedCluster) -> None:
     """Write so often, without the API, that the store drops its history."""
     store = world.server.backend.store
     key, compacted = StoreKey(CONFIG_MAPS.group_resource, NAMESPACE, "noise"), store.compacted
@@ -121,7 +121,7 @@ async def forget(world: World) -> None:
 
 
 @simulated(with_managers(Schedule()))
-async def test_unavailable_webhook_delays_pods(world: World) -> None:
+async def test_unavailable_webhook_delays_pods(world: SimulatedCluster) -> None:
     world.webhooks.is_down = True
     with pytest.raises(Exception, match=r"failed calling webhook .* connection refused"):
         await world.create(groups(replicas=1, size=2))

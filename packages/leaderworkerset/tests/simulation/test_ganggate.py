@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 from tests.permissions import missing, needs_of
-from tests.simulation.cluster import Settings, World, simulate, simulated
+from tests.simulation.cluster import Settings, SimulatedCluster, simulate, simulated
 from tests.simulation.faults import Schedule
 from tests.simulation.test_kueue import kueue, queued
 from tests.simulation.test_life import fail
@@ -54,7 +54,7 @@ def gated(pods: list[JSONObject]) -> Counter[str]:
 class Watched:
     """An invariant at every moment: a pod loses its gate only when all pods of its group exist."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: SimulatedCluster) -> None:
         self.groups: dict[str, set[str]] = {}
         self.early: list[str] = []
         world.observe(PODS, self._changed)
@@ -68,7 +68,7 @@ class Watched:
                 self.early.append(meta.name(pod))
 
 
-async def resize_nodes(world: World, cpu: str) -> None:
+async def resize_nodes(world: SimulatedCluster, cpu: str) -> None:
     """Give every node the given amount of CPU."""
     patch = {"status": {"allocatable": {"cpu": cpu}, "capacity": {"cpu": cpu}}}
     for node in (await world.client.list(NODES)).items:
@@ -78,7 +78,7 @@ async def resize_nodes(world: World, cpu: str) -> None:
 def test_third_group_starts_when_nodes_have_room() -> None:
     """Two groups run, and all pods of the third wait. Meanwhile nothing is written."""
 
-    async def scenario(world: World) -> None:
+    async def scenario(world: SimulatedCluster) -> None:
         watched = Watched(world)
         await world.create(asking(replicas=3, size=4))
         await world.until(PODS, lambda pods: sorted(bound(pods).values()) == [4, 4] and len(pods) == 12)
@@ -100,7 +100,7 @@ def test_third_group_starts_when_nodes_have_room() -> None:
 
 
 @simulated(settings(nodes=2))
-async def test_scaled_down_group_frees_nodes_for_a_waiting_group(world: World) -> None:
+async def test_scaled_down_group_frees_nodes_for_a_waiting_group(world: SimulatedCluster) -> None:
     await world.create(asking(replicas=1, size=4))
     await world.until(PODS, lambda pods: bound(pods) == {"0": 4})
     other = asking(replicas=1, size=3)
@@ -112,7 +112,7 @@ async def test_scaled_down_group_frees_nodes_for_a_waiting_group(world: World) -
 
 @pytest.mark.parametrize("restart", ["RecreateGroupOnPodRestart", "None"])
 @simulated(settings(nodes=5))
-async def test_gated_groups_survive_failures_rollouts_and_scaling(world: World, restart: str) -> None:
+async def test_gated_groups_survive_failures_rollouts_and_scaling(world: SimulatedCluster, restart: str) -> None:
     """A recreated pod waits for space like all others; its group gets space first."""
     watched = Watched(world)
     lws = asking(replicas=2, size=3)
@@ -135,14 +135,14 @@ async def test_gated_groups_survive_failures_rollouts_and_scaling(world: World, 
 
 
 @simulated(settings(nodes=1))
-async def test_group_of_one_pod_is_not_gated(world: World) -> None:
+async def test_group_of_one_pod_is_not_gated(world: SimulatedCluster) -> None:
     await world.create(asking(replicas=3, size=1))
     await world.until(PODS, lambda pods: len(pods) == 3 and len(bound(pods)) == 2)
     assert not gated(await world.objects(PODS))
 
 
 @simulated(settings(nodes=3))
-async def test_pod_that_waits_for_quota_reserves_no_space(world: World) -> None:
+async def test_pod_that_waits_for_quota_reserves_no_space(world: SimulatedCluster) -> None:
     """A pod that Kueue holds back too is not counted as starting: no space is kept for it (R-KQ-161)."""
     async with kueue(world, quota=1) as one:
         await world.create(queued_asking(replicas=2, size=3))
@@ -158,14 +158,14 @@ def queued_asking(replicas: int, size: int) -> JSONObject:
 
 @pytest.mark.parametrize("crash", [4, 6, 8, 10, 12])
 @simulated(lambda crash: settings(nodes=4, schedule=Schedule(latency=SLOW.latency, crash_after=crash)))
-async def test_gates_open_although_managers_die_at_any_write(world: World, crash: int) -> None:
+async def test_gates_open_although_managers_die_at_any_write(world: SimulatedCluster, crash: int) -> None:
     """The manager also dies between the gates of one group, and the next manager opens the other gates."""
     await world.bring_up(asking(replicas=2, size=4))
     assert bound(await world.objects(PODS)) == {"0": 4, "1": 4}
 
 
 @simulated(settings(nodes=1))
-async def test_leaderworkerset_can_opt_out_of_the_gate(world: World) -> None:
+async def test_leaderworkerset_can_opt_out_of_the_gate(world: SimulatedCluster) -> None:
     lws = asking(replicas=1, size=3)
     annotations: Mapping[str, str] = {labels.GANG_SCHEDULER: "none"}
     await world.create(lws | {"metadata": lws["metadata"] | {"annotations": dict(annotations)}})

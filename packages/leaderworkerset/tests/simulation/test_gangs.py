@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from msgspec import structs
 from tests.gangdefinitions import COSCHEDULING_DEFINITION, VOLCANO_DEFINITION, kind_of
-from tests.simulation.cluster import NAMESPACE, Settings, World, simulate, simulated
+from tests.simulation.cluster import NAMESPACE, Settings, SimulatedCluster, simulate, simulated
 from tests.simulation.faults import Fault, Schedule
 from tests.simulation.test_life import fail
 from tests.simulation.workloads import SLOW, groups, template
@@ -50,7 +50,7 @@ def link_of(pod: JSONObject) -> str:
 class Watched:
     """An invariant at every moment: no worker is created before the object of its group."""
 
-    def __init__(self, world: World, provider: Provider) -> None:
+    def __init__(self, world: SimulatedCluster, provider: Provider) -> None:
         self.known: set[str] = set()
         self.early: list[str] = []
         world.observe(kind_of(provider), self._group_changed)
@@ -65,7 +65,7 @@ class Watched:
             self.early.append(change.key.name)
 
 
-async def assert_groups(world: World, provider: Provider, *, replicas: int, minimum: int, size: int) -> None:
+async def assert_groups(world: SimulatedCluster, provider: Provider, *, replicas: int, minimum: int, size: int) -> None:
     """Check that every group has one object, which all its pods reference, and that there are no other objects."""
     pods = await world.objects(PODS)
     members: dict[str, set[str]] = {}
@@ -85,7 +85,7 @@ async def assert_groups(world: World, provider: Provider, *, replicas: int, mini
 @pytest.mark.parametrize(("startup", "minimum"), [("LeaderCreated", 3), ("LeaderReady", 1)])
 @simulated(settings)
 async def test_groups_keep_their_gang_objects_through_all_changes(
-    world: World, startup: str, minimum: int, provider: Provider
+    world: SimulatedCluster, startup: str, minimum: int, provider: Provider
 ) -> None:
     """Groups keep their gang objects through all changes.
 
@@ -138,7 +138,7 @@ def test_number_of_gang_objects_equals_the_number_of_groups(provider: Provider, 
         if is_leader(change.object):
             leaders.add(meta.uid(change.object))
 
-    async def scenario(world: World) -> None:
+    async def scenario(world: SimulatedCluster) -> None:
         world.observe(PODS, note_leader)
         await world.bring_up(groups(replicas=4, size=3, groupIdentity=identity))
         for count in (4, 4, 2):
@@ -164,14 +164,14 @@ def test_number_of_gang_objects_equals_the_number_of_groups(provider: Provider, 
 
 
 @simulated(settings(VOLCANO))
-async def test_group_of_one_pod_has_a_gang_object(world: World) -> None:
+async def test_group_of_one_pod_has_a_gang_object(world: SimulatedCluster) -> None:
     """A group of one pod has a gang object (R-GANG-3)."""
     await world.bring_up(groups(replicas=2, size=1))
     await assert_groups(world, VOLCANO, replicas=2, minimum=1, size=1)
 
 
 @simulated(settings(PROVIDERS["coscheduling"]))
-async def test_new_size_creates_new_gang_objects(world: World) -> None:
+async def test_new_size_creates_new_gang_objects(world: SimulatedCluster) -> None:
     provider = PROVIDERS["coscheduling"]
     await world.bring_up(groups(replicas=2, size=2))
     await world.edit(leaderWorkerTemplate={"size": 4})
@@ -181,7 +181,7 @@ async def test_new_size_creates_new_gang_objects(world: World) -> None:
 
 @simulated(settings(VOLCANO))
 async def test_exclusive_group_starts_with_a_minimum_of_its_leader(
-    world: World,
+    world: SimulatedCluster,
 ) -> None:
     """With a minimum of all pods, the scheduler would wait for workers that wait for the scheduler."""
     lws = groups(replicas=1, size=3)
@@ -192,7 +192,7 @@ async def test_exclusive_group_starts_with_a_minimum_of_its_leader(
 
 @pytest.mark.parametrize("provider", SCHEDULERS, ids=lambda one: one.name)
 @simulated(settings)
-async def test_deleted_gang_object_is_recreated(world: World, provider: Provider) -> None:
+async def test_deleted_gang_object_is_recreated(world: SimulatedCluster, provider: Provider) -> None:
     await world.bring_up(groups(replicas=1, size=2))
     before = await world.uids(kind_of(provider))
     await world.delete(next(iter(before)), kind_of(provider))
@@ -204,7 +204,7 @@ async def test_deleted_gang_object_is_recreated(world: World, provider: Provider
 
 
 @simulated(replace(settings(VOLCANO), definitions=()))
-async def test_gang_scheduler_that_is_installed_later_is_used(world: World) -> None:
+async def test_gang_scheduler_that_is_installed_later_is_used(world: SimulatedCluster) -> None:
     """A manager that was configured before Volcano was installed continues with the other schedulers."""
     lws = groups(replicas=1, size=2)
     metadata = lws["metadata"] | {"name": "alone", "annotations": {labels.GANG_SCHEDULER: "none"}}
@@ -228,7 +228,7 @@ def crashing(crash: int) -> Settings:
 
 @pytest.mark.parametrize("crash", [3, 5, 7, 9])
 @simulated(crashing)
-async def test_gang_objects_are_complete_although_managers_die(world: World, crash: int) -> None:
+async def test_gang_objects_are_complete_although_managers_die(world: SimulatedCluster, crash: int) -> None:
     """No object is missing, duplicated or left over."""
     await world.bring_up(groups(replicas=2, size=2))
     await fail(world, "web-0-1")

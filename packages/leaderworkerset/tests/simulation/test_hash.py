@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 from tests.fuzz.seeds import seeds
-from tests.simulation.cluster import Settings, World, simulate, simulated
+from tests.simulation.cluster import Settings, SimulatedCluster, simulate, simulated
 from tests.simulation.faults import Schedule
 from tests.simulation.workloads import SLOW, groups, template
 
@@ -56,14 +56,14 @@ def leaders(pods: Iterable[JSONObject]) -> list[JSONObject]:
     return [pod for pod in pods if meta.labels(pod).get(labels.WORKER_INDEX) == labels.LEADER_WORKER_INDEX]
 
 
-async def end_a_process(world: World, random: Random) -> None:
+async def end_a_process(world: SimulatedCluster, random: Random) -> None:
     """End the process of any pod with an error."""
     processes = sorted(world.runner.processes)
     if processes:
         world.runner.end(random.choice(processes), Exit(1))
 
 
-async def schedule(world: World, held: Held, random: Random) -> None:
+async def schedule(world: SimulatedCluster, held: Held, random: Random) -> None:
     """Edit, fail, delete and kill in any order, some of it at once; at the end the set is at rest."""
     replicas = 3
     held.settled(replicas)
@@ -102,7 +102,7 @@ def test_replacement_gate_keeps_capacity_and_every_group_starts(seed: int, surge
     """The replacement gate keeps capacity and every group starts (N-AT-5)."""
     held = Held(surge)
 
-    async def scenario(world: World) -> None:
+    async def scenario(world: SimulatedCluster) -> None:
         world.observe(PODS, held.pod_changed)
         await schedule(world, held, Random(f"{seed} {surge}"))
 
@@ -111,7 +111,7 @@ def test_replacement_gate_keeps_capacity_and_every_group_starts(seed: int, surge
 
 
 def test_groups_are_complete_although_managers_die_at_any_write() -> None:
-    async def creation(world: World) -> None:
+    async def creation(world: SimulatedCluster) -> None:
         await world.bring_up(groups(2, 2, groupIdentity="Hash"))
         assert len(await world.objects(PODS)) == 4
 
@@ -121,7 +121,7 @@ def test_groups_are_complete_although_managers_die_at_any_write() -> None:
 
 
 @simulated(Settings(managers=(SLOW,), others=SLOW))
-async def test_deletion_leaves_nothing(world: World) -> None:
+async def test_deletion_leaves_nothing(world: SimulatedCluster) -> None:
     await world.bring_up(groups(2, 2, groupIdentity="Hash"))
     await world.delete()
     await world.at_rest()

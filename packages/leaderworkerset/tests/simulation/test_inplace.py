@@ -1,6 +1,6 @@
 """Updates in place in a simulated cluster: the pods stay, and the StatefulSet controller deletes none (ADR 24)."""
 
-from tests.simulation.cluster import Settings, World, count_ready, simulate
+from tests.simulation.cluster import Settings, SimulatedCluster, count_ready, simulate
 from tests.simulation.workloads import SLOW, groups, template
 
 from kuberuntime.objects import meta
@@ -22,7 +22,7 @@ def in_place(how: str = "IfPossible", **fields: int) -> JSONObject:
 def test_new_images_reach_the_same_pods_group_by_group() -> None:
     counts: list[int] = []
 
-    async def scenario(world: World) -> None:
+    async def scenario(world: SimulatedCluster) -> None:
         await world.bring_up(in_place(replicas=3, size=4))
         before = await world.uids()
         count_ready(world, ("web-0", "web-1", "web-2"), counts)

@@ -19,7 +19,7 @@ from tests.kueue.webhooks import (
     WEBHOOKS,
     build_configurations,
 )
-from tests.simulation.cluster import NAMESPACE, World, simulated
+from tests.simulation.cluster import NAMESPACE, SimulatedCluster, simulated
 from tests.simulation.product import WEBHOOK_HOST
 from tests.simulation.test_life import fail, settings
 from tests.simulation.workloads import groups, template
@@ -58,7 +58,7 @@ def run(pods: list[JSONObject], *indexes: int, size: int = 3) -> bool:
 
 
 @asynccontextmanager
-async def kueue(world: World, quota: int) -> AsyncIterator[Kueue]:
+async def kueue(world: SimulatedCluster, quota: int) -> AsyncIterator[Kueue]:
     """Run Kueue in the body, and check its invariants at the end."""
     decisions = {spec.path: spec.decide for spec in WEBHOOKS}
     world.webhooks.serve(decisions, lambda path, body: review.answer(body, decisions[path]))
@@ -75,7 +75,7 @@ def under_kueue(quota: int, *, nodes: int = 1) -> Callable[[Scenario], Callable[
     """Make a coroutine a test in a cluster with a quota of the given number of groups."""
 
     def decorate(test: Scenario) -> Callable[..., None]:
-        async def body(world: World, **given: Any) -> None:
+        async def body(world: SimulatedCluster, **given: Any) -> None:
             async with kueue(world, quota) as one:
                 await test(world, one, **given)
 
@@ -89,7 +89,7 @@ def under_kueue(quota: int, *, nodes: int = 1) -> Callable[[Scenario], Callable[
 
 
 @under_kueue(1)
-async def test_kueue_page_run_leaderworkerset_works(world: World, one: Kueue) -> None:
+async def test_kueue_page_run_leaderworkerset_works(world: SimulatedCluster, one: Kueue) -> None:
     """One of two groups is admitted; then the set is scaled, also to zero (R-KQ-10, R-KQ-20, R-KQ-30, R-KQ-33, R-KQ-60)."""
     lws = queued(replicas=2)
     del lws["spec"]["rolloutStrategy"]
@@ -110,7 +110,7 @@ async def test_kueue_page_run_leaderworkerset_works(world: World, one: Kueue) ->
 
 
 @under_kueue(1)
-async def test_pods_have_all_fields_that_kueue_reads(world: World, one: Kueue) -> None:
+async def test_pods_have_all_fields_that_kueue_reads(world: SimulatedCluster, one: Kueue) -> None:
     """Kueue reads owners and their labels, indexes, the role of a pod, and marked templates (R-KQ-41 to R-KQ-48)."""
     await world.bring_up(queued(replicas=1))
     sets = {meta.name(one): one for one in await world.objects(STATEFULSETS)}
@@ -130,7 +130,7 @@ async def test_pods_have_all_fields_that_kueue_reads(world: World, one: Kueue) -
 
 
 @under_kueue(2)
-async def test_evicted_group_waits_and_the_status_reports_it(world: World, one: Kueue) -> None:
+async def test_evicted_group_waits_and_the_status_reports_it(world: SimulatedCluster, one: Kueue) -> None:
     """The group is not recreated, and has the two conditions that Kueue's tests read (R-KQ-49, R-KQ-63, R-KQ-64, R-KQ-71)."""
     await world.bring_up(queued(replicas=2))
     one.evicted.add(1)
@@ -150,7 +150,7 @@ async def test_evicted_group_waits_and_the_status_reports_it(world: World, one: 
 
 
 @under_kueue(2)
-async def test_failed_worker_recreates_its_group_within_admission(world: World, one: Kueue) -> None:
+async def test_failed_worker_recreates_its_group_within_admission(world: SimulatedCluster, one: Kueue) -> None:
     """A group never has more pods than members (R-KQ-44, R-KQ-67)."""
     await world.bring_up(queued(replicas=2))
     before = await world.uids()
@@ -162,7 +162,7 @@ async def test_failed_worker_recreates_its_group_within_admission(world: World, 
 
 
 @under_kueue(2)
-async def test_update_waits_until_there_is_quota(world: World, one: Kueue) -> None:
+async def test_update_waits_until_there_is_quota(world: SimulatedCluster, one: Kueue) -> None:
     """Waiting groups get the new template first; running groups wait for them, as `maxUnavailable` demands (R-KQ-61)."""
     await world.create(queued(replicas=4))
     await world.until(PODS, lambda pods: run(pods, 0, 1) and len(pods) == 12)
@@ -181,7 +181,7 @@ async def test_update_waits_until_there_is_quota(world: World, one: Kueue) -> No
 
 
 @under_kueue(3)
-async def test_surge_groups_are_admitted_during_an_update(world: World, one: Kueue) -> None:
+async def test_surge_groups_are_admitted_during_an_update(world: SimulatedCluster, one: Kueue) -> None:
     """Surge groups are counted in `replicas` until every group is updated (R-KQ-21, R-KQ-62, R-KQ-70)."""
     strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": {"maxSurge": 1, "maxUnavailable": 0}}
 
@@ -194,7 +194,7 @@ async def test_surge_groups_are_admitted_during_an_update(world: World, one: Kue
 
 
 @under_kueue(1)
-async def test_leaders_and_workers_have_different_roles(world: World, one: Kueue) -> None:
+async def test_leaders_and_workers_have_different_roles(world: SimulatedCluster, one: Kueue) -> None:
     """Leaders and workers have different roles (R-KQ-45)."""
     own = {"size": 3, "leaderTemplate": template(), "workerTemplate": template()}
     lws = queued(replicas=1)
@@ -204,7 +204,7 @@ async def test_leaders_and_workers_have_different_roles(world: World, one: Kueue
 
 
 @under_kueue(1)
-async def test_nothing_is_recreated_while_kueue_is_down(world: World, one: Kueue) -> None:
+async def test_nothing_is_recreated_while_kueue_is_down(world: SimulatedCluster, one: Kueue) -> None:
     """The webhooks of Kueue refuse all requests meanwhile (R-KQ-72)."""
     await world.bring_up(queued(replicas=1))
     before = await world.uids()
@@ -222,14 +222,16 @@ async def test_nothing_is_recreated_while_kueue_is_down(world: World, one: Kueue
 
 @pytest.mark.parametrize("startup", ["LeaderCreated", "LeaderReady"])
 @under_kueue(2)
-async def test_admitted_groups_start_under_both_startup_policies(world: World, one: Kueue, startup: str) -> None:
+async def test_admitted_groups_start_under_both_startup_policies(
+    world: SimulatedCluster, one: Kueue, startup: str
+) -> None:
     """An admission never waits for pods (R-KQ-21)."""
     await world.create(queued(replicas=2, startupPolicy=startup))
     await world.until(PODS, lambda pods: run(pods, 0, 1))
 
 
 @under_kueue(2, nodes=4)
-async def test_admitted_group_is_placed_by_the_ranks_of_its_pods(world: World, one: Kueue) -> None:
+async def test_admitted_group_is_placed_by_the_ranks_of_its_pods(world: SimulatedCluster, one: Kueue) -> None:
     """Templates keep the annotation, ranks are labels, and we add no node selector (R-KQ-50 to R-KQ-53, R-KQ-56)."""
     one.domains = [["node-0", "node-1"], ["node-2", "node-3"]]
     lws = queued(replicas=2, size=4)
@@ -243,7 +245,7 @@ async def test_admitted_group_is_placed_by_the_ranks_of_its_pods(world: World, o
 
 
 @under_kueue(0)
-async def test_pods_have_no_fields_that_kueue_adds(world: World, one: Kueue) -> None:
+async def test_pods_have_no_fields_that_kueue_adds(world: SimulatedCluster, one: Kueue) -> None:
     """A conflicting value would end the admission permanently (R-KQ-32, R-KQ-161)."""
     await world.create(queued(replicas=1))
     pods = await world.until(PODS, lambda pods: len(pods) == 3)
@@ -255,7 +257,7 @@ async def test_pods_have_no_fields_that_kueue_adds(world: World, one: Kueue) -> 
 
 
 @under_kueue(2, nodes=2)
-async def test_exclusive_placement_works_with_admission(world: World, one: Kueue) -> None:
+async def test_exclusive_placement_works_with_admission(world: SimulatedCluster, one: Kueue) -> None:
     """The leader starts alone, and its workers follow when they exist (R-KQ-69)."""
     lws = queued(replicas=2, size=2)
     lws["metadata"]["annotations"] = {labels.EXCLUSIVE_TOPOLOGY: HOSTNAME}
@@ -265,7 +267,7 @@ async def test_exclusive_placement_works_with_admission(world: World, one: Kueue
 
 
 @under_kueue(1)
-async def test_change_that_kueue_rejects_changes_nothing(world: World, one: Kueue) -> None:
+async def test_change_that_kueue_rejects_changes_nothing(world: SimulatedCluster, one: Kueue) -> None:
     """The rejection is the answer to a user; our controllers never write a rejected change (R-KQ-5, R-KQ-16 to R-KQ-18)."""
     await world.bring_up(queued(replicas=1))
     key = ObjectKey(NAMESPACE, "web")
@@ -285,7 +287,7 @@ async def test_change_that_kueue_rejects_changes_nothing(world: World, one: Kueu
 
 @pytest.mark.parametrize("propagation", ["Background", "Foreground"])
 @under_kueue(1)
-async def test_deleted_set_removes_waiting_pods(world: World, one: Kueue, propagation: Propagation) -> None:
+async def test_deleted_set_removes_waiting_pods(world: SimulatedCluster, one: Kueue, propagation: Propagation) -> None:
     """Pods that wait for quota are deleted as well, as we add no finalizer to them (R-KQ-65, R-KQ-66)."""
     await world.create(queued(replicas=2))
     await world.until(PODS, lambda pods: run(pods, 0) and len(pods) == 6)
@@ -296,7 +298,7 @@ async def test_deleted_set_removes_waiting_pods(world: World, one: Kueue, propag
 
 
 @under_kueue(2)
-async def test_fields_that_kueue_reads_never_change(world: World, one: Kueue) -> None:
+async def test_fields_that_kueue_reads_never_change(world: SimulatedCluster, one: Kueue) -> None:
     """Kueue reads the UID, and keys of metadata and templates (R-KQ-11 to R-KQ-13, R-KQ-40)."""
     created = await world.create(queued(replicas=2))
     await world.ready()

@@ -1,6 +1,6 @@
 """The life of a LeaderWorkerSet in a simulated cluster: it becomes ready, rolls, is repaired, scales and is deleted."""
 
-from tests.simulation.cluster import Settings, World, count_ready, simulate, simulated
+from tests.simulation.cluster import Settings, SimulatedCluster, count_ready, simulate, simulated
 from tests.simulation.states import differences
 from tests.simulation.workloads import SLOW, groups, template
 
@@ -15,7 +15,7 @@ def settings(seed: int = 1) -> Settings:
     return Settings(seed=seed, managers=(SLOW,), others=SLOW)
 
 
-async def life(world: World) -> None:
+async def life(world: SimulatedCluster) -> None:
     """Run the whole life except the end."""
     await world.bring_up(groups(replicas=2, size=2))
     await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
@@ -26,7 +26,7 @@ async def life(world: World) -> None:
     await world.ready()
 
 
-async def fail(world: World, pod: str) -> None:
+async def fail(world: SimulatedCluster, pod: str) -> None:
     """End the process of a pod with an error."""
     uid = (await world.uids())[pod]
     (container,) = [key for key, process in world.runner.processes.items() if process.spec.sandbox_id == uid]
@@ -34,7 +34,7 @@ async def fail(world: World, pod: str) -> None:
 
 
 @simulated(settings())
-async def test_ready_groups_cause_no_further_writes(world: World) -> None:
+async def test_ready_groups_cause_no_further_writes(world: SimulatedCluster) -> None:
     status = meta.status(await world.bring_up(groups(replicas=3, size=4)))
     assert set(await world.uids()) == NAMES
     assert (status["replicas"], status["readyReplicas"], status["updatedReplicas"]) == (3, 3, 3)
@@ -44,7 +44,7 @@ async def test_ready_groups_cause_no_further_writes(world: World) -> None:
 def test_new_image_rolls_one_group_at_a_time() -> None:
     counts: list[int] = []
 
-    async def scenario(world: World) -> None:
+    async def scenario(world: SimulatedCluster) -> None:
         await world.bring_up(groups(replicas=3, size=4))
         before = await world.uids()
         count_ready(world, ("web-0", "web-1", "web-2"), counts)
@@ -60,7 +60,7 @@ def test_new_image_rolls_one_group_at_a_time() -> None:
 
 
 @simulated(settings())
-async def test_failed_worker_recreates_only_its_group_once(world: World) -> None:
+async def test_failed_worker_recreates_only_its_group_once(world: SimulatedCluster) -> None:
     await world.bring_up(groups(replicas=3, size=4))
     before = await world.uids()
     await fail(world, "web-1-2")
@@ -74,7 +74,7 @@ async def test_failed_worker_recreates_only_its_group_once(world: World) -> None
 
 
 @simulated(settings())
-async def test_scaling_up_and_down_keeps_the_other_groups(world: World) -> None:
+async def test_scaling_up_and_down_keeps_the_other_groups(world: SimulatedCluster) -> None:
     await world.bring_up(groups(replicas=1, size=2))
     first = await world.uids()
     await world.edit(replicas=3)
@@ -86,7 +86,7 @@ async def test_scaling_up_and_down_keeps_the_other_groups(world: World) -> None:
 
 
 def test_deletion_leaves_nothing() -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(world: SimulatedCluster) -> None:
         await world.bring_up(groups(replicas=2, size=2))
         await world.delete()
         await world.at_rest()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import pytest
-from tests.simulation.cluster import Settings, World, simulate
+from tests.simulation.cluster import Settings, SimulatedCluster, simulate
 from tests.simulation.evictors import evict, set_cordoned
 from tests.simulation.workloads import SLOW, groups, template
 
@@ -39,7 +39,7 @@ MANAGER: Final = "manager-0"
 class Whole:
     """Counts the groups that are whole, and for how long some were not."""
 
-    world: World
+    world: SimulatedCluster
     pods: dict[str, JSONObject] = field(default_factory=dict)
     first: dict[tuple[str, str], str] = field(default_factory=dict)
     """The UIDs of the first workers, by the UID of their StatefulSet and their name."""
@@ -83,18 +83,18 @@ class Whole:
         )
 
 
-async def pods_on(world: World, node: str) -> list[JSONObject]:
+async def pods_on(world: SimulatedCluster, node: str) -> list[JSONObject]:
     """Return the pods of a node."""
     return [pod for pod in await world.objects(PODS) if meta.spec(pod).get("nodeName") == node]
 
 
-async def drain(world: World, node: str) -> None:
+async def drain(world: SimulatedCluster, node: str) -> None:
     """Evict the pods of a node while it is cordoned."""
     await set_cordoned(world, node, cordoned=True)
     await asyncio.gather(*(evict(world, pod) for pod in await pods_on(world, node)))
 
 
-async def taint(world: World, node: str) -> None:
+async def taint(world: SimulatedCluster, node: str) -> None:
     """Evict the pods of a node by a taint."""
     before = {meta.uid(pod) for pod in await pods_on(world, node)}
     change = {"spec": {"taints": [{"key": "maintenance", "effect": "NoExecute"}]}}
@@ -102,17 +102,17 @@ async def taint(world: World, node: str) -> None:
     await world.until(PODS, lambda pods: all(meta.is_deleting(pod) for pod in pods if meta.uid(pod) in before))
 
 
-async def preempt(world: World, node: str) -> None:
+async def preempt(world: SimulatedCluster, node: str) -> None:
     """Delete the pods of a node as the scheduler does for pods of a higher priority."""
     await _delete_explained(world, node, "PreemptionByScheduler", grace_period=None)
 
 
-async def lose(world: World, node: str) -> None:
+async def lose(world: SimulatedCluster, node: str) -> None:
     """Delete the pods of a node without grace, as the garbage collector of pods does after their node."""
     await _delete_explained(world, node, "DeletionByPodGC", grace_period=0)
 
 
-async def take_out_of_service(world: World, node: str) -> None:
+async def take_out_of_service(world: SimulatedCluster, node: str) -> None:
     """Let the pods of a node hang while they are evicted, and delete them without grace later, as that taint does."""
     pods = await pods_on(world, node)
     world.runner.hung |= {meta.uid(pod) for pod in pods}
@@ -123,7 +123,7 @@ async def take_out_of_service(world: World, node: str) -> None:
         await world.client.delete(PODS, meta.key(pod), uid=meta.uid(pod), grace_period=0)
 
 
-async def _delete_explained(world: World, node: str, reason: str, grace_period: int | None) -> None:
+async def _delete_explained(world: SimulatedCluster, node: str, reason: str, grace_period: int | None) -> None:
     await set_cordoned(world, node, cordoned=True)
     target = {"type": "DisruptionTarget", "status": "True", "reason": reason}
     for pod in await pods_on(world, node):
@@ -132,16 +132,16 @@ async def _delete_explained(world: World, node: str, reason: str, grace_period: 
         await world.client.delete(PODS, meta.key(pod), grace_period=grace_period)
 
 
-async def reopen(world: World, node: str) -> None:
+async def reopen(world: SimulatedCluster, node: str) -> None:
     """Admit pods to a node again."""
     change = {"spec": {"unschedulable": False, "taints": None}}
     await world.client.patch(NODES, ObjectKey("", node), change, kind="merge")
 
 
-Step = Callable[[World, str], Awaitable[None]]
+Step = Callable[[SimulatedCluster, str], Awaitable[None]]
 
 
-async def complete(world: World, whole: Whole) -> None:
+async def complete(world: SimulatedCluster, whole: Whole) -> None:
     """Wait until all groups are whole, and the status says so."""
 
     def is_complete(found: list[JSONObject]) -> bool:
@@ -151,14 +151,14 @@ async def complete(world: World, whole: Whole) -> None:
     await world.until(LEADERWORKERSETS, is_complete)
 
 
-async def replace_manager(world: World) -> None:
+async def replace_manager(world: SimulatedCluster) -> None:
     """Kill the manager, and start another one later."""
     await world.kill_manager(MANAGER)
     await asyncio.sleep(ABSENCE)
     world.start_manager(MANAGER, SLOW)
 
 
-async def roll(world: World) -> None:
+async def roll(world: SimulatedCluster) -> None:
     """Change the image, with one surge group."""
     rolling = {"partition": 0, "maxUnavailable": 0, "maxSurge": 1}
     strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": rolling}
@@ -166,7 +166,7 @@ async def roll(world: World) -> None:
 
 
 async def month(
-    world: World, step: Step, *, kills: int = 0, scales: bool = False, rolls: bool = False
+    world: SimulatedCluster, step: Step, *, kills: int = 0, scales: bool = False, rolls: bool = False
 ) -> tuple[Whole, int]:
     """Disturb all nodes one after another; return the measured times, and the number of recreations."""
     whole = Whole(world)
@@ -190,7 +190,7 @@ async def month(
     return whole, len(whole.leaders) - GROUPS
 
 
-async def assert_uncounted(world: World) -> None:
+async def assert_uncounted(world: SimulatedCluster) -> None:
     """Assert that no recreation was counted as a failure, or delayed."""
     counts = {meta.annotations(record).get(labels.RECREATIONS) for record in await world.objects(CONTROLLER_REVISIONS)}
     assert counts <= {None, "0"}
@@ -203,7 +203,7 @@ def play(step: Step, *, kills: int = 0, scales: bool = False, rolls: bool = Fals
     The rollout recreates each group once more, one after the other.
     """
 
-    async def scenario(world: World) -> None:
+    async def scenario(world: SimulatedCluster) -> None:
         whole, recreated = await month(world, step, kills=kills, scales=scales, rolls=rolls)
         assert recreated >= NODE_COUNT
         per_group = 2 * TERM + start + SLACK

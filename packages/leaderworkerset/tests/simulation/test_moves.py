@@ -16,7 +16,7 @@ from tests.simulation.evictors import set_cordoned
 from tests.simulation.faults import Schedule
 from tests.simulation.schedules import lean, plantedmoves
 from tests.simulation.schedules.kubelet import NODES
-from tests.simulation.schedules.lean import LeanWorld
+from tests.simulation.schedules.lean import LeanCluster
 from tests.simulation.workloads import groups, template
 
 from kuberuntime import timeouts
@@ -46,7 +46,7 @@ def moving(identity: str, limit: int) -> JSONObject:
     return lws
 
 
-async def begin(world: LeanWorld, spec: JSONObject) -> None:
+async def begin(world: LeanCluster, spec: JSONObject) -> None:
     """Start a manager, and create the LeaderWorkerSet."""
     if meta.spec(spec)["groupIdentity"] == "Hash":
         await world.start_deployments()
@@ -54,14 +54,14 @@ async def begin(world: LeanWorld, spec: JSONObject) -> None:
     await world.bring_up(spec)
 
 
-async def close_in_passing(world: LeanWorld, node: str, random: Random) -> None:
+async def close_in_passing(world: LeanCluster, node: str, random: Random) -> None:
     """Cordon a node briefly."""
     await set_cordoned(world, node, cordoned=True)
     await asyncio.sleep(random.choice((0.0, 0.05, 1.0)))
     await set_cordoned(world, node, cordoned=False)
 
 
-async def kill(world: LeanWorld, random: Random) -> None:
+async def kill(world: LeanCluster, random: Random) -> None:
     """Kill or pause the manager now and then."""
     for _ in range(random.choice((0, 1, 4))):
         await asyncio.sleep(random.choice((0.0, 0.1, 2.0)))
@@ -71,7 +71,7 @@ async def kill(world: LeanWorld, random: Random) -> None:
             world.managers["manager-0"].freeze(random.choice((0.5, 4.0)))
 
 
-async def live(world: LeanWorld, random: Random, found: Moves, spec: JSONObject) -> None:
+async def live(world: LeanCluster, random: Random, found: Moves, spec: JSONObject) -> None:
     """Close nodes.
 
     At the end they are empty, each of their groups moved once, no other group did, and nothing is left.
@@ -127,13 +127,13 @@ def test_moves_keep_the_budget_and_each_group_moves_once(seed: int, limit: int, 
     assert play(seed, identity, limit).broken == []
 
 
-async def end_a_process(world: LeanWorld, random: Random, found: MovesAmongOthers) -> None:
+async def end_a_process(world: LeanCluster, random: Random, found: MovesAmongOthers) -> None:
     """Make a container of any pod end with an error."""
     found.disturbed()
     world.kubelet.restart(random.choice(sorted(await world.uids())))
 
 
-async def mark_a_leader(world: LeanWorld, random: Random) -> str:
+async def mark_a_leader(world: LeanCluster, random: Random) -> str:
     """Request the move of any group; return the UID of its leader."""
     leader = random.choice([pod for pod in await world.objects(PODS) if groupname.is_leader(pod)])
     patch = {"metadata": {"uid": meta.uid(leader), "annotations": {labels.MOVE_GROUP: "true"}}}
@@ -144,7 +144,7 @@ async def mark_a_leader(world: LeanWorld, random: Random) -> str:
     return meta.uid(leader)
 
 
-async def live_among_others(world: LeanWorld, random: Random, found: MovesAmongOthers, spec: JSONObject) -> None:
+async def live_among_others(world: LeanCluster, random: Random, found: MovesAmongOthers, spec: JSONObject) -> None:
     """Close and open nodes, roll, fail, scale and mark.
 
     At the end closed nodes are empty, and marked leaders are deleted.
@@ -185,7 +185,7 @@ def play_among_others(seed: int, identity: str, limit: int) -> MovesAmongOthers:
     random = Random(f"among {seed} {identity} {limit}")
     seen: list[MovesAmongOthers] = []
 
-    async def scenario(world: LeanWorld) -> None:
+    async def scenario(world: LeanCluster) -> None:
         seen.append(MovesAmongOthers(REPLICAS, SIZE, limit, world.clock.monotonic))
         spec = moving(identity, limit)
         spec["metadata"]["annotations"] |= {labels.RESTART_FIRST_DELAY: "1s", labels.RESTART_LONGEST_DELAY: "2s"}

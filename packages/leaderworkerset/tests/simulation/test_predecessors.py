@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from tests.fuzz.seeds import seeds
-from tests.simulation.cluster import World
+from tests.simulation.cluster import SimulatedCluster
 from tests.simulation.leaders import has_updated, images, played, roll, watch
 from tests.simulation.workloads import groups, template
 
@@ -24,13 +24,13 @@ SURGING = {
 }
 
 
-async def hold(world: World, finalizers: list[str]) -> None:
+async def hold(world: SimulatedCluster, finalizers: list[str]) -> None:
     patch = {"metadata": {"finalizers": finalizers}}
     await world.patch(patch, "web-0", resource=SERVICES)
 
 
 @played()
-async def test_replaced_leader_gets_its_own_service(world: World) -> None:
+async def test_replaced_leader_gets_its_own_service(world: SimulatedCluster) -> None:
     """The service of the previous leader, which ends late, still exists when the new leader is ready (R-SVC-2)."""
     await world.bring_up(groups(replicas=1, size=2, **OWN_SERVICES))
     await hold(world, ["tests/late"])
@@ -44,7 +44,7 @@ async def test_replaced_leader_gets_its_own_service(world: World) -> None:
 
 
 @played()
-async def test_deleted_service_of_a_group_is_recreated(world: World) -> None:
+async def test_deleted_service_of_a_group_is_recreated(world: SimulatedCluster) -> None:
     """The Go controller creates it at the next change of the group only (R-SVC-5)."""
     await world.bring_up(groups(replicas=2, size=2, **OWN_SERVICES))
     before = await world.uids(SERVICES)
@@ -62,7 +62,7 @@ def slow_to_start(spec: ContainerSpec) -> Program:
 
 @pytest.mark.parametrize("seed", seeds(2))
 @played(script=slow_to_start)
-async def test_reverted_update_keeps_the_surge_group(world: World, seed: int) -> None:
+async def test_reverted_update_keeps_the_surge_group(world: SimulatedCluster, seed: int) -> None:
     """If the new template were applied immediately, the surge group would be deleted while it starts (R-ROLL-10)."""
     await world.bring_up(groups(replicas=2, size=1, **SURGING))
     leaders = watch(world, ready=2)
@@ -82,7 +82,7 @@ def half_broken(spec: ContainerSpec) -> Program:
 
 
 @played(script=half_broken)
-async def test_reverted_update_does_not_wait_for_broken_groups(world: World) -> None:
+async def test_reverted_update_does_not_wait_for_broken_groups(world: SimulatedCluster) -> None:
     """R-ROLL-7 counts such a group as unavailable for ever, so the Go controller stops there."""
     lws = groups(replicas=3, size=1)
     lws["spec"]["leaderWorkerTemplate"]["restartPolicy"] = "None"

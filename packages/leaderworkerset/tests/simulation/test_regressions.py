@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Final
 
 import pytest
-from tests.simulation.cluster import NAMESPACE, World, simulate
+from tests.simulation.cluster import NAMESPACE, SimulatedCluster, simulate
 from tests.simulation.faults import Schedule
 from tests.simulation.leaders import SEEDS, images, played, roll, settings, watch
 from tests.simulation.test_life import fail
@@ -36,7 +36,7 @@ def is_successor(pod: JSONObject, before: dict[str, str]) -> bool:
 
 @pytest.mark.parametrize("seed", SEEDS)
 @played(manager=LAGGING)
-async def test_group_is_recreated_when_its_worker_was_replaced_first(world: World, seed: int) -> None:
+async def test_group_is_recreated_when_its_worker_was_replaced_first(world: SimulatedCluster, seed: int) -> None:
     """The manager observes the deletion when the new worker already exists (R-POD-11)."""
     await world.bring_up(groups(replicas=1, size=3))
     before = await world.uids()
@@ -50,7 +50,7 @@ async def test_group_is_recreated_when_its_worker_was_replaced_first(world: Worl
 
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
-async def test_recreated_set_of_the_same_name_adopts_nothing(world: World, seed: int) -> None:
+async def test_recreated_set_of_the_same_name_adopts_nothing(world: SimulatedCluster, seed: int) -> None:
     """The new set adopts no object of the old set, and all of them are deleted."""
     old = await world.bring_up(groups(replicas=2, size=2))
     before = set((await world.uids()).values())
@@ -74,7 +74,7 @@ async def test_recreated_set_of_the_same_name_adopts_nothing(world: World, seed:
 
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
-async def test_scaling_down_a_failing_set_leaves_no_worker(world: World, seed: int) -> None:
+async def test_scaling_down_a_failing_set_leaves_no_worker(world: SimulatedCluster, seed: int) -> None:
     await world.bring_up(groups(replicas=3, size=3))
     await fail(world, "web-2-1")
     await fail(world, "web-1-2")
@@ -87,7 +87,7 @@ async def test_scaling_down_a_failing_set_leaves_no_worker(world: World, seed: i
 
 
 @played()
-async def test_workers_without_start_ordinals_lead_no_groups(world: World) -> None:
+async def test_workers_without_start_ordinals_lead_no_groups(world: SimulatedCluster) -> None:
     """An API server that knows no start ordinals numbers workers from 0 (R-POD-6)."""
     await world.bring_up(groups(replicas=1, size=3))
     unnumbered = {"spec": {"ordinals": {"start": 0}}}
@@ -103,7 +103,7 @@ def slow_workers(spec: ContainerSpec) -> Program:
 
 @pytest.mark.parametrize("seed", SEEDS)
 @played(script=slow_workers)
-async def test_terminating_workers_do_not_delete_the_new_leader(world: World, seed: int) -> None:
+async def test_terminating_workers_do_not_delete_the_new_leader(world: SimulatedCluster, seed: int) -> None:
     """The workers belong to the previous leader (R-POD-8, R-POD-10)."""
     await world.bring_up(groups(replicas=1, size=3))
     leaders = watch(world)
@@ -115,7 +115,7 @@ async def test_terminating_workers_do_not_delete_the_new_leader(world: World, se
 
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
-async def test_new_size_and_a_failure_result_in_complete_groups(world: World, seed: int) -> None:
+async def test_new_size_and_a_failure_result_in_complete_groups(world: SimulatedCluster, seed: int) -> None:
     await world.bring_up(groups(replicas=2, size=2))
     leaders = watch(world)
     await fail(world, "web-0-1")
@@ -128,7 +128,7 @@ async def test_new_size_and_a_failure_result_in_complete_groups(world: World, se
 
 @pytest.mark.parametrize("seed", SEEDS)
 @played(manager=LAGGING)
-async def test_leaders_without_workers_are_counted_as_ready(world: World, seed: int) -> None:
+async def test_leaders_without_workers_are_counted_as_ready(world: SimulatedCluster, seed: int) -> None:
     """A group of one is ready when its leader is, however late the caches are (R-STAT-6)."""
     leaders = watch(world)
     status = meta.status(await world.bring_up(groups(replicas=3, size=1)))
@@ -158,7 +158,7 @@ def crash_at_once(spec: ContainerSpec) -> Program:
 )
 @played(script=crash_at_once)
 async def test_crashing_program_is_restarted_with_backoff(
-    world: World, annotations: dict[str, str], restarts: RestartSettings, least: int, most: int
+    world: SimulatedCluster, annotations: dict[str, str], restarts: RestartSettings, least: int, most: int
 ) -> None:
     """The number of restarts in 90 seconds is bounded, unless backoff is off, as in the Go controller."""
     lws = groups(replicas=1, size=2)
@@ -176,7 +176,9 @@ def given_up(lws: JSONObject) -> bool:
 
 @pytest.mark.parametrize("kills", [(), (3.0, 15.0, 40.0)], ids=["one manager", "killed again and again"])
 @played(script=crash_at_once)
-async def test_group_that_exhausts_its_budget_stays_exhausted(world: World, kills: tuple[float, ...]) -> None:
+async def test_group_that_exhausts_its_budget_stays_exhausted(
+    world: SimulatedCluster, kills: tuple[float, ...]
+) -> None:
     """Every manager keeps the budget. Then nothing is written, and a new value resumes the group."""
     lws = groups(replicas=1, size=2)
     lws["metadata"]["annotations"] = {labels.MAX_GROUP_RESTARTS: "3"}
@@ -199,7 +201,7 @@ async def test_group_that_exhausts_its_budget_stays_exhausted(world: World, kill
 
 
 @played()
-async def test_pods_deleted_by_others_do_not_increase_the_backoff(world: World) -> None:
+async def test_pods_deleted_by_others_do_not_increase_the_backoff(world: SimulatedCluster) -> None:
     """A user deletes all pods 22 times in a minute, and the manager waits seconds only, since it recreated the group rarely."""
     await world.bring_up(groups(replicas=1, size=2))
     for _ in range(22):
@@ -227,7 +229,7 @@ def test_long_image_download_survives_leader_restarts() -> None:
             return Program(start_delay=600.0)
         return Program(exits=(30.0, Exit(1)) if starts[worker] <= 5 else None)
 
-    async def scenario(world: World) -> None:
+    async def scenario(world: SimulatedCluster) -> None:
         lws = groups(replicas=1, size=2)
         lws["spec"]["leaderWorkerTemplate"]["restartPolicy"] = "RecreateGroupAfterStart"
         leaders = watch(world)

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from tests.simulation.cluster import NAMESPACE, World
+from tests.simulation.cluster import NAMESPACE, SimulatedCluster
 from tests.simulation.leaders import SEEDS, has_updated, images, played, roll, watch
 from tests.simulation.workloads import groups, template
 
@@ -17,7 +17,7 @@ from localkube.kubelet.processes.simulatedrunner import Program
 
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
-async def test_update_creates_every_leader_once(world: World, seed: int) -> None:
+async def test_update_creates_every_leader_once(world: SimulatedCluster, seed: int) -> None:
     """The old workers end after their leader, and must not delete the new one (R-POD-10)."""
     await world.bring_up(groups(replicas=2, size=2))
     leaders = watch(world)
@@ -28,7 +28,7 @@ async def test_update_creates_every_leader_once(world: World, seed: int) -> None
 
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
-async def test_surge_groups_stay_until_their_groups_are_ready(world: World, seed: int) -> None:
+async def test_surge_groups_stay_until_their_groups_are_ready(world: SimulatedCluster, seed: int) -> None:
     """With maxUnavailable 0 there are never fewer ready groups than wanted (R-ROLL-3)."""
     lws = groups(replicas=2, size=2)
     rolling = lws["spec"]["rolloutStrategy"]["rollingUpdateConfiguration"]
@@ -43,7 +43,7 @@ async def test_surge_groups_stay_until_their_groups_are_ready(world: World, seed
 
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
-async def test_update_during_an_update_reaches_the_newest_revision(world: World, seed: int) -> None:
+async def test_update_during_an_update_reaches_the_newest_revision(world: SimulatedCluster, seed: int) -> None:
     """At most one group is unavailable at a time."""
     await world.bring_up(groups(replicas=3, size=2))
     leaders = watch(world, ready=3)
@@ -58,7 +58,7 @@ async def test_update_during_an_update_reaches_the_newest_revision(world: World,
 
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
-async def test_rapid_replica_changes_keep_the_remaining_pods(world: World, seed: int) -> None:
+async def test_rapid_replica_changes_keep_the_remaining_pods(world: SimulatedCluster, seed: int) -> None:
     """Groups that every number includes are not changed."""
     await world.bring_up(groups(replicas=2, size=2))
     before = await world.uids()
@@ -72,7 +72,7 @@ async def test_rapid_replica_changes_keep_the_remaining_pods(world: World, seed:
 
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
-async def test_update_proceeds_when_its_percentage_rounds_to_zero(world: World, seed: int) -> None:
+async def test_update_proceeds_when_its_percentage_rounds_to_zero(world: SimulatedCluster, seed: int) -> None:
     """An autoscaler writes the scale without validation: 30 % of 2 is 0 (R-ROLL-1)."""
     lws = groups(replicas=4, size=2)
     lws["spec"]["rolloutStrategy"]["rollingUpdateConfiguration"]["maxUnavailable"] = "30%"
@@ -89,7 +89,7 @@ async def test_update_proceeds_when_its_percentage_rounds_to_zero(world: World, 
 
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
-async def test_groups_of_one_that_grow_are_all_replaced(world: World, seed: int) -> None:
+async def test_groups_of_one_that_grow_are_all_replaced(world: SimulatedCluster, seed: int) -> None:
     """The returning leader has the previous size, and no group may be replaced without a surge (Q-12)."""
     limits = {"rollingUpdateConfiguration": {"maxUnavailable": 0, "maxSurge": 1}}
     await world.bring_up(groups(replicas=2, size=1, rolloutStrategy=limits))
@@ -108,7 +108,7 @@ def is_live(revision: JSONObject) -> bool:
 
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
-async def test_reverted_update_leaves_no_revision(world: World, seed: int) -> None:
+async def test_reverted_update_leaves_no_revision(world: SimulatedCluster, seed: int) -> None:
     """Groups that the update has not reached are not changed."""
     await world.bring_up(groups(replicas=3, size=2))
     before = await world.uids()
@@ -124,7 +124,7 @@ async def test_reverted_update_leaves_no_revision(world: World, seed: int) -> No
 
 @pytest.mark.parametrize("pause", [0.05, 0.5, 2.0])
 @played(script=lambda _: Program(term=5.0))
-async def test_rollout_completes_when_groups_were_absent_for_a_moment(world: World, pause: float) -> None:
+async def test_rollout_completes_when_groups_were_absent_for_a_moment(world: SimulatedCluster, pause: float) -> None:
     """The StatefulSet controller does not notice that there are no groups for a moment (R-REV-14).
 
     The partition then makes it create two groups of the previous template: their revision must still exist, or the next
@@ -143,7 +143,7 @@ async def test_rollout_completes_when_groups_were_absent_for_a_moment(world: Wor
 
 @pytest.mark.parametrize("seed", SEEDS)
 @played(script=lambda spec: Program(refused="no such file" if spec.argv == ("broken",) else ""))
-async def test_broken_groups_are_replaced_once_after_a_scale_up(world: World, seed: int) -> None:
+async def test_broken_groups_are_replaced_once_after_a_scale_up(world: SimulatedCluster, seed: int) -> None:
     """Broken groups are not recreated with the older revision first (docs/adr/0030)."""
     await world.bring_up(groups(replicas=3, size=1))
     broken = template("app:2")

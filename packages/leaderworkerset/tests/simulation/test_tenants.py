@@ -5,7 +5,7 @@ from typing import Final
 
 from tests import builders
 from tests.simulation import product
-from tests.simulation.cluster import NAMESPACE, Settings, World, simulated
+from tests.simulation.cluster import NAMESPACE, Settings, SimulatedCluster, simulated
 from tests.simulation.workloads import SLOW, groups, template
 
 from kuberuntime.client.client import Client
@@ -57,7 +57,7 @@ def _is_own(key: Hashable) -> bool:
     return isinstance(key, ObjectKey) and key.namespace == NAMESPACE
 
 
-async def roll(world: World, image: str) -> float:
+async def roll(world: SimulatedCluster, image: str) -> float:
     """Give the set another image; return how many seconds it takes until all groups have it."""
     begun = world.clock.monotonic()
     await world.edit(leaderWorkerTemplate={"workerTemplate": template(image)})
@@ -74,7 +74,7 @@ async def roll(world: World, image: str) -> float:
     return world.clock.monotonic() - begun
 
 
-async def make_busy(world: World) -> None:
+async def make_busy(world: SimulatedCluster) -> None:
     """Give the other namespace sets that need a revision, a StatefulSet, a Service and a status each."""
     await world.client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": BUSY}})
     made = builders.leaderworkerset_object(replicas=0)
@@ -83,7 +83,7 @@ async def make_busy(world: World) -> None:
 
 
 @simulated(Settings(managers=()))
-async def test_busy_namespace_at_most_doubles_the_work_of_a_rollout(world: World) -> None:
+async def test_busy_namespace_at_most_doubles_the_work_of_a_rollout(world: SimulatedCluster) -> None:
     """At most twice as many requests and decisions are made before the last one of the rollout."""
     wire = LimitedTransport(world._transport("manager", SLOW), TokenBucket(RATE, 1), world.clock)
     counted = Counted()

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 from tests.fuzz.seeds import seeds
-from tests.simulation.cluster import Settings, World, simulate
+from tests.simulation.cluster import Settings, SimulatedCluster, simulate
 from tests.simulation.faults import Schedule
 from tests.simulation.workloads import SLOW, groups
 
@@ -27,7 +27,7 @@ NO_EDIT: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 def play(
-    absence: Callable[[World], Awaitable[None]],
+    absence: Callable[[SimulatedCluster], Awaitable[None]],
     *,
     annotation: str | None = None,
     policy: str = "RecreateGroupOnPodRestart",
@@ -42,7 +42,7 @@ def play(
     """
     replaced: set[str] = set()
 
-    async def scenario(world: World) -> None:
+    async def scenario(world: SimulatedCluster) -> None:
         lws = groups(replicas=3, size=SIZE)
         lws["spec"]["leaderWorkerTemplate"]["restartPolicy"] = policy
         lws["metadata"]["annotations"] = {labels.RESTART_BACKOFF: backoff}
@@ -71,13 +71,13 @@ def play(
     return replaced
 
 
-async def annotate(world: World, counts: str | None) -> None:
+async def annotate(world: SimulatedCluster, counts: str | None) -> None:
     """Write the counts of restarts."""
     change = {"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: counts}}}
     await world.patch(change)
 
 
-async def lose_a_worker(world: World) -> None:
+async def lose_a_worker(world: SimulatedCluster) -> None:
     """Delete a worker, and wait until its successor exists."""
     old = (await world.uids())["web-1-2"]
     await world.delete("web-1-2", PODS)
@@ -86,7 +86,7 @@ async def lose_a_worker(world: World) -> None:
     )
 
 
-async def lose_a_worker_at_the_end(world: World) -> None:
+async def lose_a_worker_at_the_end(world: SimulatedCluster) -> None:
     """Delete a worker, whose successor does not exist when the manager starts."""
     await world.delete("web-1-2", PODS)
 
@@ -95,13 +95,15 @@ async def lose_a_worker_at_the_end(world: World) -> None:
 @pytest.mark.parametrize("policy", ["RecreateGroupOnPodRestart", "RecreateGroupAfterStart"])
 @pytest.mark.parametrize("absence", [lose_a_worker, lose_a_worker_at_the_end])
 def test_worker_deleted_while_no_manager_runs_recreates_group(
-    absence: Callable[[World], Awaitable[None]], policy: str, seed: int
+    absence: Callable[[SimulatedCluster], Awaitable[None]], policy: str, seed: int
 ) -> None:
     assert play(absence, policy=policy, seed=seed) == {"web-1", "web-1-1", "web-1-2"}
 
 
 @pytest.mark.parametrize("absence", [lose_a_worker, lose_a_worker_at_the_end])
-def test_worker_deleted_while_the_set_is_refused_recreates_group(absence: Callable[[World], Awaitable[None]]) -> None:
+def test_worker_deleted_while_the_set_is_refused_recreates_group(
+    absence: Callable[[SimulatedCluster], Awaitable[None]],
+) -> None:
     """No manager runs when it is deleted, and the next one cannot read the set at first."""
     assert play(absence, annotation="unreadable", seed=1) == {"web-1", "web-1-1", "web-1-2"}
 
@@ -114,7 +116,7 @@ def test_refused_set_loses_no_complete_group() -> None:
 @pytest.mark.parametrize("backoff", ["on", "off"])
 @pytest.mark.parametrize("absence", [lose_a_worker, lose_a_worker_at_the_end])
 def test_worker_lost_soon_after_all_were_ready_recreates_group(
-    absence: Callable[[World], Awaitable[None]], backoff: str, seed: int
+    absence: Callable[[SimulatedCluster], Awaitable[None]], backoff: str, seed: int
 ) -> None:
     """The time of the last status is the API server's, so the clocks of managers do not matter."""
     assert play(absence, seed=seed, age=SOON, backoff=backoff) == {"web-1", "web-1-1", "web-1-2"}
@@ -124,11 +126,11 @@ def test_worker_lost_soon_after_all_were_ready_recreates_group(
 @pytest.mark.parametrize("backoff", ["on", "off"])
 @pytest.mark.parametrize("absence", [lose_a_worker, lose_a_worker_at_the_end])
 def test_worker_lost_while_another_group_starts_recreates_group(
-    absence: Callable[[World], Awaitable[None]], backoff: str, seed: int
+    absence: Callable[[SimulatedCluster], Awaitable[None]], backoff: str, seed: int
 ) -> None:
     """The status counts two of three ready groups, and one of them is unchanged."""
 
-    async def scenario(world: World) -> None:
+    async def scenario(world: SimulatedCluster) -> None:
         lws = groups(replicas=3, size=SIZE)
         lws["metadata"]["annotations"] = {labels.RESTART_BACKOFF: backoff}
         await world.bring_up(lws)
@@ -157,7 +159,7 @@ def test_worker_lost_while_another_group_starts_recreates_group(
 def test_manager_that_dies_at_two_losses_recreates_both_groups(delay: float, seed: int) -> None:
     """The status does not count a group as lost before its leader is being deleted."""
 
-    async def scenario(world: World) -> None:
+    async def scenario(world: SimulatedCluster) -> None:
         lws = groups(replicas=3, size=SIZE)
         await world.bring_up(lws)
         await asyncio.sleep(SOON)
@@ -177,7 +179,7 @@ def test_manager_that_dies_at_two_losses_recreates_both_groups(delay: float, see
     )
 
 
-async def nothing(world: World) -> None:
+async def nothing(world: SimulatedCluster) -> None:
     """Let time pass."""
     await world.at_rest()
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from bench import writes
 from tests import builders
-from tests.simulation.cluster import NAMESPACE, Settings, World, simulated
+from tests.simulation.cluster import NAMESPACE, Settings, SimulatedCluster, simulated
 from tests.simulation.faults import Schedule
 from tests.simulation.workloads import SLOW, groups
 
@@ -26,7 +26,7 @@ TRAVEL: Final = 0.3
 
 
 @simulated(Settings(managers=(SLOW,), others=SLOW))
-async def test_many_groups_need_few_statuses_and_events(world: World) -> None:
+async def test_many_groups_need_few_statuses_and_events(world: SimulatedCluster) -> None:
     moved: dict[str, float] = {}
 
     def leader_changed(change: Change) -> None:
@@ -55,7 +55,7 @@ def test_small_set_needs_two_statuses_until_available(latency: tuple[float, floa
     """The first names the generation, the second the ready group; the counts in between are not worth a write."""
 
     @simulated(Settings(managers=(SLOW,), others=Schedule(latency=latency)))
-    async def create_many(world: World) -> None:
+    async def create_many(world: SimulatedCluster) -> None:
         for number in range(SETS):
             obj = groups(replicas=1, size=2)
             await world.create(obj | {"metadata": obj["metadata"] | {"name": f"web{number}"}})
@@ -115,7 +115,7 @@ SHAPES: Final[dict[str, JSONObject]] = {
 
 @pytest.mark.parametrize("shape", SHAPES)
 @simulated(Settings(managers=(SLOW,), others=SLOW))
-async def test_new_leader_writes_nothing_when_nothing_differs(world: World, shape: str) -> None:
+async def test_new_leader_writes_nothing_when_nothing_differs(world: SimulatedCluster, shape: str) -> None:
     """A new leader compares the leader StatefulSet, and applies it only if it differs."""
     await world.create(SHAPES[shape])
     await world.at_rest()
@@ -128,7 +128,7 @@ async def test_new_leader_writes_nothing_when_nothing_differs(world: World, shap
 
 
 @simulated(Settings(managers=(SLOW,), others=SLOW))
-async def test_new_leader_reverts_edits_made_while_no_manager_ran(world: World) -> None:
+async def test_new_leader_reverts_edits_made_while_no_manager_ran(world: SimulatedCluster) -> None:
     await world.bring_up(groups(replicas=2, size=2))
     await world.stop_manager("manager-0")
     key = ObjectKey(NAMESPACE, "web")

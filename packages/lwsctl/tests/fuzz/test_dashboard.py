@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import make_mocked_request
 from multidict import CIMultiDict
-from tests.dashboardhouse import House, open_house, until
+from tests.dashboardhouse import ServedDashboard, open_house, until
 from tests.fuzz.seeds import seeds
 
 from lwsctl.dashboard.requestchecks import ACTION_HEADER, COOKIE
@@ -49,7 +49,7 @@ PATHS = (
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "X")
 
 
-def strange(random: Random, house: House) -> tuple[str, str, CIMultiDict[str]]:
+def strange(random: Random, house: ServedDashboard) -> tuple[str, str, CIMultiDict[str]]:
     """Return a request with at least one wrong part; the other parts are random, and may be correct."""
     secrets, port = house.dashboard.secrets, house.dashboard.port
     fault = random.choice(["host", "cookie", "origin", "site"])

@@ -19,7 +19,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 from tests import hostile
-from tests.dashboardhouse import NAMESPACE, NODE, House, open_house, until
+from tests.dashboardhouse import NAMESPACE, NODE, ServedDashboard, open_house, until
 from tests.disaggregated import disaggregatedset_object, role
 from tests.fuzz import hostiletexts
 from tests.fuzz.seeds import seeds
@@ -129,7 +129,7 @@ class ReadTarget(Target, frozen=True, kw_only=True):
         yield Session(Client(Bridge(self.transport, self.loop)), NAMESPACE, channels)
 
 
-async def fill(house: House, random: Random) -> None:
+async def fill(house: ServedDashboard, random: Random) -> None:
     """Store a set with generated texts wherever a tenant or a program may write one, and hostile objects."""
     text = hostiletexts.text
     settings = {row.annotation: text(random, 300) for row in random.sample(list(SETTINGS), 4)}

@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 from tests.explanations.failinglogs import FailingLog, programs
-from tests.simulation.cluster import NAMESPACE, Settings, World, simulate
+from tests.simulation.cluster import NAMESPACE, Settings, SimulatedCluster, simulate
 from tests.simulation.test_verdicts import explain, first_failure
 from tests.simulation.workloads import SLOW, groups
 
@@ -56,7 +56,7 @@ def prints(program: FailingLog) -> Script:
 
 
 @asynccontextmanager
-async def recorder(world: World) -> AsyncIterator[None]:
+async def recorder(world: SimulatedCluster) -> AsyncIterator[None]:
     """Record failures into ConfigMaps, as the manager of a cluster does."""
     store = ConfigMapStore(world.client, of_a_set=MEBIBYTE, in_all=MEBIBYTE, keeps=timedelta(hours=1))
     await store.open()
@@ -86,7 +86,7 @@ def fault(program: FailingLog, diagnosis: Diagnosis) -> str:
     return "" if any("logs web/0/0" in step for step in diagnosis.steps) else f"{text}: {diagnosis.steps}"
 
 
-async def polls(world: World) -> list[Diagnosis]:
+async def polls(world: SimulatedCluster) -> list[Diagnosis]:
     """Explain each second, as a separate process does."""
     found = []
     for _ in range(SECONDS):
@@ -99,7 +99,7 @@ def run(program: FailingLog, policy: str, identity: str, *, records: bool = True
     """Return the diagnoses of the minute after the first failure of a program, which a recorder may record."""
     found: list[Diagnosis] = []
 
-    async def scenario(world: World) -> None:
+    async def scenario(world: SimulatedCluster) -> None:
         lws = groups(replicas=1, size=2)
         lws["spec"]["leaderWorkerTemplate"]["restartPolicy"] = policy
         lws["spec"]["groupIdentity"] = identity
@@ -146,7 +146,7 @@ def test_cards_and_surveys_name_the_error_of_the_record(name: str) -> None:
     """They judge from the same logs and episodes as `lws explain`."""
     program, cards = PROGRAMS[name], list[Diagnosis]()
 
-    async def scenario(world: World) -> None:
+    async def scenario(world: SimulatedCluster) -> None:
         async with recorder(world):
             await world.create(groups(replicas=1, size=2))
             await first_failure(world)

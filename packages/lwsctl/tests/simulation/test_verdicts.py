@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Final
 
 import pytest
-from tests.simulation.cluster import NAMESPACE, Settings, World, simulate
+from tests.simulation.cluster import NAMESPACE, Settings, SimulatedCluster, simulate
 from tests.simulation.workloads import SLOW, groups
 
 from kuberuntime.objects import meta
@@ -31,14 +31,14 @@ from lwsctl.views.selection import Selection
 POLLS: Final = 250
 
 
-async def explain(world: World) -> Diagnosis:
+async def explain(world: SimulatedCluster) -> Diagnosis:
     """Diagnose the set as a separate process does."""
     lws = await world.get(LEADERWORKERSETS, "web")
     shown = view(lws, (await world.client.list(PODS, namespace=NAMESPACE)).items)
     return await diagnosisinput.diagnose_one(Lists(world.client), shown, Selection("web"), Commands(), world.clock)
 
 
-async def polls(world: World, seconds: float) -> list[Diagnosis]:
+async def polls(world: SimulatedCluster, seconds: float) -> list[Diagnosis]:
     """Explain again and again for so many virtual seconds, in every phase of a second."""
     found = []
     for _ in range(POLLS):
@@ -57,7 +57,7 @@ def fails(after: float) -> Script:
     return script
 
 
-async def first_failure(world: World) -> None:
+async def first_failure(world: SimulatedCluster) -> None:
     """Wait until a container has failed."""
 
     def has_failed(pods: list[JSONObject]) -> bool:
@@ -75,7 +75,7 @@ async def first_failure(world: World) -> None:
 def test_program_that_keeps_failing_is_never_healthy(seconds: int, policy: str) -> None:
     verdicts: list[Diagnosis] = []
 
-    async def scenario(world: World) -> None:
+    async def scenario(world: SimulatedCluster) -> None:
         lws = groups(replicas=2, size=2)
         lws["spec"]["leaderWorkerTemplate"]["restartPolicy"] = policy
         await world.create(lws)
@@ -92,7 +92,7 @@ def test_dashboard_is_calm_while_programs_fail() -> None:
     """Two sets fail, every two and every five seconds: the verdict stays, and cards change places at most every 10 s."""
     shown: list[tuple[float, tuple[str, ...], dict[str, str]]] = []
 
-    async def scenario(world: World) -> None:
+    async def scenario(world: SimulatedCluster) -> None:
         for name in ("calm", "slow", "web"):
             await world.create(named(groups(replicas=2, size=2), name))
         await first_failure(world)
@@ -135,7 +135,7 @@ def test_server_that_loads_never_needs_a_user(probe: str) -> None:
     """Also while a rollout replaces a group that was ready."""
     verdicts: list[Diagnosis] = []
 
-    async def scenario(world: World) -> None:
+    async def scenario(world: SimulatedCluster) -> None:
         lws = groups(replicas=2, size=2)
         (container,) = lws["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["containers"]
         container[probe] = {"httpGet": {"path": "/", "port": 8000}, "periodSeconds": 2, "failureThreshold": 60}

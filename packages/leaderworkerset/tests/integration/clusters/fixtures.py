@@ -11,7 +11,7 @@ from typing import TypeAlias, TypeVar
 
 import pytest
 import structlog
-from testkit.clusters.cluster import Cluster, Manager
+from testkit.clusters.cluster import ClusterBackend, Manager
 from testkit.clusters.embedded import embedded_cluster
 from testkit.clusters.kubernetes import KubernetesCluster
 from testkit.clusters.opencontexts import OpenContext
@@ -19,14 +19,14 @@ from testkit.virtualtime import SingleThreadLoop
 from tests.controlplane import build
 from tests.controlplane.process import Plane, control_plane
 from tests.integration.clusters.managed import managed, set_up
-from tests.integration.clusters.space import Space, space_of
+from tests.integration.clusters.space import LiveScenario, space_of
 from tests.integration.clusters.virtual import virtual_cluster
 
 from kuberuntime.client.client import Client
 
 T = TypeVar("T")
 
-Manage: TypeAlias = Callable[[Cluster, Path], AbstractAsyncContextManager[Manager]]
+Manage: TypeAlias = Callable[[ClusterBackend, Path], AbstractAsyncContextManager[Manager]]
 """Runs a manager on a cluster; it may write into the directory."""
 
 LIMIT = 240.0
@@ -37,7 +37,7 @@ LIMIT = 240.0
 class Running:
     """A cluster with LeaderWorkerSets, and a client of its administrator."""
 
-    cluster: Cluster
+    cluster: ClusterBackend
     manager: Manager
     client: Client
     runner: asyncio.Runner | None = None
@@ -81,7 +81,7 @@ running = pytest.fixture(scope="package", params=["embedded", "kubernetes"])(run
 
 
 @pytest.fixture
-def space(runner: asyncio.Runner, running: Running) -> Iterator[Space]:
+def space(runner: asyncio.Runner, running: Running) -> Iterator[LiveScenario]:
     """Return a new namespace."""
     with _kept(running.runner or runner, space_of(running.cluster, running.manager, running.client)) as one:
         yield one
@@ -107,19 +107,19 @@ async def _within_limit(test: Coroutine[None, None, None]) -> None:
 
 
 @contextmanager
-def _virtual(runner: asyncio.Runner, directory: Path, _: pytest.FixtureRequest) -> Iterator[Cluster]:
+def _virtual(runner: asyncio.Runner, directory: Path, _: pytest.FixtureRequest) -> Iterator[ClusterBackend]:
     with _kept(runner, virtual_cluster(directory)) as cluster:
         yield cluster
 
 
 @contextmanager
-def _embedded(runner: asyncio.Runner, directory: Path, _: pytest.FixtureRequest) -> Iterator[Cluster]:
+def _embedded(runner: asyncio.Runner, directory: Path, _: pytest.FixtureRequest) -> Iterator[ClusterBackend]:
     with _kept(runner, embedded_cluster(directory)) as cluster:
         yield cluster
 
 
 @contextmanager
-def _kubernetes(runner: asyncio.Runner, directory: Path, request: pytest.FixtureRequest) -> Iterator[Cluster]:
+def _kubernetes(runner: asyncio.Runner, directory: Path, request: pytest.FixtureRequest) -> Iterator[ClusterBackend]:
     terminal = request.config.get_terminal_writer()
     try:
         assets = build.assets(lambda text: terminal.line(f"control plane: {text}"), build.CLUSTERS[request.param])

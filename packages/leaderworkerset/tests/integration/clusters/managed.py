@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 
-from testkit.clusters.cluster import Cluster
+from testkit.clusters.cluster import ClusterBackend
 from testkit.clusters.kubernetes import KubernetesCluster, create_nodes
 from testkit.clusters.opencontexts import OpenContext
 from testkit.clusters.recording import RecordingTransport
@@ -72,7 +72,7 @@ class LocalManager:
 
 
 @asynccontextmanager
-async def managed(cluster: Cluster) -> AsyncIterator[LocalManager]:
+async def managed(cluster: ClusterBackend) -> AsyncIterator[LocalManager]:
     """Run webhooks and controllers of LeaderWorkerSets on a cluster."""
     recording = RecordingTransport(cluster.transport("lws"))
     client = Client(recording)

@@ -7,20 +7,20 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import NODES
 
 from .objects import pod_template
-from .space import Space
+from .space import LiveScenario
 from .state import State
 
 POOL: Final = "tests.example.com/pool"
 
 
-def half_a_node(space: Space, image: str = "app:1") -> JSONObject:
+def half_a_node(space: LiveScenario, image: str = "app:1") -> JSONObject:
     """Return a pod template of which two pods fill a node of the test's pool."""
     template = pod_template(image, nodeSelector={POOL: space.namespace})
     template["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "16"}}
     return template
 
 
-async def add_to_pool(space: Space, numbers: range) -> None:
+async def add_to_pool(space: LiveScenario, numbers: range) -> None:
     """Make nodes part of the test's pool."""
     for number in numbers:
         patch = {"metadata": {"labels": {POOL: space.namespace}}}

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, TypeVar
 
-from testkit.clusters.cluster import Cluster, Manager
+from testkit.clusters.cluster import ClusterBackend, Manager
 from tests.scenario import Scenario
 
 from kuberuntime.cache.informer import Change, Informer
@@ -74,10 +74,10 @@ FOLLOWED: Final = (
 
 
 @dataclass
-class Space(Scenario):
+class LiveScenario(Scenario):
     """One namespace. `changes` are all changes of pods since the test began."""
 
-    cluster: Cluster
+    cluster: ClusterBackend
     manager: Manager
     client: Client
     namespace: str
@@ -318,7 +318,7 @@ def _pod_line(pod: JSONObject) -> str:
 
 
 @asynccontextmanager
-async def space_of(cluster: Cluster, manager: Manager, client: Client) -> AsyncIterator[Space]:
+async def space_of(cluster: ClusterBackend, manager: Manager, client: Client) -> AsyncIterator[LiveScenario]:
     """Make a namespace, follow it, and clear it at the end."""
     created = await client.create(
         NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": "test-"}}
@@ -326,7 +326,7 @@ async def space_of(cluster: Cluster, manager: Manager, client: Client) -> AsyncI
     namespace = meta.name(created)
     await cluster.await_namespace(client, namespace)
     informers = {resource: Informer(client, Selection(resource, namespace)) for resource in FOLLOWED}
-    one = Space(cluster, manager, client, namespace, informers)
+    one = LiveScenario(cluster, manager, client, namespace, informers)
     async with asyncio.TaskGroup() as tasks:
         running = []
         for informer in informers.values():

@@ -5,15 +5,13 @@ from tests.controlplane import build
 
 from leaderworkerset.api import kubernetesfeatures
 from leaderworkerset.api.kubernetesfeatures import Feature
-
-EMBEDDED = "v1.36.0"
-"""The version that the embedded cluster resembles."""
+from localkube.apiserver.routing.nonresourceurls import VERSION
 
 
 def has(request: pytest.FixtureRequest, feature: Feature) -> bool:
     """Return whether the cluster of a test has a feature by default."""
     cluster = request.node.callspec.params["running"]
-    text = build.VERSIONS[build.CLUSTERS[cluster]] if cluster in build.CLUSTERS else EMBEDDED
+    text = build.VERSIONS[build.CLUSTERS[cluster]] if cluster in build.CLUSTERS else VERSION["gitVersion"]
     version = kubernetesfeatures.parse(text)
     assert version is not None, text
     return feature.is_in(version)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from testkit.clusters.embedded import ModeledPods, nodes, program_of
 from testkit.virtualtime import VirtualClock
-from tests.simulation.cluster import Settings, World
+from tests.simulation.cluster import Settings, SimulatedCluster
 from tests.simulation.cluster import running as simulated
 from tests.simulation.trace import Trace
 
@@ -19,7 +19,7 @@ from localkube.kubelet.processes.simulatedrunner import SimulatedRunner
 class VirtualCluster(ModeledPods):
     """Implements `Cluster`."""
 
-    world: World
+    world: SimulatedCluster
     name: str = field(default="virtual", init=False)
 
     @property

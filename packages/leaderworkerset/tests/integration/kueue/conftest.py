@@ -9,7 +9,7 @@ import pytest
 from testkit.clusters.cluster import NODES_PER_RACK
 from testkit.clusters.opencontexts import OpenContext
 from tests.integration.clusters.fixtures import Running, manage, pytest_pyfunc_call, runner, running, space
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.kueue.reconciler import Kueue
 from tests.kueue.webhooks import WEBHOOKS, build_configurations
 
@@ -49,7 +49,7 @@ async def serving(running: Running) -> AsyncIterator[None]:
 
 
 @pytest.fixture
-def kueue(runner: asyncio.Runner, space: Space, admission: None) -> Iterator[Kueue]:
+def kueue(runner: asyncio.Runner, space: LiveScenario, admission: None) -> Iterator[Kueue]:
     """Run the reconciler without quota, and check its invariants at the end."""
     del admission
     racks = [[f"node-{rack * NODES_PER_RACK + number}" for number in range(NODES_PER_RACK)] for rack in (0, 1)]

@@ -6,7 +6,7 @@ field that would say so: the manager reconciles both, and all that it must not d
 
 from typing import Final
 
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State
 from tests.integration.kueue.test_run_leaderworkerset import queued, run
 from tests.kueue.reconciler import Kueue
@@ -29,7 +29,7 @@ def copied(obj: JSONObject) -> JSONObject:
     return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": own, "spec": meta.spec(obj)}
 
 
-async def test_managed_set_writes_nothing_while_its_groups_wait(space: Space, kueue: Kueue) -> None:
+async def test_managed_set_writes_nothing_while_its_groups_wait(space: LiveScenario, kueue: Kueue) -> None:
     """No group is ready, none is recreated, and a restarted manager has nothing to do (R-KQ-68)."""
     kueue.quota = 0
     await space.create(queued(replicas=2))
@@ -53,7 +53,7 @@ async def test_managed_set_writes_nothing_while_its_groups_wait(space: Space, ku
     assert changed <= {"LeaderWorkerSet web", "StatefulSet web"}
 
 
-async def test_copied_set_behaves_like_any_other(space: Space, kueue: Kueue) -> None:
+async def test_copied_set_behaves_like_any_other(space: LiveScenario, kueue: Kueue) -> None:
     """The copy has the marks of the other cluster. Its origin is neither lost nor passed on (R-KQ-40, R-KQ-68)."""
     home = await space.create(queued(replicas=2))
     await space.delete("web")

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import pytest
 from tests.integration.clusters.objects import lws, pod_template
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.kueue.test_run_leaderworkerset import queued
 from tests.kueue import refusals
 from tests.kueue.reconciler import ROLE, Kueue
@@ -46,7 +46,7 @@ def annotated(annotations: dict[str, str]) -> JSONObject:
     ids=["elastic", "two topologies", "size alone", "slice too large", "one pod set", "no topology"],
 )
 async def test_kueue_rejections_reach_the_user_unchanged(
-    space: Space, kueue: Kueue, spec: dict[str, Any], words: str
+    space: LiveScenario, kueue: Kueue, spec: dict[str, Any], words: str
 ) -> None:
     """Our defaults neither correct nor hide the error. Without a queue, the rule does not apply (R-KQ-15, R-KQ-55)."""
     with pytest.raises(ForbiddenError, match=words):
@@ -55,7 +55,7 @@ async def test_kueue_rejections_reach_the_user_unchanged(
     await space.create(lws(**spec), dry_run=True)
 
 
-async def test_replicas_above_the_limit_of_kueue_are_invalid(space: Space, kueue: Kueue) -> None:
+async def test_replicas_above_the_limit_of_kueue_are_invalid(space: LiveScenario, kueue: Kueue) -> None:
     """The schema already limits the number, with and without a queue (R-KQ-15)."""
     assert refusals.MOST_GROUPS == 1_000_000
     for obj in (queued(replicas=refusals.MOST_GROUPS + 1), lws(replicas=refusals.MOST_GROUPS + 1)):
@@ -64,7 +64,7 @@ async def test_replicas_above_the_limit_of_kueue_are_invalid(space: Space, kueue
     assert not kueue.admitted
 
 
-async def test_queue_name_that_is_not_a_dns_name_is_rejected(space: Space, kueue: Kueue) -> None:
+async def test_queue_name_that_is_not_a_dns_name_is_rejected(space: LiveScenario, kueue: Kueue) -> None:
     """The API server accepts the label, which may be longer than the name of any queue (R-KQ-15)."""
     obj = queued(replicas=1)
     obj["metadata"]["labels"] = {QUEUE: "Team_A"}
@@ -73,7 +73,7 @@ async def test_queue_name_that_is_not_a_dns_name_is_rejected(space: Space, kueue
     assert not kueue.admitted
 
 
-async def test_leader_and_workers_share_one_topology_domain(space: Space, kueue: Kueue) -> None:
+async def test_leader_and_workers_share_one_topology_domain(space: LiveScenario, kueue: Kueue) -> None:
     """Leader and workers are two pod sets with the annotations of their pods (R-KQ-31, R-KQ-50, R-KQ-52, R-KQ-55)."""
     kueue.quota = 1
     both = {"leaderTemplate": annotated(TOGETHER), "workerTemplate": annotated(TOGETHER)}

@@ -4,7 +4,7 @@ from typing import Any
 
 from testkit.clusters.cluster import NODES_PER_RACK
 from tests.integration.clusters.objects import lws, pod_template
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State, is_ready, shows
 from tests.integration.lws.test_hash import HASH, edit, leaders, settled
 from tests.kueue.reconciler import MANAGED, ROLE, TOTAL, Kueue
@@ -32,7 +32,7 @@ def run(state: State, *indexes: int, replicas: int, size: int = 3) -> None:
         assert all(bool(meta.spec(pod).get("schedulingGates")) for pod in pods.values()) is (index not in indexes)
 
 
-async def test_groups_within_the_quota_are_admitted_while_scaling(space: Space, kueue: Kueue) -> None:
+async def test_groups_within_the_quota_are_admitted_while_scaling(space: LiveScenario, kueue: Kueue) -> None:
     """Groups within the quota are admitted while scaling.
 
     Rules R-KQ-10, R-KQ-20, R-KQ-30 to R-KQ-33, R-KQ-43 to R-KQ-46, R-KQ-48, R-KQ-60, R-KQ-70.
@@ -71,7 +71,7 @@ def run_leader_only(state: State) -> None:
     run(state, 0, replicas=2)
 
 
-async def test_evicted_group_waits_and_returns(space: Space, kueue: Kueue) -> None:
+async def test_evicted_group_waits_and_returns(space: LiveScenario, kueue: Kueue) -> None:
     """Only the pods of the group are recreated, and they wait with their gates (R-KQ-63, R-KQ-64, R-KQ-71)."""
     kueue.quota = 2
     await space.bring_up(queued(replicas=2))
@@ -89,7 +89,7 @@ async def test_evicted_group_waits_and_returns(space: Space, kueue: Kueue) -> No
     await space.settled()
 
 
-async def test_completed_group_returns_its_quota(space: Space, kueue: Kueue) -> None:
+async def test_completed_group_returns_its_quota(space: LiveScenario, kueue: Kueue) -> None:
     """The waiting group runs when the other one is complete, and its Workload finished (R-KQ-12, R-KQ-34)."""
     kueue.quota = 1
     await space.create(queued(replicas=2, annotations={labels.RUN_TO_COMPLETION: "true"}))
@@ -114,7 +114,7 @@ def complete(state: State) -> None:
     assert meta.is_condition_true(state.leaderworkersets["web"], "Complete")
 
 
-async def test_update_starts_no_pod_without_quota(space: Space, kueue: Kueue) -> None:
+async def test_update_starts_no_pod_without_quota(space: LiveScenario, kueue: Kueue) -> None:
     """The waiting group first gets the new template (R-KQ-47, R-KQ-61)."""
     kueue.quota = 1
     await space.create(queued(replicas=2))
@@ -134,7 +134,7 @@ async def test_update_starts_no_pod_without_quota(space: Space, kueue: Kueue) ->
     assert kueue.unpaid == []
 
 
-async def test_groups_with_random_keys_run_up_to_the_quota(space: Space, kueue: Kueue) -> None:
+async def test_groups_with_random_keys_run_up_to_the_quota(space: LiveScenario, kueue: Kueue) -> None:
     """The two gates of a leader are opened by their owners. A replacement group waits for quota like all others."""
     kueue.quota = 1
     await space.create(queued(replicas=2, **HASH))
@@ -164,7 +164,7 @@ def image(pod: JSONObject) -> str:
     return str(meta.spec(pod)["containers"][0]["image"])
 
 
-async def test_each_group_gets_a_domain_and_hosts_by_rank(space: Space, kueue: Kueue) -> None:
+async def test_each_group_gets_a_domain_and_hosts_by_rank(space: LiveScenario, kueue: Kueue) -> None:
     """Each group gets a domain and hosts by rank (R-KQ-50 to R-KQ-54, R-KQ-56)."""
     kueue.quota = 2
     template = pod_template() | {"metadata": {"annotations": {TOPOLOGY: "rack"}}}

@@ -1,13 +1,13 @@
 """Observation of recreations, for the tests of failures."""
 
-from tests.integration.clusters.space import LIMIT, Space
+from tests.integration.clusters.space import LIMIT, LiveScenario
 from tests.integration.clusters.state import State, assert_settled
 
 from kuberuntime.objects import meta
 from leaderworkerset.api import labels
 
 
-def created_leaders(space: Space, name: str = "web") -> list[str]:
+def created_leaders(space: LiveScenario, name: str = "web") -> list[str]:
     """Return the names of the leader pods of a set that were created, once per creation."""
     wanted = {labels.NAME: name, labels.WORKER_INDEX: "0"}
     return [
@@ -17,7 +17,7 @@ def created_leaders(space: Space, name: str = "web") -> list[str]:
     ]
 
 
-async def replaced(space: Space, before: State, *names: str, name: str = "web", limit: float = LIMIT) -> State:
+async def replaced(space: LiveScenario, before: State, *names: str, name: str = "web", limit: float = LIMIT) -> State:
     """Wait until the set is at rest and exactly these pods were replaced; return the state."""
     old = before.uids(name)
 

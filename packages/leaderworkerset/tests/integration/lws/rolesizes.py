@@ -1,6 +1,6 @@
 """The number of groups of the roles of a DisaggregatedSet during a rollout, compared with the contract."""
 
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 
 from kuberuntime.cache.informer import Change
 from kuberuntime.objects import meta
@@ -43,7 +43,7 @@ class Sizes:
         assert position == len(steps) - 1, f"only {position} steps of {trace}: {seen}"
 
 
-def followed_sizes(space: Space, old_revision: str) -> Sizes:
+def followed_sizes(space: LiveScenario, old_revision: str) -> Sizes:
     """Return the sizes from now on, updated at each change."""
     sizes = Sizes(old_revision)
     space.informers[LEADERWORKERSETS].subscribe(sizes.note)

@@ -1,7 +1,7 @@
 """The variables by which pods with TPUs know each other (contract 7.4)."""
 
 from tests.integration.clusters.objects import lws, pod_template
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State
 
 from kuberuntime.objects import meta
@@ -28,7 +28,7 @@ def are_there(state: State) -> None:
     assert state.pods.keys() == {"web-0", "web-0-1", "web-0-2", "web-0-3"}
 
 
-async def test_every_rank_knows_the_hosts_and_its_number(space: Space) -> None:
+async def test_every_rank_knows_the_hosts_and_its_number(space: LiveScenario) -> None:
     """The TPU variables follow those of the group (R-TPU-1 to R-TPU-4, R-TPU-6, R-ENV-4, R-ADM-15)."""
     await space.create(lws(replicas=1, size=4, template={"workerTemplate": with_tpus()}))
     state = await space.until(are_there)
@@ -49,7 +49,7 @@ async def test_every_rank_knows_the_hosts_and_its_number(space: Space) -> None:
     assert meta.annotations(state.pods["web-0-1"])[labels.LEADER_REQUESTS_TPUS] == "true"
 
 
-async def test_leader_without_tpus_is_not_counted(space: Space) -> None:
+async def test_leader_without_tpus_is_not_counted(space: LiveScenario) -> None:
     """The numbers begin with the first worker (R-TPU-3, R-WSTS-3)."""
     template = {"leaderTemplate": pod_template(), "workerTemplate": with_tpus()}
     await space.create(lws(replicas=1, size=4, template=template))
@@ -62,7 +62,7 @@ async def test_leader_without_tpus_is_not_counted(space: Space) -> None:
         assert found["TPU_WORKER_ID"] == str(rank - 1)
 
 
-async def test_subgroups_are_separate_tpu_slices(space: Space) -> None:
+async def test_subgroups_are_separate_tpu_slices(space: LiveScenario) -> None:
     """Subgroups are separate TPU slices (R-TPU-2, R-TPU-5)."""
     policy = {"subGroupPolicy": {"subGroupSize": 2}}
     await space.create(lws(replicas=1, size=4, template={"workerTemplate": with_tpus()} | policy))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.integration.clusters.objects import lws, pod_template
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 
 from kuberuntime.errors import APIError
 from kuberuntime.objects.meta import JSONObject
@@ -99,7 +99,7 @@ BY_WEBHOOK = [
 
 
 @pytest.mark.parametrize(("obj", "failures"), BY_WEBHOOK)
-async def test_webhook_rejects_invalid_fields(space: Space, obj: JSONObject, failures: list[str]) -> None:
+async def test_webhook_rejects_invalid_fields(space: LiveScenario, obj: JSONObject, failures: list[str]) -> None:
     """The error is a 403 that lists every field with its value (R-VAL-1, R-VAL-5 to R-VAL-21, N-VAL-10, N-AT-24)."""
     error = await refusal(space, obj)
     assert (error.code, error.reason) == (403, "Forbidden")
@@ -126,14 +126,14 @@ BY_SCHEMA = [
 
 
 @pytest.mark.parametrize(("obj", "paths"), BY_SCHEMA)
-async def test_schema_rejects_invalid_fields(space: Space, obj: JSONObject, paths: set[str]) -> None:
+async def test_schema_rejects_invalid_fields(space: LiveScenario, obj: JSONObject, paths: set[str]) -> None:
     """The error is a 422 that lists every field that the definition forbids (R-API-2, R-VAL-3, R-VAL-4)."""
     error = await refusal(space, obj)
     assert (error.code, error.reason) == (422, "Invalid")
     assert {path for path in paths if f"{path}: " in error.message} == paths
 
 
-async def test_webhook_rejects_a_string_for_a_number(space: Space) -> None:
+async def test_webhook_rejects_a_string_for_a_number(space: LiveScenario) -> None:
     """The error is a 400, because fields of a wrong type cannot be given defaults (R-DEF-7)."""
     error = await refusal(space, with_spec(replicas="two"))
     assert error.code == 400
@@ -159,12 +159,12 @@ ALLOWED = [
 
 
 @pytest.mark.parametrize("obj", ALLOWED)
-async def test_valid_fields_are_accepted(space: Space, obj: JSONObject) -> None:
+async def test_valid_fields_are_accepted(space: LiveScenario, obj: JSONObject) -> None:
     """Valid fields are accepted (R-VAL-27)."""
     await space.create(obj, dry_run=True)
 
 
-async def test_webhook_rejects_invalid_updates(space: Space) -> None:
+async def test_webhook_rejects_invalid_updates(space: LiveScenario) -> None:
     """The response lists every error (R-VAL-22, Q-7)."""
     await space.create(subgroups(2) | {"spec": subgroups(2)["spec"] | {"replicas": 0}})
     spec = copy.deepcopy((await space.get(LEADERWORKERSETS, "web"))["spec"])
@@ -179,27 +179,27 @@ async def test_webhook_rejects_invalid_updates(space: Space) -> None:
     assert (caught.value.code, caught.value.message) == (403, f"{DENIED}[{', '.join(failures)}]")
 
 
-async def test_null_subdomain_policy_gets_the_default(space: Space) -> None:
+async def test_null_subdomain_policy_gets_the_default(space: LiveScenario) -> None:
     """The value is valid, because the default is filled in before validation (R-DEF-4, R-VAL-25)."""
     await space.create(lws(replicas=0))
     patched = await space.patch([{"op": "replace", "path": "/spec/networkConfig", "value": {"subdomainPolicy": None}}])
     assert patched["spec"]["networkConfig"] == {"subdomainPolicy": "Shared"}
 
 
-async def test_unknown_fields_are_dropped_or_rejected_when_strict(space: Space) -> None:
+async def test_unknown_fields_are_dropped_or_rejected_when_strict(space: LiveScenario) -> None:
     """Unknown fields are pruned as usual, and reported if the client requests strictness (R-API-5)."""
     obj = with_spec(replicaz=3)
     assert "replicaz" not in (await space.create(obj, dry_run=True))["spec"]
 
 
-async def test_scale_and_status_bypass_the_webhooks(space: Space) -> None:
+async def test_scale_and_status_bypass_the_webhooks(space: LiveScenario) -> None:
     """A percentage that rounds to zero after scaling is not an error (R-VAL-26, Q-28)."""
     await space.bring_up(lws(replicas=4, size=1, rollout={"maxUnavailable": "25%", "maxSurge": 0}))
     await space.scale(2)
     await space.settled()
 
 
-async def test_pod_without_a_size_is_rejected(space: Space) -> None:
+async def test_pod_without_a_size_is_rejected(space: LiveScenario) -> None:
     """A pod without a size is rejected (R-ADM-1)."""
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web-0", "labels": {labels.NAME: "web"}}}
     with pytest.raises(APIError) as caught:
@@ -209,7 +209,7 @@ async def test_pod_without_a_size_is_rejected(space: Space) -> None:
     assert caught.value.message == text
 
 
-async def refusal(space: Space, obj: JSONObject) -> APIError:
+async def refusal(space: LiveScenario, obj: JSONObject) -> APIError:
     """Create an object that must be rejected; return the error."""
     with pytest.raises(APIError) as caught:
         await space.create(obj)

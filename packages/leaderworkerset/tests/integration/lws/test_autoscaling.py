@@ -11,7 +11,7 @@ from testkit.clusters.opencontexts import OpenContext
 from testkit.repository import ROOT
 from tests.integration.clusters.fixtures import Running
 from tests.integration.clusters.objects import lws, pod_template
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State, assert_settled, conditions, is_ready
 from tests.integration.lws.metricsapi import MetricsAPI, serving
 from tests.integration.lws.test_hash import HASH, settled
@@ -84,12 +84,12 @@ def at_rest(replicas: int) -> Callable[[State], None]:
     return expectation
 
 
-async def scaler_conditions(space: Space, name: str) -> dict[str, tuple[str, str]]:
+async def scaler_conditions(space: LiveScenario, name: str) -> dict[str, tuple[str, str]]:
     found = meta.status(await space.get(AUTOSCALERS, name)).get("conditions") or []
     return {one["type"]: (one["status"], one["reason"]) for one in found}
 
 
-async def test_autoscaler_measures_leaders_only(space: Space, metrics: MetricsAPI) -> None:
+async def test_autoscaler_measures_leaders_only(space: LiveScenario, metrics: MetricsAPI) -> None:
     """The selector of `/scale` finds leaders only, so the usage of workers does not count (R-STAT-4).
 
     One leader for each group, so that the mean over pods is the mean over groups: 2 groups x 300 / 100 are 6.
@@ -110,7 +110,7 @@ async def test_autoscaler_measures_leaders_only(space: Space, metrics: MetricsAP
     await space.delete("web", AUTOSCALERS)
 
 
-async def test_autoscaler_scales_groups_with_random_keys(space: Space, metrics: MetricsAPI) -> None:
+async def test_autoscaler_scales_groups_with_random_keys(space: LiveScenario, metrics: MetricsAPI) -> None:
     """2 groups x 300 / 100 are 6 groups. The ReplicaSet selects the groups to delete (R-STAT-4, N-HASH-6)."""
     leader = {"load": 300}
     metrics.load = lambda pod: leader["load"] if meta.labels(pod)[labels.WORKER_INDEX] == "0" else 9000
@@ -132,7 +132,7 @@ async def test_autoscaler_scales_groups_with_random_keys(space: Space, metrics: 
     await space.delete("web", AUTOSCALERS)
 
 
-async def test_rollout_proceeds_when_percentages_round_to_zero(space: Space, metrics: MetricsAPI) -> None:
+async def test_rollout_proceeds_when_percentages_round_to_zero(space: LiveScenario, metrics: MetricsAPI) -> None:
     """25 % of 4 groups is one; after scaling to 2 it is zero, and the rollout proceeds (Q-28).
 
     The stored percentage blocks no later change of the template (docs/adr/0029).
@@ -185,7 +185,7 @@ def _one_group_at_a_time(state: State) -> None:
     assert any(is_ready(pod) for pod in leaders)
 
 
-async def test_keda_scales_to_zero_and_back(space: Space, metrics: MetricsAPI) -> None:
+async def test_keda_scales_to_zero_and_back(space: LiveScenario, metrics: MetricsAPI) -> None:
     """KEDA removes the last group and creates the first one by PUT of `/scale`; at zero groups its autoscaler is inactive."""
     key = (QUEUE, "scaledobject.keda.sh/name=zero")
     metrics.numbers[key] = 15
@@ -209,7 +209,7 @@ async def test_keda_scales_to_zero_and_back(space: Space, metrics: MetricsAPI) -
     await space.delete("keda-hpa-web", AUTOSCALERS)
 
 
-async def put_scale(space: Space, replicas: int) -> dict[str, Any]:
+async def put_scale(space: LiveScenario, replicas: int) -> dict[str, Any]:
     """Write `/scale` as scale clients do: read it, change it, and put it with its resourceVersion."""
 
     async def read() -> dict[str, Any]:
@@ -223,7 +223,7 @@ async def put_scale(space: Space, replicas: int) -> dict[str, Any]:
     return dict(await space.client.update(LEADERWORKERSETS, written, subresource="scale"))
 
 
-async def test_autoscaler_of_the_documentation_is_valid(space: Space) -> None:
+async def test_autoscaler_of_the_documentation_is_valid(space: LiveScenario) -> None:
     """The API server accepts the printed manifest without unknown fields."""
     page = (ROOT / "docs/how-to/autoscaling.md").read_text()
     (text,) = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)

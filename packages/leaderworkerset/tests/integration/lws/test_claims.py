@@ -1,7 +1,7 @@
 """Volumes of groups: claim templates for leaders and workers, and the retention of the claims (K-622)."""
 
 from tests.integration.clusters.objects import lws, pod_template
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State, assert_statefulsets
 
 from kuberuntime.objects import meta
@@ -25,7 +25,7 @@ def with_claims(**template: object) -> JSONObject:
     return lws(replicas=2, size=2, template={"workerTemplate": pod, "volumeClaimTemplates": [claim]} | template)
 
 
-async def test_every_pod_gets_its_own_claim(space: Space) -> None:
+async def test_every_pod_gets_its_own_claim(space: LiveScenario) -> None:
     """Claims belong to the leader StatefulSet or the worker StatefulSet; other templates are dropped (R-LSTS-5, R-WSTS-3)."""
     await space.provide_volumes(STORAGE, 4)
     state = await space.bring_up(with_claims())
@@ -42,7 +42,7 @@ async def test_every_pod_gets_its_own_claim(space: Space) -> None:
     assert mounted == "data-web-1-1"
 
 
-async def test_claims_outlive_pods_by_default(space: Space) -> None:
+async def test_claims_outlive_pods_by_default(space: LiveScenario) -> None:
     """Without a policy, scaling down and up finds the same claims (R-LSTS-2)."""
     await space.provide_volumes(STORAGE, 4)
     before = await space.bring_up(with_claims())
@@ -54,7 +54,7 @@ async def test_claims_outlive_pods_by_default(space: Space) -> None:
     assert meta.uid(after.claims["data-web-1"]) == meta.uid(before.claims["data-web-1"])
 
 
-async def test_claims_are_deleted_when_the_policy_requests_it(space: Space) -> None:
+async def test_claims_are_deleted_when_the_policy_requests_it(space: LiveScenario) -> None:
     """Both kinds of StatefulSets have the persistentVolumeClaimRetentionPolicy (R-LSTS-2, R-WSTS-3)."""
     await space.provide_volumes(STORAGE, 4)
     policy = {"whenDeleted": "Delete", "whenScaled": "Delete"}

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from tests.integration.clusters.managed import BY_POLICY
 from tests.integration.clusters.objects import lws, pod_template, slow_template
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State, is_ready, revision_of, revisions_of
 
 from kuberuntime.objects import meta
@@ -22,7 +22,7 @@ def key_of(state: State) -> str:
     return revisions.content_hash(revisions.build_data(state.leaderworkersets["web"]))
 
 
-async def test_groups_start_and_the_status_reports_them(space: Space) -> None:
+async def test_groups_start_and_the_status_reports_them(space: LiveScenario) -> None:
     """Groups start and the status reports them.
 
     Rules R-ARC-2, R-STAT-1, R-STAT-4, R-STAT-6 to R-STAT-8, R-STAT-11, R-STAT-15.
@@ -34,7 +34,7 @@ async def test_groups_start_and_the_status_reports_them(space: Space) -> None:
     assert "UpdateInProgress" not in {one["type"] for one in status["conditions"]}  # R-STAT-16
 
 
-async def test_template_of_a_running_pod_creates_new_groups(space: Space) -> None:
+async def test_template_of_a_running_pod_creates_new_groups(space: LiveScenario) -> None:
     """`kubectl get pod -o yaml` shows labels and annotations that only the controllers set (ADR 29)."""
     (pod,) = (await space.bring_up(lws("origin", replicas=1, size=1))).of("origin").values()
     template = pod_template() | {"metadata": {"labels": meta.labels(pod), "annotations": meta.annotations(pod)}}
@@ -46,7 +46,7 @@ async def test_template_of_a_running_pod_creates_new_groups(space: Space) -> Non
     assert len({meta.labels(one)[labels.GROUP_KEY] for one in pods.values()}) == 3
 
 
-async def test_leader_statefulset_has_the_expected_fields(space: Space) -> None:
+async def test_leader_statefulset_has_the_expected_fields(space: LiveScenario) -> None:
     """A leader StatefulSet has the expected fields (R-LSTS-1, R-LSTS-2, R-ARC-3)."""
     created = await space.create(lws(annotations={"team": "a"}, replicas=2, size=3))
     state = await space.settled()
@@ -68,7 +68,7 @@ async def test_leader_statefulset_has_the_expected_fields(space: Space) -> None:
     assert managers == {"lws"}
 
 
-async def test_worker_statefulsets_have_the_expected_fields(space: Space) -> None:
+async def test_worker_statefulsets_have_the_expected_fields(space: LiveScenario) -> None:
     """Worker StatefulSets have the expected fields (R-WSTS-1 to R-WSTS-3, R-WSTS-7)."""
     state = await space.bring_up(lws(annotations={"team": "a"}, replicas=2, size=3))
     for index in range(2):
@@ -88,7 +88,7 @@ async def test_worker_statefulsets_have_the_expected_fields(space: Space) -> Non
         assert spec["template"]["metadata"] == {"labels": own, "annotations": annotations}
 
 
-async def test_pods_have_labels_and_variables_of_their_group(space: Space) -> None:
+async def test_pods_have_labels_and_variables_of_their_group(space: LiveScenario) -> None:
     """Pods have labels and variables of their group (R-ADM-1 to R-ADM-6, R-ADM-10, R-ENV-1, R-ENV-2)."""
     state = await space.bring_up(lws(replicas=2, size=3))
     for index in range(2):
@@ -109,7 +109,7 @@ async def test_pods_have_labels_and_variables_of_their_group(space: Space) -> No
             ]
 
 
-async def test_injected_variables_override_those_of_the_user(space: Space) -> None:
+async def test_injected_variables_override_those_of_the_user(space: LiveScenario) -> None:
     """The injected variables are the first ones of every container and init container (R-ENV-1, R-ENV-3)."""
     own = [{"name": "A", "value": "1"}, {"name": "LWS_GROUP_SIZE", "value": "mine"}]
     template = pod_template(initContainers=[{"name": "prepare", "image": "app:1", "command": ["true"], "env": own}])
@@ -124,7 +124,7 @@ async def test_injected_variables_override_those_of_the_user(space: Space) -> No
             assert "A" in names
 
 
-async def test_leaders_have_their_own_template(space: Space) -> None:
+async def test_leaders_have_their_own_template(space: LiveScenario) -> None:
     """Leaders have their own template (R-LSTS-2, R-WSTS-3, R-REV-5)."""
     leader = pod_template("leader:1", name="lead")
     leader["metadata"] = {"labels": {"role": "leader"}, "annotations": {"note": "l"}}
@@ -136,7 +136,7 @@ async def test_leaders_have_their_own_template(space: Space) -> None:
     assert meta.annotations(state.pods["web-0"])["note"] == "l"
 
 
-async def test_shared_service_has_the_expected_fields(space: Space) -> None:
+async def test_shared_service_has_the_expected_fields(space: LiveScenario) -> None:
     """The shared service has the expected fields (R-SVC-1, R-SVC-3, R-SVC-7)."""
     created = await space.create(lws())
     state = await space.settled()
@@ -153,7 +153,7 @@ async def test_shared_service_has_the_expected_fields(space: Space) -> None:
     assert "ports" not in spec
 
 
-async def test_deleted_shared_service_is_recreated(space: Space) -> None:
+async def test_deleted_shared_service_is_recreated(space: LiveScenario) -> None:
     """A deleted shared service is recreated (R-SVC-5)."""
     before = await space.bring_up(lws())
     await space.delete("web", SERVICES)
@@ -164,7 +164,7 @@ async def test_deleted_shared_service_is_recreated(space: Space) -> None:
     await space.until(is_another)
 
 
-async def test_revision_has_the_expected_fields(space: Space) -> None:
+async def test_revision_has_the_expected_fields(space: LiveScenario) -> None:
     """A revision has the expected fields (R-REV-1 to R-REV-4, R-REV-7, R-REV-8)."""
     created = await space.create(lws())
     state = await space.settled()
@@ -177,7 +177,7 @@ async def test_revision_has_the_expected_fields(space: Space) -> None:
     assert set(revision["data"]["spec"]) == {"leaderWorkerTemplate", "networkConfig"}
 
 
-async def test_equal_templates_have_equal_revision_keys(space: Space) -> None:
+async def test_equal_templates_have_equal_revision_keys(space: LiveScenario) -> None:
     """The golden vector, through the stored object of the API server (R-REV-9)."""
     ports = [{"containerPort": 8080}]
     image = "docker.io/nginxinc/nginx-unprivileged:1.27"
@@ -193,20 +193,20 @@ async def test_equal_templates_have_equal_revision_keys(space: Space) -> None:
     await space.until(has_key)
 
 
-async def test_group_of_one_has_no_worker_statefulset(space: Space) -> None:
+async def test_group_of_one_has_no_worker_statefulset(space: LiveScenario) -> None:
     """A group of one has no worker StatefulSet (R-WSTS-8, R-STAT-6)."""
     state = await space.bring_up(lws(replicas=3, size=1))
     assert state.statefulsets.keys() == {"web"}
     assert dict(environment(state.pods["web-2"]))["LWS_GROUP_SIZE"] == "1"
 
 
-async def test_zero_groups_are_available_immediately(space: Space) -> None:
+async def test_zero_groups_are_available_immediately(space: LiveScenario) -> None:
     """Zero groups are available immediately (R-STAT-16, R-API-10)."""
     state = await space.bring_up(lws(replicas=0))
     assert "readyReplicas" not in meta.status(state.leaderworkersets["web"])
 
 
-async def test_workers_wait_for_a_ready_leader(space: Space) -> None:
+async def test_workers_wait_for_a_ready_leader(space: LiveScenario) -> None:
     """With startupPolicy LeaderReady, each group waits for its own leader (R-WSTS-1 (h))."""
     await space.create(lws(replicas=2, size=2, gated=True, startupPolicy="LeaderReady"))
 
@@ -226,7 +226,7 @@ async def test_workers_wait_for_a_ready_leader(space: Space) -> None:
     await space.settled()
 
 
-async def test_workers_wait_for_a_leader_with_a_slow_image(space: Space) -> None:
+async def test_workers_wait_for_a_leader_with_a_slow_image(space: LiveScenario) -> None:
     """Workers are created only when their leader is ready, also if its image is pulled slowly (R-WSTS-1 (h))."""
     template = {"leaderTemplate": slow_template(2)}
     await space.bring_up(lws(replicas=2, size=2, template=template, startupPolicy="LeaderReady"))
@@ -244,7 +244,7 @@ def seconds_until_ready(pod: JSONObject) -> float:
     return (datetime.fromisoformat(ready) - created).total_seconds()
 
 
-async def test_workers_start_with_their_leader_by_default(space: Space) -> None:
+async def test_workers_start_with_their_leader_by_default(space: LiveScenario) -> None:
     """With startupPolicy LeaderCreated, the set is progressing until all pods are ready (R-WSTS-1, R-STAT-8)."""
     await space.create(lws(replicas=1, size=3, gated=True))
     state = await space.until(lambda state: assert_progressing(state, "web-0", "web-0-1", "web-0-2"))
@@ -253,7 +253,7 @@ async def test_workers_start_with_their_leader_by_default(space: Space) -> None:
     await space.settled()
 
 
-async def test_defaults_are_filled_in(space: Space) -> None:
+async def test_defaults_are_filled_in(space: LiveScenario) -> None:
     """The definition fills in defaults (R-DEF-1 to R-DEF-5, R-API-2)."""
     minimal = lws(replicas=1)
     del minimal["spec"]["replicas"], minimal["spec"]["leaderWorkerTemplate"]["size"]

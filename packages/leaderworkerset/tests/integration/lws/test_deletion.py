@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from tests.integration.clusters.objects import lws
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State, assert_settled, pod_names
 
 from kuberuntime.errors import APIError
@@ -24,14 +24,14 @@ def assert_nothing(state: State) -> None:
 
 
 @pytest.mark.parametrize("propagation", [None, "Background", "Foreground"])
-async def test_deletion_removes_all_parts(space: Space, propagation: Propagation | None) -> None:
+async def test_deletion_removes_all_parts(space: LiveScenario, propagation: Propagation | None) -> None:
     """The garbage collector deletes all parts by their owners; no finalizer is needed (R-ARC-5, R-WSTS-7)."""
     await space.bring_up(lws(replicas=2, size=3))
     await space.delete("web", propagation=propagation)
     await space.until(assert_nothing)
 
 
-async def test_foreground_deletion_removes_the_owner_last(space: Space) -> None:
+async def test_foreground_deletion_removes_the_owner_last(space: LiveScenario) -> None:
     """The owner exists, with a deletion timestamp, until all of its parts are deleted (R-ARC-5)."""
     await space.bring_up(lws(replicas=2, size=3))
 
@@ -43,7 +43,7 @@ async def test_foreground_deletion_removes_the_owner_last(space: Space) -> None:
     await space.until(assert_nothing)
 
 
-async def test_differs_from_upstream_foreground_delete_is_unaided(space: Space) -> None:
+async def test_differs_from_upstream_foreground_delete_is_unaided(space: LiveScenario) -> None:
     """Further webhooks, declared as ours and without a server, stand for managers that are unavailable (ADR 29)."""
     await space.bring_up(lws(replicas=2, size=2))
     async with unreachable_webhooks(space):
@@ -52,7 +52,7 @@ async def test_differs_from_upstream_foreground_delete_is_unaided(space: Space) 
 
 
 @asynccontextmanager
-async def unreachable_webhooks(space: Space) -> AsyncIterator[None]:
+async def unreachable_webhooks(space: LiveScenario) -> AsyncIterator[None]:
     """Declare the webhooks of the product again, for this namespace, at an address without a listener."""
     name, selector = f"unreachable-{space.namespace}", {"kubernetes.io/metadata.name": space.namespace}
     declared = build_configurations(MANAGED.webhooks, at_url("https://127.0.0.1:1", b""))
@@ -76,7 +76,7 @@ async def unreachable_webhooks(space: Space) -> AsyncIterator[None]:
             await space.client.delete(resource, ObjectKey("", name))
 
 
-async def test_orphaned_pods_are_adopted_by_a_successor(space: Space) -> None:
+async def test_orphaned_pods_are_adopted_by_a_successor(space: LiveScenario) -> None:
     """Pods outlive a deletion with orphans; the same set again adopts them untouched (R-ARC-5, R-LSTS-4, R-REV-10)."""
     before = (await space.bring_up(lws(replicas=2, size=2))).uids("web")
     await space.delete("web", propagation="Orphan")
@@ -91,7 +91,7 @@ async def test_orphaned_pods_are_adopted_by_a_successor(space: Space) -> None:
     assert (await space.bring_up(lws(replicas=2, size=2))).uids("web") == before
 
 
-async def test_successor_of_the_same_name_starts_without_history(space: Space) -> None:
+async def test_successor_of_the_same_name_starts_without_history(space: LiveScenario) -> None:
     """Revisions of a deleted set do not count (R-REV-15)."""
     before = (await space.bring_up(lws(replicas=1, size=2))).uids("web")
     await space.delete("web")
@@ -100,7 +100,7 @@ async def test_successor_of_the_same_name_starts_without_history(space: Space) -
     assert not set(before.values()) & set(after.values())
 
 
-async def test_deleted_worker_statefulset_returns_with_its_group(space: Space) -> None:
+async def test_deleted_worker_statefulset_returns_with_its_group(space: LiveScenario) -> None:
     """A deleted worker StatefulSet returns with its group (R-WSTS-5, R-POD-5)."""
     before = await space.bring_up(lws(replicas=2, size=2, template={"restartPolicy": "None"}))
     await space.delete("web-1", STATEFULSETS)

@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 from tests.disaggregated import disaggregatedset_object, role, with_image
 from tests.integration.clusters.objects import GATE
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State, shows
 from tests.integration.lws.rolesizes import ROLES, Sizes, as_counts, followed_sizes, triples_of
 
@@ -23,13 +23,13 @@ from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.manager import lwsmanager
 
 
-def the_set(space: Space) -> JSONObject:
+def the_set(space: LiveScenario) -> JSONObject:
     found = list(space.informers[DISAGGREGATED_SETS].store.list())
     assert len(found) == 1
     return found[0]
 
 
-async def available(space: Space) -> State:
+async def available(space: LiveScenario) -> State:
     """Wait until the last version of the set is available, and nothing of old revisions is left."""
 
     def is_available(state: State) -> None:
@@ -41,20 +41,20 @@ async def available(space: Space) -> State:
     return await space.until(is_available)
 
 
-async def create(space: Space, roles: Sequence[JSONObject], **spec: Any) -> JSONObject:
+async def create(space: LiveScenario, roles: Sequence[JSONObject], **spec: Any) -> JSONObject:
     obj = disaggregatedset_object(roles, **spec)
     created = await space.create({**obj, "metadata": {"name": "split"}}, DISAGGREGATED_SETS)
     space.written = meta.generation(created)
     return obj
 
 
-async def edit(space: Space, spec: JSONObject) -> None:
+async def edit(space: LiveScenario, spec: JSONObject) -> None:
     key = space.key("split")
     edited = await space.client.patch(DISAGGREGATED_SETS, key, {"spec": spec}, kind="merge")
     space.written = meta.generation(edited)
 
 
-async def test_disaggregated_set_creates_its_parts(space: Space) -> None:
+async def test_disaggregated_set_creates_its_parts(space: LiveScenario) -> None:
     """A DisaggregatedSet creates its parts (R-DS-14 to R-DS-17, R-DS-31, R-DS-80 to R-DS-83, R-DS-92 to R-DS-95)."""
     await create(space, [role("prefill", 2, size=2), role("decode", 1)])
     state = await available(space)
@@ -76,7 +76,7 @@ def revision_of(state: State) -> str:
     return revision
 
 
-async def rolled(space: Space, before: list[JSONObject], after: list[JSONObject]) -> Sizes:
+async def rolled(space: LiveScenario, before: list[JSONObject], after: list[JSONObject]) -> Sizes:
     """Roll a set with these roles out to those with another image; return the sizes that it went through."""
     await create(space, before)
     sizes = followed_sizes(space, revision_of(await available(space)))
@@ -121,7 +121,7 @@ NO_SURGE: Final = ({"maxSurge": 0, "maxUnavailable": 2},) * 2
     ids=["W1", "W3", "W5", "W6", "W8", "W9"],
 )
 async def test_rollouts_follow_the_steps_of_the_contract(
-    space: Space, before: list[JSONObject], after: list[JSONObject], trace: str
+    space: LiveScenario, before: list[JSONObject], after: list[JSONObject], trace: str
 ) -> None:
     """Step by step, also where the roles grow, shrink or may not surge (R-DS-35 to R-DS-62, contract 10)."""
     sizes = await rolled(space, before, after)
@@ -134,7 +134,7 @@ async def test_rollouts_follow_the_steps_of_the_contract(
     await space.until(is_told)
 
 
-async def test_old_groups_added_during_a_rollout_are_removed(space: Space) -> None:
+async def test_old_groups_added_during_a_rollout_are_removed(space: LiveScenario) -> None:
     """Groups I(4,4) O(5,5) N(2,2) become 4,4/2,2 when the new groups are ready (R-DS-46, contract 10 W11)."""
     await create(space, rolling(4, 4, *SURGE_TWO))
     old = revision_of(await available(space))
@@ -168,7 +168,7 @@ def assert_last(sizes: Sizes, text: str) -> None:
     assert sizes.seen[-1] == as_counts(text)
 
 
-async def test_new_groups_added_by_hand_start_no_rollout(space: Space) -> None:
+async def test_new_groups_added_by_hand_start_no_rollout(space: LiveScenario) -> None:
     """N(4,7) T(3,6) without old groups returns to the sizes of the spec, and no pod rolls (R-DS-31, contract 10 W11)."""
     await create(space, rolling(3, 6))
     state = await available(space)
@@ -197,7 +197,7 @@ async def test_new_groups_added_by_hand_start_no_rollout(space: Space) -> None:
     ids=["pause", "from nothing"],
 )
 async def test_scaling_to_or_from_zero_takes_one_step(
-    space: Space, before: list[JSONObject], after: list[JSONObject], trace: str
+    space: LiveScenario, before: list[JSONObject], after: list[JSONObject], trace: str
 ) -> None:
     """Scaling takes one step, also together with another template (R-DS-31, contract 10 W11)."""
     sizes = await rolled(space, before, after)
@@ -208,7 +208,7 @@ async def test_scaling_to_or_from_zero_takes_one_step(
     assert sizes.seen[-1] == last
 
 
-async def test_autoscaler_scales_one_role_during_a_rollout(space: Space) -> None:
+async def test_autoscaler_scales_one_role_during_a_rollout(space: LiveScenario) -> None:
     """The autoscaler uses `/scale` from the beginning of the rollout (R-DS-2, R-DS-6, R-DS-96 to R-DS-101)."""
     obj = await create(space, [role("prefill", None, external=True), role("decode", 2)])
     await space.until(lambda _: assert_scaler(space))
@@ -230,11 +230,11 @@ async def test_autoscaler_scales_one_role_during_a_rollout(space: Space) -> None
     await space.until(is_reported)
 
 
-def assert_scaler(space: Space) -> None:
+def assert_scaler(space: LiveScenario) -> None:
     assert space.informers[ROLE_SCALERS].store.list()
 
 
-async def test_disaggregated_set_of_upstream_is_adopted_unchanged(space: Space) -> None:
+async def test_disaggregated_set_of_upstream_is_adopted_unchanged(space: LiveScenario) -> None:
     """The LeaderWorkerSets of the roles and their pods do not change, also with copied budgets (R-DS-24, Q-11)."""
     roles = rolling(2, 1, *SURGE_TWO)
     await space.manager.stop()
@@ -261,7 +261,7 @@ async def test_disaggregated_set_of_upstream_is_adopted_unchanged(space: Space) 
     assert revision_of(await available(space)) != revision
 
 
-async def test_differs_from_upstream_orphans_of_a_set_are_adopted(space: Space) -> None:
+async def test_differs_from_upstream_orphans_of_a_set_are_adopted(space: LiveScenario) -> None:
     """After `kubectl delete --cascade=orphan` the Go controller fails for ever (R-DS-72, docs/adr/0030)."""
     roles = rolling(1, 1)
     obj = await create(space, roles)
@@ -285,7 +285,7 @@ async def test_differs_from_upstream_orphans_of_a_set_are_adopted(space: Space) 
     await available(space)
 
 
-def assert_no_set(space: Space) -> None:
+def assert_no_set(space: LiveScenario) -> None:
     assert not space.informers[DISAGGREGATED_SETS].store.list()
 
 
@@ -302,7 +302,7 @@ def identity(obj: JSONObject) -> tuple[str, int, JSONObject]:
     return meta.uid(obj), meta.generation(obj), meta.labels(obj)
 
 
-async def define_as_the_go_controller(space: Space) -> None:
+async def define_as_the_go_controller(space: LiveScenario) -> None:
     """Make the definition be owned by another installer, as Helm leaves it; ours takes it over as `lws install` does."""
     key = ObjectKey("", DISAGGREGATED_SETS.group_resource)
     installed = await space.client.get(CUSTOM_RESOURCE_DEFINITIONS, key)
@@ -314,7 +314,7 @@ async def define_as_the_go_controller(space: Space) -> None:
             await space.client.apply(CUSTOM_RESOURCE_DEFINITIONS, definition, manager=lwsmanager.INSTALLER)
 
 
-async def test_role_with_random_keys_rolls_and_scales_with_others(space: Space) -> None:
+async def test_role_with_random_keys_rolls_and_scales_with_others(space: LiveScenario) -> None:
     """The LeaderWorkerSet gets the policies of the role, and nothing else changes (N-DS-1, N-DS-2, N-AT-9, N-PT-5)."""
     prefill = role("prefill", 2, size=2)
     keyed = prefill | {"spec": prefill["spec"] | {"groupIdentity": "Hash"}}
@@ -348,7 +348,7 @@ async def test_role_with_random_keys_rolls_and_scales_with_others(space: Space) 
     assert "podTerminationPolicy" not in meta.spec(state.leaderworkersets[f"split-0-{second}-prefill"])
 
 
-async def test_slices_are_added_and_removed(space: Space) -> None:
+async def test_slices_are_added_and_removed(space: LiveScenario) -> None:
     """Slices are added and removed (R-DS-33, R-DS-85)."""
     await create(space, [role("prefill"), role("decode")], slices=2)
     state = await available(space)
@@ -363,7 +363,7 @@ def assert_first_slice(state: State) -> None:
     assert {name.split("-")[1] for name in state.pods} == {"0"}
 
 
-async def test_invalid_disaggregated_sets_are_rejected(space: Space) -> None:
+async def test_invalid_disaggregated_sets_are_rejected(space: LiveScenario) -> None:
     """The schema or the webhook rejects each of them (R-DS-4, R-DS-9)."""
     with pytest.raises(APIError, match="zero for all"):
         await create(space, [role("prefill", 0), role("decode", 1)])
@@ -371,7 +371,7 @@ async def test_invalid_disaggregated_sets_are_rejected(space: Space) -> None:
         await create(space, [role("prefill", 1, rollout={"partition": 1}), role("decode", 1)])
 
 
-async def test_deleting_a_disaggregated_set_leaves_nothing(space: Space) -> None:
+async def test_deleting_a_disaggregated_set_leaves_nothing(space: LiveScenario) -> None:
     """Deleting a DisaggregatedSet leaves nothing (R-DS-103)."""
     await create(space, [role("prefill", None, external=True), role("decode")])
     await available(space)

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import pytest
 from tests.integration.clusters.objects import lws
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State
 from tests.integration.lws.test_hash import settled as settled_by_key
 
@@ -21,7 +21,7 @@ BY_ANNOTATION: Final[dict[str, Any]] = {"annotations": PARALLEL}
 BY_FIELD: Final[dict[str, Any]] = {"podTerminationPolicy": "Parallel"}
 
 
-async def hold(space: Space, leader: str, *, held: bool = True) -> None:
+async def hold(space: LiveScenario, leader: str, *, held: bool = True) -> None:
     """Make a leader terminate as slowly as the test needs, or end it."""
     await space.patch({"metadata": {"finalizers": [HOLD] if held else None}}, leader, resource=PODS)
 
@@ -29,7 +29,7 @@ async def hold(space: Space, leader: str, *, held: bool = True) -> None:
 @pytest.mark.parametrize("policy", [BY_ANNOTATION, BY_FIELD], ids=["annotation", "field"])
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
 async def test_workers_of_a_scaled_down_group_end_before_the_leader(
-    space: Space, identity: str, policy: dict[str, Any]
+    space: LiveScenario, identity: str, policy: dict[str, Any]
 ) -> None:
     """Workers of a scaled-down group end before the leader (N-PT-1, N-PT-2)."""
     await space.create(lws(replicas=2, size=3, groupIdentity=identity, **policy))
@@ -49,7 +49,7 @@ async def test_workers_of_a_scaled_down_group_end_before_the_leader(
     await (settled_by_key(space, 1, 3) if identity == "Hash" else space.settled())
 
 
-async def test_index_is_reused_when_leader_and_workers_are_gone(space: Space) -> None:
+async def test_index_is_reused_when_leader_and_workers_are_gone(space: LiveScenario) -> None:
     """The index is not reused earlier if the workers take longer than their leader (N-PT-2, N-PT-4)."""
     before = await space.bring_up(lws(replicas=1, size=2, annotations=PARALLEL))
     await hold(space, "web-0")
@@ -76,7 +76,7 @@ async def test_index_is_reused_when_leader_and_workers_are_gone(space: Space) ->
 @pytest.mark.parametrize("policy", [BY_ANNOTATION, BY_FIELD], ids=["annotation", "field"])
 @pytest.mark.parametrize("propagation", ["Background", "Foreground"])
 async def test_deleted_set_removes_all_pods_at_once(
-    space: Space, propagation: Propagation, policy: dict[str, Any]
+    space: LiveScenario, propagation: Propagation, policy: dict[str, Any]
 ) -> None:
     """Workers do not wait for their leaders if the whole set is deleted (N-PT-3)."""
     await space.bring_up(lws(replicas=1, size=2, **policy))
@@ -92,7 +92,9 @@ def _assert_pods(state: State, names: set[str]) -> None:
 
 
 @pytest.mark.parametrize("change", [{"metadata": BY_ANNOTATION}, {"spec": BY_FIELD}], ids=["annotation", "field"])
-async def test_workers_end_after_their_leader_until_parallel_is_set(space: Space, change: dict[str, Any]) -> None:
+async def test_workers_end_after_their_leader_until_parallel_is_set(
+    space: LiveScenario, change: dict[str, Any]
+) -> None:
     """The policy can be set later, and applies immediately, without a rollout (N-PT-1, unlike N-PT-5)."""
     before = await space.bring_up(lws(replicas=2, size=2))
     await hold(space, "web-1")
@@ -106,7 +108,7 @@ async def test_workers_end_after_their_leader_until_parallel_is_set(space: Space
     assert state.pods["web-0"]["metadata"]["uid"] == before.pods["web-0"]["metadata"]["uid"]
 
 
-async def test_policy_is_checked_and_has_no_stored_default(space: Space) -> None:
+async def test_policy_is_checked_and_has_no_stored_default(space: LiveScenario) -> None:
     """Only the two values are stored; without the field nothing is, so that the annotation counts (N-VAL-7)."""
     with pytest.raises(InvalidError, match="podTerminationPolicy"):
         await space.create(lws(podTerminationPolicy="Fast"))

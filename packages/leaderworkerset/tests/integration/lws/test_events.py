@@ -1,13 +1,13 @@
 """Events and conditions for users (contract 8.3 and section 9)."""
 
 from tests.integration.clusters.objects import lws, pod_template
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State, revision_of
 
 from kuberuntime.objects import meta
 
 
-async def test_creation_records_events(space: Space) -> None:
+async def test_creation_records_events(space: LiveScenario) -> None:
     """Creation records events (R-LSTS-7, R-WSTS-2, R-REV-10, R-STAT-10)."""
     await space.bring_up(lws(replicas=2, size=2))
 
@@ -31,7 +31,7 @@ async def test_creation_records_events(space: Space) -> None:
     assert {event["related"]["name"] for event in workers} == {"web-0", "web-1"}
 
 
-async def test_update_records_events(space: Space) -> None:
+async def test_update_records_events(space: LiveScenario) -> None:
     """An update records events (R-LSTS-7, R-REV-11, R-STAT-10)."""
     await space.bring_up(lws(replicas=2, size=2))
     await space.edit_template(workerTemplate=pod_template("app:2"))
@@ -47,7 +47,7 @@ async def test_update_records_events(space: Space) -> None:
     await space.until(are_told)
 
 
-async def test_statefulset_events_are_equal_on_both_clusters(space: Space) -> None:
+async def test_statefulset_events_are_equal_on_both_clusters(space: LiveScenario) -> None:
     await space.bring_up(lws(replicas=2, size=2))
     await space.scale(1)
 
@@ -62,7 +62,7 @@ async def test_statefulset_events_are_equal_on_both_clusters(space: Space) -> No
     await space.until(are_reported)
 
 
-async def test_rejection_by_the_api_server_is_an_event(space: Space) -> None:
+async def test_rejection_by_the_api_server_is_an_event(space: LiveScenario) -> None:
     """A set whose template no StatefulSet can have recovers when the template is corrected (R-LSTS-7)."""
     broken = pod_template()
     broken["spec"]["containers"][0]["ports"] = [{"containerPort": 80, "name": "Not A Port Name"}]
@@ -80,7 +80,7 @@ async def test_rejection_by_the_api_server_is_an_event(space: Space) -> None:
     await space.settled()
 
 
-async def test_creation_sets_conditions(space: Space) -> None:
+async def test_creation_sets_conditions(space: LiveScenario) -> None:
     """Creation sets conditions (R-STAT-8, R-STAT-11, R-STAT-12, R-STAT-16, Q-4, N-ST-11)."""
     await space.create(lws(replicas=1, size=2, gated=True))
 
@@ -105,7 +105,7 @@ async def test_creation_sets_conditions(space: Space) -> None:
     }
 
 
-async def test_group_that_becomes_unready_changes_conditions(space: Space) -> None:
+async def test_group_that_becomes_unready_changes_conditions(space: LiveScenario) -> None:
     """The group is not recreated because of the changed conditions (R-STAT-6, R-STAT-8)."""
     await space.create(lws(replicas=2, size=2, gated=True))
     async with space.releasing():

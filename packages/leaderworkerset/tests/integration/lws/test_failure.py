@@ -2,7 +2,7 @@
 
 import pytest
 from tests.integration.clusters.objects import lws, pod_template
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.lws.recreation import assert_notes, created_leaders, replaced
 
 from kuberuntime.objects import meta
@@ -34,7 +34,7 @@ def mortal() -> JSONObject:
     ],
 )
 async def test_terminated_pod_counts_once_it_is_deleted(
-    space: Space, policy: str, pod: str, hit: tuple[str, ...], code: int, phase: str
+    space: LiveScenario, policy: str, pod: str, hit: tuple[str, ...], code: int, phase: str
 ) -> None:
     """The failure counts when the StatefulSet deletes the pod, not by its phase.
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tests.integration.clusters.objects import lws, pod_template
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State, conditions, is_ready, revision_of, shows
 
 from kuberuntime.objects import meta
@@ -42,7 +42,7 @@ def assert_settled(state: State, replicas: int, size: int) -> None:
         assert "schedulingGates" not in meta.spec(pods[leader])
 
 
-async def settled(space: Space, replicas: int, size: int, *, limit: float = 20) -> State:
+async def settled(space: LiveScenario, replicas: int, size: int, *, limit: float = 20) -> State:
     def is_settled(state: State) -> None:
         assert meta.generation(state.leaderworkersets["web"]) >= space.written
         assert_settled(state, replicas, size)
@@ -50,7 +50,7 @@ async def settled(space: Space, replicas: int, size: int, *, limit: float = 20) 
     return await space.until(is_settled, limit=limit)
 
 
-async def edit(space: Space, **spec: Any) -> None:
+async def edit(space: LiveScenario, **spec: Any) -> None:
     space.written = meta.generation(await space.edit(**spec))
 
 
@@ -58,7 +58,7 @@ def worker_of(state: State, leader: str) -> str:
     return f"{meta.spec(state.pods[leader])['hostname']}-1"
 
 
-async def test_groups_with_random_keys_are_created_and_scaled(space: Space) -> None:
+async def test_groups_with_random_keys_are_created_and_scaled(space: LiveScenario) -> None:
     """Groups with random keys are created and scaled (N-HASH-1, N-HASH-2, N-HASH-5, N-HASH-21, N-HASH-22, N-HASH-25)."""
     await space.create(lws(replicas=2, size=3, **HASH))
     before = await settled(space, 2, 3)
@@ -82,7 +82,7 @@ async def test_groups_with_random_keys_are_created_and_scaled(space: Space) -> N
     )
 
 
-async def test_new_template_replaces_all_groups(space: Space) -> None:
+async def test_new_template_replaces_all_groups(space: LiveScenario) -> None:
     """A new template replaces all groups (N-HASH-3, N-ST-2, N-ST-3, N-AT-1, N-AT-7)."""
     await space.create(lws(replicas=3, size=2, rollout={"maxSurge": 1}, **HASH))
     before = await settled(space, 3, 2)
@@ -92,7 +92,7 @@ async def test_new_template_replaces_all_groups(space: Space) -> None:
     assert not before.uids("web").items() & after.uids("web").items()
 
 
-async def test_group_of_one_pod_rolls_and_is_replaced(space: Space) -> None:
+async def test_group_of_one_pod_rolls_and_is_replaced(space: LiveScenario) -> None:
     """The leader has no readiness gate, because it has no workers (N-HASH-25)."""
     await space.create(lws(replicas=2, size=1, **HASH))
     state = await settled(space, 2, 1)
@@ -102,7 +102,7 @@ async def test_group_of_one_pod_rolls_and_is_replaced(space: Space) -> None:
     await settled(space, 2, 1)
 
 
-async def test_failed_worker_or_deleted_leader_replaces_the_group(space: Space) -> None:
+async def test_failed_worker_or_deleted_leader_replaces_the_group(space: LiveScenario) -> None:
     """A new group replaces it, and is scheduled when the old group is deleted (N-HASH-6, R-POD-5)."""
     await space.create(lws(replicas=3, size=2, **HASH))
     before = await settled(space, 3, 2)
@@ -113,7 +113,7 @@ async def test_failed_worker_or_deleted_leader_replaces_the_group(space: Space) 
     await replaced(space, between, 1)
 
 
-async def test_groups_with_random_keys_get_their_own_services(space: Space) -> None:
+async def test_groups_with_random_keys_get_their_own_services(space: LiveScenario) -> None:
     """Groups of an older revision keep their service (N-HASH-23, N-AT-8)."""
     own: dict[str, Any] = {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}
     await space.create(lws(replicas=2, size=2, **HASH, **own))
@@ -123,14 +123,14 @@ async def test_groups_with_random_keys_get_their_own_services(space: Space) -> N
     await settled(space, 2, 2)
 
 
-async def test_workers_wait_for_the_containers_of_their_leader(space: Space) -> None:
+async def test_workers_wait_for_the_containers_of_their_leader(space: LiveScenario) -> None:
     """The leader pod becomes ready when its workers are ready (N-HASH-8)."""
     await space.create(lws(replicas=1, size=2, startupPolicy="LeaderReady", **HASH))
     await settled(space, 1, 2)
 
 
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
-async def test_conflicting_service_is_reported_until_it_is_gone(space: Space, identity: str) -> None:
+async def test_conflicting_service_is_reported_until_it_is_gone(space: LiveScenario, identity: str) -> None:
     """The groups run, but their names do not resolve, so the set is not available (docs/adr/0030) (N-HASH-24)."""
     owner = await space.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other"}}, CONFIG_MAPS)
     own = {labels.NAME: "web"}
@@ -153,7 +153,7 @@ async def test_conflicting_service_is_reported_until_it_is_gone(space: Space, id
 
 
 @pytest.mark.parametrize(("length", "size"), [(43, 2), (54, 1)])
-async def test_longest_names_are_supported(space: Space, length: int, size: int) -> None:
+async def test_longest_names_are_supported(space: LiveScenario, length: int, size: int) -> None:
     """The longest names are supported (N-AT-4, N-VAL-8)."""
     name = "n" * length
     await space.create(lws(name, replicas=1, size=size, **HASH))
@@ -165,7 +165,7 @@ async def test_longest_names_are_supported(space: Space, length: int, size: int)
     await space.until(is_available)
 
 
-async def replaced(space: Space, before: State, groups: int, *, size: int = 2) -> State:
+async def replaced(space: LiveScenario, before: State, groups: int, *, size: int = 2) -> State:
     """Wait until so many groups were replaced, and the others are untouched."""
     replicas = len(leaders(before))
 

@@ -3,7 +3,7 @@
 import pytest
 from testkit.clusters.cluster import RACK
 from tests.integration.clusters.objects import lws
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State, shows
 from tests.integration.lws.test_accelerators import told, with_tpus
 from tests.integration.lws.test_hash import HASH, leaders, settled
@@ -24,7 +24,7 @@ def by_key(state: State) -> dict[str, dict[str, JSONObject]]:
     return found
 
 
-async def test_each_group_with_a_random_key_has_its_own_rack(space: Space) -> None:
+async def test_each_group_with_a_random_key_has_its_own_rack(space: LiveScenario) -> None:
     """A replacement group also has its own rack (N-ADM-6, N-AT-3)."""
     await space.create(lws(replicas=3, size=3, annotations={labels.EXCLUSIVE_TOPOLOGY: RACK}, **HASH))
     before = await settled(space, 3, 3)
@@ -34,7 +34,7 @@ async def test_each_group_with_a_random_key_has_its_own_rack(space: Space) -> No
     await assert_racks(space, await settled(space, 3, 3))
 
 
-async def assert_racks(space: Space, state: State) -> None:
+async def assert_racks(space: LiveScenario, state: State) -> None:
     """Assert that each group has one rack, and that no two groups share it."""
     racks = await domains(space, state, RACK)
     by_group = [{racks[name] for name in pods} for pods in by_key(state).values()]
@@ -47,7 +47,7 @@ async def assert_racks(space: Space, state: State) -> None:
         assert worker["spec"]["nodeSelector"] == {RACK: racks[name]}
 
 
-async def test_subgroup_keys_derive_from_the_group_key(space: Space) -> None:
+async def test_subgroup_keys_derive_from_the_group_key(space: LiveScenario) -> None:
     """Subgroup keys derive from the group key (N-ADM-5)."""
     policy = {"subGroupPolicy": {"subGroupSize": 2}}
     await space.create(lws(replicas=2, size=4, template=policy, **HASH))
@@ -64,7 +64,7 @@ async def test_subgroup_keys_derive_from_the_group_key(space: Space) -> None:
 
 
 @pytest.mark.parametrize("slices", ["whole", "subgroups", "without the leader"])
-async def test_ranks_with_tpus_know_the_hosts_of_their_group(space: Space, slices: str) -> None:
+async def test_ranks_with_tpus_know_the_hosts_of_their_group(space: LiveScenario, slices: str) -> None:
     """No node has TPUs, so the pods stay pending (N-AT-2, N-ADM-10)."""
     template: JSONObject = {"workerTemplate": with_tpus()}
     size, members = 4, [[0, 1, 2, 3]]

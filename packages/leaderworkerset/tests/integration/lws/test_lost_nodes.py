@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 from testkit.clusters.cluster import await_rest, deleted_node
 from tests.integration.clusters.objects import lws, pod_template
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State
 from tests.integration.lws.recreation import assert_notes, created_leaders, replaced
 
@@ -64,7 +64,7 @@ class Victim:
         return [f"Worker pod {self.pod} failed, deleted leader pod {self.leader} to recreate group {index}"]
 
 
-async def test_groups_on_a_deleted_node_are_recreated_once(space: Space) -> None:
+async def test_groups_on_a_deleted_node_are_recreated_once(space: LiveScenario) -> None:
     """Their pods are deleted before any kubelet could end them (R-POD-3 to R-POD-5, R-POD-9 to R-POD-11)."""
     before, victims = await settle(space)
     async with deleted_node(space.client, LOST):
@@ -74,7 +74,7 @@ async def test_groups_on_a_deleted_node_are_recreated_once(space: Space) -> None
 
 
 @pytest.mark.parametrize("ready", ["False", "Unknown"])
-async def test_groups_on_a_hanging_node_wait_for_its_pods(space: Space, ready: str) -> None:
+async def test_groups_on_a_hanging_node_wait_for_its_pods(space: LiveScenario, ready: str) -> None:
     """Evicted pods that do not end block their successors until they are deleted by force (R-POD-4, R-POD-5, R-POD-9)."""
     before, victims = await settle(space)
     async with space.cluster.hung_node(space.client, LOST, ready):
@@ -87,7 +87,7 @@ async def test_groups_on_a_hanging_node_wait_for_its_pods(space: Space, ready: s
     await assert_recreated_once(space, victims)
 
 
-async def settle(space: Space) -> tuple[State, list[Victim]]:
+async def settle(space: LiveScenario) -> tuple[State, list[Victim]]:
     """Create the sets, and free the spare node when the sets are at rest; return the state and the affected pods."""
     names = [f"{short}-{role}" for short, role in product(POLICIES, ("leader", "worker"))]
     for node in NODES:
@@ -145,12 +145,12 @@ def assert_held(before: State, state: State, victims: Iterable[Victim]) -> None:
         assert_notes(state, victim.notes, victim.name)
 
 
-def created_leaders_of(space: Space, victims: Iterable[Victim]) -> list[str]:
+def created_leaders_of(space: LiveScenario, victims: Iterable[Victim]) -> list[str]:
     """Return the leaders of all these sets that were created."""
     return [leader for victim in victims for leader in created_leaders(space, victim.name)]
 
 
-async def assert_recreated_once(space: Space, victims: Iterable[Victim]) -> None:
+async def assert_recreated_once(space: LiveScenario, victims: Iterable[Victim]) -> None:
     """Assert that each group was recreated once, and reported when the pod controller did it."""
 
     def is_told(state: State) -> None:

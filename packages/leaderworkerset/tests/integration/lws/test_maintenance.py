@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from tests.integration.clusters.objects import lws, pod_template, slow_template
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.lws.recreation import replaced
 
 from kuberuntime.objects import meta, timestamps
@@ -18,10 +18,10 @@ TAINTS = [{"key": "maintenance", "effect": "NoExecute"}]
 WORKERS = ("web-0-1", "web-1-2", "web-2-1")
 """The pods whose nodes are emptied."""
 
-Step = Callable[[Space, str], Awaitable[None]]
+Step = Callable[[LiveScenario, str], Awaitable[None]]
 
 
-async def drain(space: Space, node: str) -> None:
+async def drain(space: LiveScenario, node: str) -> None:
     """Evict the pods of a closed node."""
     await space.cordon(node)
     for pod in list(space.state.pods.values()):
@@ -29,28 +29,28 @@ async def drain(space: Space, node: str) -> None:
             await space.evict(meta.name(pod))
 
 
-async def taint(space: Space, node: str) -> None:
+async def taint(space: LiveScenario, node: str) -> None:
     """Evict the pods of a node by a taint."""
     await space.client.patch(NODES, ObjectKey("", node), {"spec": {"taints": TAINTS}}, kind="merge")
 
 
-async def remain(_space: Space) -> None:
+async def remain(_space: LiveScenario) -> None:
     """Change nothing meanwhile."""
 
 
-async def roll_with_surge(space: Space) -> None:
+async def roll_with_surge(space: LiveScenario) -> None:
     """Change the image, with one surge group."""
     rolling = {"maxUnavailable": 0, "maxSurge": 1}
     await space.edit(rolloutStrategy={"type": "RollingUpdate", "rollingUpdateConfiguration": rolling})
     await space.replace_worker_template(pod_template("app:2"))
 
 
-async def autoscale(space: Space) -> None:
+async def autoscale(space: LiveScenario) -> None:
     """Request another group."""
     await space.scale(4)
 
 
-async def assert_uncounted(space: Space) -> None:
+async def assert_uncounted(space: LiveScenario) -> None:
     """Assert that no recreation was counted or delayed."""
     records = (await space.client.list(CONTROLLER_REVISIONS, namespace=space.namespace)).items
     assert {meta.annotations(record).get(labels.RECREATIONS) for record in records} <= {None, "0"}
@@ -60,7 +60,7 @@ async def assert_uncounted(space: Space) -> None:
 @pytest.mark.parametrize("meanwhile", [remain, roll_with_surge, autoscale])
 @pytest.mark.parametrize("step", [drain, taint])
 async def test_emptied_nodes_recreate_groups_uncounted(
-    space: Space, step: Step, meanwhile: Callable[[Space], Awaitable[None]]
+    space: LiveScenario, step: Step, meanwhile: Callable[[LiveScenario], Awaitable[None]]
 ) -> None:
     await space.bring_up(lws(replicas=3, size=3))
     for number, worker in enumerate(WORKERS):
@@ -86,7 +86,7 @@ def _assert_gone(uids: set[str], gone: set[str]) -> None:
     assert not uids & gone
 
 
-async def test_worker_evicted_soon_without_a_manager_is_noticed(space: Space) -> None:
+async def test_worker_evicted_soon_without_a_manager_is_noticed(space: LiveScenario) -> None:
     """The set is Available for some seconds only (docs/adr/0014)."""
     before = await space.bring_up(lws(replicas=2, size=3, template={"workerTemplate": slow_template(2)}))
 

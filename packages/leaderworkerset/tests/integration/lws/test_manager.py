@@ -4,24 +4,24 @@ import pytest
 from testkit.clusters.recording import RecordingTransport
 from tests.integration.clusters.managed import LocalManager
 from tests.integration.clusters.objects import lws, pod_template
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State, is_ready, pod_names, revision_of, revisions_of
 
 from kuberuntime.objects import meta
 
 
-def recording(space: Space) -> RecordingTransport:
+def recording(space: LiveScenario) -> RecordingTransport:
     """Return a recorder of the writes of the manager in this process."""
     assert isinstance(space.manager, LocalManager)
     return space.manager.recording
 
 
-def creations(space: Space) -> list[str]:
+def creations(space: LiveScenario) -> list[str]:
     """Return the names of the pods that were created, once per creation."""
     return sorted(meta.name(change.object) for change in space.changes if change.old is None)
 
 
-async def test_restarted_controllers_change_nothing(space: Space) -> None:
+async def test_restarted_controllers_change_nothing(space: LiveScenario) -> None:
     """Every object at rest is unchanged, including leader StatefulSets (R-STAT-3, R-ARC-6)."""
     await space.create(lws("web", replicas=3, size=3))
     await space.create(lws("other", replicas=2, size=1, networkConfig={"subdomainPolicy": "UniquePerReplica"}))
@@ -39,7 +39,7 @@ async def test_restarted_controllers_change_nothing(space: Space) -> None:
 
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
-async def test_interrupted_scale_up_is_completed(space: Space, end: str) -> None:
+async def test_interrupted_scale_up_is_completed(space: LiveScenario, end: str) -> None:
     """No object is created twice, and none is missing (R-ARC-2, R-WSTS-2)."""
     await space.bring_up(lws(replicas=2, size=3))
     space.changes.clear()
@@ -56,7 +56,7 @@ async def test_interrupted_scale_up_is_completed(space: Space, end: str) -> None
 
 
 @pytest.mark.parametrize("at", [1, 2, 3])
-async def test_interrupted_rollout_is_completed(space: Space, at: int) -> None:
+async def test_interrupted_rollout_is_completed(space: LiveScenario, at: int) -> None:
     """Each group is replaced once, and no extra revision is left (R-ROLL-7, Q-6, Q-32)."""
     before = await space.bring_up(lws(replicas=4, size=2))
     space.changes.clear()
@@ -76,7 +76,7 @@ async def test_interrupted_rollout_is_completed(space: Space, at: int) -> None:
 
 
 @pytest.mark.parametrize("step", range(1, 8))
-async def test_interrupted_creation_is_completed(space: Space, step: int) -> None:
+async def test_interrupted_creation_is_completed(space: LiveScenario, step: int) -> None:
     """Existing objects are found, and not created again (R-STAT-2, R-SVC-4, R-REV-10)."""
     await space.manager.stop()
     await space.create(lws(replicas=3, size=3))
@@ -90,7 +90,7 @@ async def test_interrupted_creation_is_completed(space: Space, step: int) -> Non
     assert [revision_of(one) for one in revisions_of(state, "web")] == [revision_of(state.statefulsets["web"])]
 
 
-async def test_restart_during_an_outage_recreates_the_group_later(space: Space) -> None:
+async def test_restart_during_an_outage_recreates_the_group_later(space: LiveScenario) -> None:
     """Restart counts are kept, so that controllers see them after an outage (R-POD-4)."""
     before = await space.bring_up(lws(replicas=2, size=2))
     await space.manager.stop()
@@ -111,7 +111,7 @@ async def test_restart_during_an_outage_recreates_the_group_later(space: Space) 
     assert {pod for pod, _ in before.uids("web").items() & after.uids("web").items()} == pod_names("web", 1, 2)
 
 
-async def test_two_active_managers_create_no_duplicates(space: Space) -> None:
+async def test_two_active_managers_create_no_duplicates(space: LiveScenario) -> None:
     """If a lease ends unnoticed, two managers work at the same time and create each object once (R-WSTS-2, R-SVC-4)."""
     async with space.second_manager():
         await space.bring_up(lws(replicas=6, size=3))

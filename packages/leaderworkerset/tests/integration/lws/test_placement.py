@@ -2,7 +2,7 @@
 
 from testkit.clusters.cluster import RACK, ZONE
 from tests.integration.clusters.objects import lws, pod_template
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State, is_ready, pod_names
 
 from kuberuntime.objects import meta
@@ -11,7 +11,7 @@ from kuberuntime.objects.resources import NODES, PODS
 from leaderworkerset.api import labels
 
 
-async def domains(space: Space, state: State, key: str) -> dict[str, str]:
+async def domains(space: LiveScenario, state: State, key: str) -> dict[str, str]:
     """Return the value of a node label for every pod that has a node."""
     found = await space.client.list(NODES)
     labels_of = {meta.name(node): meta.labels(node) for node in found.items}
@@ -22,7 +22,7 @@ async def domains(space: Space, state: State, key: str) -> dict[str, str]:
     }
 
 
-async def test_each_group_has_its_own_rack(space: Space) -> None:
+async def test_each_group_has_its_own_rack(space: LiveScenario) -> None:
     """Each group has its own rack (R-ADM-7, R-ADM-14, R-WSTS-6, R-LSTS-2, R-WSTS-3)."""
     state = await space.bring_up(lws(replicas=6, size=3, annotations={labels.EXCLUSIVE_TOPOLOGY: RACK}))
     racks = await domains(space, state, RACK)
@@ -37,7 +37,7 @@ async def test_each_group_has_its_own_rack(space: Space) -> None:
         assert meta.annotations(pod)[labels.EXCLUSIVE_TOPOLOGY] == RACK
 
 
-async def test_group_without_a_free_domain_stays_pending(space: Space) -> None:
+async def test_group_without_a_free_domain_stays_pending(space: LiveScenario) -> None:
     """There are four zones; the fifth group waits until one is free (R-WSTS-6, R-ADM-14)."""
     await space.create(lws(replicas=5, size=2, annotations={labels.EXCLUSIVE_TOPOLOGY: ZONE}))
 
@@ -58,7 +58,7 @@ async def test_group_without_a_free_domain_stays_pending(space: Space) -> None:
     await space.settled()
 
 
-async def test_recreated_group_gets_a_rack_again(space: Space) -> None:
+async def test_recreated_group_gets_a_rack_again(space: LiveScenario) -> None:
     """The workers follow the new leader (R-WSTS-6, R-POD-9)."""
     before = await space.bring_up(lws(replicas=3, size=3, annotations={labels.EXCLUSIVE_TOPOLOGY: RACK}))
     await space.delete("web-1-1", PODS)
@@ -73,7 +73,7 @@ async def test_recreated_group_gets_a_rack_again(space: Space) -> None:
     assert len(set(racks.values())) == 3
 
 
-async def test_each_subgroup_has_its_own_rack(space: Space) -> None:
+async def test_each_subgroup_has_its_own_rack(space: LiveScenario) -> None:
     """With LeaderWorker, the leader is in the first subgroup (R-ADM-8, R-ADM-9, R-ADM-11 to R-ADM-14)."""
     state = await space.bring_up(subgrouped("LeaderWorker", size=4))
     racks = await domains(space, state, RACK)
@@ -89,7 +89,7 @@ async def test_each_subgroup_has_its_own_rack(space: Space) -> None:
     assert meta.annotations(worker)[labels.SUBGROUP_POLICY_TYPE] == "LeaderWorker"
 
 
-async def test_leader_is_outside_of_subgroups_when_excluded(space: Space) -> None:
+async def test_leader_is_outside_of_subgroups_when_excluded(space: LiveScenario) -> None:
     """With LeaderExcluded, the leader is in no subgroup (R-ADM-8, R-ADM-12)."""
     state = await space.bring_up(subgrouped("LeaderExcluded", size=5))
     racks = await domains(space, state, RACK)
@@ -101,7 +101,7 @@ async def test_leader_is_outside_of_subgroups_when_excluded(space: Space) -> Non
     assert racks["web-0-1"] == racks["web-0-2"] != racks["web-0-3"] == racks["web-0-4"]
 
 
-async def test_group_shares_a_zone_and_subgroups_share_racks(space: Space) -> None:
+async def test_group_shares_a_zone_and_subgroups_share_racks(space: LiveScenario) -> None:
     """Each group has a zone, and each of its subgroups a rack (R-ADM-7, R-ADM-9)."""
     annotations = {labels.EXCLUSIVE_TOPOLOGY: ZONE, labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: RACK}
     state = await space.bring_up(subgrouped("LeaderWorker", size=4, annotations=annotations))
@@ -112,7 +112,7 @@ async def test_group_shares_a_zone_and_subgroups_share_racks(space: Space) -> No
     assert zones["web-0"] != zones["web-1"]
 
 
-async def test_node_selector_of_the_user_is_kept(space: Space) -> None:
+async def test_node_selector_of_the_user_is_kept(space: LiveScenario) -> None:
     """The rack is added to the node selector of the template (R-WSTS-6)."""
     template = {"workerTemplate": pod_template(nodeSelector={"kubernetes.io/os": "linux"})}
     await label_nodes(space)
@@ -123,7 +123,7 @@ async def test_node_selector_of_the_user_is_kept(space: Space) -> None:
     assert state.pods["web-0-1"]["spec"]["nodeSelector"] == {"kubernetes.io/os": "linux", RACK: rack}
 
 
-async def label_nodes(space: Space) -> None:
+async def label_nodes(space: LiveScenario) -> None:
     """Label the first rack's nodes with the labels of kubelets."""
     patch = {"metadata": {"labels": {"kubernetes.io/os": "linux"}}}
     for index in range(4):

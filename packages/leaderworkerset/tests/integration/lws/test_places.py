@@ -3,7 +3,7 @@
 from functools import partial
 
 from tests.integration.clusters.objects import lws, pod_template
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State
 from tests.integration.lws import test_hash as keyed
 
@@ -35,7 +35,7 @@ def preferences(pod: JSONObject) -> list[tuple[str, str]]:
     return [(term["operator"], *term["values"]) for term in terms]
 
 
-async def fail(space: Space, pod: str) -> State:
+async def fail(space: LiveScenario, pod: str) -> State:
     """Make a container of a pod restart; return the state in which its whole group is replaced and ready."""
     before = space.state.uids("web")
     group = {name for name in before if name.startswith(pod.rpartition("-")[0] if pod.count("-") > 1 else pod)}
@@ -49,7 +49,7 @@ async def fail(space: Space, pod: str) -> State:
     return await space.settled()
 
 
-async def test_group_returns_to_its_nodes_except_where_it_fails_twice(space: Space) -> None:
+async def test_group_returns_to_its_nodes_except_where_it_fails_twice(space: LiveScenario) -> None:
     """Each rank counts separately.
 
     One failure may be the program's; the second in a row on a node is attributed to the node.
@@ -78,7 +78,7 @@ def _is_of(uid: str, record: JSONObject) -> bool:
     return meta.annotations(record).get(labels.FORMER_LEADER) == uid
 
 
-async def recorded(space: Space, state: State) -> None:
+async def recorded(space: LiveScenario, state: State) -> None:
     """Wait until the nodes of all groups are recorded."""
     for index in {meta.labels(pod)[labels.GROUP_INDEX] for pod in state.pods.values()}:
         leader = next(pod for pod in state.of("web").values()
@@ -92,7 +92,7 @@ async def recorded(space: Space, state: State) -> None:
         await space.eventually(read, partial(_is_of, uid))
 
 
-async def test_cordoned_node_is_left_and_rollout_keeps_other_nodes(space: Space) -> None:
+async def test_cordoned_node_is_left_and_rollout_keeps_other_nodes(space: LiveScenario) -> None:
     """It is only a preference: the group starts elsewhere instead of waiting."""
     before = await space.bring_up(lws(replicas=1, size=2, annotations=STAYING))
     await recorded(space, before)
@@ -109,7 +109,7 @@ async def test_cordoned_node_is_left_and_rollout_keeps_other_nodes(space: Space)
     assert nodes(moved)["0/1"] != nodes(before)["0/1"]
 
 
-async def test_replacement_group_uses_the_nodes_of_the_previous_group(space: Space) -> None:
+async def test_replacement_group_uses_the_nodes_of_the_previous_group(space: LiveScenario) -> None:
     """The leader gets the nodes by the patch that opens its gate (N-GATE-6)."""
     await space.create(lws(replicas=1, size=2, annotations=STAYING, groupIdentity="Hash"))
     before = await keyed.settled(space, 1, 2)
@@ -126,7 +126,7 @@ async def test_replacement_group_uses_the_nodes_of_the_previous_group(space: Spa
     assert all(preferences(pod) == [("In", nodes(before)[_place(pod)])] for pod in after.pods.values())
 
 
-async def test_same_nodes_annotation_alone_replaces_no_group(space: Space) -> None:
+async def test_same_nodes_annotation_alone_replaces_no_group(space: LiveScenario) -> None:
     """Leaders with an index get the gate with the next revision, and workers return to their nodes from the next failure on."""
     before = await space.bring_up(lws(replicas=1, size=2))
     await space.patch({"metadata": {"annotations": STAYING}})

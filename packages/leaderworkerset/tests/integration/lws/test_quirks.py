@@ -2,7 +2,7 @@
 
 import pytest
 from tests.integration.clusters.objects import lws, pod_template
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State, shows
 
 from kuberuntime.errors import InvalidError
@@ -20,7 +20,7 @@ def is_available(state: State) -> None:
     assert meta.is_condition_true(obj, "Available")
 
 
-async def test_annotations_reach_leader_set_and_new_worker_sets(space: Space) -> None:
+async def test_annotations_reach_leader_set_and_new_worker_sets(space: LiveScenario) -> None:
     """The leader StatefulSet follows; worker StatefulSets keep the annotations of their creation.
 
     Rules Q-21, R-LSTS-2, R-WSTS-3.
@@ -32,7 +32,7 @@ async def test_annotations_reach_leader_set_and_new_worker_sets(space: Space) ->
     assert NOTE not in meta.annotations(state.pods["web-0"])
 
 
-async def test_special_characters_in_annotations_reach_statefulsets(space: Space) -> None:
+async def test_special_characters_in_annotations_reach_statefulsets(space: LiveScenario) -> None:
     """API servers read an apply as YAML, which refuses some characters that JSON has, and folds lines at others."""
     text = "a\x7f b\x85 c\x9b d\u2028 e\ufeff f\uffff é😀"
     await space.bring_up(lws(replicas=1, size=2, annotations={NOTE: text}))
@@ -40,7 +40,7 @@ async def test_special_characters_in_annotations_reach_statefulsets(space: Space
     assert meta.annotations(space.state.statefulsets["web-0"])[NOTE] == text
 
 
-async def test_service_of_the_user_is_not_changed(space: Space) -> None:
+async def test_service_of_the_user_is_not_changed(space: LiveScenario) -> None:
     """The Service is used because of its name, and is neither adopted nor changed (Q-27, R-SVC-4)."""
     service = {
         "apiVersion": "v1",
@@ -56,7 +56,7 @@ async def test_service_of_the_user_is_not_changed(space: Space) -> None:
     assert meta.controller_of(await space.get(SERVICES, "web")) is None
 
 
-async def test_current_restart_policy_applies_to_older_revisions(space: Space) -> None:
+async def test_current_restart_policy_applies_to_older_revisions(space: LiveScenario) -> None:
     """A group held back by the partition is not recreated once the policy is None (Q-14)."""
     await space.create(lws(replicas=1, size=2, rollout={"partition": 1}))
     await space.until(is_available)
@@ -74,7 +74,7 @@ async def test_current_restart_policy_applies_to_older_revisions(space: Space) -
     assert meta.uid(space.state.pods["web-0"]) == old
 
 
-async def test_empty_startup_policy_is_rejected_and_strategy_filled(space: Space) -> None:
+async def test_empty_startup_policy_is_rejected_and_strategy_filled(space: LiveScenario) -> None:
     """Typed clients send both fields with empty values (Q-33)."""
     with pytest.raises(InvalidError, match="startupPolicy"):
         await space.create(lws(startupPolicy=""))
@@ -85,7 +85,7 @@ async def test_empty_startup_policy_is_rejected_and_strategy_filled(space: Space
     assert created["spec"]["rolloutStrategy"]["type"] == "RollingUpdate"
 
 
-async def test_percent_sign_in_an_error_is_kept(space: Space) -> None:
+async def test_percent_sign_in_an_error_is_kept(space: LiveScenario) -> None:
     """Texts of events are not format strings (Q-11)."""
     template = pod_template()
     template["spec"]["containers"][0]["env"] = [{"name": "100%d", "value": ""}, {"name": "a=b", "value": "%s"}]

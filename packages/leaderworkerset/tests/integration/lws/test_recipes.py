@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from testkit.clusters.cluster import RACK
 from tests.integration.clusters.objects import lws, pod_template
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State, assert_pods, is_ready, pod_names, revision_of
 from tests.integration.lws.test_placement import domains
 
@@ -26,7 +26,7 @@ TABLE: Final = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 
 
 @asynccontextmanager
-async def equipped(space: Space, count: int, **resources: str) -> AsyncIterator[None]:
+async def equipped(space: LiveScenario, count: int, **resources: str) -> AsyncIterator[None]:
     """Make the first nodes offer devices until the context is left."""
     names = [f"node-{index}" for index in range(count)]
 
@@ -66,11 +66,11 @@ def distributed_training() -> JSONObject:
     return lws("distributed-training", replicas=2, size=5, template=templates)
 
 
-async def counted(space: Space, selector: str) -> int:
+async def counted(space: LiveScenario, selector: str) -> int:
     return len((await space.client.list(PODS, namespace=space.namespace, label_selector=selector)).items)
 
 
-async def row(space: Space, name: str) -> list[Any]:
+async def row(space: LiveScenario, name: str) -> list[Any]:
     """Return the cells that `kubectl get lws` prints."""
     answer = await space.client.send(Request("GET", LEADERWORKERSETS.path(space.namespace), headers=TABLE))
     rows = [one["cells"] for one in msgspec.json.decode(answer.body)["rows"]]
@@ -84,7 +84,7 @@ def environment(pod: JSONObject) -> list[dict[str, str]]:
     return [{one["name"]: one.get("value", "") for one in container["env"]} for container in found]
 
 
-async def test_training_recipe_creates_two_groups(space: Space) -> None:
+async def test_training_recipe_creates_two_groups(space: LiveScenario) -> None:
     """Ten pods use ten nodes with eight GPUs each, and a failed pod recreates its group.
 
     Rules R-OP-59, R-OP-61, R-OP-62, R-OP-83 (D3), AT-000-3, AT-000-5, AT-000-6a.
@@ -131,7 +131,7 @@ def _recreated(state: State, name: str, before: Mapping[str, str]) -> None:
     assert all(after[pod] != before[pod] for pod in state.group(name, 1))
 
 
-async def test_storage_and_rdma_reach_every_rank(space: Space) -> None:
+async def test_storage_and_rdma_reach_every_rank(space: LiveScenario) -> None:
     """Node selector, claims, memory and devices of the template are the pods', leader and workers alike.
 
     Rules R-OP-60, AT-000-4.
@@ -167,7 +167,7 @@ async def test_storage_and_rdma_reach_every_rank(space: Space) -> None:
     assert len({meta.spec(pod)["nodeName"] for pod in state.of("llm-training").values()}) == 4
 
 
-def _claim(space: Space, name: str) -> JSONObject:
+def _claim(space: LiveScenario, name: str) -> JSONObject:
     spec = {
         "accessModes": ["ReadWriteOnce"],
         "storageClassName": "shared",
@@ -181,7 +181,7 @@ def _claim(space: Space, name: str) -> JSONObject:
     }
 
 
-async def test_operator_sample_creates_six_pods(space: Space) -> None:
+async def test_operator_sample_creates_six_pods(space: LiveScenario) -> None:
     """The pods have the names of the sample. The generation in the file is ignored, and a wrong policy is rejected.
 
     Rules R-OP-65, AT-001-3.
@@ -215,7 +215,7 @@ async def test_operator_sample_creates_six_pods(space: Space) -> None:
         await space.create(lws("other", template={"restartPolicy": "Sometimes"}))
 
 
-async def test_exclusive_groups_keep_spread_constraints_of_the_user(space: Space) -> None:
+async def test_exclusive_groups_keep_spread_constraints_of_the_user(space: LiveScenario) -> None:
     """Exclusive placement and topologySpreadConstraints of the template apply together (R-OP-68, AT-003-3)."""
     selector = {"matchLabels": {labels.NAME: "web"}}
     spread = {"maxSkew": 4, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway"}
@@ -232,7 +232,7 @@ async def test_exclusive_groups_keep_spread_constraints_of_the_user(space: Space
         assert meta.spec(pod)["topologySpreadConstraints"] == [spread | {"labelSelector": selector}]
 
 
-async def test_recreated_group_keeps_its_names_and_address(space: Space) -> None:
+async def test_recreated_group_keeps_its_names_and_address(space: LiveScenario) -> None:
     """The DNS name of a leader or a rank resolves to the next pod of that name (R-OP-68, AT-003-4, AT-003-5)."""
 
     def identities(state: State) -> dict[str, tuple[str, str, str]]:
@@ -260,7 +260,7 @@ async def test_recreated_group_keeps_its_names_and_address(space: Space) -> None
     assert meta.uid(state.services["web"]) == service
 
 
-async def test_ready_groups_have_pods_of_one_revision(space: Space) -> None:
+async def test_ready_groups_have_pods_of_one_revision(space: LiveScenario) -> None:
     """With at most one unavailable group, every ready group has one revision (R-OP-68, AT-003-6).
 
     Workers of a deleted leader do not belong to the group of its successor; the garbage collector deletes them.
@@ -289,7 +289,7 @@ async def test_ready_groups_have_pods_of_one_revision(space: Space) -> None:
 
 
 @pytest.mark.parametrize(("policy", "workers"), [("LeaderReady", 0), ("LeaderCreated", 2)])
-async def test_startup_policy_determines_when_workers_start(space: Space, policy: str, workers: int) -> None:
+async def test_startup_policy_determines_when_workers_start(space: LiveScenario, policy: str, workers: int) -> None:
     """The StatefulSet of workers waits for a ready leader, or is created immediately (R-OP-68, AT-003-7)."""
     gated = {"leaderTemplate": pod_template(gated=True), "workerTemplate": pod_template()}
     await space.create(lws(replicas=2, size=2, template=gated, startupPolicy=policy))

@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 from testkit.clusters.cluster import await_rest
 from tests.integration.clusters.objects import lws
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State
 from tests.integration.lws.recreation import created_leaders, replaced
 from tests.integration.lws.test_lost_nodes import COLLECTION, LOST, NODES, SPARE, exposed
@@ -24,19 +24,19 @@ SHORT: Final = {labels.RESTART_FIRST_DELAY: "1s", labels.RESTART_LONGEST_DELAY: 
 GROUP: Final = ("web-0", "web-0-1")
 
 
-def record(space: Space, leader: str = "web-0") -> dict[str, str]:
+def record(space: LiveScenario, leader: str = "web-0") -> dict[str, str]:
     """Return the annotations of the record of a group, empty where there is none."""
     found = space.informers[CONTROLLER_REVISIONS].store.get(space.key(f"{leader}-recreations"))
     return {} if found is None else meta.annotations(found)
 
 
-async def fail_again(space: Space, before: State) -> State:
+async def fail_again(space: LiveScenario, before: State) -> State:
     """Make the worker of the first group restart, and wait until the group was recreated."""
     await space.restart_container("web-0-1")
     return await replaced(space, before, *GROUP)
 
 
-async def test_backoff_annotations_delay_recreations(space: Space) -> None:
+async def test_backoff_annotations_delay_recreations(space: LiveScenario) -> None:
     state = await space.bring_up(lws(replicas=2, size=2, annotations=SHORT))
     for _ in range(4):
         state = await fail_again(space, state)
@@ -48,7 +48,7 @@ async def test_backoff_annotations_delay_recreations(space: Space) -> None:
     await space.until(are_told)
 
 
-async def test_group_that_waits_for_its_recreation_is_not_ready(space: Space) -> None:
+async def test_group_that_waits_for_its_recreation_is_not_ready(space: LiveScenario) -> None:
     """Its pods are Ready: the kubelet has restarted the container (case: a failed group that waits)."""
     state = await space.bring_up(lws(replicas=2, size=2, annotations={labels.RESTART_FIRST_DELAY: "5m"}))
     state = await fail_again(space, state)
@@ -66,7 +66,7 @@ async def test_group_that_waits_for_its_recreation_is_not_ready(space: Space) ->
     await replaced(space, state, *GROUP)
 
 
-async def test_groups_are_recreated_immediately_without_backoff(space: Space) -> None:
+async def test_groups_are_recreated_immediately_without_backoff(space: LiveScenario) -> None:
     """Like the Go controller, ours recreates without a delay (R-POD-5)."""
     state = await space.bring_up(lws(replicas=2, size=2, annotations={labels.RESTART_BACKOFF: "off"}))
     for _ in range(3):
@@ -75,7 +75,7 @@ async def test_groups_are_recreated_immediately_without_backoff(space: Space) ->
     assert state.notes("BackOff") == []
 
 
-async def test_leader_replaced_by_others_is_not_a_recreation(space: Space) -> None:
+async def test_leader_replaced_by_others_is_not_a_recreation(space: LiveScenario) -> None:
     """Only a recreation for a failure counts, whoever else deletes pods meanwhile."""
     await space.create(lws(replicas=1, size=2, annotations={labels.RESTART_FIRST_DELAY: "5m"}))
     state = await fail_again(space, await space.settled())
@@ -89,17 +89,17 @@ async def test_leader_replaced_by_others_is_not_a_recreation(space: Space) -> No
         assert record(space)[labels.RECREATE_AFTER] == due
 
 
-def assert_condemned(space: Space, state: State) -> None:
+def assert_condemned(space: LiveScenario, state: State) -> None:
     """Expect that the record of the group is about its current leader."""
     assert record(space)[labels.RECREATED_LEADER] == meta.uid(state.pods["web-0"])
 
 
-async def test_invalid_restart_bounds_are_rejected(space: Space) -> None:
+async def test_invalid_restart_bounds_are_rejected(space: LiveScenario) -> None:
     with pytest.raises(APIError, match='max-group-restarts: Invalid value: "-1": must be a number from 1 to 1000'):
         await space.create(lws(annotations={labels.MAX_GROUP_RESTARTS: "-1"}))
 
 
-async def test_pods_of_a_lost_node_are_deleted_by_force(space: Space) -> None:
+async def test_pods_of_a_lost_node_are_deleted_by_force(space: LiveScenario) -> None:
     """Groups are recreated as a whole, and no leader while its predecessor may be running."""
     of_worker, of_leader = "pod-restart-worker", "pod-restart-leader"
     before, worker, leader = await settle(space, of_worker, of_leader)
@@ -126,7 +126,7 @@ def assert_held_up(state: State, name: str, leader: str) -> None:
     assert note.endswith(f"a leader is released when its node is deleted or has the taint {OUT_OF_SERVICE}")
 
 
-async def settle(space: Space, *names: str) -> tuple[State, str, str]:
+async def settle(space: LiveScenario, *names: str) -> tuple[State, str, str]:
     """Create sets that release lost pods; return the state and the pod of each that is on the node to be lost."""
     for node in NODES:
         await await_rest(space.client, node)
@@ -146,7 +146,7 @@ async def settle(space: Space, *names: str) -> tuple[State, str, str]:
 
 
 @asynccontextmanager
-async def down(space: Space, node: str) -> AsyncIterator[None]:
+async def down(space: LiveScenario, node: str) -> AsyncIterator[None]:
     """Mark a node as certainly shut down, as an administrator does."""
     key, taint = ObjectKey("", node), {"key": OUT_OF_SERVICE, "value": "nodeshutdown", "effect": "NoExecute"}
     await taint_node(space, key, taint)
@@ -156,6 +156,6 @@ async def down(space: Space, node: str) -> AsyncIterator[None]:
         await taint_node(space, key, taint | {"$patch": "delete"})
 
 
-async def taint_node(space: Space, key: ObjectKey, taint: JSONObject) -> None:
+async def taint_node(space: LiveScenario, key: ObjectKey, taint: JSONObject) -> None:
     """Add or remove a taint."""
     await space.client.patch(NODE_RESOURCE, key, {"spec": {"taints": [taint]}}, kind="strategic")

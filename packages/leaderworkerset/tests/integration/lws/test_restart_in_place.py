@@ -2,7 +2,7 @@
 
 import pytest
 from tests.integration.clusters.objects import lws, restarting_template
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State, is_ready
 from tests.integration.clusters.versions import skip_without
 from tests.integration.lws.recreation import replaced
@@ -36,7 +36,7 @@ def has_restarted(state: State, pod: str, times: int) -> None:
     assert restartannotation.read(found) == RestartNote(times)
 
 
-async def test_group_continues_when_pods_restart_in_place(space: Space) -> None:
+async def test_group_continues_when_pods_restart_in_place(space: LiveScenario) -> None:
     """Such restarts are not failures (R-POD-4), and the last restart is also reported."""
     before = await space.bring_up(restarting("120s"))
     for times, pod in ((1, "web-1-1"), (1, "web-0"), (2, "web-1-1")):
@@ -48,7 +48,7 @@ async def test_group_continues_when_pods_restart_in_place(space: Space) -> None:
     assert any(note.startswith("Pod web-1-1 restarted all its containers in place (number 2)") for note in told)
 
 
-async def test_restart_of_one_container_recreates_the_group(space: Space) -> None:
+async def test_restart_of_one_container_recreates_the_group(space: LiveScenario) -> None:
     """A restart of one container recreates the group (R-POD-4)."""
     before = await space.bring_up(restarting("120s"))
     await space.restart_all("web-1-1")
@@ -57,14 +57,14 @@ async def test_restart_of_one_container_recreates_the_group(space: Space) -> Non
     await replaced(space, before, "web-1", "web-1-1")
 
 
-async def test_restart_in_place_recreates_without_the_annotation(space: Space) -> None:
+async def test_restart_in_place_recreates_without_the_annotation(space: LiveScenario) -> None:
     """Without the annotation, the restart recreates the group, as with the Go controller (R-POD-4)."""
     before = await space.bring_up(restarting(None))
     await space.restart_all("web-1-1")
     await replaced(space, before, "web-1", "web-1-1")
 
 
-async def test_pod_that_exceeds_its_restart_time_has_failed(space: Space) -> None:
+async def test_pod_that_exceeds_its_restart_time_has_failed(space: LiveScenario) -> None:
     """The pod has the time of its restart, so that a manager that starts later knows it."""
     await space.create(restarting("3s", gated=True))
     async with space.releasing():

@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 from tests.controlplane import build
 from tests.integration.clusters.objects import lws, pod_template
-from tests.integration.clusters.space import Expectation, Space
+from tests.integration.clusters.space import Expectation, LiveScenario
 from tests.integration.clusters.state import State, conditions, is_ready, pod_names, revision_of, revisions_of, shows
 from tests.integration.clusters.versions import has
 
@@ -75,7 +75,7 @@ def names_of(groups: set[int], size: int) -> set[str]:
     ids=["one", "two", "half", "surge of one", "surge and unavailable", "surge of half", "all at once"],
 )
 async def test_rollout_keeps_the_minimum_of_available_groups(
-    space: Space, rollout: JSONObject, replicas: int, available: int
+    space: LiveScenario, rollout: JSONObject, replicas: int, available: int
 ) -> None:
     """The bounds hold at every change of a pod (R-ARC-4, R-ROLL-1 to R-ROLL-10, R-REV-14, W-1 to W-3, W-7, W-8).
 
@@ -92,7 +92,7 @@ async def test_rollout_keeps_the_minimum_of_available_groups(
 
 @pytest.mark.parametrize("running", ["virtual", *build.CLUSTERS], indirect=True)
 @pytest.mark.parametrize("broken", ["web-0-1", "web-0"], ids=["its worker", "its leader"])
-async def test_broken_old_group_does_not_block_a_rollout(space: Space, broken: str) -> None:
+async def test_broken_old_group_does_not_block_a_rollout(space: LiveScenario, broken: str) -> None:
     """The Go controller keeps partition 3 forever; here the broken group is replaced first (docs/adr/0030)."""
     await space.create(lws(replicas=3, size=2, gated=True))
     async with space.releasing():
@@ -106,7 +106,7 @@ async def test_broken_old_group_does_not_block_a_rollout(space: Space, broken: s
 
 
 @pytest.mark.parametrize("running", ["virtual", *build.CLUSTERS], indirect=True)
-async def test_rollout_keeps_the_last_ready_group(space: Space) -> None:
+async def test_rollout_keeps_the_last_ready_group(space: LiveScenario) -> None:
     """The new template never gets ready; the broken group has it, and the ready one stays (docs/adr/0030)."""
     await space.create(lws(replicas=2, size=2, gated=True))
     async with space.releasing():
@@ -136,14 +136,16 @@ def _assert_ready(state: State, groups: set[int]) -> None:
 
 
 @pytest.mark.parametrize("running", build.CLUSTERS, indirect=True)
-async def test_statefulsets_have_max_unavailable_when_supported(space: Space, request: pytest.FixtureRequest) -> None:
+async def test_statefulsets_have_max_unavailable_when_supported(
+    space: LiveScenario, request: pytest.FixtureRequest
+) -> None:
     """With the field, the StatefulSet controller replaces all leaders; without it, ours helps (docs/adr/0004)."""
     state = await space.bring_up(lws(replicas=1, size=1))
     rolling = meta.spec(state.statefulsets["web"])["updateStrategy"]["rollingUpdate"]
     assert ("maxUnavailable" in rolling) == has(request, kubernetesfeatures.MAX_UNAVAILABLE)
 
 
-async def test_rollout_proceeds_from_the_last_group_to_the_first(space: Space) -> None:
+async def test_rollout_proceeds_from_the_last_group_to_the_first(space: LiveScenario) -> None:
     """A rollout proceeds from the last group to the first (R-ROLL-7, R-LSTS-7, W-1)."""
     await space.bring_up(lws(replicas=3, size=2))
     await space.edit_template(**new_worker(gated=True))
@@ -156,7 +158,7 @@ async def test_rollout_proceeds_from_the_last_group_to_the_first(space: Space) -
     assert "Updating replica 2" in state.notes("GroupsUpdating")
 
 
-async def test_status_reports_the_update(space: Space) -> None:
+async def test_status_reports_the_update(space: LiveScenario) -> None:
     """The status reports the update (R-STAT-8, R-STAT-10 to R-STAT-14, Q-4)."""
     await space.bring_up(lws(replicas=2, size=2))
     await space.edit_template(**new_worker(gated=True))
@@ -186,7 +188,7 @@ async def test_status_reports_the_update(space: Space) -> None:
     }
 
 
-async def test_both_revisions_exist_while_groups_use_them(space: Space) -> None:
+async def test_both_revisions_exist_while_groups_use_them(space: LiveScenario) -> None:
     """Both revisions exist while groups use them (R-REV-2, R-REV-10, R-REV-11, R-REV-14)."""
     (first,) = revisions_of(await space.bring_up(lws(replicas=2, size=2)), "web")
     await space.edit_template(**new_worker(gated=True))
@@ -206,7 +208,7 @@ async def test_both_revisions_exist_while_groups_use_them(space: Space) -> None:
     await space.until(shows(lambda state: set(state.notes("CreatingRevision")), told))
 
 
-async def test_partition_holds_the_first_groups_back(space: Space) -> None:
+async def test_partition_holds_the_first_groups_back(space: LiveScenario) -> None:
     """A canary of the last groups is updated first, and the other groups later (R-ROLL-2, R-STAT-7, R-STAT-9, R-STAT-17, W-16)."""
     await space.create(lws(replicas=4, size=2, rollout={"partition": 2}))
     await space.until(lambda state: assert_images(state, {0, 1, 2, 3}, set()))
@@ -227,7 +229,7 @@ async def test_partition_holds_the_first_groups_back(space: Space) -> None:
     assert {pod for pod in before if before[pod] == after[pod]} == names_of({2, 3}, 2)
 
 
-async def test_group_below_the_partition_keeps_its_revision(space: Space) -> None:
+async def test_group_below_the_partition_keeps_its_revision(space: LiveScenario) -> None:
     """A recreated group has the image and size of its own revision during an update (R-WSTS-4, R-POD-9, R-REV-12)."""
     await space.create(lws(replicas=2, size=4, rollout={"partition": 1}))
     await space.until(lambda state: assert_images(state, {0, 1}, set(), size=4))
@@ -250,7 +252,7 @@ async def test_group_below_the_partition_keeps_its_revision(space: Space) -> Non
     assert meta.annotations(state.pods["web-0-3"])[labels.SIZE] == "4"
 
 
-async def test_surge_groups_are_created_first_and_deleted_last(space: Space) -> None:
+async def test_surge_groups_are_created_first_and_deleted_last(space: LiveScenario) -> None:
     """Surge groups are created first and deleted last (R-ROLL-3, R-ROLL-5, W-7)."""
     await space.bring_up(lws(replicas=2, size=2, rollout={"maxUnavailable": 0, "maxSurge": 1}))
     await space.edit_template(**new_worker(gated=True))
@@ -265,7 +267,7 @@ async def test_surge_groups_are_created_first_and_deleted_last(space: Space) -> 
     assert "deleting surge replica web-2" in state.notes("GroupsProgressing")
 
 
-async def test_scaling_works_during_an_update(space: Space) -> None:
+async def test_scaling_works_during_an_update(space: LiveScenario) -> None:
     """New groups are of the new revision; fewer groups end the update earlier (R-ROLL-5, W-5, W-6)."""
     await space.bring_up(lws(replicas=3, size=2))
     await space.edit_template(**new_worker(gated=True))
@@ -279,7 +281,7 @@ async def test_scaling_works_during_an_update(space: Space) -> None:
     assert set(images(state).values()) == {"app:2"}
 
 
-async def test_reverting_works_during_an_update(space: Space) -> None:
+async def test_reverting_works_during_an_update(space: LiveScenario) -> None:
     """The old revision is used again, and groups that were not updated do not change (R-ROLL-10, R-REV-11, Q-5, W-19)."""
     before = await space.bring_up(lws(replicas=3, size=2))
     await space.edit_template(**new_worker("app:broken", gated=True))
@@ -297,7 +299,7 @@ async def test_reverting_works_during_an_update(space: Space) -> None:
 
 
 @pytest.mark.parametrize(("old", "new"), [(2, 4), (4, 2), (3, 1), (1, 3)])
-async def test_new_size_replaces_all_groups(space: Space, old: int, new: int) -> None:
+async def test_new_size_replaces_all_groups(space: LiveScenario, old: int, new: int) -> None:
     """A size change rolls, up and down, to groups of one and from them (R-REV-16, R-WSTS-4, Q-12)."""
     before = await space.bring_up(lws(replicas=2, size=old))
     await space.edit_template(size=new)
@@ -306,7 +308,7 @@ async def test_new_size_replaces_all_groups(space: Space, old: int, new: int) ->
     assert {meta.annotations(pod)[labels.SIZE] for pod in after.pods.values()} == {str(new)}
 
 
-async def test_differs_from_upstream_service_account_is_removed(space: Space) -> None:
+async def test_differs_from_upstream_service_account_is_removed(space: LiveScenario) -> None:
     """A server-side apply alone does not: nobody owns the alias `serviceAccount`, which restores it (docs/adr/0030)."""
     await space.create(SERVICE_ACCOUNTS.type_meta | {"metadata": {"name": "team"}}, SERVICE_ACCOUNTS)
     named = {"workerTemplate": pod_template(serviceAccountName="team")}
@@ -321,7 +323,7 @@ def accounts(state: State) -> set[str]:
     return {meta.spec(pod)["serviceAccountName"] for pod in state.of("web").values()}
 
 
-async def test_leader_template_can_be_added(space: Space) -> None:
+async def test_leader_template_can_be_added(space: LiveScenario) -> None:
     """A leader template can be added (R-REV-5, R-REV-16, R-VAL-27)."""
     await space.bring_up(lws(replicas=2, size=2))
     await space.edit_template(leaderTemplate=pod_template("leader:1"))
@@ -339,7 +341,7 @@ async def test_leader_template_can_be_added(space: Space) -> None:
     ],
     ids=["startupPolicy", "rolloutStrategy", "replicas"],
 )
-async def test_fields_outside_of_the_template_replace_no_pod(space: Space, change: JSONObject) -> None:
+async def test_fields_outside_of_the_template_replace_no_pod(space: LiveScenario, change: JSONObject) -> None:
     """Fields outside of the template replace no pod (R-REV-16, R-REV-5)."""
     before = await space.bring_up(lws(replicas=2, size=2))
     await space.edit(**change)
@@ -350,7 +352,7 @@ async def test_fields_outside_of_the_template_replace_no_pod(space: Space, chang
     }
 
 
-async def test_metadata_changes_replace_no_pod(space: Space) -> None:
+async def test_metadata_changes_replace_no_pod(space: LiveScenario) -> None:
     """Labels and annotations go to the StatefulSet, not to its pods (R-REV-5, R-LSTS-2)."""
     before = await space.bring_up(lws(replicas=2, size=2))
     await space.patch({"metadata": {"labels": {"team": "a"}, "annotations": {"note": "b"}}})
@@ -363,7 +365,7 @@ async def test_metadata_changes_replace_no_pod(space: Space) -> None:
     assert (await space.settled()).uids("web") == before.uids("web")
 
 
-async def test_restart_policy_change_replaces_groups(space: Space) -> None:
+async def test_restart_policy_change_replaces_groups(space: LiveScenario) -> None:
     """A restart policy change replaces groups (R-REV-16)."""
     before = await space.bring_up(lws(replicas=2, size=2))
     await space.edit_template(restartPolicy="None")
@@ -371,7 +373,7 @@ async def test_restart_policy_change_replaces_groups(space: Space) -> None:
     assert not before.uids("web").items() & after.uids("web").items()
 
 
-async def test_update_replaces_groups_that_were_never_ready(space: Space) -> None:
+async def test_update_replaces_groups_that_were_never_ready(space: LiveScenario) -> None:
     """The rollout does not wait for groups that were never ready (R-ROLL-7, W-15, W-24)."""
     await space.create(lws(replicas=2, size=2, gated=True))
     await space.until(lambda state: assert_images(state, {0, 1}, set()))
@@ -380,7 +382,7 @@ async def test_update_replaces_groups_that_were_never_ready(space: Space) -> Non
     assert set(images(state).values()) == {"app:2"}
 
 
-async def test_subdomain_policy_can_be_changed_and_reverted(space: Space) -> None:
+async def test_subdomain_policy_can_be_changed_and_reverted(space: LiveScenario) -> None:
     """The subdomain policy can be changed and reverted.
 
     Rules R-SVC-2, R-SVC-3, R-SVC-6, R-ADM-5, R-LSTS-2, R-WSTS-3, R-ENV-2.
@@ -405,7 +407,7 @@ async def test_subdomain_policy_can_be_changed_and_reverted(space: Space) -> Non
     await space.until(shows(lambda state: state.services.keys(), {"web"}))
 
 
-async def test_unique_services_belong_to_leader_pods(space: Space) -> None:
+async def test_unique_services_belong_to_leader_pods(space: LiveScenario) -> None:
     """There is one Service per leader pod and no other. They are deleted with their leaders (R-SVC-7)."""
     state = await space.bring_up(lws(replicas=3, size=1, networkConfig={"subdomainPolicy": "UniquePerReplica"}))
     assert state.services.keys() == {"web-0", "web-1", "web-2"}

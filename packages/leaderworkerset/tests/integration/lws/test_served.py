@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import msgspec
 import pytest
 from tests.integration.clusters.objects import lws, pod_template
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State, revision_of, revisions_of, shows
 
 from kuberuntime.client.transport import Request
@@ -21,7 +21,7 @@ from leaderworkerset.core.admission.leaderworkerset import NEWER_DEFAULTS
 TABLE = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 
 
-async def test_table_has_the_columns_of_kubectl(space: Space) -> None:
+async def test_table_has_the_columns_of_kubectl(space: LiveScenario) -> None:
     """The columns of kubectl get (R-API-1, R-API-3)."""
     await space.bring_up(lws(replicas=2, size=1))
     path = LEADERWORKERSETS.path(space.namespace)
@@ -38,7 +38,7 @@ async def test_table_has_the_columns_of_kubectl(space: Space) -> None:
     assert row["cells"][:4] == ["web", 2, 2, 2]
 
 
-async def test_templates_get_defaults_of_ports_and_references_only(space: Space) -> None:
+async def test_templates_get_defaults_of_ports_and_references_only(space: LiveScenario) -> None:
     """Ports get a protocol and references a name; no other field of a pod is filled in (R-API-7, R-API-5)."""
     template = pod_template()
     container = template["spec"]["containers"][0]
@@ -54,7 +54,7 @@ async def test_templates_get_defaults_of_ports_and_references_only(space: Space)
     assert "imagePullPolicy" not in kept
 
 
-async def test_duplicate_variable_is_rejected(space: Space) -> None:
+async def test_duplicate_variable_is_rejected(space: LiveScenario) -> None:
     """A duplicate variable is rejected (R-API-8, R-ENV-3)."""
     template = pod_template()
     template["spec"]["containers"][0]["env"] = [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]
@@ -63,26 +63,26 @@ async def test_duplicate_variable_is_rejected(space: Space) -> None:
     assert "Duplicate value" in error.message
 
 
-async def test_template_without_containers_is_rejected(space: Space) -> None:
+async def test_template_without_containers_is_rejected(space: LiveScenario) -> None:
     """The error is one sentence (Q-34)."""
     error = await refused(space, lws(template={"workerTemplate": {}}))
     assert "spec.leaderWorkerTemplate.workerTemplate.spec.containers: Required value" in error.message
 
 
-async def test_name_of_maximum_length_has_workers(space: Space) -> None:
+async def test_name_of_maximum_length_has_workers(space: LiveScenario) -> None:
     """A label of worker pods has the name, the group's index and a hash (R-VAL-28)."""
     await space.create(lws("a" * 50, replicas=1, size=2))
     await space.settled("a" * 50)
 
 
-async def test_differs_from_upstream_too_long_name_is_rejected(space: Space) -> None:
+async def test_differs_from_upstream_too_long_name_is_rejected(space: LiveScenario) -> None:
     """Upstream accepts the name, although no worker pod can be created (R-VAL-28, ADR 29)."""
     error = await refused(space, lws("a" * 53, replicas=1, size=2))
     assert "metadata.name: Invalid value" in error.message
     assert "must be no more than 52 characters" in error.message
 
 
-async def test_update_without_effect_keeps_the_generation(space: Space) -> None:
+async def test_update_without_effect_keeps_the_generation(space: LiveScenario) -> None:
     """The definition of v0.10 lacks fields, so the API server drops the webhook's defaults for them (N-DEF-1)."""
     async with without_fields(space, *NEWER_DEFAULTS):
         created = await space.create(lws(replicas=0))
@@ -93,7 +93,7 @@ async def test_update_without_effect_keeps_the_generation(space: Space) -> None:
 
 
 @asynccontextmanager
-async def without_fields(space: Space, *fields: str) -> AsyncIterator[None]:
+async def without_fields(space: LiveScenario, *fields: str) -> AsyncIterator[None]:
     """Serve LeaderWorkerSets without these fields of the spec."""
     key = ObjectKey("", LEADERWORKERSETS.group_resource)
     installed = await space.client.get(CUSTOM_RESOURCE_DEFINITIONS, key)
@@ -114,7 +114,7 @@ async def without_fields(space: Space, *fields: str) -> AsyncIterator[None]:
         await space.eventually(are_served, bool)
 
 
-async def test_invalid_metadata_is_rejected(space: Space) -> None:
+async def test_invalid_metadata_is_rejected(space: LiveScenario) -> None:
     """Invalid metadata is rejected (R-VAL-2)."""
     obj = lws()
     obj["metadata"]["labels"] = {"not a key": "x"}
@@ -123,7 +123,7 @@ async def test_invalid_metadata_is_rejected(space: Space) -> None:
     assert "metadata.labels" in error.message
 
 
-async def test_status_has_no_other_fields(space: Space) -> None:
+async def test_status_has_no_other_fields(space: LiveScenario) -> None:
     """The status has no other fields (R-API-9, R-API-10)."""
     state = await space.bring_up(lws(replicas=1, size=1))
     assert meta.status(state.leaderworkersets["web"]).keys() == {
@@ -136,7 +136,7 @@ async def test_status_has_no_other_fields(space: Space) -> None:
     }
 
 
-async def test_equivalent_values_start_no_rollout(space: Space) -> None:
+async def test_equivalent_values_start_no_rollout(space: LiveScenario) -> None:
     """An absent network configuration equals the shared one, and quantities can be written in many ways (R-REV-13, R-DEF-4)."""
     template = pod_template()
     template["spec"]["containers"][0]["resources"] = {"requests": {"memory": "1024Mi", "cpu": "1000m"}}
@@ -149,7 +149,7 @@ async def test_equivalent_values_start_no_rollout(space: Space) -> None:
     assert [revision_of(one) for one in revisions_of(after, "web")] == [revision_of(before.statefulsets["web"])]
 
 
-async def test_controller_corrects_the_leader_statefulset_only(space: Space) -> None:
+async def test_controller_corrects_the_leader_statefulset_only(space: LiveScenario) -> None:
     """The controller corrects the leader StatefulSet only (Q-26, R-ARC-3)."""
     await space.bring_up(lws(replicas=2, size=2))
     note = {"metadata": {"annotations": {labels.REPLICAS: "7"}}}
@@ -164,14 +164,14 @@ async def test_controller_corrects_the_leader_statefulset_only(space: Space) -> 
     await space.until(has_one_more)
 
 
-async def test_pod_update_is_always_allowed(space: Space) -> None:
+async def test_pod_update_is_always_allowed(space: LiveScenario) -> None:
     """A pod update is always allowed (R-ADM-16)."""
     await space.bring_up(lws(replicas=1, size=1))
     patched = await space.patch({"metadata": {"annotations": {"note": "mine"}}}, "web-0", resource=PODS)
     assert meta.annotations(patched)["note"] == "mine"
 
 
-async def test_differs_from_upstream_template_leader_name_is_ignored(space: Space) -> None:
+async def test_differs_from_upstream_template_leader_name_is_ignored(space: LiveScenario) -> None:
     """A template that was copied from a worker pod names the leader of that pod (R-POD-6, ADR 29)."""
     leader = pod_template()
     leader["metadata"] = {"annotations": {labels.LEADER_NAME: "web-9"}}
@@ -180,7 +180,7 @@ async def test_differs_from_upstream_template_leader_name_is_ignored(space: Spac
     assert labels.LEADER_NAME not in meta.annotations(state.pods["web-0"])
 
 
-async def test_topology_change_replaces_leaders_of_the_same_revision(space: Space) -> None:
+async def test_topology_change_replaces_leaders_of_the_same_revision(space: LiveScenario) -> None:
     """The annotation belongs to the template of the leaders, not to the revision (Q-8)."""
     before = await space.bring_up(lws(replicas=2, size=2, annotations={labels.EXCLUSIVE_TOPOLOGY: "rack"}))
     await space.patch({"metadata": {"annotations": {labels.EXCLUSIVE_TOPOLOGY: "kubernetes.io/hostname"}}})
@@ -194,7 +194,7 @@ async def test_topology_change_replaces_leaders_of_the_same_revision(space: Spac
     assert len(revisions_of(after, "web")) == 1
 
 
-async def refused(space: Space, obj: JSONObject) -> APIError:
+async def refused(space: LiveScenario, obj: JSONObject) -> APIError:
     """Create an object that must be refused; return the error."""
     with pytest.raises(APIError) as caught:
         await space.create(obj)

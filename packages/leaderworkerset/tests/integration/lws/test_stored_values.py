@@ -2,7 +2,7 @@
 
 import pytest
 from tests.integration.clusters.objects import lws, pod_template
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.lws.recreation import replaced
 from tests.integration.lws.test_deletion import assert_nothing
 
@@ -11,7 +11,7 @@ from kuberuntime.errors import APIError
 QUARTER = {"maxUnavailable": "25%", "maxSurge": 0}
 
 
-async def test_value_stored_by_scale_blocks_no_later_change(space: Space) -> None:
+async def test_value_stored_by_scale_blocks_no_later_change(space: LiveScenario) -> None:
     """25 % of 2 groups rounds to zero: labels, rollouts, recreations by the manager and foreground deletion still work."""
     await space.bring_up(lws(replicas=4, size=2, rollout=QUARTER, template={"maxGroupRestarts": 3}))
     await space.scale(2)
@@ -29,7 +29,7 @@ async def test_value_stored_by_scale_blocks_no_later_change(space: Space) -> Non
     await space.until(assert_nothing)
 
 
-async def test_update_that_adds_an_error_is_rejected(space: Space) -> None:
+async def test_update_that_adds_an_error_is_rejected(space: LiveScenario) -> None:
     await space.bring_up(lws(replicas=4, size=1, rollout=QUARTER))
     await space.scale(2)
 

@@ -29,7 +29,7 @@ NAMES = ("prefill", "decode", "encode", "draft")
 
 
 @dataclass
-class FleetWorld:
+class ModeledFleet:
     """The set, and what stands in the API server."""
 
     random: Random

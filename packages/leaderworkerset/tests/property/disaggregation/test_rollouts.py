@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
-from tests.property.disaggregation.fleetworld import NAMES, FleetWorld
+from tests.property.disaggregation.fleetworld import NAMES, ModeledFleet
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
@@ -44,7 +44,7 @@ class Counts:
         return f"{self.rollouts} rollouts, {self.passes} passes, {self.drains} drains, {self.raises} raises"
 
 
-def happen(world: FleetWorld) -> None:
+def happen(world: ModeledFleet) -> None:
     """Change the set in one random way."""
     random = world.random
     match random.randrange(8):
@@ -65,7 +65,7 @@ def happen(world: FleetWorld) -> None:
             world.step(actions=random.randint(0, 3))
 
 
-def come_to_rest(world: FleetWorld) -> None:
+def come_to_rest(world: ModeledFleet) -> None:
     """Let groups become ready without further changes; assert that the set matches its spec."""
     world.broken = set()
     for _ in range(PASSES):
@@ -84,7 +84,7 @@ def come_to_rest(world: FleetWorld) -> None:
 
 def live(seed: int) -> Counts:
     """Make one history happen, to its end."""
-    world = FleetWorld(Random(seed))
+    world = ModeledFleet(Random(seed))
     come_to_rest(world)
     for _ in range(EVENTS):
         happen(world)

@@ -9,7 +9,7 @@ from testkit import virtualtime
 from tests import builders
 from tests.property.growth.recipes import RECIPES, or_denied
 from tests.property.growth.shapes import TPU, LargeSet
-from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
+from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, NodelessCluster
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -113,7 +113,7 @@ def test_pod_with_too_large_variables_is_denied(subgroup: int | None) -> None:
 
 async def manage_the_largest() -> tuple[JSONObject, JSONObject]:
     """Run the manager with one LeaderWorkerSet of the largest numbers, edit its template, and return status and set."""
-    cluster = Cluster()
+    cluster = NodelessCluster()
     await cluster.server.start()
     async with cluster.managed():
         await cluster.create(builders.leaderworkerset_object(replicas=MOST_GROUPS, size=LARGEST))
@@ -131,14 +131,14 @@ async def manage_the_largest() -> tuple[JSONObject, JSONObject]:
     return found
 
 
-async def observe(cluster: Cluster) -> None:
+async def observe(cluster: NodelessCluster) -> None:
     """Report that the StatefulSet controller has observed the leader StatefulSet."""
     statefulset = await cluster.get(STATEFULSETS, "web")
     patch = {"status": {"observedGeneration": meta.generation(statefulset)}}
     await cluster.client.patch(STATEFULSETS, meta.key(statefulset), patch, kind="merge", subresource="status")
 
 
-async def create_leader(cluster: Cluster, index: int) -> None:
+async def create_leader(cluster: NodelessCluster, index: int) -> None:
     statefulset = await cluster.get(STATEFULSETS, "web")
     template = meta.spec(statefulset)["template"]
     metadata = template["metadata"] | {
@@ -172,7 +172,7 @@ FORGED = 300
 
 async def manage_forged(existing: bool) -> int:
     """Run the manager while somebody forges leaders of the highest indexes; return the bytes that they take."""
-    cluster = Cluster()
+    cluster = NodelessCluster()
     await cluster.server.start()
     async with cluster.managed():
         if existing:

@@ -17,7 +17,7 @@ from tests.simulation.schedules.crashes import play_crashes
 from tests.simulation.schedules.forking import Send, branch
 from tests.simulation.schedules.gangs import play_gangs
 from tests.simulation.schedules.inplace import play_in_place
-from tests.simulation.schedules.lean import LeanWorld
+from tests.simulation.schedules.lean import LeanCluster
 from tests.simulation.schedules.misuse import play_misuse
 from tests.simulation.schedules.moving import play_moves
 from tests.simulation.schedules.playing import Verdict, caught, play_family, play_reference
@@ -98,7 +98,7 @@ class Summary:
 class References:
     """The final states of fresh creations, by the declared objects; each one is computed once."""
 
-    def __init__(self, world: LeanWorld) -> None:
+    def __init__(self, world: LeanCluster) -> None:
         self._world = world
         self._known: dict[bytes, bytes] = {}
 
@@ -135,7 +135,7 @@ class Part:
     bug: str | None = None
 
 
-async def play_all(world: LeanWorld, part: Part, references: References) -> AsyncIterator[Verdict]:
+async def play_all(world: LeanCluster, part: Part, references: References) -> AsyncIterator[Verdict]:
     """Play the branches of every family and yield the verdicts; a bug is planted in the branches, not in the references."""
     for family in part.families:
         verdicts: list[Verdict] = []
@@ -152,7 +152,7 @@ async def play_all(world: LeanWorld, part: Part, references: References) -> Asyn
             yield await references.compare(verdict)
 
 
-async def _play(world: LeanWorld, family: int | str, branches: Sequence[int], send: Send) -> None:
+async def _play(world: LeanCluster, family: int | str, branches: Sequence[int], send: Send) -> None:
     """Play branches of a family by its name; a name without the prefix of a kind is a scenario of deaths."""
     if isinstance(family, int):
         await play_family(world, family, branches, send)

@@ -11,7 +11,7 @@ from typing import Final
 
 from tests.simulation.schedules import happenings
 from tests.simulation.schedules.forking import Send
-from tests.simulation.schedules.lean import LeanWorld
+from tests.simulation.schedules.lean import LeanCluster
 from tests.simulation.schedules.play import Happening, Play
 from tests.simulation.schedules.playing import (
     Verdict,
@@ -63,7 +63,7 @@ def draw(random: Random) -> list[tuple[float, Happening]]:
     return picked
 
 
-async def play_clocks(world: LeanWorld, name: str, branches: Sequence[int], send: Send) -> None:
+async def play_clocks(world: LeanCluster, name: str, branches: Sequence[int], send: Send) -> None:
     """Play branches of a family; every verdict is sent."""
     world.reseed(name)
     random = Random(name)

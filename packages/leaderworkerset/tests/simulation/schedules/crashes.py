@@ -20,7 +20,7 @@ from tests.simulation.schedules import faultplans, happenings, rollouts
 from tests.simulation.schedules.forking import Send, branch
 from tests.simulation.schedules.inplace import TOO_MANY, of_in_place, sized
 from tests.simulation.schedules.kubelet import SLOW_PODS
-from tests.simulation.schedules.lean import LeanWorld
+from tests.simulation.schedules.lean import LeanCluster
 from tests.simulation.schedules.play import Happening, Play
 from tests.simulation.schedules.playing import Script, Verdict, play, recover, start_managers
 from tests.simulation.schedules.replacements import end_one_by_one, fail_beside_surplus, roll_and_shrink
@@ -331,7 +331,7 @@ def _subject(name: str) -> tuple[JSONObject, type[Invariants]]:
     return lws, invariants
 
 
-async def play_crashes(world: LeanWorld, name: str, send: Send, *, deaths: bool) -> None:
+async def play_crashes(world: LeanCluster, name: str, send: Send, *, deaths: bool) -> None:
     """Play a scenario without faults, and then, if requested, with a death at each of its writes; send every verdict."""
     world.reseed(f"crashes {name}")
     if name == UNSEEN:

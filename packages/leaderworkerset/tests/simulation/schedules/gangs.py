@@ -14,7 +14,7 @@ from tests.simulation.checks.gangs import GangInvariants, KeyedGangInvariants
 from tests.simulation.schedules import happenings, randomkeys
 from tests.simulation.schedules.forking import Send
 from tests.simulation.schedules.kubelet import SLOW_PODS
-from tests.simulation.schedules.lean import LeanWorld
+from tests.simulation.schedules.lean import LeanCluster
 from tests.simulation.schedules.play import Happening, Play
 from tests.simulation.schedules.playing import (
     Verdict,
@@ -121,7 +121,7 @@ def draw(random: Random) -> JSONObject:
     return lws | {"spec": spec}
 
 
-async def play_gangs(world: LeanWorld, name: str, branches: Sequence[int], send: Send) -> None:
+async def play_gangs(world: LeanCluster, name: str, branches: Sequence[int], send: Send) -> None:
     """Play branches of a family; every verdict is sent."""
     world.reseed(name)
     random = Random(name)

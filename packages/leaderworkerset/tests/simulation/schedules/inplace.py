@@ -14,7 +14,7 @@ from tests.simulation.checks.inplace import InPlaceInvariants
 from tests.simulation.schedules import happenings
 from tests.simulation.schedules.forking import Send
 from tests.simulation.schedules.kubelet import NO_IMAGE, SLOW_PODS
-from tests.simulation.schedules.lean import LeanWorld
+from tests.simulation.schedules.lean import LeanCluster
 from tests.simulation.schedules.play import Happening, Play
 from tests.simulation.schedules.playing import (
     Verdict,
@@ -93,7 +93,7 @@ def of_in_place(lws: JSONObject, way: str = "IfPossible") -> JSONObject:
     return lws | {"metadata": lws["metadata"] | {"annotations": annotations | {labels.IN_PLACE: way}}}
 
 
-async def play_in_place(world: LeanWorld, name: str, branches: Sequence[int], send: Send) -> None:
+async def play_in_place(world: LeanCluster, name: str, branches: Sequence[int], send: Send) -> None:
     """Play branches of a family; every verdict is sent."""
     world.reseed(name)
     random = Random(name)

@@ -15,7 +15,7 @@ from random import Random
 
 from tests.simulation import product
 from tests.simulation.checks.wire import Wire
-from tests.simulation.cluster import Settings, World
+from tests.simulation.cluster import Settings, SimulatedCluster
 from tests.simulation.faults import FaultyTransport, Schedule
 from tests.simulation.schedules.kubelet import NODES, ModelKubelet
 from tests.simulation.schedules.podgroups import define
@@ -39,7 +39,7 @@ from localkube.controllers.replicaset.controller import ReplicaSets
 from localkube.controllers.statefulset.controller import StatefulSets
 
 
-class LeanWorld(World):
+class LeanCluster(SimulatedCluster):
     """A running cluster; `wire` observes every request of a manager before and after the API server does."""
 
     def __init__(self, settings: Settings, trace: Trace, directory: Path, group: asyncio.TaskGroup) -> None:
@@ -145,10 +145,10 @@ def _statefulsets(client: Client, informers: Informers, clock: Clock) -> Statefu
 
 
 @asynccontextmanager
-async def running(settings: Settings, trace: Trace, directory: Path) -> AsyncIterator[LeanWorld]:
+async def running(settings: Settings, trace: Trace, directory: Path) -> AsyncIterator[LeanCluster]:
     """Run a cluster without managers around the body."""
     async with asyncio.TaskGroup() as group:
-        world = LeanWorld(settings, trace, directory, group)
+        world = LeanCluster(settings, trace, directory, group)
         await world.start()
         try:
             yield world

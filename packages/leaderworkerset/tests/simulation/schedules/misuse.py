@@ -14,7 +14,7 @@ from tests.fuzz.reviews import LEADERWORKERSET
 from tests.simulation.checks import endstate
 from tests.simulation.checks.invariants import Invariants
 from tests.simulation.schedules.forking import Send
-from tests.simulation.schedules.lean import LeanWorld
+from tests.simulation.schedules.lean import LeanCluster
 from tests.simulation.schedules.play import KEY, Play
 from tests.simulation.schedules.playing import Verdict, caught, come_to_rest, play_branches, start_managers
 from tests.simulation.workloads import groups
@@ -31,7 +31,7 @@ MOST: Final = 3
 """Replicas and sizes above are cut down to this: the schedules are about odd values, not about many pods."""
 
 
-async def play_misuse(world: LeanWorld, name: str, branches: Sequence[int], send: Send) -> None:
+async def play_misuse(world: LeanCluster, name: str, branches: Sequence[int], send: Send) -> None:
     """Play branches of a family of misuse; every verdict is sent."""
     world.reseed(name)
     start_managers(world, 1)
@@ -40,7 +40,7 @@ async def play_misuse(world: LeanWorld, name: str, branches: Sequence[int], send
     await play_branches(name, branches, send, lambda seed: _play(world, seed))
 
 
-async def _play(world: LeanWorld, seed: str) -> Verdict:
+async def _play(world: LeanCluster, seed: str) -> Verdict:
     world.reseed(seed)
     world.trace.seed = seed
     random = Random(seed)

@@ -15,7 +15,7 @@ from tests.simulation.evictors import set_cordoned
 from tests.simulation.schedules import happenings
 from tests.simulation.schedules.forking import Send
 from tests.simulation.schedules.kubelet import NODES, SLOW_PODS
-from tests.simulation.schedules.lean import LeanWorld
+from tests.simulation.schedules.lean import LeanCluster
 from tests.simulation.schedules.play import Happening, Play
 from tests.simulation.schedules.playing import (
     Verdict,
@@ -84,7 +84,7 @@ async def _set(play: Play, node: str, *, closed: bool) -> None:
     await set_cordoned(play.world, node, cordoned=closed)
 
 
-async def play_moves(world: LeanWorld, name: str, branches: Sequence[int], send: Send) -> None:
+async def play_moves(world: LeanCluster, name: str, branches: Sequence[int], send: Send) -> None:
     """Play branches of a family; every verdict is sent."""
     world.reseed(name)
     random = Random(name)

@@ -13,7 +13,7 @@ from tests.simulation.checks.facts import FOREIGN, TOUCHED
 from tests.simulation.checks.invariants import Invariants
 from tests.simulation.cluster import NAMESPACE
 from tests.simulation.faults import FaultyTransport
-from tests.simulation.schedules.lean import LeanWorld
+from tests.simulation.schedules.lean import LeanCluster
 
 from kuberuntime.errors import KubeError, NotFoundError
 from kuberuntime.objects import meta
@@ -33,7 +33,7 @@ STANDSTILL: Final = 25.0
 class Play:
     """A schedule in progress: the cluster, its checks, and its randomness."""
 
-    world: LeanWorld
+    world: LeanCluster
     checks: Invariants
     random: Random
     foreign: list[tuple[Resource, str]] = field(default_factory=list)

@@ -20,7 +20,7 @@ from tests.simulation.faults import Schedule
 from tests.simulation.schedules import faultplans, happenings, refusals
 from tests.simulation.schedules.forking import Send, branch
 from tests.simulation.schedules.kubelet import SLOW_PODS
-from tests.simulation.schedules.lean import LeanWorld
+from tests.simulation.schedules.lean import LeanCluster
 from tests.simulation.schedules.play import Happening, Play
 from tests.simulation.workloads import groups, template
 
@@ -91,7 +91,7 @@ class Reference(msgspec.Struct, frozen=True):
     final: bytes
 
 
-async def play_family(world: LeanWorld, family: int, branches: Sequence[int], send: Send) -> None:
+async def play_family(world: LeanCluster, family: int, branches: Sequence[int], send: Send) -> None:
     """Play branches of a family; every verdict is sent."""
     world.reseed(f"family {family}")
     random = Random(f"family {family}")
@@ -116,7 +116,7 @@ async def play_family(world: LeanWorld, family: int, branches: Sequence[int], se
     await play_branches(str(family), branches, send, one)
 
 
-def start_managers(world: LeanWorld, count: int) -> None:
+def start_managers(world: LeanCluster, count: int) -> None:
     """Start the given number of managers without faults: schedules add theirs."""
     world.settings = replace(world.settings, managers=(faultplans.CALM,) * count)
     for number in range(count):
@@ -153,7 +153,7 @@ def draw_script(random: Random, managers: int, lws: JSONObject | None) -> Script
     return Script(happenings.draw(random), faults, others, lws)
 
 
-async def play(world: LeanWorld, seed: str, script: Script, invariants: type[Invariants] = Invariants) -> Verdict:
+async def play(world: LeanCluster, seed: str, script: Script, invariants: type[Invariants] = Invariants) -> Verdict:
     """Play one schedule in a cluster of its own."""
     world.reseed(seed)
     random = Random(f"{seed} script")
@@ -207,7 +207,7 @@ async def play(world: LeanWorld, seed: str, script: Script, invariants: type[Inv
 
 
 @contextmanager
-def caught(world: LeanWorld, violations: list[str]) -> Iterator[None]:
+def caught(world: LeanCluster, violations: list[str]) -> Iterator[None]:
     """Add any error that ends the body to the violations: an error, or a broken actor, which cancels all the others."""
     try:
         yield
@@ -219,7 +219,7 @@ def caught(world: LeanWorld, violations: list[str]) -> Iterator[None]:
     violations += [f"an actor broke: {error!r}" for error in world.errors()]
 
 
-async def play_reference(world: LeanWorld, declared: bytes, send: Send) -> None:
+async def play_reference(world: LeanCluster, declared: bytes, send: Send) -> None:
     """Create what was declared in a cluster without faults, and send its final state."""
     world.reseed("reference")
     lws = msgspec.json.decode(declared)

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import pytest
 import structlog
-from testkit.clusters.cluster import Cluster
+from testkit.clusters.cluster import ClusterBackend
 from testkit.clusters.embedded import embedded_cluster
 from testkit.clusters.kubernetes import KubernetesCluster, create_nodes
 from testkit.clusters.opencontexts import OpenContext
@@ -33,8 +33,8 @@ class Clusters:
     """The embedded cluster, the control plane if it runs, and the event loop of both."""
 
     runner: asyncio.Runner
-    embedded: Cluster
-    real: Cluster | None
+    embedded: ClusterBackend
+    real: ClusterBackend | None
 
 
 @pytest.fixture(scope="package")

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
-from testkit.clusters.cluster import Cluster
+from testkit.clusters.cluster import ClusterBackend
 from tests.conformance.transcript import Entry, normalized
 
 from kuberuntime.cache.informer import Change, Informer
@@ -55,7 +55,7 @@ class Stage:
     `seen` are the names of all objects that ever existed; `read` has objects that were read again.
     """
 
-    cluster: Cluster
+    cluster: ClusterBackend
     client: Client
     namespace: str
     informers: Mapping[Resource, Informer]
@@ -161,7 +161,7 @@ def _without_token(container: JSONObject) -> JSONObject:
 Scenario: TypeAlias = Callable[[Stage], Awaitable[None]]
 
 
-async def play(cluster: Cluster, scenario: Scenario) -> JSON:
+async def play(cluster: ClusterBackend, scenario: Scenario) -> JSON:
     """Run a scenario in a separate namespace. Return the recorded states."""
     client = Client(cluster.transport("conformance"))
     made = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": "conformance-"}}

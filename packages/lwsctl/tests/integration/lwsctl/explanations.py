@@ -13,7 +13,7 @@ from typing import Any, Final
 import pytest
 from tests.controlplane import build
 from tests.integration.clusters.objects import pod_template
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State
 from tests.integration.lwsctl.test_commands import session_of
 
@@ -57,7 +57,7 @@ class LateClock(SystemClock):
         return super().now() + self._late
 
 
-async def diagnosis(space: Space, target: str = "web", *, late: timedelta = timedelta()) -> Diagnosis:
+async def diagnosis(space: LiveScenario, target: str = "web", *, late: timedelta = timedelta()) -> Diagnosis:
     """Return what `lws explain` says, or would say after so long if nothing changed."""
     session = session_of(space)
     if not late:
@@ -68,7 +68,7 @@ async def diagnosis(space: Space, target: str = "web", *, late: timedelta = time
     return await diagnose_one(Lists(space.client), shown, chosen, commands_of(session), LateClock(late))
 
 
-async def typed(space: Space, *words: str, code: int = 0) -> str:
+async def typed(space: LiveScenario, *words: str, code: int = 0) -> str:
     """Run a command of `lws` until it exits with this code; return its output."""
     environment = os.environ | {"KUBECONFIG": str(space.cluster.kubeconfig)}
     pipe, both = asyncio.subprocess.PIPE, asyncio.subprocess.STDOUT
@@ -80,7 +80,7 @@ async def typed(space: Space, *words: str, code: int = 0) -> str:
     return output.decode()
 
 
-async def follow(space: Space, told: Diagnosis, words: str) -> None:
+async def follow(space: LiveScenario, told: Diagnosis, words: str) -> None:
     """Run the command of the step with these words in a shell, as `lws explain` prints it."""
     (step,) = [step for step in told.steps if words in step]
     (line,) = COMMAND.findall(step)
@@ -98,7 +98,7 @@ async def follow(space: Space, told: Diagnosis, words: str) -> None:
 
 
 async def named(
-    space: Space, code: str, target: str = "web", *, seconds: float = NAMED_WITHIN, late: timedelta = timedelta()
+    space: LiveScenario, code: str, target: str = "web", *, seconds: float = NAMED_WITHIN, late: timedelta = timedelta()
 ) -> Diagnosis:
     """Wait until `lws explain` names the code, or would name it after so long."""
     told = await diagnosis(space, target, late=late)
@@ -133,7 +133,7 @@ def unschedulable(words: str, count: int = 1) -> Any:
     return expectation
 
 
-def of_kubernetes(space: Space, lacks: str = "such admission") -> None:
+def of_kubernetes(space: LiveScenario, lacks: str = "such admission") -> None:
     """Skip a test of features that the embedded API server does not enforce or serve."""
     if space.cluster.name == "embedded":
         pytest.skip(f"the embedded API server has no {lacks}")
@@ -154,7 +154,7 @@ def asking(**requests: str) -> JSONObject:
 
 @asynccontextmanager
 async def unreachable_webhook(
-    space: Space, resource: Resource = PODS, *, subresource: str = "", operation: str = "CREATE"
+    space: LiveScenario, resource: Resource = PODS, *, subresource: str = "", operation: str = "CREATE"
 ) -> AsyncIterator[None]:
     """Configure an unreachable webhook for the pods of the namespace, or for another kind."""
     plural = f"{resource.plural}/{subresource}" if subresource else resource.plural

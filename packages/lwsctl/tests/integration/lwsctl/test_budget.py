@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 from tests.integration.clusters.objects import lws, pod_template
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State, is_ready, revision_of, shows
 from tests.integration.lws import test_hash as keyed
 from tests.integration.lws.recreation import replaced
@@ -69,13 +69,13 @@ def assert_still(state: State) -> None:
     assert found["Available"] == found["Progressing"] == ("False", EXCEEDED)
 
 
-async def exhaust(space: Space, group: int) -> State:
+async def exhaust(space: LiveScenario, group: int) -> State:
     """Make a group without remaining restarts fail, and wait until its pods are evidence."""
     await space.restart_container(f"web-{group}-1")
     return await space.until(lambda state: assert_exhausted(state, f"web-{group}", f"web-{group}-1"))
 
 
-async def test_group_becomes_evidence_when_its_restarts_are_used_up(space: Space) -> None:
+async def test_group_becomes_evidence_when_its_restarts_are_used_up(space: LiveScenario) -> None:
     """Simultaneous failures count once (N-RB-1, N-RB-3, N-RB-4, N-RB-5, N-RB-16, N-AT-19, N-AT-20, N-ST-12)."""
     before = await space.bring_up(limited(1))
     assert labels.GROUP_RESTART_COUNTS not in meta.annotations(before.leaderworkersets["web"])
@@ -114,7 +114,7 @@ def assert_only_new(before: State, state: State, *names: str) -> None:
     assert all(is_ready(state.pods[pod]) for pod in names)
 
 
-async def test_new_template_replaces_an_exhausted_group(space: Space) -> None:
+async def test_new_template_replaces_an_exhausted_group(space: LiveScenario) -> None:
     """The pods of the exhausted group are kept until the rollout reaches it (N-AT-21, N-RB-6, N-RB-7, N-RB-8, N-RB-12)."""
     await space.bring_up(limited(0, replicas=3))
     await exhaust(space, 1)
@@ -125,7 +125,7 @@ async def test_new_template_replaces_an_exhausted_group(space: Space) -> None:
     assert len(state.notes(EXCEEDED)) == 1
 
 
-async def test_partition_keeps_the_evidence_below_it(space: Space) -> None:
+async def test_partition_keeps_the_evidence_below_it(space: LiveScenario) -> None:
     """The evidence is kept until the partition is lowered (N-RB-6, section 10)."""
     before = await space.bring_up(limited(0, replicas=3))
     await exhaust(space, 0)
@@ -143,7 +143,7 @@ async def test_partition_keeps_the_evidence_below_it(space: Space) -> None:
     await space.settled()
 
 
-async def test_scaling_down_deletes_evidence(space: Space) -> None:
+async def test_scaling_down_deletes_evidence(space: LiveScenario) -> None:
     """Scaling down deletes evidence (N-RB-6, N-RB-11)."""
     before = await space.bring_up(limited(1, replicas=3))
     await space.restart_container("web-2-1")
@@ -157,7 +157,7 @@ async def test_scaling_down_deletes_evidence(space: Space) -> None:
 
 
 @pytest.mark.parametrize("propagation", ["Background", "Foreground"])
-async def test_deleting_the_leaderworkerset_deletes_evidence(space: Space, propagation: Propagation) -> None:
+async def test_deleting_the_leaderworkerset_deletes_evidence(space: LiveScenario, propagation: Propagation) -> None:
     """A new set of the same name starts without evidence (N-RB-5)."""
     await space.bring_up(limited(0))
     await exhaust(space, 0)
@@ -169,7 +169,7 @@ async def test_deleting_the_leaderworkerset_deletes_evidence(space: Space, propa
     await space.bring_up(limited(0))
 
 
-async def test_deleting_the_namespace_deletes_evidence(space: Space) -> None:
+async def test_deleting_the_namespace_deletes_evidence(space: LiveScenario) -> None:
     """Evidence does not block the namespace: the LeaderWorkerSet is deleted with it."""
     await space.bring_up(limited(0))
     await exhaust(space, 0)
@@ -177,7 +177,7 @@ async def test_deleting_the_namespace_deletes_evidence(space: Space) -> None:
     await space.until(shows(lambda state: (state.leaderworkersets, state.pods), ({}, {})))
 
 
-async def test_deleting_the_leader_statefulset_deletes_evidence(space: Space) -> None:
+async def test_deleting_the_leader_statefulset_deletes_evidence(space: LiveScenario) -> None:
     before = await space.bring_up(limited(0))
     await exhaust(space, 0)
     await space.delete("web", STATEFULSETS, propagation="Foreground")
@@ -190,7 +190,7 @@ async def test_deleting_the_leader_statefulset_deletes_evidence(space: Space) ->
     await space.until(is_new)
 
 
-async def test_removing_the_finalizer_of_a_leader_deletes_its_group(space: Space) -> None:
+async def test_removing_the_finalizer_of_a_leader_deletes_its_group(space: LiveScenario) -> None:
     """Workers are deleted with their leader."""
     await space.bring_up(limited(0))
     await exhaust(space, 0)
@@ -200,7 +200,7 @@ async def test_removing_the_finalizer_of_a_leader_deletes_its_group(space: Space
     await space.settled()
 
 
-async def test_restart_limit_annotation_equals_the_field(space: Space) -> None:
+async def test_restart_limit_annotation_equals_the_field(space: LiveScenario) -> None:
     """Both annotations of earlier versions are still supported: the limit, and the text that resumes all groups."""
     before = await space.bring_up(lws(size=2, annotations=AT_ONCE | {labels.MAX_GROUP_RESTARTS: "1"}))
     await space.restart_container("web-0-1")
@@ -212,7 +212,7 @@ async def test_restart_limit_annotation_equals_the_field(space: Space) -> None:
     assert counts(state) == {}
 
 
-async def test_groups_are_not_restarted_when_counts_are_unreadable(space: Space) -> None:
+async def test_groups_are_not_restarted_when_counts_are_unreadable(space: LiveScenario) -> None:
     """A group that may have no restarts left is not restarted (N-RB-10)."""
     before = await space.bring_up(limited(3))
     await space.patch({"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: "null"}}})
@@ -224,7 +224,7 @@ async def test_groups_are_not_restarted_when_counts_are_unreadable(space: Space)
     assert counts(state) == {"0": 1, "1": 1}
 
 
-async def test_group_that_the_go_manager_exhausted_is_adopted(space: Space) -> None:
+async def test_group_that_the_go_manager_exhausted_is_adopted(space: LiveScenario) -> None:
     """The group has the marks, finalizers and counts of the Go manager, and no record of ours (N-RB-4, N-RB-5)."""
     before = await space.bring_up(limited(0))
     key = f"{revision_of(before.pods['web-0'])}/0"
@@ -238,14 +238,14 @@ async def test_group_that_the_go_manager_exhausted_is_adopted(space: Space) -> N
     assert counts(await space.settled()) == {}
 
 
-async def test_restart_limit_requires_a_policy_that_recreates(space: Space) -> None:
+async def test_restart_limit_requires_a_policy_that_recreates(space: LiveScenario) -> None:
     """A restart limit requires a policy that recreates (N-VAL-6)."""
     with pytest.raises(APIError, match="maxGroupRestarts is only supported when restartPolicy recreates the group"):
         await space.create(lws(template={"maxGroupRestarts": 1, "restartPolicy": "None"}))
 
 
 @remedy("LWS-E079")
-async def test_commands_explain_and_recover_an_exhausted_group(space: Space, code: str) -> None:
+async def test_commands_explain_and_recover_an_exhausted_group(space: LiveScenario, code: str) -> None:
     """`lws explain`, `lws rollout status` and `lws recover` name the group, and the second restart is not made."""
     await space.bring_up(limited(0))
     await exhaust(space, 0)
@@ -267,14 +267,14 @@ async def test_commands_explain_and_recover_an_exhausted_group(space: Space, cod
         await recover(session, Selection("web", None))
 
 
-async def exhaust_keyed(space: Space, before: State, leader: str) -> State:
+async def exhaust_keyed(space: LiveScenario, before: State, leader: str) -> State:
     """Make the group of a leader with a random key fail until it is exhausted."""
     worker = keyed.worker_of(before, leader)
     await space.restart_container(worker)
     return await space.until(lambda state: assert_exhausted(state, leader, worker))
 
 
-async def test_exhausted_group_with_a_random_key_keeps_its_place(space: Space) -> None:
+async def test_exhausted_group_with_a_random_key_keeps_its_place(space: LiveScenario) -> None:
     """The leader that would replace the group waits, with both policies (N-RB-13, N-RB-15, N-ST-4, N-ST-5)."""
     await space.create(limited(0, replicas=2, **keyed.HASH))
     before = await keyed.settled(space, 2, 2)
@@ -303,7 +303,7 @@ def assert_all_kept(state: State, pods: set[str]) -> None:
     assert {name for name, pod in state.of("web").items() if is_kept(pod)} == pods
 
 
-async def test_restart_counts_pass_to_the_replacement_group(space: Space) -> None:
+async def test_restart_counts_pass_to_the_replacement_group(space: LiveScenario) -> None:
     """The next leader continues with the count of the previous leader (N-RB-13, N-RB-14)."""
     await space.create(limited(2, replicas=2, **keyed.HASH))
     state = await keyed.settled(space, 2, 2)
@@ -317,7 +317,7 @@ async def test_restart_counts_pass_to_the_replacement_group(space: Space) -> Non
     await exhaust_keyed(space, state, failing)
 
 
-async def test_exhausted_group_is_deleted_when_scaled_down(space: Space) -> None:
+async def test_exhausted_group_is_deleted_when_scaled_down(space: LiveScenario) -> None:
     """The group is also deleted while other groups are being replaced (N-AT-14, N-RB-6)."""
     await space.create(limited(0, replicas=3, **keyed.HASH))
     before = await keyed.settled(space, 3, 2)
@@ -328,7 +328,7 @@ async def test_exhausted_group_is_deleted_when_scaled_down(space: Space) -> None
     assert counts(state) == {}
 
 
-async def test_template_or_deletion_removes_evidence_of_random_keys(space: Space) -> None:
+async def test_template_or_deletion_removes_evidence_of_random_keys(space: LiveScenario) -> None:
     """A template or deletion removes evidence of random keys (N-RB-6, N-AT-21)."""
     await space.create(limited(0, replicas=2, **keyed.HASH))
     before = await keyed.settled(space, 2, 2)

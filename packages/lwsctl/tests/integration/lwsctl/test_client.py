@@ -4,7 +4,7 @@ import asyncio
 from contextlib import aclosing
 
 import pytest
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 
 from lwsctl.client import AsyncClient, Client, Container, Manifest, NotFoundError, Verdict, View, WaitTimeoutError
 
@@ -17,7 +17,7 @@ STUCK = Manifest(
 )
 
 
-async def test_client_applies_waits_scales_and_deletes(space: Space) -> None:
+async def test_client_applies_waits_scales_and_deletes(space: LiveScenario) -> None:
     def script() -> None:
         config = str(space.cluster.kubeconfig)
         with Client(kubeconfig=config, namespace=space.namespace) as cluster:
@@ -58,7 +58,7 @@ def cluster_until(cluster: Client, ready: int) -> list[View]:
     return seen
 
 
-async def test_wait_that_times_out_names_the_reason(space: Space) -> None:
+async def test_wait_that_times_out_names_the_reason(space: LiveScenario) -> None:
     client = AsyncClient.over(space.client, space.namespace)
     await client.apply(STUCK)
     await space.eventually(lambda: client.get("stuck"), lambda view: "cpu" in view.groups[0].ranks[0].why)
@@ -75,7 +75,7 @@ async def test_wait_that_times_out_names_the_reason(space: Space) -> None:
     assert await client.names() == []
 
 
-async def test_client_explains_a_set_and_reads_its_events(space: Space) -> None:
+async def test_client_explains_a_set_and_reads_its_events(space: LiveScenario) -> None:
     client = AsyncClient.over(space.client, space.namespace)
     await client.apply(STUCK)
     await space.eventually(lambda: client.explain("stuck"), lambda diagnosis: diagnosis.code == "LWS-E036")

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 import pytest
 from tests.disaggregated import disaggregatedset_object, role, with_image
 from tests.integration.clusters.objects import lws, pod_template
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 
 from kuberuntime import timeouts
 from kuberuntime.client.channels import Channels
@@ -44,7 +44,7 @@ from lwsctl.views.selection import Selection
 LIMIT = 60.0
 
 
-def session_of(space: Space, client: Client | None = None) -> Session:
+def session_of(space: LiveScenario, client: Client | None = None) -> Session:
     """Return the session of a command in the test's namespace; none of them opens channels."""
 
     def channels(path: str, query: Query, protocol: str) -> AbstractAsyncContextManager[Channels]:
@@ -53,19 +53,19 @@ def session_of(space: Space, client: Client | None = None) -> Session:
     return Session(client or space.client, space.namespace, channels)
 
 
-async def apply(space: Space, obj: JSONObject) -> list[str]:
+async def apply(space: LiveScenario, obj: JSONObject) -> list[str]:
     """Apply a manifest as `lws apply` does."""
     return await apply_documents(space, [Document("lws.yaml", 1, obj)])
 
 
-async def apply_documents(space: Space, documents: list[Document]) -> list[str]:
+async def apply_documents(space: LiveScenario, documents: list[Document]) -> list[str]:
     """Check and apply documents as `lws apply` does."""
     one = Applier(session_of(space))
     await one.check(documents)
     return await one.apply(documents)
 
 
-async def test_scaled_set_can_be_applied_again(space: Space) -> None:
+async def test_scaled_set_can_be_applied_again(space: LiveScenario) -> None:
     assert await apply(space, lws(replicas=1, size=1)) == ["leaderworkerset/web created"]
     assert (await scale(session_of(space), "web", ScaleRequest(2))).before == 1
     told = "leaderworkerset/web configured (taken over from lws scale: spec.replicas 2 -> 1)"
@@ -104,7 +104,7 @@ spec:
 """The output of a chart for empty values, which `kubectl apply` accepts."""
 
 
-async def test_empty_blocks_of_a_chart_are_accepted(space: Space) -> None:
+async def test_empty_blocks_of_a_chart_are_accepted(space: LiveScenario) -> None:
     session, documents = session_of(space), manifests.parse(EMPTY_BLOCKS, "chart.yaml")
     (tried,) = await applier.try_out(session, documents, force=False)
     assert tried.before is None
@@ -127,7 +127,9 @@ async def test_empty_blocks_of_a_chart_are_accepted(space: Space) -> None:
         ("size: 1", 6, "workerTemplate"),
     ],
 )
-async def test_empty_block_is_refused_with_its_own_path(space: Space, template: str, line: int, field: str) -> None:
+async def test_empty_block_is_refused_with_its_own_path(
+    space: LiveScenario, template: str, line: int, field: str
+) -> None:
     head = (
         "apiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: {name: web}\nspec:\n  replicas: 1\n"
     )
@@ -139,7 +141,7 @@ async def test_empty_block_is_refused_with_its_own_path(space: Space, template: 
     assert re.search(rf"spec\.leaderWorkerTemplate\.{re.escape(field)}: Required value", first), first
 
 
-async def test_applying_replicas_of_another_scaler_is_a_conflict(space: Space) -> None:
+async def test_applying_replicas_of_another_scaler_is_a_conflict(space: LiveScenario) -> None:
     await apply(space, lws(replicas=1, size=1))
     await space.client.patch(
         LEADERWORKERSETS, space.key("web"), {"spec": {"replicas": 2}}, kind="merge", subresource="scale", manager="hpa"
@@ -149,7 +151,7 @@ async def test_applying_replicas_of_another_scaler_is_a_conflict(space: Space) -
     assert meta.spec(await space.get(LEADERWORKERSETS, "web"))["replicas"] == 2
 
 
-async def test_node_table_shows_free_resources_and_their_users(space: Space) -> None:
+async def test_node_table_shows_free_resources_and_their_users(space: LiveScenario) -> None:
     await apply(space, lws(replicas=1, size=2))
     await space.settled()
     session = session_of(space)
@@ -165,7 +167,7 @@ async def test_node_table_shows_free_resources_and_their_users(space: Space) -> 
     assert formats.filled("name", [named], is_one=True) == f"node/{meta.name(named)}\n"
 
 
-async def explained(space: Space, place: str, words: str) -> str:
+async def explained(space: LiveScenario, place: str, words: str) -> str:
     """Wait until a followed view gives a reason for a rank with these words; return it."""
     informers = SetInformers(space.client, ObjectKey(space.namespace, "web"))
 
@@ -185,14 +187,14 @@ def whys(view: View, place: str) -> list[str]:
     return [rank.why for group in view.groups for rank in group.ranks if rank.place == place]
 
 
-async def test_rejected_statefulset_explains_the_missing_rank(space: Space) -> None:
+async def test_rejected_statefulset_explains_the_missing_rank(space: LiveScenario) -> None:
     template = pod_template()
     template["spec"]["containers"][0]["ports"] = [{"containerPort": 99999}]
     await space.create(lws(replicas=1, size=2, template={"workerTemplate": template}))
     assert "must be between 1 and 65535" in await explained(space, "0/0", "Invalid value: 99999")
 
 
-async def test_rejected_pod_explains_the_missing_rank(space: Space) -> None:
+async def test_rejected_pod_explains_the_missing_rank(space: LiveScenario) -> None:
     workers = pod_template(priorityClassName="no-such-priority")
     await space.create(lws(replicas=1, size=2, template={"workerTemplate": workers, "leaderTemplate": pod_template()}))
     why = await explained(space, "0/1", "no-such-priority")
@@ -204,7 +206,7 @@ async def test_rejected_pod_explains_the_missing_rank(space: Space) -> None:
     assert "no-such-priority" not in whys(shown, "0/0")[0]
 
 
-async def test_recreated_group_shows_the_failed_pod(space: Space) -> None:
+async def test_recreated_group_shows_the_failed_pod(space: LiveScenario) -> None:
     await space.bring_up(lws(replicas=1, size=2))
     await space.restart_container("web-0-1")
     informers = SetInformers(space.client, ObjectKey(space.namespace, "web"))
@@ -218,7 +220,7 @@ async def test_recreated_group_shows_the_failed_pod(space: Space) -> None:
         assert await objects.until(recreated) == "web-0-1"
 
 
-async def test_disaggregated_set_is_listed_with_its_parts(space: Space) -> None:
+async def test_disaggregated_set_is_listed_with_its_parts(space: LiveScenario) -> None:
     roles = [role("prefill", 2, size=2), role("decode", 1)]
     obj = disaggregatedset_object(roles) | {"metadata": {"name": "split"}}
     assert await apply(space, obj) == ["disaggregatedset/split created"]
@@ -245,7 +247,7 @@ async def test_disaggregated_set_is_listed_with_its_parts(space: Space) -> None:
         await shown.objects_of(session, [Selection("split", 0)])
 
 
-async def test_disaggregated_set_is_described_with_its_parts(space: Space) -> None:
+async def test_disaggregated_set_is_described_with_its_parts(space: LiveScenario) -> None:
     obj = disaggregatedset_object([role("prefill", 2, size=2), role("decode", 1)]) | {"metadata": {"name": "split"}}
     await apply(space, obj)
     shown = await set_that_is(space, lambda found: unmetconditions.for_ready(found) is None)
@@ -262,12 +264,12 @@ async def test_disaggregated_set_is_described_with_its_parts(space: Space) -> No
         await describe.describe(session_of(space), Selection("split", 0))
 
 
-async def regarded(space: Space, shown: SetView) -> set[str]:
+async def regarded(space: LiveScenario, shown: SetView) -> set[str]:
     """Return the objects that the events of a DisaggregatedSet regard."""
     return {one.object for one in await describe.set_happenings(session_of(space), shown)}
 
 
-async def test_role_of_a_disaggregated_set_is_scaled_by_name(space: Space) -> None:
+async def test_role_of_a_disaggregated_set_is_scaled_by_name(space: LiveScenario) -> None:
     roles = [role("prefill", 1), role("decode", 1) | {"scaling": {"mode": "External"}}]
     await apply(space, disaggregatedset_object(roles) | {"metadata": {"name": "split"}})
     session = session_of(space)
@@ -296,7 +298,7 @@ async def test_role_of_a_disaggregated_set_is_scaled_by_name(space: Space) -> No
     assert len(await logs.pods_of(session, wanted)) == 5
 
 
-async def set_that_is(space: Space, wanted: Callable[[SetView], bool]) -> SetView:
+async def set_that_is(space: LiveScenario, wanted: Callable[[SetView], bool]) -> SetView:
     """Wait until the followed view of the set satisfies the condition; return it."""
     informers = DisaggregatedInformers(space.client, ObjectKey(space.namespace, "split"))
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.integration.clusters.objects import lws, pod_template
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State, conditions
 from tests.integration.lws.recreation import replaced
 from tests.integration.lwsctl.explanations import follow, named, remedy
@@ -35,7 +35,7 @@ def ended(state: State, condition: str, *pods: str) -> None:
     assert all(is_kept(pod) and meta.is_deleting(pod) for pod in found.values())
 
 
-async def test_completed_group_is_not_recreated(space: Space) -> None:
+async def test_completed_group_is_not_recreated(space: LiveScenario) -> None:
     before = await space.bring_up(lws(replicas=2, size=2, annotations=COMPLETES))
     await space.complete_container("web-1-1")  # a worker that ends first is no failure
     await space.complete_container("web-0")
@@ -73,7 +73,7 @@ def _is_over(state: State, leader: str) -> None:
     assert f"{leader}-1" not in state.pods
 
 
-async def test_failed_group_is_recreated_before_completion(space: Space) -> None:
+async def test_failed_group_is_recreated_before_completion(space: LiveScenario) -> None:
     before = await space.bring_up(lws(replicas=1, size=2, annotations=COMPLETES))
     await space.restart_container("web-0")
     await replaced(space, before, "web-0", "web-0-1")
@@ -81,7 +81,7 @@ async def test_failed_group_is_recreated_before_completion(space: Space) -> None
 
 
 @remedy("LWS-E077")
-async def test_group_past_its_deadline_runs_again_with_more_time(space: Space, code: str) -> None:
+async def test_group_past_its_deadline_runs_again_with_more_time(space: LiveScenario, code: str) -> None:
     await space.create(lws(replicas=1, size=2, annotations=COMPLETES | {labels.COMPLETION_DEADLINE: "3s"}))
     await space.until(lambda state: ended(state, "Failed", "web-0"))
     told = await named(space, code)
@@ -92,7 +92,7 @@ async def test_group_past_its_deadline_runs_again_with_more_time(space: Space, c
     await space.settled()
 
 
-async def test_group_ends_at_its_deadline_and_set_after_its_ttl(space: Space) -> None:
+async def test_group_ends_at_its_deadline_and_set_after_its_ttl(space: LiveScenario) -> None:
     times = {labels.COMPLETION_DEADLINE: "3s", labels.TTL_AFTER_FINISHED: "3s"}
     await space.create(lws(replicas=1, size=2, annotations=COMPLETES | times))
     state = await space.until(lambda state: ended(state, "Failed", "web-0"))
@@ -100,7 +100,7 @@ async def test_group_ends_at_its_deadline_and_set_after_its_ttl(space: Space) ->
     await space.until(lambda state: _assert(not state.leaderworkersets and not state.of("web")))
 
 
-async def hang(space: Space, before: State) -> None:
+async def hang(space: LiveScenario, before: State) -> None:
     """Record that a rank of the group hangs."""
     worker = before.pods["web-0-1"]
     since = timestamps.parse(meta.created(worker))
@@ -110,7 +110,7 @@ async def hang(space: Space, before: State) -> None:
 
 
 @remedy("LWS-E076")
-async def test_restart_ends_the_hang_of_a_group(space: Space, code: str) -> None:
+async def test_restart_ends_the_hang_of_a_group(space: LiveScenario, code: str) -> None:
     before = await space.bring_up(lws(replicas=1, size=2, annotations={labels.PROGRESS_TIMEOUT: "5m"}))
     await hang(space, before)
     await follow(space, await named(space, code), "or recreate the group")
@@ -118,7 +118,7 @@ async def test_restart_ends_the_hang_of_a_group(space: Space, code: str) -> None
     await space.settled()
 
 
-async def test_hanging_group_is_recreated_when_enabled(space: Space) -> None:
+async def test_hanging_group_is_recreated_when_enabled(space: LiveScenario) -> None:
     watched = {labels.PROGRESS_TIMEOUT: "5m", labels.ON_HANG: "recreate"}
     before = await space.bring_up(lws(replicas=1, size=2, annotations=watched))
     await hang(space, before)
@@ -137,12 +137,12 @@ async def test_hanging_group_is_recreated_when_enabled(space: Space) -> None:
     ],
 )
 async def test_invalid_completion_settings_are_rejected(
-    space: Space, annotations: dict[str, str], spec: dict[str, Any], told: str
+    space: LiveScenario, annotations: dict[str, str], spec: dict[str, Any], told: str
 ) -> None:
     (name,) = annotations
     with pytest.raises(APIError, match=rf"metadata\.annotations\.{re.escape(name)}.*{told}"):
         await space.client.create(LEADERWORKERSETS, _in(space, lws(annotations=annotations, **spec)))
 
 
-def _in(space: Space, obj: dict[str, Any]) -> dict[str, Any]:
+def _in(space: LiveScenario, obj: dict[str, Any]) -> dict[str, Any]:
     return obj | {"metadata": obj["metadata"] | {"namespace": space.namespace}}

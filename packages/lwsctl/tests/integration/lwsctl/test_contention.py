@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tests.disaggregated import disaggregatedset_object, role
 from tests.integration.clusters.objects import lws
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State
 from tests.integration.lwsctl.explanations import diagnosis, warned
 
@@ -29,7 +29,7 @@ FAST = 0.02
 class Rival:
     """Writes its own value into a field whenever the field has another one."""
 
-    space: Space
+    space: LiveScenario
     resource: Resource
     name: str
     patch: JSONObject
@@ -59,7 +59,7 @@ async def running(rival: Rival) -> AsyncIterator[Rival]:
         task.cancel()
 
 
-async def test_field_that_is_taken_back_is_written_rarely(space: Space) -> None:
+async def test_field_that_is_taken_back_is_written_rarely(space: LiveScenario) -> None:
     """An event and explain name both writers; a change of the user is not delayed by it."""
     await space.bring_up(lws(replicas=1, size=2))
     patch = {"metadata": {"labels": {labels.ROLE: "rival"}}}
@@ -80,7 +80,7 @@ def _has_two_groups(state: State) -> None:
     assert meta.status(state.leaderworkersets["web"]).get("readyReplicas") == 2
 
 
-async def test_size_of_a_role_that_is_taken_back_is_explained(space: Space) -> None:
+async def test_size_of_a_role_that_is_taken_back_is_explained(space: LiveScenario) -> None:
     """Somebody scales the LeaderWorkerSet of a DisaggregatedSet, as an autoscaler may."""
     whole = disaggregatedset_object([role("prefill", 1), role("decode", 1)]) | {"metadata": {"name": "split"}}
     await space.create(whole, DISAGGREGATED_SETS)

@@ -3,7 +3,7 @@
 import base64
 from datetime import UTC, datetime
 
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.lwsctl.test_commands import session_of
 
 from kuberuntime.objects.meta import ObjectKey
@@ -19,14 +19,14 @@ NO_DEPLOYMENT = {"LWS-D502", "LWS-D512"}
 """The manager of the tests runs in their process: there is no Deployment, and it needs no lease."""
 
 
-async def problems(space: Space) -> dict[str, CheckResult]:
+async def problems(space: LiveScenario) -> dict[str, CheckResult]:
     """Return the findings that are errors or warnings."""
     facts = await observe(session_of(space))
     found = installationchecks.findings(facts, datetime.now(UTC))
     return {one.code: one for one in found if one.level in {Level.ERROR, Level.WARNING}}
 
 
-async def test_doctor_names_an_untrusted_webhook_only(space: Space) -> None:
+async def test_doctor_names_an_untrusted_webhook_only(space: LiveScenario) -> None:
     assert not (await problems(space)).keys() - NO_DEPLOYMENT
     before = await space.client.get(MUTATING_WEBHOOK_CONFIGURATIONS, KEY)
     kept = [hook["clientConfig"]["caBundle"] for hook in before["webhooks"]]
@@ -41,7 +41,7 @@ async def test_doctor_names_an_untrusted_webhook_only(space: Space) -> None:
     await space.eventually(lambda: problems(space), lambda seen: "LWS-D305" not in seen)
 
 
-async def bundles(space: Space, values: list[str]) -> None:
+async def bundles(space: LiveScenario, values: list[str]) -> None:
     """Write the authorities of the webhooks."""
     patch = [
         {"op": "replace", "path": f"/webhooks/{at}/clientConfig/caBundle", "value": value}

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.integration.clusters.objects import lws
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.lwsctl.test_commands import session_of
 
 from kuberuntime.objects import meta
@@ -25,16 +25,16 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nodewrites, "PATIENCE", 1.0)
 
 
-async def node_of(space: Space, pod: str) -> str:
+async def node_of(space: LiveScenario, pod: str) -> str:
     return str(meta.spec((await space.settled()).pods[pod])["nodeName"])
 
 
-async def is_open(space: Space, node: str) -> bool:
+async def is_open(space: LiveScenario, node: str) -> bool:
     spec = meta.spec(await space.client.get(NODES, ObjectKey("", node)))
     return not spec.get("unschedulable") and labels.MOVING not in [one["key"] for one in spec.get("taints") or []]
 
 
-async def test_drain_reports_that_maintenance_is_disabled(space: Space) -> None:
+async def test_drain_reports_that_maintenance_is_disabled(space: LiveScenario) -> None:
     await space.create(lws(replicas=2, size=1, annotations=ON))
     node, session = await node_of(space, "web-1"), session_of(space)
     before = await space.versions()
@@ -51,7 +51,7 @@ async def test_drain_reports_that_maintenance_is_disabled(space: Space) -> None:
     assert await space.versions() == before
 
 
-async def test_drain_names_the_annotation_that_keeps_groups(space: Space) -> None:
+async def test_drain_names_the_annotation_that_keeps_groups(space: LiveScenario) -> None:
     await space.create(lws(replicas=1, size=1, annotations={labels.MOVE_OFF_CLOSED_NODES: "off"}))
     node = await node_of(space, "web-0")
     preview = await (await Drain.of(session_of(space), [f"node/{node}"])).preview()
@@ -60,7 +60,7 @@ async def test_drain_names_the_annotation_that_keeps_groups(space: Space) -> Non
     assert await is_open(space, node)
 
 
-async def test_node_without_groups_is_drained_immediately(space: Space) -> None:
+async def test_node_without_groups_is_drained_immediately(space: LiveScenario) -> None:
     await space.create(lws(replicas=1, size=1, annotations=ON))
     busy = await node_of(space, "web-0")
     free = next(name for name in ("node-0", "node-1") if name != busy)
@@ -70,7 +70,7 @@ async def test_node_without_groups_is_drained_immediately(space: Space) -> None:
         await space.cordon(free, unschedulable=False)
 
 
-async def test_unsupported_move_leaves_no_annotation_and_no_taint(space: Space) -> None:
+async def test_unsupported_move_leaves_no_annotation_and_no_taint(space: LiveScenario) -> None:
     await space.create(lws(replicas=2, size=2))
     node, session = await node_of(space, "web-1"), session_of(space)
     with pytest.raises(CommandError, match="the manager does not move web/1: enable `maintenance`"):
@@ -80,7 +80,7 @@ async def test_unsupported_move_leaves_no_annotation_and_no_taint(space: Space) 
     assert await is_open(space, node)
 
 
-async def test_move_does_nothing_when_the_group_is_elsewhere(space: Space) -> None:
+async def test_move_does_nothing_when_the_group_is_elsewhere(space: LiveScenario) -> None:
     await space.bring_up(lws(replicas=1, size=1))
     move = await GroupMove.of(session_of(space), Selection("web", 0), "node-none")
     assert await move.run(LIMIT) == "web/0 has no pod on node-none: nothing was moved"
@@ -88,7 +88,7 @@ async def test_move_does_nothing_when_the_group_is_elsewhere(space: Space) -> No
         await GroupMove.of(session_of(space), Selection("web", 7), "")
 
 
-async def test_move_is_refused_when_the_group_would_return(space: Space) -> None:
+async def test_move_is_refused_when_the_group_would_return(space: LiveScenario) -> None:
     everything = [{"operator": "Exists"}]
     made = lws(replicas=1, size=1)
     made["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["tolerations"] = everything
@@ -97,7 +97,7 @@ async def test_move_is_refused_when_the_group_would_return(space: Space) -> None
         await GroupMove.of(session_of(space), Selection("web", 0), "")
 
 
-async def test_move_of_a_group_that_fits_nowhere_else_is_refused(space: Space) -> None:
+async def test_move_of_a_group_that_fits_nowhere_else_is_refused(space: LiveScenario) -> None:
     made = lws(replicas=1, size=1)
     made["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["nodeSelector"] = {
         "kubernetes.io/hostname": "node-0"
@@ -114,7 +114,7 @@ async def test_move_of_a_group_that_fits_nowhere_else_is_refused(space: Space) -
     assert f"{space.namespace}/web: group 0 would wait, it fits nowhere else (node selector" in preview
 
 
-async def test_preview_of_a_move_names_the_other_nodes(space: Space) -> None:
+async def test_preview_of_a_move_names_the_other_nodes(space: LiveScenario) -> None:
     await space.bring_up(lws(replicas=1, size=1))
     node, session = await node_of(space, "web-0"), session_of(space)
     preview = (await GroupMove.of(session, Selection("web", 0), "")).preview()

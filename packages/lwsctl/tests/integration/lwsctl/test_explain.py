@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from tests.disaggregated import disaggregatedset_object, role
 from tests.integration.clusters.objects import lws, pod_template
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State
 from tests.integration.lwsctl.explanations import (
     ASKED_AGAIN,
@@ -41,7 +41,7 @@ from lwsctl.observation.lists import Lists
 from lwsctl.views.health.verdict import Verdict
 
 
-async def test_explain_reports_a_healthy_set_group_and_rank(space: Space) -> None:
+async def test_explain_reports_a_healthy_set_group_and_rank(space: LiveScenario) -> None:
     await space.bring_up(lws(replicas=2, size=2))
     for target in ("web", "web/1", "web/1/1"):
         told = await diagnosis(space, target)
@@ -49,7 +49,7 @@ async def test_explain_reports_a_healthy_set_group_and_rank(space: Space) -> Non
     assert (await diagnosis(space)).sentence == "2 of 2 groups ready, all at the latest revision"
 
 
-async def test_explain_covers_surge_groups_and_ranks_of_older_sizes(space: Space) -> None:
+async def test_explain_covers_surge_groups_and_ranks_of_older_sizes(space: LiveScenario) -> None:
     await space.bring_up(lws(replicas=1, size=3, rollout={"maxSurge": 1, "maxUnavailable": 0}))
     smaller = [
         {"op": "replace", "path": "/spec/leaderWorkerTemplate/size", "value": 2},
@@ -68,7 +68,7 @@ def assert_is_held(state: State, pod: str) -> None:
     assert not meta.is_condition_true(state.pods[pod], "Ready")
 
 
-async def test_explain_names_an_exhausted_quota(space: Space) -> None:
+async def test_explain_names_an_exhausted_quota(space: LiveScenario) -> None:
     of_kubernetes(space)
     quota = {
         "apiVersion": "v1",
@@ -87,7 +87,7 @@ async def test_explain_names_an_exhausted_quota(space: Space) -> None:
     assert "it requests pods=1, pods=1 of pods=1 is used" in told.sentence
 
 
-async def test_explain_names_a_quota_of_revisions(space: Space) -> None:
+async def test_explain_names_a_quota_of_revisions(space: LiveScenario) -> None:
     """The manager's revision fits; the StatefulSet controller's own is refused, and no event reports it."""
     of_kubernetes(space)
     hard = {"count/controllerrevisions.apps": "1"}
@@ -102,7 +102,7 @@ async def test_explain_names_a_quota_of_revisions(space: Space) -> None:
 
 
 @remedy("LWS-E022")
-async def test_explain_names_a_limit_range(space: Space, code: str) -> None:
+async def test_explain_names_a_limit_range(space: LiveScenario, code: str) -> None:
     of_kubernetes(space)
     limits = {"limits": [{"type": "Container", "max": {"cpu": "1"}}]}
     await space.create(
@@ -116,7 +116,7 @@ async def test_explain_names_a_limit_range(space: Space, code: str) -> None:
 
 
 @remedy("LWS-E023")
-async def test_explain_names_pod_security(space: Space, code: str) -> None:
+async def test_explain_names_pod_security(space: LiveScenario, code: str) -> None:
     of_kubernetes(space)
     restricted = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}
     await space.client.patch(NAMESPACES, ObjectKey("", space.namespace), restricted, kind="merge")
@@ -134,7 +134,7 @@ async def test_explain_names_pod_security(space: Space, code: str) -> None:
 
 
 @remedy("LWS-E025")
-async def test_explain_names_a_missing_service_account(space: Space, code: str) -> None:
+async def test_explain_names_a_missing_service_account(space: LiveScenario, code: str) -> None:
     of_kubernetes(space)
     await space.create(lws(replicas=1, size=2, template=template(serviceAccountName="nobody")))
     await space.until(warned('serviceaccount "nobody" not found'))
@@ -144,14 +144,14 @@ async def test_explain_names_a_missing_service_account(space: Space, code: str) 
     await space.settled()
 
 
-async def test_explain_names_a_missing_priority_class(space: Space) -> None:
+async def test_explain_names_a_missing_priority_class(space: LiveScenario) -> None:
     await space.create(lws(replicas=1, size=2, template=template(priorityClassName="urgent")))
     await space.until(warned("urgent"))
     told = await named(space, "LWS-E026")
     assert told.sentence == "PriorityClass urgent does not exist, so pod web-0 cannot be created"
 
 
-async def test_explain_names_an_unreachable_webhook(space: Space) -> None:
+async def test_explain_names_an_unreachable_webhook(space: LiveScenario) -> None:
     async with unreachable_webhook(space):
         await space.create(lws(replicas=1, size=2))
         await space.until(warned("unreachable.example.com"))
@@ -159,7 +159,7 @@ async def test_explain_names_an_unreachable_webhook(space: Space) -> None:
     assert told.sentence == "webhook unreachable.example.com cannot be reached, so pod web-0 cannot be created"
 
 
-async def test_explain_names_an_invalid_template(space: Space) -> None:
+async def test_explain_names_an_invalid_template(space: LiveScenario) -> None:
     found = pod_template()
     found["spec"]["containers"][0]["ports"] = [{"containerPort": 99999}]
     await space.create(lws(replicas=1, size=2, template={"workerTemplate": found}))
@@ -168,7 +168,7 @@ async def test_explain_names_an_invalid_template(space: Space) -> None:
 
 
 @remedy("LWS-E052")
-async def test_explain_names_a_finalizer_of_a_pod(space: Space, code: str) -> None:
+async def test_explain_names_a_finalizer_of_a_pod(space: LiveScenario, code: str) -> None:
     await space.bring_up(lws(replicas=1, size=2))
     await space.patch({"metadata": {"finalizers": [HELD]}}, "web-0-1", resource=PODS)
     await space.delete("web-0-1", PODS)
@@ -185,7 +185,7 @@ async def test_explain_names_a_finalizer_of_a_pod(space: Space, code: str) -> No
     await space.settled()
 
 
-async def test_explain_names_a_finalizer_of_the_set(space: Space) -> None:
+async def test_explain_names_a_finalizer_of_the_set(space: LiveScenario) -> None:
     await space.bring_up(lws(replicas=1, size=1))
     await space.patch({"metadata": {"finalizers": [HELD]}})
     await space.delete("web")
@@ -197,7 +197,7 @@ async def test_explain_names_a_finalizer_of_the_set(space: Space) -> None:
 
 
 @remedy("LWS-E074")
-async def test_explain_names_a_readiness_gate(space: Space, code: str) -> None:
+async def test_explain_names_a_readiness_gate(space: LiveScenario, code: str) -> None:
     await space.create(lws(replicas=1, size=1, gated=True))
 
     def runs(state: State) -> None:
@@ -211,7 +211,7 @@ async def test_explain_names_a_readiness_gate(space: Space, code: str) -> None:
 
 
 @remedy("LWS-E083")
-async def test_explain_names_a_service_that_hides_starting_ranks(space: Space, code: str) -> None:
+async def test_explain_names_a_service_that_hides_starting_ranks(space: LiveScenario, code: str) -> None:
     await space.create(lws(replicas=1, size=2, gated=True))
 
     def runs(state: State) -> None:
@@ -234,7 +234,7 @@ async def test_explain_names_a_service_that_hides_starting_ranks(space: Space, c
         await space.settled()
 
 
-async def test_explain_names_a_partition(space: Space) -> None:
+async def test_explain_names_a_partition(space: LiveScenario) -> None:
     await space.bring_up(lws(replicas=3, size=1))
     await space.edit(
         rolloutStrategy={"type": "RollingUpdate", "rollingUpdateConfiguration": {"partition": 2}},
@@ -252,7 +252,7 @@ async def test_explain_names_a_partition(space: Space) -> None:
     assert told.sentence == "partition 2 holds the rollout: 1 of 3 groups updated"
 
 
-async def test_explain_names_a_manager_that_does_not_act(space: Space) -> None:
+async def test_explain_names_a_manager_that_does_not_act(space: LiveScenario) -> None:
     await space.bring_up(lws(replicas=1, size=1))
     await space.manager.stop()
     try:
@@ -264,7 +264,7 @@ async def test_explain_names_a_manager_that_does_not_act(space: Space) -> None:
     assert await space.get(LEADERWORKERSETS, "web")
 
 
-async def test_explain_lists_the_worst_part_first(space: Space) -> None:
+async def test_explain_lists_the_worst_part_first(space: LiveScenario) -> None:
     roles = [role("prefill", 1), role("decode", 1)]
     roles[1]["spec"]["leaderWorkerTemplate"] |= template(priorityClassName="urgent")
     await space.create(disaggregatedset_object(roles) | {"metadata": {"name": "split"}}, DISAGGREGATED_SETS)
@@ -280,7 +280,7 @@ async def test_explain_lists_the_worst_part_first(space: Space) -> None:
         await explain(session_of(space), parse("split/0"))
 
 
-async def test_other_commands_report_the_cause_of_explain(space: Space) -> None:
+async def test_other_commands_report_the_cause_of_explain(space: LiveScenario) -> None:
     await space.create(lws(replicas=1, size=2, template=template(priorityClassName="urgent")))
     await space.until(warned("urgent"))
     told = await named(space, "LWS-E026")
@@ -295,7 +295,7 @@ async def test_other_commands_report_the_cause_of_explain(space: Space) -> None:
     assert await Causes(session_of(space), "nobody", print).conclude() == ""
 
 
-async def test_explain_without_a_name_lists_the_worst_first(space: Space) -> None:
+async def test_explain_without_a_name_lists_the_worst_first(space: LiveScenario) -> None:
     session = session_of(space)
     assert await survey(session, space.namespace) == []
     await space.bring_up(lws(replicas=1, size=1))

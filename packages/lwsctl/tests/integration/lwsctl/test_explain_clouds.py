@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from tests.integration.clusters.objects import lws
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.lwsctl.explanations import asking, named, typed, unschedulable
 
 from kuberuntime.objects.resources import CORE_EVENTS, PODS
@@ -14,7 +14,7 @@ GPUS: Final = {"nvidia_com__gpu": "8"}
 
 
 async def record(
-    space: Space, pod: str, reason: str, message: str, *, component: str, kind: str = "Normal", ago: float = 0
+    space: LiveScenario, pod: str, reason: str, message: str, *, component: str, kind: str = "Normal", ago: float = 0
 ) -> None:
     """Write an event about a pod as another component would."""
     uid = (await space.get(PODS, pod))["metadata"]["uid"]
@@ -36,7 +36,7 @@ async def record(
     await space.create(event, CORE_EVENTS)
 
 
-async def test_explain_follows_an_autoscaler_from_hope_to_refusal(space: Space) -> None:
+async def test_explain_follows_an_autoscaler_from_hope_to_refusal(space: LiveScenario) -> None:
     await space.create(lws(replicas=1, size=2, template=asking(**GPUS)))
     await space.until(unschedulable("Insufficient"))
     added = "pod triggered scale-up: [{gpu-pool-a 0->2 (max: 8)}]"

@@ -1,7 +1,7 @@
 """`lws explain` of groups with random keys, on both clusters: it names the missing step of the Deployment and a fix."""
 
 from tests.integration.clusters.objects import lws, pod_template, slow_template
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State
 from tests.integration.lws.test_hash import HASH, settled
 from tests.integration.lwsctl.explanations import diagnosis, follow, named, remedy
@@ -17,12 +17,12 @@ def is_starting(state: State) -> None:
     assert [meta.status(pod).get("phase") for pod in state.pods.values()] == ["Pending"]
 
 
-async def deployment(space: Space) -> JSONObject:
+async def deployment(space: LiveScenario) -> JSONObject:
     return await space.get(DEPLOYMENTS, "web")
 
 
 @remedy("LWS-E088")
-async def test_explain_names_leaders_without_progress(space: Space, code: str) -> None:
+async def test_explain_names_leaders_without_progress(space: LiveScenario, code: str) -> None:
     """It is reported if pulling the images takes longer than the deadline of the Deployment."""
     await space.create(lws(replicas=1, size=1, **HASH))
     await settled(space, 1, 1)
@@ -39,7 +39,7 @@ async def test_explain_names_leaders_without_progress(space: Space, code: str) -
 
 
 @remedy("LWS-E089")
-async def test_explain_names_a_rollout_mistaken_for_a_size_change(space: Space, code: str) -> None:
+async def test_explain_names_a_rollout_mistaken_for_a_size_change(space: LiveScenario, code: str) -> None:
     """The Deployment controller waits to have scaled the ReplicaSet, which has its size (docs/adr/0017).
 
     It is named after a minute: a controller may be behind. The rollout continues after the suggested commands.

@@ -1,7 +1,7 @@
 """`lws explain` of problems of the manager and its records: a manager without a leader, and a missing revision."""
 
 from tests.integration.clusters.objects import lws
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State
 from tests.integration.lwsctl.explanations import (
     follow,
@@ -20,7 +20,7 @@ from lwsctl.diagnosis.causes.managers import SILENCE
 from lwsctl.diagnosis.causes.unreconciled import BUSY
 
 
-async def test_explain_names_a_lease_without_a_holder(space: Space) -> None:
+async def test_explain_names_a_lease_without_a_holder(space: LiveScenario) -> None:
     await space.bring_up(lws(replicas=1, size=1))
     lease = {
         "apiVersion": LEASES.api_version,
@@ -40,7 +40,7 @@ async def test_explain_names_a_lease_without_a_holder(space: Space) -> None:
     assert f"Lease {space.namespace}/{LEASE} has no holder" in told.evidence
 
 
-async def test_explain_names_a_manager_without_pods(space: Space) -> None:
+async def test_explain_names_a_manager_without_pods(space: LiveScenario) -> None:
     of_kubernetes(space, lacks="Deployments")
     await space.bring_up(lws(replicas=1, size=1))
     nowhere = template(nodeSelector={"no-such-label": "true"})["workerTemplate"]
@@ -66,7 +66,7 @@ async def test_explain_names_a_manager_without_pods(space: Space) -> None:
     assert f"Deployment {space.namespace}/{MANAGER}: 0 of 2 replicas ready" in told.evidence
 
 
-async def test_explain_names_a_statefulset_without_a_status(space: Space) -> None:
+async def test_explain_names_a_statefulset_without_a_status(space: LiveScenario) -> None:
     """The webhook refuses every status, so nothing in the API shows that the controller runs."""
     async with unreachable_webhook(space, STATEFULSETS, subresource="status", operation="UPDATE"):
         await space.create(lws(replicas=1, size=2))
@@ -78,7 +78,7 @@ async def test_explain_names_a_statefulset_without_a_status(space: Space) -> Non
 
 
 @remedy("LWS-E015")
-async def test_explain_names_a_missing_revision(space: Space, code: str) -> None:
+async def test_explain_names_a_missing_revision(space: LiveScenario, code: str) -> None:
     (revision,) = (await space.bring_up(lws(replicas=1, size=2))).revisions
 
     def has_no_workers(state: State) -> None:
@@ -100,7 +100,7 @@ async def test_explain_names_a_missing_revision(space: Space, code: str) -> None
     await space.settled()
 
 
-async def test_explain_names_a_missing_runtime_class(space: Space) -> None:
+async def test_explain_names_a_missing_runtime_class(space: LiveScenario) -> None:
     of_kubernetes(space)
     await space.create(lws(replicas=1, size=2, template=template(runtimeClassName="no-such-runtime")))
     await space.until(warned("no-such-runtime"))

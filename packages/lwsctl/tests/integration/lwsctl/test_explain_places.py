@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from testkit.clusters.cluster import ZONE
 from tests.integration.clusters.objects import lws, pod_template
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import shows
 from tests.integration.lwsctl.explanations import HELD, NAMED_WITHIN, asking, named, remedy, template, unschedulable
 
@@ -27,7 +27,7 @@ from leaderworkerset.api import labels
     ids=["gpu", "cpu", "memory"],
 )
 async def test_explain_names_the_resource_that_nodes_lack(
-    space: Space, code: str, requests: dict[str, str], words: str
+    space: LiveScenario, code: str, requests: dict[str, str], words: str
 ) -> None:
     await space.create(lws(replicas=1, size=2, template=asking(**requests)))
     await space.until(unschedulable("Insufficient"))
@@ -37,14 +37,14 @@ async def test_explain_names_the_resource_that_nodes_lack(
     assert told.subject.name == "web-0"
 
 
-async def test_explain_names_labels_that_no_node_has(space: Space) -> None:
+async def test_explain_names_labels_that_no_node_has(space: LiveScenario) -> None:
     await space.create(lws(replicas=1, size=2, template=template(nodeSelector={"gpu": "b300"})))
     await space.until(unschedulable("affinity/selector"))
     assert "labels that pod web-0 requires" in (await named(space, "LWS-E040")).sentence
 
 
 @asynccontextmanager
-async def node_with(space: Space, **spec: Any) -> AsyncIterator[JSONObject]:
+async def node_with(space: LiveScenario, **spec: Any) -> AsyncIterator[JSONObject]:
     """Give a node these fields of its spec for the body; yield the templates of pods that only fit there."""
     node = "node-63"
 
@@ -58,7 +58,7 @@ async def node_with(space: Space, **spec: Any) -> AsyncIterator[JSONObject]:
         await write(dict.fromkeys(spec))
 
 
-async def test_explain_names_a_taint(space: Space) -> None:
+async def test_explain_names_a_taint(space: LiveScenario) -> None:
     taint = {"key": "tests.example.com/kept", "value": "free", "effect": "NoSchedule"}
     async with node_with(space, taints=[taint]) as chosen:
         await space.create(lws(replicas=1, size=1, template=chosen))
@@ -67,7 +67,7 @@ async def test_explain_names_a_taint(space: Space) -> None:
     assert told.sentence == "nodes have taints that pod web-0 does not tolerate: tests.example.com/kept=free:NoSchedule"
 
 
-async def test_explain_names_a_cordoned_node(space: Space) -> None:
+async def test_explain_names_a_cordoned_node(space: LiveScenario) -> None:
     async with node_with(space, unschedulable=True) as chosen:
         await space.create(lws(replicas=1, size=1, template=chosen))
         await space.until(unschedulable("were unschedulable"))
@@ -75,7 +75,7 @@ async def test_explain_names_a_cordoned_node(space: Space) -> None:
     assert told.sentence == "no suitable node is schedulable for web-0"
 
 
-async def test_explain_names_groups_that_occupy_topology_domains(space: Space) -> None:
+async def test_explain_names_groups_that_occupy_topology_domains(space: LiveScenario) -> None:
     await space.create(lws(replicas=5, size=1, annotations={labels.EXCLUSIVE_TOPOLOGY: ZONE}))
     await space.until(unschedulable("affinity"))
     await space.until(shows(lambda state: sum(bool(meta.spec(pod).get("nodeName")) for pod in state.pods.values()), 4))
@@ -84,21 +84,21 @@ async def test_explain_names_groups_that_occupy_topology_domains(space: Space) -
     assert all(f"z{zone}: web/" in told.sentence for zone in range(4)), told.sentence
 
 
-async def test_explain_names_an_unknown_scheduler(space: Space) -> None:
+async def test_explain_names_an_unknown_scheduler(space: LiveScenario) -> None:
     await space.create(lws(replicas=1, size=1, template=template(schedulerName="volcanoo")))
     await space.until(lambda state: state.pods["web-0"])  # type: ignore[arg-type]  # KeyError until then
     told = await named(space, "LWS-E033", seconds=5 + NAMED_WITHIN)  # a scheduler has five to say something
     assert "no scheduler called volcanoo has acted on pod web-0" in told.sentence
 
 
-async def test_explain_names_a_scheduling_gate(space: Space) -> None:
+async def test_explain_names_a_scheduling_gate(space: LiveScenario) -> None:
     await space.create(lws(replicas=1, size=1, template=template(schedulingGates=[{"name": HELD}])))
     await space.until(lambda state: state.pods["web-0"])  # type: ignore[arg-type]  # likewise
     assert f"scheduling gate {HELD}" in (await named(space, "LWS-E031")).sentence
 
 
 @remedy("LWS-E044")
-async def test_explain_names_a_claim_without_a_storage_class(space: Space, code: str) -> None:
+async def test_explain_names_a_claim_without_a_storage_class(space: LiveScenario, code: str) -> None:
     late = f"late-{space.namespace}"
     claim = {
         "metadata": {"name": "data"},
@@ -120,14 +120,14 @@ async def test_explain_names_a_claim_without_a_storage_class(space: Space, code:
     await space.settled()
 
 
-async def test_explain_names_a_missing_claim(space: Space) -> None:
+async def test_explain_names_a_missing_claim(space: LiveScenario) -> None:
     volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "models"}}]
     await space.create(lws(replicas=1, size=1, template=template(volumes=volumes)))
     await space.until(unschedulable("models"))
     assert "claim models of pod web-0 not found" in (await named(space, "LWS-E046")).sentence
 
 
-async def test_explain_names_a_node_that_is_not_ready(space: Space) -> None:
+async def test_explain_names_a_node_that_is_not_ready(space: LiveScenario) -> None:
     await space.bring_up(lws(replicas=1, size=1, template=template(nodeSelector={"kubernetes.io/hostname": "node-59"})))
     async with space.cluster.hung_node(space.client, "node-59", "Unknown"):
         await space.delete("web-0", PODS)
@@ -141,13 +141,13 @@ def beside(words: str) -> JSONObject:
     return {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
 
 
-async def test_explain_names_an_affinity_that_no_pod_satisfies(space: Space) -> None:
+async def test_explain_names_an_affinity_that_no_pod_satisfies(space: LiveScenario) -> None:
     await space.create(lws(replicas=1, size=1, template=template(affinity=beside("no-such-cache"))))
     await space.until(unschedulable("affinity"))
     assert "pod web-0" in (await named(space, "LWS-E042")).sentence
 
 
-async def test_explain_names_an_occupied_host_port(space: Space) -> None:
+async def test_explain_names_an_occupied_host_port(space: LiveScenario) -> None:
     found = pod_template(nodeSelector={"kubernetes.io/hostname": "node-61"})
     found["spec"]["containers"][0]["ports"] = [{"containerPort": 8080, "hostPort": 38080}]
     await space.create(lws(replicas=2, size=1, template={"workerTemplate": found}))
@@ -155,7 +155,7 @@ async def test_explain_names_an_occupied_host_port(space: Space) -> None:
     assert "pod web-" in (await named(space, "LWS-E047")).sentence
 
 
-async def test_explain_names_insufficient_ephemeral_storage(space: Space) -> None:
+async def test_explain_names_insufficient_ephemeral_storage(space: LiveScenario) -> None:
     found = pod_template()
     found["spec"]["containers"][0]["resources"] = {"requests": {"ephemeral-storage": "900Ti"}}
     await space.create(lws(replicas=1, size=1, template={"workerTemplate": found}))

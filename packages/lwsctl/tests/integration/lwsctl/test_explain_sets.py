@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 from tests.disaggregated import disaggregatedset_object, role
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State
 from tests.integration.lwsctl.explanations import ASKED_AGAIN, NAMED_WITHIN, follow, remedy, unreachable_webhook, warned
 from tests.integration.lwsctl.test_commands import session_of
@@ -27,11 +27,11 @@ from lwsctl.views.health.verdict import AS_DESIRED, CALM, Verdict
 EXTERNAL: Final = {"scaling": {"mode": "External"}}
 
 
-async def create(space: Space, roles: list[JSONObject]) -> None:
+async def create(space: LiveScenario, roles: list[JSONObject]) -> None:
     await space.create(disaggregatedset_object(roles) | {"metadata": {"name": "split"}}, DISAGGREGATED_SETS)
 
 
-async def told(space: Space, code: str) -> Diagnosis:
+async def told(space: LiveScenario, code: str) -> Diagnosis:
     """Wait until the code is named for the set, by its name and in the list of everything."""
     session = session_of(space)
     async with timeouts.within(NAMED_WITHIN):
@@ -42,7 +42,7 @@ async def told(space: Space, code: str) -> Diagnosis:
     return found
 
 
-async def healthy(space: Space) -> None:
+async def healthy(space: LiveScenario) -> None:
     """Wait until the set is healthy."""
     async with timeouts.within(NAMED_WITHIN * 4):
         while worst(await explain(session_of(space), parse("split"))).verdict is not Verdict.HEALTHY:  # noqa: ASYNC110
@@ -51,7 +51,7 @@ async def healthy(space: Space) -> None:
 
 @remedy("LWS-E016")
 async def test_explain_names_a_scaler_of_another_owner(
-    space: Space, capsys: pytest.CaptureFixture[str], code: str
+    space: LiveScenario, capsys: pytest.CaptureFixture[str], code: str
 ) -> None:
     scaler = {
         "apiVersion": ROLE_SCALERS.api_version,
@@ -77,7 +77,7 @@ async def test_explain_names_a_scaler_of_another_owner(
 
 
 @remedy("LWS-E017")
-async def test_explain_names_a_part_that_the_server_rejects(space: Space, code: str) -> None:
+async def test_explain_names_a_part_that_the_server_rejects(space: LiveScenario, code: str) -> None:
     async with unreachable_webhook(space, LEADERWORKERSETS):
         await create(space, [role("prefill", 1), role("decode", 1)])
         await space.until(warned("unreachable.example.com"))
@@ -88,7 +88,7 @@ async def test_explain_names_a_part_that_the_server_rejects(space: Space, code: 
     await healthy(space)
 
 
-async def test_explain_reports_a_finished_set_as_healthy(space: Space) -> None:
+async def test_explain_reports_a_finished_set_as_healthy(space: LiveScenario) -> None:
     await create(space, [role("prefill", 1), role("decode", 1)])
     async with timeouts.within(NAMED_WITHIN * 4):
         while worst(found := await explain(session_of(space), parse("split"))).verdict is not Verdict.HEALTHY:
@@ -97,7 +97,7 @@ async def test_explain_reports_a_finished_set_as_healthy(space: Space) -> None:
     assert len(found) == 2
 
 
-async def test_set_with_a_failing_reconcile_is_not_available(space: Space) -> None:
+async def test_set_with_a_failing_reconcile_is_not_available(space: LiveScenario) -> None:
     """A Service of another owner has the name of a role's: LWS-E017 names both."""
     await create(space, [role("prefill", 1), role("decode", 1)])
     services = (await space.until(_has_services)).services

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.integration.clusters.objects import lws, pod_template
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State
 from tests.integration.lwsctl.explanations import named, remedy, typed, unreachable_webhook, warned
 
@@ -26,7 +26,7 @@ def assert_unavailable(state: State, name: str, ready: int) -> None:
 
 
 @remedy("LWS-E019")
-async def test_group_with_a_name_of_another_set_is_not_counted(space: Space, code: str) -> None:
+async def test_group_with_a_name_of_another_set_is_not_counted(space: LiveScenario, code: str) -> None:
     """`meet-1` is there first, then `meet` grows to a group of that name."""
     other = (await space.bring_up(lws("meet-1", replicas=1, size=2))).uids("meet-1")
     await space.bring_up(lws("meet", replicas=1, size=2))
@@ -42,7 +42,7 @@ async def test_group_with_a_name_of_another_set_is_not_counted(space: Space, cod
     await space.settled("meet")
 
 
-async def test_set_with_the_name_of_a_group_is_not_created(space: Space) -> None:
+async def test_set_with_the_name_of_a_group_is_not_created(space: LiveScenario) -> None:
     before = (await space.bring_up(lws("meet", replicas=2, size=2))).uids("meet")
     await space.create(lws("meet-1", replicas=1, size=2))
     await space.until(warned("StatefulSet meet-1 is controlled by Pod meet-1"))
@@ -53,7 +53,7 @@ async def test_set_with_the_name_of_a_group_is_not_created(space: Space) -> None
 
 
 @pytest.mark.parametrize("policy", [{}, UNIQUE], ids=["shared", "of a group"])
-async def test_explain_names_a_user_service_that_is_not_headless(space: Space, policy: JSONObject) -> None:
+async def test_explain_names_a_user_service_that_is_not_headless(space: LiveScenario, policy: JSONObject) -> None:
     name = "web-0" if policy else "web"
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": {"ports": [{"port": 80}]}}
     await space.create(service, SERVICES)
@@ -64,7 +64,7 @@ async def test_explain_names_a_user_service_that_is_not_headless(space: Space, p
 
 
 @pytest.mark.parametrize("policy", [{}, UNIQUE], ids=["shared", "of a group"])
-async def test_user_service_that_selects_the_pods_is_used(space: Space, policy: JSONObject) -> None:
+async def test_user_service_that_selects_the_pods_is_used(space: LiveScenario, policy: JSONObject) -> None:
     """As with the Go controller (R-SVC-4): published manifests have one for the clients of the leaders."""
     name = "web-0" if policy else "web"
     spec = {"ports": [{"port": 80}], "selector": {labels.NAME: "web", labels.WORKER_INDEX: "0"}}
@@ -77,7 +77,7 @@ async def test_user_service_that_selects_the_pods_is_used(space: Space, policy: 
         assert note in await typed(space, "-n", space.namespace, "explain", "web")
 
 
-async def test_headless_user_service_is_used(space: Space) -> None:
+async def test_headless_user_service_is_used(space: LiveScenario) -> None:
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": {"clusterIP": "None"}}
     await space.create(service, SERVICES)
     await space.create(lws(replicas=1, size=2))
@@ -91,7 +91,7 @@ def _assert_available(state: State) -> None:
 @remedy("LWS-E028")
 @pytest.mark.parametrize(("resource", "ready"), [(SERVICES, 1), (CONTROLLER_REVISIONS, 0)], ids=["service", "revision"])
 async def test_rejected_object_is_explained_and_status_written(
-    space: Space, code: str, resource: Resource, ready: int
+    space: LiveScenario, code: str, resource: Resource, ready: int
 ) -> None:
     async with unreachable_webhook(space, resource):
         await space.create(lws(replicas=1, size=2))
@@ -102,7 +102,7 @@ async def test_rejected_object_is_explained_and_status_written(
     await space.settled()
 
 
-async def test_set_whose_deletion_is_rejected_is_not_available(space: Space) -> None:
+async def test_set_whose_deletion_is_rejected_is_not_available(space: LiveScenario) -> None:
     """All groups are ready, but the reconcile fails (docs/adr/0030)."""
     obj = lws(replicas=1, size=2)
     await space.bring_up(obj | {"metadata": obj["metadata"] | {"annotations": {labels.REVISION_HISTORY_LIMIT: "0"}}})
@@ -121,7 +121,7 @@ def assert_failing(state: State, name: str) -> None:
 
 
 @remedy("LWS-E056")
-async def test_explain_names_unreadable_restart_counts(space: Space, code: str) -> None:
+async def test_explain_names_unreadable_restart_counts(space: LiveScenario, code: str) -> None:
     """The set is not reconciled, although all groups are ready (N-RB-10)."""
     await space.bring_up(lws(replicas=1, size=2))
     await space.patch({"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: "many"}}})
@@ -135,7 +135,7 @@ async def test_explain_names_unreadable_restart_counts(space: Space, code: str) 
     await space.settled()
 
 
-async def test_orphans_are_adopted_by_a_set_of_the_same_name(space: Space) -> None:
+async def test_orphans_are_adopted_by_a_set_of_the_same_name(space: LiveScenario) -> None:
     """After `kubectl delete --cascade=orphan` the pods stay, and an update of the new set can be undone."""
     before = (await space.bring_up(lws(replicas=1, size=2))).uids("web")
     await space.delete("web", propagation="Orphan")

@@ -1,7 +1,7 @@
 """`lws must-gather` on both clusters: everything about a LeaderWorkerSet, and the kinds that the cluster does not have."""
 
 from tests.integration.clusters.objects import lws
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import pod_names
 
 from kuberuntime.objects import meta
@@ -11,7 +11,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from lwsctl.cli.commands.inspect.must_gather import Gatherer
 
 
-async def test_gathering_collects_all_objects_of_a_set(space: Space) -> None:
+async def test_gathering_collects_all_objects_of_a_set(space: LiveScenario) -> None:
     """A cluster without operator and cert-manager is gathered as well (R-OP-42)."""
     await space.bring_up(lws(replicas=2, size=2))
     found: dict[Resource, set[str]] = {}

@@ -3,7 +3,7 @@
 import pytest
 from tests.controlplane import build
 from tests.integration.clusters.objects import lws, pod_template
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State, revision_of
 from tests.integration.clusters.versions import skip_without
 from tests.integration.lws.test_rollout import at_least, images, new_worker
@@ -26,7 +26,7 @@ def none_is_deleted(state: State) -> None:
 
 
 @pytest.mark.parametrize("running", ["embedded", *build.CLUSTERS], indirect=True)
-async def test_images_change_without_recreating_pods(space: Space) -> None:
+async def test_images_change_without_recreating_pods(space: LiveScenario) -> None:
     """At most `maxUnavailable` groups change at a time, and StatefulSets look as if they had created the pods (R-ARC-4)."""
     before = (await space.bring_up(in_place("Only", replicas=3, size=3))).uids("web")
     space.always(none_is_deleted)
@@ -74,7 +74,7 @@ def told_of_resizes(state: State) -> str:
 
 @pytest.mark.parametrize("running", ["embedded", *build.CLUSTERS], indirect=True)
 @pytest.mark.parametrize("image", ["app:1", "app:2"], ids=["alone", "with another image"])
-async def test_cpu_and_memory_change_without_recreating_pods(space: Space, image: str) -> None:
+async def test_cpu_and_memory_change_without_recreating_pods(space: LiveScenario, image: str) -> None:
     """No pod is deleted, and StatefulSets look as if they had created the pods. No record is left (R-ARC-4)."""
     before = await space.bring_up(in_place_of("100m", "Only", replicas=3, size=3))
     space.always(none_is_deleted)
@@ -94,7 +94,9 @@ async def test_cpu_and_memory_change_without_recreating_pods(space: Space, image
     await space.until(is_forgotten)
 
 
-async def test_group_is_recreated_when_no_node_can_resize_it(space: Space, request: pytest.FixtureRequest) -> None:
+async def test_group_is_recreated_when_no_node_can_resize_it(
+    space: LiveScenario, request: pytest.FixtureRequest
+) -> None:
     """The group is recreated as in any other rollout, and the next one waits for it.
 
     kube-apiserver rejects more than the node has; otherwise the kubelet would call the resize infeasible.
@@ -113,7 +115,7 @@ async def test_group_is_recreated_when_no_node_can_resize_it(space: Space, reque
 
 @remedy("LWS-E097")
 async def test_group_keeps_its_pods_when_only_in_place_is_permitted(
-    space: Space, request: pytest.FixtureRequest, code: str
+    space: LiveScenario, request: pytest.FixtureRequest, code: str
 ) -> None:
     """An infeasible resize is reported with its pod, and the same pods accept other amounts."""
     skip_without(request, kubernetesfeatures.RESIZE_CHECK)
@@ -132,7 +134,7 @@ async def test_group_keeps_its_pods_when_only_in_place_is_permitted(
 
 
 @remedy("LWS-E096")
-async def test_other_changes_recreate_groups_or_hold_the_rollout(space: Space, code: str) -> None:
+async def test_other_changes_recreate_groups_or_hold_the_rollout(space: LiveScenario, code: str) -> None:
     """The error names the first field that is not an image. After a revert, nothing has changed."""
     before = (await space.bring_up(in_place("Only", replicas=2, size=2))).uids("web")
     await space.edit_template(size=3)

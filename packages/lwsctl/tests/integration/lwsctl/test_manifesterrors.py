@@ -1,6 +1,6 @@
 """Errors in manifests have the line of their field at `lws apply`, with the messages of both API servers."""
 
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.lwsctl.test_commands import session_of
 from tests.manifesterrors import NAMED, REFUSED, WARNED, changed, line_of, text_of
 
@@ -24,7 +24,7 @@ def lines_of(obj: JSONObject, path: str, text: str) -> set[str]:
     return {f"web.yaml:{line_of(obj, field)}" for field in fields}
 
 
-async def test_errors_at_apply_have_the_line_of_the_field(space: Space) -> None:
+async def test_errors_at_apply_have_the_line_of_the_field(space: LiveScenario) -> None:
     wrong = {}
     for path, value, text in REFUSED:
         obj = changed(path, value)
@@ -39,7 +39,7 @@ async def test_errors_at_apply_have_the_line_of_the_field(space: Space) -> None:
     assert not wrong, "\n".join(f"{path}: {messages}" for path, messages in wrong.items())
 
 
-async def test_warnings_at_apply_have_the_line_of_the_field(space: Space) -> None:
+async def test_warnings_at_apply_have_the_line_of_the_field(space: LiveScenario) -> None:
     wrong = {}
     for path, value, text in WARNED:
         obj = changed(path, value)

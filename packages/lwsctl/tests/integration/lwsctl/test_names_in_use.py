@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 from tests.integration.clusters.objects import lws, pod_template
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State
 from tests.integration.lwsctl.explanations import named, warned
 
@@ -56,7 +56,7 @@ def _never_available(state: State) -> None:
 
 @pytest.mark.parametrize(("is_owned", "is_labelled"), MANNERS, ids=["plain", "labelled", "owned", "owned labelled"])
 @pytest.mark.parametrize("child", CHILDREN)
-async def test_name_in_use_is_reported(space: Space, child: str, *, is_owned: bool, is_labelled: bool) -> None:
+async def test_name_in_use_is_reported(space: LiveScenario, child: str, *, is_owned: bool, is_labelled: bool) -> None:
     resource, name, size, settings = CHILDREN[child]
     has_ready_leader = resource is SERVICES or name == "web-0"
     is_counted = resource is SERVICES and name == "web"  # groups run; the set is held (docs/adr/0043)
@@ -78,7 +78,7 @@ async def test_name_in_use_is_reported(space: Space, child: str, *, is_owned: bo
 
 @pytest.mark.parametrize("is_owned", [False, True], ids=["plain", "owned labelled"])
 @pytest.mark.parametrize("name", ["web-0", "web-0-1"], ids=["leader", "worker"])
-async def test_pod_with_the_name_of_a_rank_is_reported(space: Space, name: str, *, is_owned: bool) -> None:
+async def test_pod_with_the_name_of_a_rank_is_reported(space: LiveScenario, name: str, *, is_owned: bool) -> None:
     """The StatefulSet controller tries again and again, without an event."""
     own = {labels.NAME: "web", labels.GROUP_INDEX: "0", labels.WORKER_INDEX: "1" if name == "web-0-1" else "0"}
     metadata = {"name": name, "labels": own if is_owned else OTHER, "ownerReferences": [THING] if is_owned else []}
@@ -91,7 +91,7 @@ async def test_pod_with_the_name_of_a_rank_is_reported(space: Space, name: str, 
     assert told.sentence == f'pod {name} of web cannot be created: pods "{name}" already exists: it {owner}'
 
 
-async def test_orphaned_workers_are_counted(space: Space) -> None:
+async def test_orphaned_workers_are_counted(space: LiveScenario) -> None:
     """After `kubectl delete pod web-0 --cascade=orphan` nobody controls the StatefulSet of the workers."""
     before = (await space.bring_up(lws(replicas=1, size=2))).statefulsets["web-0"]
     await space.delete("web-0", PODS, propagation="Orphan")
@@ -106,7 +106,7 @@ async def test_orphaned_workers_are_counted(space: Space) -> None:
 
 
 @pytest.mark.parametrize("child", CHILDREN)
-async def test_set_gets_ready_when_the_name_is_free(space: Space, child: str) -> None:
+async def test_set_gets_ready_when_the_name_is_free(space: LiveScenario, child: str) -> None:
     resource, name, size, settings = CHILDREN[child]
     await space.create(foreign(resource, name, is_owned=False, is_labelled=False), resource)
     await space.create(lws(replicas=1, size=size, **settings))

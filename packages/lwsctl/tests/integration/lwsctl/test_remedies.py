@@ -12,7 +12,7 @@ from testkit.clusters.embedded import EmbeddedCluster
 from tests.explanations.remedies import OF_KUBELETS, ON_KUBERNETES, TEMPLATES
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.pools import add_to_pool, half_a_node
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State
 from tests.integration.lwsctl.explanations import (
     follow,
@@ -50,7 +50,7 @@ FAILURES: Final = 12
 """The number of refusals after which a controller waits for ten seconds and more."""
 
 
-def of_kubelets(space: Space) -> None:
+def of_kubelets(space: LiveScenario) -> None:
     """Skip a test of what a kubelet refuses."""
     if space.cluster.name != "embedded":
         pytest.skip("the nodes are simulated, and start everything")
@@ -65,7 +65,7 @@ def broken_template(code: str) -> JSONObject:
 
 
 @pytest.mark.parametrize("code", TEMPLATES)
-async def test_correcting_the_template_makes_the_set_ready(space: Space, code: str) -> None:
+async def test_correcting_the_template_makes_the_set_ready(space: LiveScenario, code: str) -> None:
     if code in ON_KUBERNETES:
         of_kubernetes(space)
     if code in OF_KUBELETS:
@@ -78,7 +78,7 @@ async def test_correcting_the_template_makes_the_set_ready(space: Space, code: s
 
 
 @asynccontextmanager
-async def closed_node(space: Space, **spec: object) -> AsyncIterator[JSONObject]:
+async def closed_node(space: LiveScenario, **spec: object) -> AsyncIterator[JSONObject]:
     """Close one node for the body; yield the template of pods that only fit there."""
     await space.client.patch(NODES, ObjectKey("", "node-62"), {"spec": spec}, kind="merge")
     try:
@@ -88,7 +88,7 @@ async def closed_node(space: Space, **spec: object) -> AsyncIterator[JSONObject]
 
 
 @remedy("LWS-E039")
-async def test_toleration_makes_the_set_ready(space: Space, code: str) -> None:
+async def test_toleration_makes_the_set_ready(space: LiveScenario, code: str) -> None:
     async with closed_node(space, taints=[{"key": "team", "value": "a", "effect": "NoSchedule"}]) as chosen:
         await space.create(lws(replicas=1, size=1, template=chosen))
         await named(space, code)
@@ -98,7 +98,7 @@ async def test_toleration_makes_the_set_ready(space: Space, code: str) -> None:
 
 
 @remedy("LWS-E043")
-async def test_uncordon_makes_the_set_ready(space: Space, code: str) -> None:
+async def test_uncordon_makes_the_set_ready(space: LiveScenario, code: str) -> None:
     async with closed_node(space, unschedulable=True) as chosen:
         await space.create(lws(replicas=1, size=1, template=chosen))
         await follow(space, await named(space, code), "uncordon")
@@ -106,14 +106,14 @@ async def test_uncordon_makes_the_set_ready(space: Space, code: str) -> None:
 
 
 @remedy("LWS-E041")
-async def test_fewer_groups_make_the_set_ready(space: Space, code: str) -> None:
+async def test_fewer_groups_make_the_set_ready(space: LiveScenario, code: str) -> None:
     await space.create(lws(replicas=5, size=1, annotations={labels.EXCLUSIVE_TOPOLOGY: ZONE}))
     await named(space, code, seconds=LATER)
     await space.scale(4)
     await space.settled()
 
 
-async def limit(space: Space, **hard: str) -> None:
+async def limit(space: LiveScenario, **hard: str) -> None:
     """Create a ResourceQuota, and wait until it is enforced."""
     of_kubernetes(space)
     amounts = {name.replace("_", "."): amount for name, amount in hard.items()}
@@ -123,7 +123,7 @@ async def limit(space: Space, **hard: str) -> None:
 
 
 @remedy("LWS-E020")
-async def test_larger_quota_makes_the_set_ready(space: Space, code: str) -> None:
+async def test_larger_quota_makes_the_set_ready(space: LiveScenario, code: str) -> None:
     await limit(space, pods="1")
     await space.create(lws(replicas=1, size=2))
     await named(space, code, seconds=LATER)
@@ -132,7 +132,7 @@ async def test_larger_quota_makes_the_set_ready(space: Space, code: str) -> None
 
 
 @remedy("LWS-E021")
-async def test_amounts_that_a_quota_requires_make_the_set_ready(space: Space, code: str) -> None:
+async def test_amounts_that_a_quota_requires_make_the_set_ready(space: LiveScenario, code: str) -> None:
     await limit(space, limits_cpu="9", requests_memory="9Gi")
     await space.create(lws(replicas=1, size=2))
     (step,) = (await named(space, code, seconds=LATER)).steps
@@ -146,7 +146,7 @@ async def test_amounts_that_a_quota_requires_make_the_set_ready(space: Space, co
 
 
 @asynccontextmanager
-async def without_validation(space: Space) -> AsyncIterator[None]:
+async def without_validation(space: LiveScenario) -> AsyncIterator[None]:
     """Let the manager's webhook not validate the namespace: a set may be older than its rules."""
     found = await space.client.list(VALIDATING_WEBHOOK_CONFIGURATIONS)
     (own,) = (obj for obj in found.items if any(hook["name"] == "vleaderworkerset.kb.io" for hook in obj["webhooks"]))
@@ -161,7 +161,7 @@ async def without_validation(space: Space) -> AsyncIterator[None]:
         await space.client.patch(VALIDATING_WEBHOOK_CONFIGURATIONS, key, before, kind="merge")
 
 
-async def store(space: Space, obj: JSONObject) -> bool:
+async def store(space: LiveScenario, obj: JSONObject) -> bool:
     """Create an object; return whether the API server admitted it."""
     with suppress(ForbiddenError):
         await space.create(obj)
@@ -170,7 +170,7 @@ async def store(space: Space, obj: JSONObject) -> bool:
 
 
 @remedy("LWS-E011")
-async def test_shorter_name_makes_the_set_ready(space: Space, code: str) -> None:
+async def test_shorter_name_makes_the_set_ready(space: LiveScenario, code: str) -> None:
     name = "a" * 55
     async with without_validation(space):
         await space.eventually(lambda: store(space, lws(name, replicas=1, size=1)), bool)
@@ -182,7 +182,7 @@ async def test_shorter_name_makes_the_set_ready(space: Space, code: str) -> None
 
 
 @remedy("LWS-E106")
-async def test_annotation_wakes_the_statefulset_controller(space: Space, code: str) -> None:
+async def test_annotation_wakes_the_statefulset_controller(space: LiveScenario, code: str) -> None:
     """It waits longer after each refusal; the events of the refusals expire before it tries again."""
     async with unreachable_webhook(space):
         await space.create(lws(replicas=1, size=1))
@@ -193,7 +193,7 @@ async def test_annotation_wakes_the_statefulset_controller(space: Space, code: s
     await space.settled()
 
 
-async def refusals(space: Space) -> int:
+async def refusals(space: LiveScenario) -> int:
     """Return how often a pod was refused."""
     events = space.state.events.values()
     return sum(
@@ -204,7 +204,7 @@ async def refusals(space: Space) -> int:
 
 
 @remedy("LWS-E087")
-async def test_unavailable_group_makes_room_for_a_rollout(space: Space, code: str) -> None:
+async def test_unavailable_group_makes_room_for_a_rollout(space: LiveScenario, code: str) -> None:
     await add_to_pool(space, range(50, 51))
     rollout = {"maxUnavailable": 0, "maxSurge": 1}
     await space.bring_up(lws(replicas=2, size=1, rollout=rollout, template={"workerTemplate": half_a_node(space)}))
@@ -216,7 +216,7 @@ async def test_unavailable_group_makes_room_for_a_rollout(space: Space, code: st
 
 
 @remedy("LWS-E066")
-async def test_missing_secret_makes_the_set_ready(space: Space, code: str) -> None:
+async def test_missing_secret_makes_the_set_ready(space: LiveScenario, code: str) -> None:
     of_kubelets(space)
     broken = pod_template()
     broken["spec"]["containers"][0]["envFrom"] = [{"secretRef": {"name": "hf-token"}}]
@@ -229,7 +229,7 @@ async def test_missing_secret_makes_the_set_ready(space: Space, code: str) -> No
 
 
 @remedy("LWS-E064")
-async def test_missing_config_map_makes_the_set_ready(space: Space, code: str) -> None:
+async def test_missing_config_map_makes_the_set_ready(space: LiveScenario, code: str) -> None:
     of_kubelets(space)
     volumes = [{"name": "data", "configMap": {"name": "settings"}}]
     await space.create(lws(replicas=1, size=2, template=template(volumes=volumes)))
@@ -240,14 +240,14 @@ async def test_missing_config_map_makes_the_set_ready(space: Space, code: str) -
 
 
 @remedy("LWS-E100")
-async def test_scaling_back_the_workers_makes_the_set_ready(space: Space, code: str) -> None:
+async def test_scaling_back_the_workers_makes_the_set_ready(space: LiveScenario, code: str) -> None:
     await space.bring_up(lws(replicas=1, size=2))
     await space.patch({"spec": {"replicas": 3}}, "web-0", resource=STATEFULSETS)
     await follow(space, await named(space, code), "scale statefulset web-0")
     await space.settled()
 
 
-async def create_deaf_leader(space: Space, policy: str) -> None:
+async def create_deaf_leader(space: LiveScenario, policy: str) -> None:
     """Create a set whose leader listens on no port, and so is not ready."""
     of_kubelets(space)
     leader = pod_template()
@@ -256,7 +256,7 @@ async def create_deaf_leader(space: Space, policy: str) -> None:
     await space.create(lws(replicas=1, size=2, template=templates, startupPolicy=policy))
 
 
-def begin_to_listen(space: Space) -> None:
+def begin_to_listen(space: LiveScenario) -> None:
     """Let all programs listen on the port."""
     assert isinstance(space.cluster, EmbeddedCluster)
     for process in space.cluster.runner.processes.values():
@@ -264,7 +264,7 @@ def begin_to_listen(space: Space) -> None:
 
 
 @remedy("LWS-E084")
-async def test_leader_that_needs_its_workers_gets_ready(space: Space, code: str) -> None:
+async def test_leader_that_needs_its_workers_gets_ready(space: LiveScenario, code: str) -> None:
     await create_deaf_leader(space, "LeaderReady")
     told = await named(space, code)
     assert told.steps[-1].endswith("use startupPolicy LeaderCreated")
@@ -279,7 +279,7 @@ async def test_leader_that_needs_its_workers_gets_ready(space: Space, code: str)
 
 
 @remedy("LWS-E082")
-async def test_leader_that_begins_to_listen_gets_ready(space: Space, code: str) -> None:
+async def test_leader_that_begins_to_listen_gets_ready(space: LiveScenario, code: str) -> None:
     await create_deaf_leader(space, "LeaderCreated")
     told = await named(space, code)
     await follow(space, told, "logs web/0/0")

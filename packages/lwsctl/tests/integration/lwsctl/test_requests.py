@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager
 import pytest
 from msgspec.structs import replace
 from tests.integration.clusters.objects import lws
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.lwsctl.explanations import asking, named, template, unschedulable, warned
 from tests.integration.lwsctl.test_commands import session_of
 
@@ -43,7 +43,7 @@ class Counting:
         await self._carrier.close()
 
 
-def counted(space: Space) -> tuple[Session, Counting]:
+def counted(space: LiveScenario) -> tuple[Session, Counting]:
     """Return a session of a command, and the counter of its requests."""
     transport = Counting(space.client._transport)
     return replace(session_of(space), client=Client(transport)), transport
@@ -51,7 +51,7 @@ def counted(space: Space) -> tuple[Session, Counting]:
 
 @pytest.mark.parametrize("names", [(), ("web",)], ids=["all", "named"])
 async def test_get_names_the_cause_within_its_request_limit(
-    space: Space, names: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+    space: LiveScenario, names: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     await space.create(lws(replicas=1, size=2, template=asking(cpu="1000")))
     await space.until(unschedulable("Insufficient", 2))
@@ -63,7 +63,7 @@ async def test_get_names_the_cause_within_its_request_limit(
     assert len(transport.asked) <= MOST_OF_GET, transport.asked
 
 
-async def test_explain_names_the_cause_within_its_request_limit(space: Space) -> None:
+async def test_explain_names_the_cause_within_its_request_limit(space: LiveScenario) -> None:
     await space.create(lws(replicas=1, size=2, template=asking(cpu="1000")))
     await space.until(unschedulable("Insufficient", 2))
     await named(space, "LWS-E036")
@@ -74,7 +74,7 @@ async def test_explain_names_the_cause_within_its_request_limit(space: Space) ->
 
 
 async def test_get_names_a_rejected_pod_within_its_request_limit(
-    space: Space, capsys: pytest.CaptureFixture[str]
+    space: LiveScenario, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await space.create(lws(replicas=1, size=2, template=template(priorityClassName="urgent")))
     await space.until(warned("urgent"))

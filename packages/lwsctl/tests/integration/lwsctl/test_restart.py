@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 from tests.integration.clusters.objects import lws, pod_template
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State, is_ready, shows
 from tests.integration.lws.recreation import assert_notes, created_leaders, replaced
 from tests.integration.lwsctl.explanations import named
@@ -19,7 +19,7 @@ GROUPS = 20
 
 @pytest.mark.parametrize("pod", ["web-1", "web-1-2"], ids=["leader", "worker"])
 @pytest.mark.parametrize("policy", ["RecreateGroupOnPodRestart", "RecreateGroupAfterStart"])
-async def test_restarted_container_recreates_the_group(space: Space, policy: str, pod: str) -> None:
+async def test_restarted_container_recreates_the_group(space: LiveScenario, policy: str, pod: str) -> None:
     """A restarted container recreates the group (R-POD-3, R-POD-4, R-POD-5, R-POD-9)."""
     before = await space.bring_up(lws(replicas=3, size=3, template={"restartPolicy": policy}))
     await space.restart_container(pod)
@@ -27,7 +27,7 @@ async def test_restarted_container_recreates_the_group(space: Space, policy: str
 
 
 @pytest.mark.parametrize(("pod", "recreations"), [("web-1", 0), ("web-1-2", 1)], ids=["leader", "worker"])
-async def test_deleted_pod_recreates_the_group(space: Space, pod: str, recreations: int) -> None:
+async def test_deleted_pod_recreates_the_group(space: LiveScenario, pod: str, recreations: int) -> None:
     """If the leader itself is deleted, nothing else has to be deleted (R-POD-4, R-POD-10, R-POD-11)."""
     before = await space.bring_up(lws(replicas=3, size=3))
     await space.delete(pod, PODS)
@@ -35,14 +35,14 @@ async def test_deleted_pod_recreates_the_group(space: Space, pod: str, recreatio
     assert len(state.notes("RecreateGroup")) <= recreations, "\n".join(space.story())
 
 
-async def test_evicted_pod_recreates_the_group(space: Space) -> None:
+async def test_evicted_pod_recreates_the_group(space: LiveScenario) -> None:
     """Draining a node deletes pods (R-POD-4)."""
     before = await space.bring_up(lws(replicas=2, size=3))
     await space.evict("web-0-1")
     await replaced(space, before, "web-0", "web-0-1", "web-0-2")
 
 
-async def test_recreation_records_an_event(space: Space) -> None:
+async def test_recreation_records_an_event(space: LiveScenario) -> None:
     """A recreation records an event (R-POD-5 step 6, contract 8.3)."""
     before = await space.bring_up(lws(replicas=2, size=2))
     await space.delete("web-1-1", PODS)
@@ -55,7 +55,7 @@ async def test_recreation_records_an_event(space: Space) -> None:
     assert event["reportingController"] == "leaderworkerset"
 
 
-async def test_container_restarts_alone_under_policy_none(space: Space) -> None:
+async def test_container_restarts_alone_under_policy_none(space: LiveScenario) -> None:
     """A container restarts alone under policy None (R-POD-3)."""
     before = await space.bring_up(lws(replicas=2, size=2, template={"restartPolicy": "None"}))
     await space.restart_container("web-1-1")
@@ -66,21 +66,21 @@ async def test_container_restarts_alone_under_policy_none(space: Space) -> None:
 
 
 @pytest.mark.parametrize("policy", ["None", "Default"])
-async def test_deleted_worker_returns_alone_under_policy_none(space: Space, policy: str) -> None:
+async def test_deleted_worker_returns_alone_under_policy_none(space: LiveScenario, policy: str) -> None:
     """Policy Default equals None (R-POD-3, R-DEF-1)."""
     before = await space.bring_up(lws(replicas=2, size=3, template={"restartPolicy": policy}))
     await space.delete("web-1-1", PODS)
     await replaced(space, before, "web-1-1")
 
 
-async def test_deleted_leader_removes_its_workers_under_policy_none(space: Space) -> None:
+async def test_deleted_leader_removes_its_workers_under_policy_none(space: LiveScenario) -> None:
     """Workers belong to their leader pod (R-ARC-4, R-WSTS-7)."""
     before = await space.bring_up(lws(replicas=2, size=3, template={"restartPolicy": "None"}))
     await space.delete("web-1", PODS)
     await replaced(space, before, "web-1", "web-1-1", "web-1-2")
 
 
-async def test_workers_wait_for_the_names_of_old_workers(space: Space) -> None:
+async def test_workers_wait_for_the_names_of_old_workers(space: LiveScenario) -> None:
     """While an old worker ends, the StatefulSet controller could only fail to create the new one (ADR 45)."""
     before = await space.bring_up(lws(replicas=1, size=3, template={"restartPolicy": "None"}))
     await space.patch({"metadata": {"finalizers": ["example.com/slow"]}}, "web-0-1", resource=PODS)
@@ -110,7 +110,7 @@ async def test_workers_wait_for_the_names_of_old_workers(space: Space) -> None:
     ids=["policy", "annotation"],
 )
 async def test_pending_group_is_not_recreated_after_start_policy(
-    space: Space, policy: str, annotations: dict[str, str]
+    space: LiveScenario, policy: str, annotations: dict[str, str]
 ) -> None:
     """While a pod is pending, failures do not recreate the group (R-POD-5 steps 1 and 2, Q-19, Q-31)."""
     await space.create(crowded(policy, annotations))
@@ -126,7 +126,7 @@ async def test_pending_group_is_not_recreated_after_start_policy(
     assert not any(meta.is_deleting(change.object) for change in space.changes if meta.name(change.object) == "web-0")
 
 
-async def test_pending_group_is_recreated_by_default(space: Space) -> None:
+async def test_pending_group_is_recreated_by_default(space: LiveScenario) -> None:
     """RecreateGroupOnPodRestart recreates the group, whether it is complete or not (R-POD-5)."""
     await space.create(crowded("RecreateGroupOnPodRestart", {}))
     before = await space.until(assert_one_pending)
@@ -166,7 +166,7 @@ def assert_one_pending(state: State) -> None:
     assert unready < {"web-0-1", "web-0-2"}
 
 
-async def test_twenty_deleted_workers_recreate_each_group_once(space: Space) -> None:
+async def test_twenty_deleted_workers_recreate_each_group_once(space: LiveScenario) -> None:
     """Each group is recreated exactly once, and no other pod is deleted (R-POD-5, R-POD-8, R-POD-10)."""
     before = await space.bring_up(lws(replicas=GROUPS + 5, size=3))
     space.changes.clear()

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 from tests.integration.clusters.objects import lws
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State, pod_names
 from tests.integration.lwsctl.test_commands import session_of
 
@@ -16,7 +16,7 @@ from lwsctl.cli.commands.scale import ScaleRequest, scale_broken_first
 from lwsctl.cli.errors import CommandError
 
 
-async def test_scaling_keeps_the_remaining_groups_untouched(space: Space) -> None:
+async def test_scaling_keeps_the_remaining_groups_untouched(space: LiveScenario) -> None:
     """After each change the set is at rest, and the remaining groups are untouched (R-ROLL-11, R-STAT-16, R-API-10)."""
     before = (await space.bring_up(lws(replicas=2, size=3))).uids("web")
     for replicas in (5, 1, 0, 2):
@@ -28,7 +28,7 @@ async def test_scaling_keeps_the_remaining_groups_untouched(space: Space) -> Non
         before = after
 
 
-async def test_scale_subresource_scales_groups(space: Space) -> None:
+async def test_scale_subresource_scales_groups(space: LiveScenario) -> None:
     """An autoscaler reads and writes these fields (R-API-2, R-VAL-26)."""
     await space.bring_up(lws(replicas=1, size=2))
     await space.scale(4)
@@ -41,7 +41,7 @@ async def test_scale_subresource_scales_groups(space: Space) -> None:
     assert counted == {"web-0", "web-1", "web-2", "web-3"}
 
 
-async def test_leader_statefulset_records_the_number_of_groups(space: Space) -> None:
+async def test_leader_statefulset_records_the_number_of_groups(space: LiveScenario) -> None:
     """The annotation has the number of groups, and the controllers never write fields of the user (R-LSTS-2, R-ARC-6)."""
     await space.bring_up(lws(replicas=2, size=1))
     await space.edit(replicas=3)
@@ -51,7 +51,7 @@ async def test_leader_statefulset_records_the_number_of_groups(space: Space) -> 
 
 
 @pytest.mark.parametrize("gated", [False, True], ids=["ready groups", "groups that are not ready"])
-async def test_scaling_down_removes_the_highest_groups(space: Space, gated: bool) -> None:
+async def test_scaling_down_removes_the_highest_groups(space: LiveScenario, gated: bool) -> None:
     """Scaling down removes the highest groups (R-ARC-2, R-ARC-5)."""
     await space.create(lws(replicas=3, size=2, gated=gated))
     await space.until(lambda state: _assert_there(state, 3))
@@ -69,7 +69,7 @@ def _assert_there(state: State, replicas: int) -> None:
 
 @pytest.mark.parametrize("stays", [True, False], ids=["one that is not ready stays", "one that is not ready goes"])
 async def test_scaling_down_reports_and_recreates_unready_groups(
-    space: Space, capsys: pytest.CaptureFixture[str], stays: bool
+    space: LiveScenario, capsys: pytest.CaptureFixture[str], stays: bool
 ) -> None:
     """The highest indexes are deleted first (R-ARC-2). The unready group gets the space of the deleted group."""
     await space.create(lws(replicas=2, size=2, gated=True, rollout={"maxUnavailable": 2}))
@@ -109,7 +109,7 @@ def _assert_gone(state: State, uid: str) -> None:
     assert uid not in state.uids("web").values()
 
 
-async def test_prefer_broken_is_rejected_when_scaling_up(space: Space) -> None:
+async def test_prefer_broken_is_rejected_when_scaling_up(space: LiveScenario) -> None:
     await space.bring_up(lws(replicas=1, size=1))
     with pytest.raises(CommandError, match="web has 1 group: --prefer-broken requires a smaller number of groups"):
         await scale_broken_first(session_of(space), "web", ScaleRequest(2, prefer_broken=True))

@@ -6,7 +6,7 @@ A ValidatingAdmissionPolicy stands for OpenShift's SecurityContextConstraints.
 from typing import Final
 
 from tests.integration.clusters.objects import lws, pod_template
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import pod_names
 from tests.integration.lwsctl.explanations import named, of_kubernetes, warned
 
@@ -62,7 +62,7 @@ def grant(account: str, namespace: str) -> list[tuple[Resource, JSONObject]]:
     ]
 
 
-async def test_privileged_pods_wait_until_their_account_is_permitted(space: Space) -> None:
+async def test_privileged_pods_wait_until_their_account_is_permitted(space: LiveScenario) -> None:
     """Rejected pods are reported by an event and `lws explain`, and are created when the account is permitted.
 
     Rules R-OP-62, AT-000-6d.
@@ -92,7 +92,7 @@ async def test_privileged_pods_wait_until_their_account_is_permitted(space: Spac
         await space.client.delete(kind, ObjectKey("", space.namespace))
 
 
-async def is_refused(space: Space, pod: JSONObject) -> bool:
+async def is_refused(space: LiveScenario, pod: JSONObject) -> bool:
     """Return whether the policy is in force already: API servers follow policies with a delay."""
     try:
         await space.create(pod, PODS, dry_run=True)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 from tests.disaggregated import disaggregatedset_object, role
 from tests.integration.clusters.objects import lws, pod_template
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State, assert_pods, revision_of
 from tests.integration.lwsctl.test_commands import apply, session_of
 
@@ -48,7 +48,7 @@ def with_image(image: str) -> dict[str, object]:
     return template
 
 
-async def numbers(space: Space) -> list[tuple[int, bool]]:
+async def numbers(space: LiveScenario) -> list[tuple[int, bool]]:
     found = await rollouttargets.past(session_of(space), "web")
     return [(entry.number, entry.is_current) for entry in found]
 
@@ -63,7 +63,7 @@ def raises_one(kind: type[CommandError], match: str) -> Iterator[None]:
     assert re.search(match, str(found)), found
 
 
-def follower(space: Space, stuck_after: float = 600.0) -> RolloutFollower:
+def follower(space: LiveScenario, stuck_after: float = 600.0) -> RolloutFollower:
     return RolloutFollower(session_of(space), space.key("web"), stuck_after)
 
 
@@ -71,7 +71,7 @@ def image_of(state: State, pod: str) -> str:
     return str(state.pods[pod]["spec"]["containers"][0]["image"])
 
 
-async def test_undo_returns_to_a_revision_that_is_kept(space: Space) -> None:
+async def test_undo_returns_to_a_revision_that_is_kept(space: LiveScenario) -> None:
     session = session_of(space)
     first = lws(replicas=2, size=2, template={"workerTemplate": with_image("app:1")})
     await space.bring_up(first)
@@ -99,7 +99,7 @@ async def test_undo_returns_to_a_revision_that_is_kept(space: Space) -> None:
         await undo(session, "web", 9)
 
 
-async def test_dry_run_of_a_verb_shows_its_effect_and_writes_nothing(space: Space) -> None:
+async def test_dry_run_of_a_verb_shows_its_effect_and_writes_nothing(space: LiveScenario) -> None:
     session = session_of(space)
     await space.bring_up(lws(replicas=3, size=2))
     await space.replace_worker_template(pod_template("app:2"))
@@ -139,7 +139,7 @@ async def test_dry_run_of_a_verb_shows_its_effect_and_writes_nothing(space: Spac
     assert (meta.generation(after), meta.annotations(after)) == (meta.generation(before), meta.annotations(before))
 
 
-async def test_undone_change_can_be_applied_again(space: Space) -> None:
+async def test_undone_change_can_be_applied_again(space: LiveScenario) -> None:
     await apply(space, lws(replicas=1, size=1))
     await space.settled()
     await apply(space, lws(replicas=1, size=1, image="app:2"))
@@ -149,7 +149,7 @@ async def test_undone_change_can_be_applied_again(space: Space) -> None:
     assert told.startswith("leaderworkerset/web configured (taken over from lws rollout: spec.leaderWorkerTemplate.")
 
 
-async def _history(space: Space) -> list[JSONObject]:
+async def _history(space: LiveScenario) -> list[JSONObject]:
     selector = revisionhistory.selector("web")
     return list(
         (await space.client.list(CONTROLLER_REVISIONS, namespace=space.namespace, label_selector=selector)).items
@@ -160,7 +160,7 @@ def _assert_one_revision(state: State) -> None:
     assert len([one for one in state.revisions.values() if meta.labels(one).get(labels.NAME) == "web"]) == 1
 
 
-async def test_paused_rollout_holds_until_it_is_resumed(space: Space) -> None:
+async def test_paused_rollout_holds_until_it_is_resumed(space: LiveScenario) -> None:
     session = session_of(space)
     await space.bring_up(lws(replicas=3, size=1))
     tried = await pause(session, "web", is_trial=True)
@@ -197,7 +197,7 @@ def _assert_held(state: State, partition: int) -> None:
     assert meta.spec(state.statefulsets["web"])["updateStrategy"]["rollingUpdate"]["partition"] == partition
 
 
-async def test_rollout_status_names_the_reason_when_it_stalls(space: Space) -> None:
+async def test_rollout_status_names_the_reason_when_it_stalls(space: LiveScenario) -> None:
     await space.create(lws(replicas=2, size=1, gated=True))
     stuck = r"no group changed for 3 s: web: 0/2 groups updated.*\nweb is stuck: LWS-E074: .*\n`lws -n .* explain web`"
     with pytest.raises(StuckError, match=stuck):
@@ -209,7 +209,7 @@ async def test_rollout_status_names_the_reason_when_it_stalls(space: Space) -> N
     assert (await follower(space).document())["complete"] is False
 
 
-async def test_rollout_status_names_the_cause_once(space: Space, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_rollout_status_names_the_cause_once(space: LiveScenario, capsys: pytest.CaptureFixture[str]) -> None:
     session, notes = session_of(space), list[str]()
     await space.bring_up(lws(replicas=1, size=1))
     await space.replace_worker_template(pod_template(priorityClassName="urgent"))
@@ -225,7 +225,7 @@ async def test_rollout_status_names_the_cause_once(space: Space, capsys: pytest.
     assert "0/1 group updated" in capsys.readouterr().err
 
 
-async def test_restart_keeps_the_budget_of_unavailable_groups(space: Space) -> None:
+async def test_restart_keeps_the_budget_of_unavailable_groups(space: LiveScenario) -> None:
     session = session_of(space)
     before = (await space.bring_up(lws(replicas=3, size=2))).uids("web")
 
@@ -249,7 +249,7 @@ def _is_up(state: State, index: int) -> bool:
 
 
 @pytest.mark.parametrize("policy", ["None", "RecreateGroupOnPodRestart", "RecreateGroupAfterStart"])
-async def test_dry_run_of_a_restart_predicts_recreated_ranks(space: Space, policy: str) -> None:
+async def test_dry_run_of_a_restart_predicts_recreated_ranks(space: LiveScenario, policy: str) -> None:
     before = (await space.bring_up(lws(replicas=1, size=3, template={"restartPolicy": policy}))).uids("web")
     restart = Restart(session_of(space), RestartRequest("web", (0,), 1))
     promised = f"with the restart policy {policy}, all ranks of the group with it" in await restart.preview()
@@ -259,7 +259,7 @@ async def test_dry_run_of_a_restart_predicts_recreated_ranks(space: Space, polic
     assert recreated == (set(before) if promised else {"web-0-1"})
 
 
-async def test_restart_of_all_groups_keeps_the_image(space: Space) -> None:
+async def test_restart_of_all_groups_keeps_the_image(space: LiveScenario) -> None:
     session = session_of(space)
     before = (await space.bring_up(lws(replicas=2, size=1))).uids("web")
     assert await restart_all(session, "web") == "web restarts: `lws rollout status web` follows it"
@@ -274,7 +274,7 @@ def documents(*objects: JSONObject) -> list[Document]:
     return [Document("test.yaml", 1, obj) for obj in objects]
 
 
-async def test_forecast_of_a_manifest_comes_true(space: Space) -> None:
+async def test_forecast_of_a_manifest_comes_true(space: LiveScenario) -> None:
     session = session_of(space)
     old = lws(replicas=3, size=2)
     await apply(space, old)
@@ -310,12 +310,12 @@ async def test_forecast_of_a_manifest_comes_true(space: Space) -> None:
     assert least[0] >= 2 == found.forecast.available
 
 
-async def test_rejected_manifest_is_named(space: Space) -> None:
+async def test_rejected_manifest_is_named(space: LiveScenario) -> None:
     with pytest.raises(CommandError, match=r"test.yaml:1: leaderworkerset/web: .*spec.replicas"):
         await applier.try_out(session_of(space), documents(lws(replicas=-1)), force=False)
 
 
-async def test_disaggregated_set_is_followed_but_not_steered(space: Space) -> None:
+async def test_disaggregated_set_is_followed_but_not_steered(space: LiveScenario) -> None:
     session = session_of(space)
     obj = disaggregatedset_object([role("prefill", 1), role("decode", 1)]) | {"metadata": {"name": "split"}}
     await apply(space, obj)

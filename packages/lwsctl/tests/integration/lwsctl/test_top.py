@@ -6,7 +6,7 @@ import pytest
 from testkit.clusters.kubernetes import KubernetesCluster
 from tests.integration.clusters.fixtures import Running
 from tests.integration.clusters.objects import lws
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.lws.metricsapi import serving
 from tests.integration.lwsctl.test_commands import session_of
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 WANTED = GetRequest((Selection("web"),), None, everywhere=False, selector="", managed_fields=False)
 
 
-async def test_top_shows_the_usage_of_each_rank(space: Space, running: Running) -> None:
+async def test_top_shows_the_usage_of_each_rank(space: LiveScenario, running: Running) -> None:
     session = session_of(space)
 
     async def lines() -> list[str]:

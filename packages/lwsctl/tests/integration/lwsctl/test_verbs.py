@@ -6,7 +6,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.verbs import Step, script
 
 from lwsctl.cli import app
@@ -14,13 +14,13 @@ from lwsctl.cli import app
 pytestmark = pytest.mark.slow
 
 
-async def test_verbs_of_the_script_have_their_effects(space: Space, tmp_path: Path) -> None:
+async def test_verbs_of_the_script_have_their_effects(space: LiveScenario, tmp_path: Path) -> None:
     for step in script(tmp_path):
         if not step.needs_kubelet:
             step.check(*await asyncio.to_thread(typed, space, step))
 
 
-def typed(space: Space, step: Step) -> tuple[int, str]:
+def typed(space: LiveScenario, step: Step) -> tuple[int, str]:
     """Run one step next to the managers of the test, in its own event loop; return its exit code and output."""
     where = ["--kubeconfig", str(space.cluster.kubeconfig), "--namespace", space.namespace]
     printed = io.StringIO()

@@ -1,6 +1,6 @@
 """`lws explain` for groups that wait for the quota of a queue."""
 
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import LiveScenario
 from tests.integration.kueue.test_run_leaderworkerset import queued, run_leader_only
 from tests.integration.lwsctl.explanations import diagnosis, named
 from tests.kueue.reconciler import Kueue
@@ -8,7 +8,7 @@ from tests.kueue.reconciler import Kueue
 from lwsctl.views.health.verdict import Verdict
 
 
-async def test_explain_names_the_queue_when_a_group_waits_for_quota(space: Space, kueue: Kueue) -> None:
+async def test_explain_names_the_queue_when_a_group_waits_for_quota(space: LiveScenario, kueue: Kueue) -> None:
     kueue.quota = 1
     await space.create(queued(replicas=2))
     await space.until(run_leader_only)

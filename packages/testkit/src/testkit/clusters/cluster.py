@@ -37,7 +37,7 @@ START_DELAY: Final = "START_DELAY"
 CAPACITY: Final = {"cpu": "32", "memory": "256Gi", "pods": "110"}
 
 
-class Cluster(Protocol):
+class ClusterBackend(Protocol):
     """A running cluster, with actions on pods that need its internals."""
 
     name: str

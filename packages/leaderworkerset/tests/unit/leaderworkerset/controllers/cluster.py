@@ -73,7 +73,7 @@ class CountingTransport:
         await self._inner.close()
 
 
-class Cluster(Scenario):
+class NodelessCluster(Scenario):
     """The actions and queries of a test. Use `running()`; `further` kinds are also served."""
 
     namespace = NAMESPACE
@@ -88,7 +88,7 @@ class Cluster(Scenario):
         self.ready_pods: Callable[[JSONObject], bool] = lambda _: True
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator["Cluster"]:
+    async def running(self) -> AsyncIterator["NodelessCluster"]:
         """Run the cluster without our controllers."""
         await self.server.start()
         async with asyncio.TaskGroup() as group:

@@ -3,10 +3,10 @@
 from contextlib import AbstractAsyncContextManager
 
 import pytest
-from tests.unit.leaderworkerset.controllers.cluster import Cluster
+from tests.unit.leaderworkerset.controllers.cluster import NodelessCluster
 
 
 @pytest.fixture
-def cluster() -> AbstractAsyncContextManager[Cluster]:
+def cluster() -> AbstractAsyncContextManager[NodelessCluster]:
     """Return a running cluster without our controllers."""
-    return Cluster().running()
+    return NodelessCluster().running()

@@ -6,7 +6,7 @@ from testkit import virtualtime
 from tests import builders, kept, scheduled
 from tests.kept import Reads, TrackedObject, UndeclaredReadError, assert_declared, checked
 from tests.unit.leaderworkerset.capabilities.inplace import test_inplacesteps
-from tests.unit.leaderworkerset.controllers.cluster import Cluster
+from tests.unit.leaderworkerset.controllers.cluster import NodelessCluster
 
 from kuberuntime.cache.projection import Path, Projection, Values, decode, parse
 from kuberuntime.objects import meta
@@ -50,7 +50,7 @@ def _reads() -> list[Reads]:
     return reads
 
 
-async def live(cluster: Cluster) -> None:
+async def live(cluster: NodelessCluster) -> None:
     """Create, place, fail, roll, scale and delete, with every setting that makes the controllers read more."""
     async with cluster.managed():
         await cluster.live_with_random_keys()
@@ -166,7 +166,7 @@ def decide_failure(lws: JSONObject, worker: JSONObject, status: JSONObject) -> N
 
 def run_all() -> None:
     async def scenario() -> None:
-        async with Cluster().running() as cluster:
+        async with NodelessCluster().running() as cluster:
             await live(cluster)
 
     virtualtime.run(scenario())

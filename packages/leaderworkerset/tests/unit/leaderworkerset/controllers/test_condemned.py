@@ -2,7 +2,7 @@
 
 import pytest
 from tests import builders
-from tests.unit.leaderworkerset.controllers.cluster import Cluster
+from tests.unit.leaderworkerset.controllers.cluster import NodelessCluster
 
 from kuberuntime.client.transport import Request, Response
 from kuberuntime.objects import meta
@@ -11,20 +11,20 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 pytestmark = [pytest.mark.slow, pytest.mark.virtual_time]
 
 
-async def counted(cluster: Cluster) -> tuple[int, bool]:
+async def counted(cluster: NodelessCluster) -> tuple[int, bool]:
     """Return the number of ready groups, and whether the set is Available."""
     lws = await cluster.get(LEADERWORKERSETS, "web")
     return int(meta.status(lws).get("readyReplicas") or 0), meta.is_condition_true(lws, "Available")
 
 
-async def fail_twice(cluster: Cluster) -> None:
+async def fail_twice(cluster: NodelessCluster) -> None:
     """Let a worker fail twice, so that its group waits."""
     for _ in range(2):
         await cluster.restart_container("web-0-1")
         await cluster.settle(5)
 
 
-async def test_group_that_waits_for_its_recreation_is_not_ready(cluster: Cluster) -> None:
+async def test_group_that_waits_for_its_recreation_is_not_ready(cluster: NodelessCluster) -> None:
     """All pods are Ready again: the kubelet restarted the container."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=2))
@@ -35,7 +35,7 @@ async def test_group_that_waits_for_its_recreation_is_not_ready(cluster: Cluster
         assert await counted(cluster) == (2, True)
 
 
-async def test_group_is_not_ready_when_its_record_is_refused(cluster: Cluster) -> None:
+async def test_group_is_not_ready_when_its_record_is_refused(cluster: NodelessCluster) -> None:
     inner = cluster.transport.request
 
     async def refuse(request: Request) -> Response:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from tests import builders
-from tests.unit.leaderworkerset.controllers.cluster import Cluster
+from tests.unit.leaderworkerset.controllers.cluster import NodelessCluster
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.objects import meta
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.virtual_time
 class Adversary:
     """Takes back a label of the leaders' StatefulSet at once, until it is `stopped`."""
 
-    def __init__(self, cluster: Cluster, label: str) -> None:
+    def __init__(self, cluster: NodelessCluster, label: str) -> None:
         self.cluster, self.label = cluster, label
         self.changed = asyncio.Event()
         self.reverted = 0
@@ -38,7 +38,7 @@ class Adversary:
             self.reverted += 1
 
 
-async def test_field_that_is_taken_back_is_written_rarely(cluster: Cluster) -> None:
+async def test_field_that_is_taken_back_is_written_rarely(cluster: NodelessCluster) -> None:
     """One Warning event names the field and both writers; a rollout of other content is not delayed."""
     async with cluster.managed(), asyncio.TaskGroup() as group:
         await cluster.bring_up(builders.leaderworkerset_object(image="app:1", replicas=2, size=1))

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from tests import builders
-from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
+from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, NodelessCluster
 
 from kuberuntime.clock import SystemClock
 from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey
@@ -85,7 +85,7 @@ async def turns_during(plan: Callable[[ObjectKey], Awaitable[Plan]], key: Object
 
 async def drivers_of(variables: int) -> tuple[int, int]:
     """Return how often the event loop turned during the plan for a LeaderWorkerSet, and for one of its leaders."""
-    cluster = Cluster()
+    cluster = NodelessCluster()
     await cluster.server.start()
     made = await cluster.create(lws_with(variables))
     leader = builders.leader_pod(made, annotations={labels.SIZE: "2"})

@@ -6,7 +6,7 @@ import re
 import pytest
 from tests import builders
 from tests.simulation import product
-from tests.unit.leaderworkerset.controllers.cluster import Cluster
+from tests.unit.leaderworkerset.controllers.cluster import NodelessCluster
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.ratelimit import LimitedTransport, TokenBucket
@@ -45,7 +45,7 @@ class Slow(LimitedTransport):
         return response
 
 
-async def create(cluster: Cluster, namespace: str, name: str) -> None:
+async def create(cluster: NodelessCluster, namespace: str, name: str) -> None:
     """Create a set that needs a revision, a StatefulSet, a Service and a status."""
     made = builders.leaderworkerset_object(name=name)
     of_set = {"metadata": {"name": name, "namespace": namespace}, "spec": made["spec"] | {"replicas": 0}}
@@ -54,7 +54,7 @@ async def create(cluster: Cluster, namespace: str, name: str) -> None:
 
 @pytest.mark.slow
 async def test_single_request_is_served_next_to_a_busy_namespace() -> None:
-    cluster = Cluster()
+    cluster = NodelessCluster()
     transport = Slow(cluster.transport, cluster.clock)
     async with cluster.running():
         for namespace in ("busy", "calm"):

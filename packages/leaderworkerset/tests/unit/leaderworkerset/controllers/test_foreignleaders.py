@@ -2,7 +2,7 @@
 
 import pytest
 from tests import builders
-from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
+from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, NodelessCluster
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import PODS
@@ -12,7 +12,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 pytestmark = [pytest.mark.slow, pytest.mark.virtual_time]
 
 
-async def test_foreign_leader_that_changes_is_left_alone(cluster: Cluster) -> None:
+async def test_foreign_leader_that_changes_is_left_alone(cluster: NodelessCluster) -> None:
     """The pod changes when the groups of the set are followed already."""
     lws = builders.leaderworkerset_object(replicas=1, size=1)
     own = {labels.NAME: "web", labels.GROUP_INDEX: "0", labels.WORKER_INDEX: "0"}

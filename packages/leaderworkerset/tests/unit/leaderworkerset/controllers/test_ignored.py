@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from tests import builders
-from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster, CountingTransport
+from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, CountingTransport, NodelessCluster
 
 from kuberuntime.client.transport import Request, StreamResponse
 from kuberuntime.objects import meta
@@ -32,13 +32,13 @@ async def _verbatim(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         yield chunk.replace(b'"half a surrogate pair"', b'"\\ud800"')
 
 
-async def comes_up(cluster: Cluster, name: str) -> bool:
+async def comes_up(cluster: NodelessCluster, name: str) -> bool:
     """Create a set and return whether it becomes available."""
     await cluster.bring_up(builders.leaderworkerset_object(name=name))
     return meta.is_condition_true(await cluster.get(LEADERWORKERSETS, name), "Available")
 
 
-async def test_size_of_thousands_of_digits_does_not_block_others(cluster: Cluster) -> None:
+async def test_size_of_thousands_of_digits_does_not_block_others(cluster: NodelessCluster) -> None:
     async with cluster.managed():
         assert await comes_up(cluster, "web")
         size = {"metadata": {"annotations": {labels.SIZE: "9" * 4301}}}
@@ -49,7 +49,7 @@ async def test_size_of_thousands_of_digits_does_not_block_others(cluster: Cluste
 
 
 async def test_unreadable_object_is_reported_and_blocks_no_others() -> None:
-    cluster, metrics = Cluster(), Metrics()
+    cluster, metrics = NodelessCluster(), Metrics()
     cluster.transport = Verbatim(cluster.server, "manager")
     cluster.instruments = MANAGED.instruments(metrics)
     async with cluster.running(), cluster.managed():

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 from msgspec.structs import replace
 from tests import builders
-from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster, CountingTransport
+from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, CountingTransport, NodelessCluster
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.virtual_time
 class LateWatch(CountingTransport):
     """Delivers no change of one kind until `on_time` is set; loses the answer of the next patch after `lost` was cleared."""
 
-    def __init__(self, cluster: Cluster, late: Resource) -> None:
+    def __init__(self, cluster: NodelessCluster, late: Resource) -> None:
         super().__init__(cluster.server, "manager")
         self.late = late
         self.lost = asyncio.Event()
@@ -53,16 +53,16 @@ class LateWatch(CountingTransport):
             yield chunk
 
 
-async def partition(cluster: Cluster) -> int:
+async def partition(cluster: NodelessCluster) -> int:
     return outdatedleaders.position(await cluster.get(STATEFULSETS, "web")).partition
 
 
-async def image(cluster: Cluster) -> str:
+async def image(cluster: NodelessCluster) -> str:
     template = (await cluster.get(STATEFULSETS, "web"))["spec"]["template"]
     return str(template["spec"]["containers"][0]["image"])
 
 
-async def test_update_waits_until_a_deleted_group_is_observed(cluster: Cluster) -> None:
+async def test_update_waits_until_a_deleted_group_is_observed(cluster: NodelessCluster) -> None:
     cluster.transport = transport = LateWatch(cluster, PODS)
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(image="app:1", replicas=3, size=1))
@@ -80,7 +80,7 @@ async def test_update_waits_until_a_deleted_group_is_observed(cluster: Cluster) 
         assert {meta.spec(pod)["containers"][0]["image"] for pod in pods} == {"app:2"}
 
 
-async def test_revision_is_kept_while_an_update_may_use_it(cluster: Cluster) -> None:
+async def test_revision_is_kept_while_an_update_may_use_it(cluster: NodelessCluster) -> None:
     cluster.transport = transport = LateWatch(cluster, STATEFULSETS)
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(image="app:1", replicas=1, size=1))
@@ -101,7 +101,7 @@ async def test_revision_is_kept_while_an_update_may_use_it(cluster: Cluster) -> 
         assert await image(cluster) == "app:1"
 
 
-async def keys(cluster: Cluster) -> set[str]:
+async def keys(cluster: NodelessCluster) -> set[str]:
     """Return the keys of the revisions of the LeaderWorkerSet."""
     found = await cluster.client.list(CONTROLLER_REVISIONS, namespace=NAMESPACE, label_selector=f"{labels.NAME}=web")
     return {
@@ -109,7 +109,7 @@ async def keys(cluster: Cluster) -> set[str]:
     }
 
 
-async def key_of_leaders(cluster: Cluster) -> str:
+async def key_of_leaders(cluster: NodelessCluster) -> str:
     return groupname.revision(await cluster.get(STATEFULSETS, "web"))
 
 
@@ -117,7 +117,7 @@ def group(uid: str, *, is_deleting: bool = False) -> GroupFacts:
     return GroupFacts("web-0", "0", 0, True, "key", None, meta.UID(uid), is_deleting)
 
 
-async def test_leaders_are_compared_by_uid_unless_terminating(cluster: Cluster) -> None:
+async def test_leaders_are_compared_by_uid_unless_terminating(cluster: NodelessCluster) -> None:
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(image="app:1", replicas=2, size=2))
         client, key = Client(cluster.transport), ObjectKey(NAMESPACE, "web")
@@ -128,7 +128,7 @@ async def test_leaders_are_compared_by_uid_unless_terminating(cluster: Cluster) 
         assert not await leaderreads.are_as_known(client, key, known | {"2": group("gone")})
 
 
-async def test_deleted_leader_gets_no_workers_again_and_again(cluster: Cluster) -> None:
+async def test_deleted_leader_gets_no_workers_again_and_again(cluster: NodelessCluster) -> None:
     """While the cache of pods is late, the names of old workers seem to be used (R-WSTS-2, ADR 45)."""
     cluster.transport = transport = LateWatch(cluster, PODS)
     async with cluster.managed():

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests import builders
-from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
+from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, NodelessCluster
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -17,11 +17,11 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 pytestmark = [pytest.mark.slow, pytest.mark.virtual_time]
 
 
-async def status_of(cluster: Cluster) -> JSONObject:
+async def status_of(cluster: NodelessCluster) -> JSONObject:
     return meta.status(await cluster.get(LEADERWORKERSETS, "web"))
 
 
-async def test_groups_start_and_then_nothing_is_written(cluster: Cluster) -> None:
+async def test_groups_start_and_then_nothing_is_written(cluster: NodelessCluster) -> None:
     """At rest there are no writes (R-ARC-2, R-WSTS-7, R-STAT-11, R-SVC-7)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=2, size=3))
@@ -37,7 +37,7 @@ async def test_groups_start_and_then_nothing_is_written(cluster: Cluster) -> Non
         assert before <= 9
 
 
-async def test_new_manager_writes_nothing_at_rest(cluster: Cluster) -> None:
+async def test_new_manager_writes_nothing_at_rest(cluster: NodelessCluster) -> None:
     """The manager compares the leader StatefulSet with the desired one (docs/adr/0031-leases-and-drains.md)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=2))
@@ -60,7 +60,7 @@ EDITS: dict[str, JSONObject] = {
 }
 
 
-async def test_edited_leader_statefulset_is_corrected_by_one_apply(cluster: Cluster) -> None:
+async def test_edited_leader_statefulset_is_corrected_by_one_apply(cluster: NodelessCluster) -> None:
     """Fields of other owners are kept (R-LSTS-1, Q-26)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(metadata={"labels": {"team": "a"}}))
@@ -78,7 +78,7 @@ async def test_edited_leader_statefulset_is_corrected_by_one_apply(cluster: Clus
         assert meta.annotations(left) == meta.annotations(applied) | {"note": "n"}
 
 
-async def test_groups_are_added_and_removed(cluster: Cluster) -> None:
+async def test_groups_are_added_and_removed(cluster: NodelessCluster) -> None:
     """The set is scaled from 2 to 5 to 1 groups, and remaining groups do not change (R-ROLL-3, R-ARC-5)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=2))
@@ -93,7 +93,7 @@ async def test_groups_are_added_and_removed(cluster: Cluster) -> None:
         assert sorted(await cluster.uids(STATEFULSETS)) == ["web", "web-0"]
 
 
-async def test_template_is_rolled_out_group_by_group(cluster: Cluster) -> None:
+async def test_template_is_rolled_out_group_by_group(cluster: NodelessCluster) -> None:
     """Every group is replaced once, one at a time, and one revision remains (R-ROLL-10, R-REV-14)."""
     unavailable: list[int] = []
 
@@ -123,7 +123,7 @@ async def test_template_is_rolled_out_group_by_group(cluster: Cluster) -> None:
 
 
 @pytest.mark.slow
-async def test_reverted_template_creates_no_third_revision(cluster: Cluster) -> None:
+async def test_reverted_template_creates_no_third_revision(cluster: NodelessCluster) -> None:
     """A reverted template creates no third revision (Q-5)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=4))
@@ -137,7 +137,7 @@ async def test_reverted_template_creates_no_third_revision(cluster: Cluster) -> 
         assert await cluster.revision_keys() == [key]
 
 
-async def test_failed_worker_recreates_its_group_once(cluster: Cluster) -> None:
+async def test_failed_worker_recreates_its_group_once(cluster: NodelessCluster) -> None:
     """All pods of the group are new, and other groups do not change (R-POD-5, R-POD-9, R-POD-11)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=3, size=3))
@@ -156,7 +156,7 @@ async def test_failed_worker_recreates_its_group_once(cluster: Cluster) -> None:
             assert (await status_of(cluster))["readyReplicas"] == 3
 
 
-async def test_simultaneous_failures_recreate_each_group_once(cluster: Cluster) -> None:
+async def test_simultaneous_failures_recreate_each_group_once(cluster: NodelessCluster) -> None:
     """Other groups do not change (R-POD-5)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=4, size=3))
@@ -172,7 +172,7 @@ async def test_simultaneous_failures_recreate_each_group_once(cluster: Cluster) 
         assert len([note for note in await cluster.notes() if "recreate group" in note]) == 3
 
 
-async def test_backoff_continues_under_the_next_manager(cluster: Cluster) -> None:
+async def test_backoff_continues_under_the_next_manager(cluster: NodelessCluster) -> None:
     """The wait and its reason survive the manager and the failed pod (docs/adr/0003-recreation-backoff.md)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=1))
@@ -196,7 +196,7 @@ async def test_backoff_continues_under_the_next_manager(cluster: Cluster) -> Non
         assert note in await cluster.notes()
 
 
-async def test_deleted_pods_recreate_their_group_at_once(cluster: Cluster) -> None:
+async def test_deleted_pods_recreate_their_group_at_once(cluster: NodelessCluster) -> None:
     """Five times within two minutes; the next waits, also under the next manager (docs/adr/0003)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=1))
@@ -218,7 +218,7 @@ async def test_deleted_pods_recreate_their_group_at_once(cluster: Cluster) -> No
     assert notes == ["Pod web-0-1 was deleted, like 5 before it within 2 minutes: group 0 is recreated in 110 s"]
 
 
-async def test_worker_deleted_during_an_error_recreates_its_group(cluster: Cluster) -> None:
+async def test_worker_deleted_during_an_error_recreates_its_group(cluster: NodelessCluster) -> None:
     """The counts of restarts are unreadable at that time, so the set is not Available until they are corrected."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=1, template={"maxGroupRestarts": 3}))
@@ -238,7 +238,7 @@ async def test_worker_deleted_during_an_error_recreates_its_group(cluster: Clust
         assert meta.is_condition_true(await cluster.get(LEADERWORKERSETS, "web"), "Available")
 
 
-async def test_deletions_do_not_change_the_count_of_failures(cluster: Cluster) -> None:
+async def test_deletions_do_not_change_the_count_of_failures(cluster: NodelessCluster) -> None:
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=1))
         await cluster.restart_container("web-0-1")
@@ -251,7 +251,7 @@ async def test_deletions_do_not_change_the_count_of_failures(cluster: Cluster) -
     assert "Pod web-0-1 failed again, group 0 is recreated in 10 s (number 2 in a row)" in await cluster.notes()
 
 
-async def test_policy_none_recreates_only_the_pod(cluster: Cluster) -> None:
+async def test_policy_none_recreates_only_the_pod(cluster: NodelessCluster) -> None:
     """Policy None recreates only the pod (R-POD-3)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(template={"restartPolicy": "None"}))
@@ -262,7 +262,7 @@ async def test_policy_none_recreates_only_the_pod(cluster: Cluster) -> None:
         assert {name for name in before if before[name] != after[name]} == {"web-0-1"}
 
 
-async def test_workers_wait_for_their_leader(cluster: Cluster) -> None:
+async def test_workers_wait_for_their_leader(cluster: NodelessCluster) -> None:
     """Workers wait for their leader (R-WSTS-1h)."""
     gate: list[bool] = []
     cluster.ready_pods = lambda _: bool(gate)
@@ -276,7 +276,7 @@ async def test_workers_wait_for_their_leader(cluster: Cluster) -> None:
         assert sorted(await cluster.uids()) == ["web-0", "web-0-1", "web-1"]
 
 
-async def test_workers_are_placed_in_the_rack_of_their_leader(cluster: Cluster) -> None:
+async def test_workers_are_placed_in_the_rack_of_their_leader(cluster: NodelessCluster) -> None:
     """Workers wait until the leader has a node, which is read on demand (R-WSTS-6)."""
     metadata = {"annotations": {labels.EXCLUSIVE_TOPOLOGY: "rack"}}
     async with cluster.managed():
@@ -288,7 +288,7 @@ async def test_workers_are_placed_in_the_rack_of_their_leader(cluster: Cluster) 
         assert (await cluster.get(PODS, "web-0-1"))["spec"]["nodeSelector"] == {"rack": "r7"}
 
 
-async def test_each_group_can_have_its_own_service(cluster: Cluster) -> None:
+async def test_each_group_can_have_its_own_service(cluster: NodelessCluster) -> None:
     """Each group can have its own service (R-SVC-2, R-SVC-7)."""
     own = {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}
     async with cluster.managed():
@@ -297,7 +297,7 @@ async def test_each_group_can_have_its_own_service(cluster: Cluster) -> None:
         assert (await cluster.get(PODS, "web-1-1"))["spec"]["subdomain"] == "web-1"
 
 
-async def test_objects_deleted_by_hand_are_recreated(cluster: Cluster) -> None:
+async def test_objects_deleted_by_hand_are_recreated(cluster: NodelessCluster) -> None:
     """A group whose worker StatefulSet was deleted keeps its leader (R-SVC-5, R-WSTS-5, R-ARC-7)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(template={"restartPolicy": "None"}))
@@ -311,7 +311,7 @@ async def test_objects_deleted_by_hand_are_recreated(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("propagation", ["Background", "Foreground"])
-async def test_deletion_leaves_nothing(cluster: Cluster, propagation: Any) -> None:
+async def test_deletion_leaves_nothing(cluster: NodelessCluster, propagation: Any) -> None:
     """Deletion leaves nothing (R-ARC-5)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=2))

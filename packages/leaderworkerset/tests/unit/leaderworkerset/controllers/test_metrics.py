@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests import builders
 from tests.builders import leaderworkerset_object
-from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
+from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, NodelessCluster
 
 from kuberuntime.cache.informer import Change, Store
 from kuberuntime.objects import meta
@@ -75,7 +75,7 @@ def test_moves_are_counted() -> None:
 
 
 async def test_metrics_cover_the_sets_of_a_cluster() -> None:
-    cluster, metrics = Cluster(), Metrics()
+    cluster, metrics = NodelessCluster(), Metrics()
     cluster.instruments = MANAGED.instruments(metrics)
     async with cluster.running(), cluster.managed():
         await cluster.bring_up(leaderworkerset_object(replicas=2, size=2))
@@ -105,7 +105,7 @@ async def test_metrics_cover_the_sets_of_a_cluster() -> None:
 
 async def test_failing_groups_have_metrics_only_while_they_exist() -> None:
     """A LeaderWorkerSet has one line, and none if its groups never failed."""
-    cluster, metrics = Cluster(), Metrics()
+    cluster, metrics = NodelessCluster(), Metrics()
     cluster.instruments = MANAGED.instruments(metrics)
     place = f'leaderworkerset="web",namespace="{NAMESPACE}"'
 
@@ -141,7 +141,7 @@ async def test_failing_groups_have_metrics_only_while_they_exist() -> None:
 
 async def test_waiting_moves_have_metrics_only_while_they_exist() -> None:
     """Groups that are being moved do not count, so the metric shows whether moves make progress."""
-    cluster, metrics = Cluster(), Metrics()
+    cluster, metrics = NodelessCluster(), Metrics()
     cluster.kinds = managed(configured={names.MOVES: MaintenanceSettings()})
     cluster.instruments = cluster.kinds.instruments(metrics)
     waiting = f'lws_groups_to_move{{leaderworkerset="web",namespace="{NAMESPACE}"}}'

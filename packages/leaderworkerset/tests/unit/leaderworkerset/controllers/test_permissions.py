@@ -8,7 +8,7 @@ import pytest
 from tests import builders
 from tests.disaggregated import disaggregatedset_object, role, with_image
 from tests.permissions import Need, RecordingTransport, missing, unused
-from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
+from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, NodelessCluster
 
 from kuberuntime.client.client import Client
 from kuberuntime.objects.meta import ObjectKey
@@ -27,10 +27,10 @@ from localkube.apiserver.inprocess import InProcessTransport
 
 pytestmark = pytest.mark.virtual_time
 
-Life: TypeAlias = Callable[[Cluster], Coroutine[Any, Any, None]]
+Life: TypeAlias = Callable[[NodelessCluster], Coroutine[Any, Any, None]]
 
 
-async def live_through_everything(cluster: Cluster) -> None:
+async def live_through_everything(cluster: NodelessCluster) -> None:
     """Cause all writes of controllers: groups, failures, rollouts, history, own services, exclusive placement."""
     await cluster.bring_up(builders.leaderworkerset_object(replicas=2, size=2))
     for _ in range(2):  # the second recreation is recorded and waits
@@ -65,7 +65,7 @@ async def live_through_everything(cluster: Cluster) -> None:
     await roll_roles(cluster)
 
 
-async def roll_roles(cluster: Cluster) -> None:
+async def roll_roles(cluster: NodelessCluster) -> None:
     """Cause all writes of the controller of DisaggregatedSets: roles, a scaler, services, a rollout."""
     external = disaggregatedset_object([role("prefill", external=True), role("decode", size=2)])
     metadata = {name: external["metadata"][name] for name in ("name", "namespace")}
@@ -79,7 +79,7 @@ async def roll_roles(cluster: Cluster) -> None:
     await cluster.settle()
 
 
-async def needs_of_controllers(cluster: Cluster, life: Life, *, is_old: bool) -> set[Need]:
+async def needs_of_controllers(cluster: NodelessCluster, life: Life, *, is_old: bool) -> set[Need]:
     """Run the controllers during some events; return the permissions that were needed."""
     transport = RecordingTransport(InProcessTransport(cluster.server, "manager"), is_old=is_old)
     async with asyncio.TaskGroup() as tasks:
@@ -93,9 +93,9 @@ async def needs_of_controllers(cluster: Cluster, life: Life, *, is_old: bool) ->
 @pytest.mark.slow
 async def test_controllers_use_exactly_the_declared_permissions() -> None:
     """The permissions equal a subset of contract 12.5; older API servers are listed, newer ones stream their lists."""
-    async with Cluster().running() as cluster:
+    async with NodelessCluster().running() as cluster:
         needs = await needs_of_controllers(cluster, live_through_everything, is_old=False)
-        needs |= await needs_of_controllers(cluster, Cluster.settle, is_old=True)
+        needs |= await needs_of_controllers(cluster, NodelessCluster.settle, is_old=True)
     assert missing(MANAGED.permissions, needs) == []
     assert unused(MANAGED.permissions, needs) == []
 

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from tests.unit.leaderworkerset.controllers.cluster import Cluster
+from tests.unit.leaderworkerset.controllers.cluster import NodelessCluster
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -23,16 +23,16 @@ WEBHOOKS: JSONObject = {**MUTATING_WEBHOOK_CONFIGURATIONS.type_meta, "metadata":
 
 
 @asynccontextmanager
-async def running(*, serves: bool = True) -> AsyncIterator[Cluster]:
+async def running(*, serves: bool = True) -> AsyncIterator[NodelessCluster]:
     """Run a cluster whose manager allows policies; the API server may serve them."""
     schema = {"schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": ANY}}}}
-    cluster = Cluster(kind_from_crd(define(kind, {}, schema)) for kind in podpolicy.KINDS if serves)
+    cluster = NodelessCluster(kind_from_crd(define(kind, {}, schema)) for kind in podpolicy.KINDS if serves)
     cluster.kinds = managed(configured={names.POD_ADMISSION: True})
     async with cluster.running():
         yield cluster
 
 
-async def stored(cluster: Cluster) -> list[JSONObject | None]:
+async def stored(cluster: NodelessCluster) -> list[JSONObject | None]:
     return [await cluster.client.find(kind, podpolicy.KEY) for kind in podpolicy.KINDS]
 
 

@@ -3,7 +3,7 @@
 import pytest
 from testkit.fakes import failure
 from tests import builders
-from tests.unit.leaderworkerset.controllers.cluster import Cluster, CountingTransport
+from tests.unit.leaderworkerset.controllers.cluster import CountingTransport, NodelessCluster
 
 from kuberuntime.client.transport import Request, Response
 from kuberuntime.objects import meta
@@ -19,7 +19,7 @@ REFUSAL = 'User "manager" cannot patch resource "statefulsets/status" in API gro
 class OlderRole(CountingTransport):
     """Refuses patches of the status of StatefulSets until `is_granted`."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: NodelessCluster) -> None:
         super().__init__(cluster.server, "manager")
         self.is_granted = False
         self.refused = 0
@@ -32,11 +32,11 @@ class OlderRole(CountingTransport):
         return await super().request(request)
 
 
-async def images(cluster: Cluster) -> dict[str, str]:
+async def images(cluster: NodelessCluster) -> dict[str, str]:
     return {meta.name(pod): pod["spec"]["containers"][0]["image"] for pod in await cluster.objects(PODS)}
 
 
-async def test_rollout_waits_for_the_permission_without_failing(cluster: Cluster) -> None:
+async def test_rollout_waits_for_the_permission_without_failing(cluster: NodelessCluster) -> None:
     """The partition keeps the broken group as with the Go controller; one Warning names the permission."""
     cluster.transport = transport = OlderRole(cluster)
     async with cluster.managed():

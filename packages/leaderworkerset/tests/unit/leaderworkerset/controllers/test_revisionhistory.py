@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tests import builders
-from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
+from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, NodelessCluster
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -18,19 +18,19 @@ pytestmark = pytest.mark.virtual_time
 LIMIT = 3
 
 
-async def revise(cluster: Cluster, image: str) -> None:
+async def revise(cluster: NodelessCluster, image: str) -> None:
     """Roll an image out."""
     await cluster.edit(leaderWorkerTemplate={"workerTemplate": builders.pod_template(image)})
     await cluster.settle(120)
 
 
-async def numbers(cluster: Cluster, selector: str) -> list[int]:
+async def numbers(cluster: NodelessCluster, selector: str) -> list[int]:
     found = await cluster.client.list(CONTROLLER_REVISIONS, namespace=NAMESPACE, label_selector=selector)
     own = [one for one in found.items if (meta.controller_of(one) or {}).get("kind") == LEADERWORKERSETS.kind]
     return sorted(int(one["revision"]) for one in own)
 
 
-async def seen(cluster: Cluster) -> tuple[list[int], list[int]]:
+async def seen(cluster: NodelessCluster) -> tuple[list[int], list[int]]:
     """Return the numbers of the revisions that clients count, and of the revisions in the history."""
     return await numbers(cluster, f"{labels.NAME}=web"), await numbers(cluster, revisionhistory.selector("web"))
 
@@ -41,7 +41,7 @@ def limited(**fields: Any) -> JSONObject:
 
 
 @pytest.mark.slow
-async def test_clients_see_one_revision_while_others_are_kept(cluster: Cluster) -> None:
+async def test_clients_see_one_revision_while_others_are_kept(cluster: NodelessCluster) -> None:
     async with cluster.managed():
         await cluster.bring_up(limited())
         assert await seen(cluster) == ([1], [])
@@ -50,7 +50,7 @@ async def test_clients_see_one_revision_while_others_are_kept(cluster: Cluster) 
             assert await seen(cluster) == ([number], list(range(max(1, number - LIMIT), number)))
 
 
-async def test_reused_revision_leaves_the_history(cluster: Cluster) -> None:
+async def test_reused_revision_leaves_the_history(cluster: NodelessCluster) -> None:
     async with cluster.managed():
         await cluster.bring_up(limited())
         await revise(cluster, "app:2")
@@ -58,7 +58,7 @@ async def test_reused_revision_leaves_the_history(cluster: Cluster) -> None:
         assert await seen(cluster) == ([3], [2])
 
 
-async def test_aborted_rollout_is_in_the_history(cluster: Cluster) -> None:
+async def test_aborted_rollout_is_in_the_history(cluster: NodelessCluster) -> None:
     async with cluster.managed():
         await cluster.bring_up(limited())
         cluster.ready_pods = lambda _: False
@@ -69,7 +69,7 @@ async def test_aborted_rollout_is_in_the_history(cluster: Cluster) -> None:
         assert await seen(cluster) == ([3], [2])
 
 
-async def test_history_causes_no_writes_at_rest_and_ends_with_its_set(cluster: Cluster) -> None:
+async def test_history_causes_no_writes_at_rest_and_ends_with_its_set(cluster: NodelessCluster) -> None:
     async with cluster.managed():
         await cluster.bring_up(limited())
         await revise(cluster, "app:2")

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from tests.builders import leaderworkerset_object
-from tests.unit.leaderworkerset.controllers.cluster import Cluster, CountingTransport
+from tests.unit.leaderworkerset.controllers.cluster import CountingTransport, NodelessCluster
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
@@ -40,11 +40,11 @@ class SlowTransport:
         await self._inner.close()
 
 
-def controllers_of(cluster: Cluster, transport: Transport) -> Controllers:
+def controllers_of(cluster: NodelessCluster, transport: Transport) -> Controllers:
     return Controllers(MANAGED, Client(transport), clock=cluster.clock, instance="test")
 
 
-async def stop_in_the_middle(cluster: Cluster, seconds: float) -> float:
+async def stop_in_the_middle(cluster: NodelessCluster, seconds: float) -> float:
     """Request the stop when the first write has begun; return the seconds it took."""
     transport = SlowTransport(cluster.transport, seconds)
     controllers = controllers_of(cluster, transport)
@@ -60,7 +60,7 @@ async def stop_in_the_middle(cluster: Cluster, seconds: float) -> float:
 
 
 async def test_stop_finishes_the_current_reconciliation() -> None:
-    cluster = Cluster()
+    cluster = NodelessCluster()
     async with cluster.running():
         assert await stop_in_the_middle(cluster, 0.2) < 2 * FINISH_SECONDS
         assert len(await cluster.objects(STATEFULSETS)) == 1
@@ -68,14 +68,14 @@ async def test_stop_finishes_the_current_reconciliation() -> None:
 
 
 async def test_stop_cancels_a_reconciliation_that_takes_too_long() -> None:
-    cluster = Cluster()
+    cluster = NodelessCluster()
     async with cluster.running():
         assert await stop_in_the_middle(cluster, 60.0) <= 2 * FINISH_SECONDS
         assert await cluster.objects(STATEFULSETS) == []
 
 
 async def test_stop_is_immediate_before_the_controllers_start() -> None:
-    cluster = Cluster()
+    cluster = NodelessCluster()
     async with cluster.running():
         controllers = controllers_of(cluster, cluster.transport)
         controllers.stop()

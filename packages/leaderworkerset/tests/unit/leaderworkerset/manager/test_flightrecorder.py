@@ -9,7 +9,7 @@ import pytest
 from testkit import virtualtime
 from tests import builders
 from tests.permissions import Need, RecordingTransport, missing, unused
-from tests.unit.leaderworkerset.controllers.cluster import Cluster
+from tests.unit.leaderworkerset.controllers.cluster import NodelessCluster
 from tests.unit.leaderworkerset.recording.test_progressfollower import Talking, start
 from tests.unit.localkube.apiserver.frontend.test_podstreams import FakeNode
 
@@ -57,7 +57,7 @@ class Slow:
 
 
 @asynccontextmanager
-async def recording(cluster: Cluster, transport: Transport) -> AsyncIterator[None]:
+async def recording(cluster: NodelessCluster, transport: Transport) -> AsyncIterator[None]:
     """Run controllers, with a recorder that uses this transport."""
     controllers = Controllers(
         managed(configured={names.RECORDER: True}), Client(cluster.transport), clock=cluster.clock, instance="test"
@@ -67,7 +67,7 @@ async def recording(cluster: Cluster, transport: Transport) -> AsyncIterator[Non
         yield
 
 
-async def crash(cluster: Cluster, name: str) -> None:
+async def crash(cluster: NodelessCluster, name: str) -> None:
     """Report that a run of the pod's container ended with an error."""
     pod = await cluster.get(PODS, name)
     end = {"exitCode": 3, "finishedAt": timestamps.render(cluster.clock.now()), "containerID": "x://1"}
@@ -76,7 +76,7 @@ async def crash(cluster: Cluster, name: str) -> None:
     await cluster.client.patch(PODS, meta.key(pod), patch, kind="merge", subresource="status")
 
 
-async def recreated_after(cluster: Cluster) -> float:
+async def recreated_after(cluster: NodelessCluster) -> float:
     """Make a group fail; return the seconds until its replacement exists."""
     await cluster.create(builders.leaderworkerset_object(replicas=1, size=2))
     await cluster.settle(200)
@@ -91,7 +91,7 @@ async def recreated_after(cluster: Cluster) -> float:
 @pytest.mark.parametrize("is_slow", [False, True], ids=["fast", "slow"])
 def test_recording_delays_no_recreation(is_slow: bool) -> None:
     async def scenario(*, records: bool) -> tuple[float, dict[str, int]]:
-        async with Cluster().running() as cluster:
+        async with NodelessCluster().running() as cluster:
             inner = cluster.client._transport
             running: AbstractAsyncContextManager[None] = (
                 recording(cluster, Slow(inner) if is_slow else inner) if records else cluster.managed()
@@ -112,7 +112,7 @@ class Saying(FakeNode):
         yield b"2026-03-01T12:00:00.5Z ::lws progress step=3 total=9\n"
 
 
-async def said(cluster: Cluster) -> None:
+async def said(cluster: NodelessCluster) -> None:
     """Enable progress of a set, and wait until its leader has it."""
     await cluster.bind("web-0", "node")
     run = {"name": "main", "restartCount": 0, "ready": True, "image": "i", "imageID": "i"}
@@ -135,7 +135,7 @@ async def episodes(client: Client) -> list[Episode]:
 @pytest.mark.slow
 def test_recorder_uses_exactly_its_permissions() -> None:
     async def scenario() -> tuple[list[Episode], set[Need]]:
-        async with Cluster().running() as cluster:
+        async with NodelessCluster().running() as cluster:
             transport = RecordingTransport(cluster.client._transport)
             cluster.server.attach_node(Saying())
             async with recording(cluster, transport):
@@ -169,7 +169,7 @@ def test_hang_on_a_cluster_blames_no_rank_for_others() -> None:
     """The caches of a manager have no addresses of pods, and the nodes of a cluster do not report what ranks wait for."""
 
     async def scenario() -> None:
-        async with Cluster().running() as cluster:
+        async with NodelessCluster().running() as cluster:
             cluster.server.attach_node(Talking(cluster))
             async with recording(cluster, cluster.client._transport):
                 await start(cluster, {labels.PROGRESS_TIMEOUT: "60s"})

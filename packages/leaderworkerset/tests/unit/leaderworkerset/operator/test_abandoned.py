@@ -34,7 +34,7 @@ class Heard(InProcessTransport):
         return await super().request(request)
 
 
-class Site:
+class AbandonedObjects:
     """An API server with a namespace, and the part of the operator that releases pods."""
 
     def __init__(self, server: ApiServer) -> None:
@@ -67,11 +67,11 @@ class Site:
         return {meta.name(pod) for pod in (await self.client.list(PODS)).items}
 
 
-def at_a_site(scenario: Callable[[Site], Awaitable[None]]) -> None:
+def at_a_site(scenario: Callable[[AbandonedObjects], Awaitable[None]]) -> None:
     async def body() -> None:
         server = ApiServer(Store(), builtin.kinds(), VirtualClock())
         await server.start()
-        site = Site(server)
+        site = AbandonedObjects(server)
         for definition in MANAGED.definitions():
             await site.client.apply(CUSTOM_RESOURCE_DEFINITIONS, definition, manager="tests")
         await scenario(site)
@@ -88,7 +88,7 @@ def lws(name: str, namespace: str = "default") -> JSONObject:
 def test_pods_of_deleted_sets_are_released() -> None:
     """The manager has the permissions, and kept pods are checked again soon (N-RB-16)."""
 
-    async def scenario(site: Site) -> None:
+    async def scenario(site: AbandonedObjects) -> None:
         await site.client.create(LEADERWORKERSETS, lws("there"))
         await site.keep("there-0", of="there")
         await site.keep("gone-0", of="gone")
@@ -113,7 +113,7 @@ def test_pods_of_deleted_sets_are_released() -> None:
 def test_pods_of_terminating_namespaces_are_released() -> None:
     """LeaderWorkerSets of such a namespace stay as long as the pods; without their definition there are none (N-RB-16)."""
 
-    async def scenario(site: Site) -> None:
+    async def scenario(site: AbandonedObjects) -> None:
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ending"}}
         await site.client.create(NAMESPACES, namespace)
         await site.client.create(LEADERWORKERSETS, lws("there", "ending"))
@@ -126,7 +126,7 @@ def test_pods_of_terminating_namespaces_are_released() -> None:
 
     at_a_site(scenario)
 
-    async def without(site: Site) -> None:
+    async def without(site: AbandonedObjects) -> None:
         await site.keep("gone-0", of="gone")
         for resource in MANAGED.defined:
             await site.client.delete(CUSTOM_RESOURCE_DEFINITIONS, ObjectKey("", resource.group_resource))

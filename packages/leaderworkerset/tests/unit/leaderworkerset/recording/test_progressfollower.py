@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 from testkit import virtualtime
 from tests import builders
-from tests.unit.leaderworkerset.controllers.cluster import Cluster
+from tests.unit.leaderworkerset.controllers.cluster import NodelessCluster
 from tests.unit.localkube.apiserver.frontend.test_podstreams import FakeNode
 
 from kuberuntime.cache.informer import Informer
@@ -35,7 +35,7 @@ class Talking(FakeNode):
     The containers of a pod are `main`, and sidecars with the name `POD/CONTAINER`.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: NodelessCluster) -> None:
         super().__init__()
         self.cluster = cluster
         self.said: dict[str, list[str]] = {}
@@ -58,7 +58,7 @@ class Talking(FakeNode):
 
 
 @asynccontextmanager
-async def following(cluster: Cluster, **options: Any) -> AsyncIterator[None]:
+async def following(cluster: NodelessCluster, **options: Any) -> AsyncIterator[None]:
     client = Client(cluster.client._transport)
     pods, sets = (
         Informer(client, Selection(PODS, label_selector=labels.NAME)),
@@ -72,7 +72,7 @@ async def following(cluster: Cluster, **options: Any) -> AsyncIterator[None]:
             task.cancel()
 
 
-async def start(cluster: Cluster, annotations: dict[str, str], *sidecars: str) -> None:
+async def start(cluster: NodelessCluster, annotations: dict[str, str], *sidecars: str) -> None:
     """Create a group of two ranks whose containers run since now."""
     template = builders.pod_template()
     before = [{"name": "prepare", "image": "i"}, *({"name": name, "image": "i", **ALWAYS} for name in sidecars)]
@@ -87,7 +87,7 @@ async def start(cluster: Cluster, annotations: dict[str, str], *sidecars: str) -
         await begin(cluster, name, number)
 
 
-async def begin(cluster: Cluster, name: str, number: int) -> None:
+async def begin(cluster: NodelessCluster, name: str, number: int) -> None:
     run = {"name": "main", "restartCount": 0, "ready": True, "image": "i", "imageID": "i"}
     since = timestamps.render(cluster.clock.now())
     status = {
@@ -99,13 +99,13 @@ async def begin(cluster: Cluster, name: str, number: int) -> None:
     await cluster.client.patch(PODS, key, {"status": status}, kind="merge", subresource="status")
 
 
-async def annotations(cluster: Cluster) -> dict[str, str]:
+async def annotations(cluster: NodelessCluster) -> dict[str, str]:
     return dict(meta.annotations(await cluster.get(PODS, "web-0")))
 
 
-def run(scenario: Callable[[Cluster, Talking], Awaitable[None]]) -> None:
+def run(scenario: Callable[[NodelessCluster, Talking], Awaitable[None]]) -> None:
     async def opened() -> None:
-        async with Cluster().running() as cluster:
+        async with NodelessCluster().running() as cluster:
             node = Talking(cluster)
             cluster.server.attach_node(node)
             async with cluster.managed():
@@ -116,7 +116,7 @@ def run(scenario: Callable[[Cluster, Talking], Awaitable[None]]) -> None:
 
 @pytest.mark.slow
 def test_progress_is_written_at_intervals() -> None:
-    async def scenario(cluster: Cluster, node: Talking) -> None:
+    async def scenario(cluster: NodelessCluster, node: Talking) -> None:
         await start(cluster, {labels.FOLLOW_PROGRESS: "true"})
         versions = set()
         async with following(cluster):
@@ -136,7 +136,7 @@ def test_progress_is_written_at_intervals() -> None:
 
 
 def test_logs_are_read_only_while_the_annotation_exists() -> None:
-    async def scenario(cluster: Cluster, node: Talking) -> None:
+    async def scenario(cluster: NodelessCluster, node: Talking) -> None:
         await start(cluster, {})
         async with following(cluster):
             await cluster.settle(60)
@@ -161,7 +161,7 @@ def test_group_without_progress_hangs_and_blames_a_rank() -> None:
 
     leader: list[str] = []
 
-    async def scenario(cluster: Cluster, node: Talking) -> None:
+    async def scenario(cluster: NodelessCluster, node: Talking) -> None:
         await start(cluster, WATCHED)
         leader.append((await cluster.uids())["web-0"])
         async with following(cluster, waits=waits):
@@ -190,7 +190,7 @@ def test_group_without_progress_hangs_and_blames_a_rank() -> None:
 
 
 def test_sidecar_output_counts_as_progress_of_its_rank_only() -> None:
-    async def scenario(cluster: Cluster, node: Talking) -> None:
+    async def scenario(cluster: NodelessCluster, node: Talking) -> None:
         await start(cluster, WATCHED, "progress")
         async with following(cluster):
             await cluster.settle(5)
@@ -211,7 +211,7 @@ def test_sidecar_output_counts_as_progress_of_its_rank_only() -> None:
 
 
 def test_silent_group_hangs_from_its_start() -> None:
-    async def scenario(cluster: Cluster, node: Talking) -> None:
+    async def scenario(cluster: NodelessCluster, node: Talking) -> None:
         node.mute |= {"web-0", "web-0-1"}
         await start(cluster, WATCHED)
         await cluster.settle(30)
@@ -226,7 +226,7 @@ def test_silent_group_hangs_from_its_start() -> None:
 
 
 def test_incomplete_group_does_not_hang() -> None:
-    async def scenario(cluster: Cluster, node: Talking) -> None:
+    async def scenario(cluster: NodelessCluster, node: Talking) -> None:
         await cluster.create(builders.leaderworkerset_object(replicas=1, size=2, metadata={"annotations": WATCHED}))
         await cluster.settle(5)
         await cluster.bind("web-0", "node-0")

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.slow
 SAID = b"out of luck\n"
 
 
-class House:
+class RecordedCluster:
     """An API server with the definition of LeaderWorkerSets, a set, and pods as a kubelet would report them."""
 
     def __init__(self, client: Client, directory: Path) -> None:
@@ -115,12 +115,12 @@ class House:
 
 
 @asynccontextmanager
-async def furnished(directory: Path) -> AsyncIterator[House]:
+async def furnished(directory: Path) -> AsyncIterator[RecordedCluster]:
     """Run an API server with a set."""
     async with api() as client:
         for definition in MANAGED.definitions():
             await client.apply(CUSTOM_RESOURCE_DEFINITIONS, definition, manager="test")
-        yield House(client, directory)
+        yield RecordedCluster(client, directory)
 
 
 async def test_eviction_is_an_episode_without_a_container(tmp_path: Path) -> None:

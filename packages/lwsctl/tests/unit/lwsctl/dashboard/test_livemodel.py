@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from msgspec.structs import replace
-from tests.dashboardhouse import NAMESPACE, House, api_server
+from tests.dashboardhouse import NAMESPACE, ServedDashboard, api_server
 from tests.integration.clusters import objects
 
 from kuberuntime.cache.reflector import TIMEOUT
@@ -66,7 +66,7 @@ async def test_a_change_is_diagnosed_as_soon_as_it_is_shown() -> None:
     async with api_server() as transport:
         client = Client(transport)
         model = LiveModel(client, "", Commands())
-        house = House(client, model, Dashboard(model, Subscriptions(model)), None, transport)
+        house = ServedDashboard(client, model, Dashboard(model, Subscriptions(model)), None, transport)
         await house.put_set("web", replicas=2, size=2)
         async with live(model), model.looking():
             await asyncio.sleep(AGAIN * 1.7)  # no diagnosis is due

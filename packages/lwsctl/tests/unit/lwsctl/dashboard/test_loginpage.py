@@ -8,7 +8,7 @@ from itertools import count
 import aiohttp
 import pytest
 from testkit.fakeclock import FakeClock
-from tests.dashboardhouse import House, Tokens, open_house
+from tests.dashboardhouse import ServedDashboard, Tokens, open_house
 
 from lwsctl.dashboard.browserstreams import MOST_OF_USER as MOST_STREAMS_OF_USER
 from lwsctl.dashboard.loginsessions import LONGEST_VISIT, MOST_OF_USER, MOST_SESSIONS, RECHECK, LoginSessions
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 
 @asynccontextmanager
-async def browser(house: House, token: str = "") -> AsyncIterator[aiohttp.ClientSession]:
+async def browser(house: ServedDashboard, token: str = "") -> AsyncIterator[aiohttp.ClientSession]:
     """Yield the session of a browser, logged in if there is a token."""
     jar = aiohttp.CookieJar(unsafe=True)
     async with aiohttp.ClientSession(cookie_jar=jar) as session:
@@ -29,7 +29,7 @@ async def browser(house: House, token: str = "") -> AsyncIterator[aiohttp.Client
         yield session
 
 
-def own(house: House, **more: str) -> Mapping[str, str]:
+def own(house: ServedDashboard, **more: str) -> Mapping[str, str]:
     return {"Origin": f"http://127.0.0.1:{house.dashboard.port}"} | more
 
 

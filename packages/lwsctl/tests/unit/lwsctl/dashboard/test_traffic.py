@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from tests.dashboardhouse import NAMESPACE, READY, House, api_server
+from tests.dashboardhouse import NAMESPACE, READY, ServedDashboard, api_server
 
 from kuberuntime.client.client import Client
 from kuberuntime.objects.meta import ObjectKey
@@ -26,12 +26,12 @@ PENDING = {"phase": "Pending", "conditions": []}
 
 
 @asynccontextmanager
-async def looked_at(address: Address) -> AsyncIterator[tuple[House, list[bytes]]]:
+async def looked_at(address: Address) -> AsyncIterator[tuple[ServedDashboard, list[bytes]]]:
     """Show a page of a set of 60 groups of 2; yield the dashboard, and the sent events of the page's stream."""
     async with api_server() as transport:
         client = Client(transport)
         model = LiveModel(client, "", Commands())
-        house = House(client, model, Dashboard(model, Subscriptions(model)), None, transport)
+        house = ServedDashboard(client, model, Dashboard(model, Subscriptions(model)), None, transport)
         await house.put_set("web", replicas=GROUPS, size=2)
         sent: list[bytes] = []
 

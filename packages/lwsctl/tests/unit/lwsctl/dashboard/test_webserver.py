@@ -10,7 +10,7 @@ from random import Random
 import aiohttp
 import pytest
 from tests.attacker import Attacker
-from tests.dashboardhouse import NODE, House, events, open_house, serving, topic, until
+from tests.dashboardhouse import NODE, ServedDashboard, events, open_house, serving, topic, until
 from tests.fuzz.seeds import seeds
 from tests.integration.clusters import objects
 from tests.unit.lwsctl.cli.views.test_episodetable import FULL
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.slow
 
 
 async def first_events(
-    house: House, session: aiohttp.ClientSession, path: str, ident: str, count: int
+    house: ServedDashboard, session: aiohttp.ClientSession, path: str, ident: str, count: int
 ) -> list[tuple[str, str]]:
     """Read a stream until so many events have come."""
     chunks: list[bytes] = []
@@ -44,7 +44,7 @@ async def first_events(
     raise AssertionError(f"the stream ended: {chunks}")
 
 
-async def seen_in(house: House, session: aiohttp.ClientSession, path: str, ident: str, words: str) -> str:
+async def seen_in(house: ServedDashboard, session: aiohttp.ClientSession, path: str, ident: str, words: str) -> str:
     """Read a stream until words are in it; return all of it."""
     chunks: list[bytes] = []
     async with session.get(house.base + "stream", params=topic(path, ident)) as response:
