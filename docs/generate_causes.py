@@ -15,7 +15,8 @@ from tests.explanations.ways import WAYS
 
 from lwsctl.cli.commands.explain import EXIT_CODES
 from lwsctl.diagnosis.catalogue import CATALOGUE, NO_CAUSE, NOT_READ
-from lwsctl.diagnosis.finding import Cause, Person
+from lwsctl.diagnosis.finding import Cause
+from lwsctl.model.diagnosis import Person
 
 PAGE = Path(__file__).parent / "reference" / "causes.md"
 PERSONS: Final = {

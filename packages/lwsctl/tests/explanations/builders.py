@@ -10,10 +10,10 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import REVISION, ROLE, SET_NAME, SLICE
 from leaderworkerset.api.recreationrecord import RecreationState
 from lwsctl.diagnosis.observed import Observed
+from lwsctl.model.disaggregatedset import set_view
+from lwsctl.model.leaderworkerset import view
 from lwsctl.observation.setdiagnoses import bare
-from lwsctl.views.disaggregatedset import set_view
 from lwsctl.views.events.warningevents import Evidence, explained
-from lwsctl.views.groups import view
 
 NOW: Final = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 NAMESPACE: Final = "prod"

@@ -14,8 +14,9 @@ from lwsctl.dashboard.fragments import Rendering, difference
 from lwsctl.dashboard.pages import nowpage, setpage
 from lwsctl.dashboard.pages.page import PageFacts
 from lwsctl.dashboard.picture import Picture
+from lwsctl.model.groups import Rank, rank_of
+from lwsctl.model.leaderworkerset import View, view
 from lwsctl.observation.conditionwatch import KnownRanks
-from lwsctl.views.groups import Rank, View, rank_of, view
 
 SIZE = 8
 ADDRESS = Address(kind=PageKind.SET, key=ObjectKey("default", "web"))

@@ -22,7 +22,7 @@ import leaderworkerset
 import lwsctl
 from kuberuntime.objects import errorchains, errorlines, podstate, untrustedtext
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.texts import masking
+from kuberuntime.texts import jsonpath, masking
 from kuberuntime.texts.masking import Mask, masked
 from leaderworkerset.api import progressannotations
 from leaderworkerset.api.eventvalue import happening
@@ -31,8 +31,7 @@ from leaderworkerset.core.restarts import failure
 from lwsctl.cli.reading import fieldlocations, templateplaceholders
 from lwsctl.diagnosis import ranks
 from lwsctl.diagnosis.patterns import Told
-from lwsctl.views import jsonpath
-from lwsctl.views.groups import rank_of
+from lwsctl.model.groups import rank_of
 
 LENGTH = 32 * 1024
 LIMIT = 1.0

@@ -24,11 +24,11 @@ from leaderworkerset.recording.recorder import Recorder
 from localkube.kubelet.processes.runner import ContainerSpec, Exit
 from localkube.kubelet.processes.simulatedrunner import Program, Script
 from lwsctl.dashboard.livemodel import LiveModel, live
-from lwsctl.diagnosis.finding import Diagnosis
 from lwsctl.diagnosis.logerrors import NO_LINES
 from lwsctl.diagnosis.observed import Commands
+from lwsctl.model.diagnosis import Diagnosis
+from lwsctl.model.verdict import CALM, NEEDS_USER, Verdict
 from lwsctl.observation.evidence import judged
-from lwsctl.views.health.verdict import CALM, NEEDS_USER, Verdict
 
 SECONDS: Final = 60
 """The seconds after the first failure in which each poll must be right."""
@@ -154,8 +154,8 @@ def test_cards_and_surveys_name_the_error_of_the_record(name: str) -> None:
             async with live(model), model.looking():
                 for _ in range(SECONDS):
                     await asyncio.sleep(1)
-                    (item,) = model.picture.ordered()
-                    cards.append(item.told)
+                    (item,) = model.picture.ordered
+                    cards.append(item.diagnosis)
 
     simulate(scenario, Settings(managers=(SLOW,), others=SLOW, script=prints(program)))
     crashing = [card for card in cards if card.verdict in NEEDS_USER]

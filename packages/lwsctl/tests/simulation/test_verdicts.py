@@ -20,12 +20,12 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from localkube.kubelet.processes.runner import ContainerSpec, Exit
 from localkube.kubelet.processes.simulatedrunner import Program, Script
 from lwsctl.dashboard.livemodel import LiveModel, live
-from lwsctl.diagnosis.finding import Diagnosis
 from lwsctl.diagnosis.observed import Commands
+from lwsctl.model.diagnosis import Diagnosis
+from lwsctl.model.leaderworkerset import view
+from lwsctl.model.verdict import Verdict
 from lwsctl.observation import diagnosisinput
 from lwsctl.observation.lists import Lists
-from lwsctl.views.groups import view
-from lwsctl.views.health.verdict import Verdict
 from lwsctl.views.selection import Selection
 
 POLLS: Final = 250
@@ -100,8 +100,8 @@ def test_dashboard_is_calm_while_programs_fail() -> None:
         async with live(model), model.looking():
             end = world.clock.monotonic() + 240
             while world.clock.monotonic() < end:
-                items = model.picture.ordered()
-                told = {item.view.name: f"{item.told.verdict} {item.told.code}" for item in items}
+                items = model.picture.ordered
+                told = {item.name: f"{item.diagnosis.verdict} {item.diagnosis.code}" for item in items}
                 shown.append((world.clock.monotonic(), tuple(told), told))
                 await model.changed()
 

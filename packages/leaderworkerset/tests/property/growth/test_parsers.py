@@ -16,8 +16,8 @@ from kuberuntime.access import urls
 from kuberuntime.cache import projection
 from kuberuntime.objects import duration, intstr, names, ordinals, quantity, selectors
 from kuberuntime.objects.gotypes import scalars
+from kuberuntime.texts import jsonpath
 from localkube.apiserver.custom import keywords
-from localkube.apiserver.tables import jsonpath
 from localkube.controllers.statefulset import identity
 from localkube.kubelet.container import images
 from localkube.kubelet.spec import environment, scripts
@@ -43,7 +43,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "variables in a text": partial(environment.expand, variables={}),
     "functions of a script": scripts.FUNCTION.findall,
     "image": images.untagged,
-    "JSON path": jsonpath.parse,
+    "JSON path": jsonpath.path,
     "path of a field": projection.parse,
     "schema pattern": lambda text: keywords.compile_pattern(text[:10_000]),
     "address with password": urls.redacted,

@@ -19,8 +19,8 @@ from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from lwsctl.cli import suggestions
 from lwsctl.cli.cluster.target import Session
 from lwsctl.cli.errors import CommandError, UsageError
+from lwsctl.model.leaderworkerset import View, view
 from lwsctl.observation import selectedpods
-from lwsctl.views.groups import View, view
 from lwsctl.views.selection import Filter, Selection, narrow, read
 from lwsctl.views.wording import counted, listed
 

@@ -7,10 +7,10 @@ from typing import overload
 from lwsctl.cli import logging
 from lwsctl.cli.cluster.keepalive import Keepalive
 from lwsctl.cli.errors import CommandError
+from lwsctl.model.disaggregatedset import SetView, Shown
+from lwsctl.model.leaderworkerset import View
 from lwsctl.observation import conditionwatch as observed
 from lwsctl.observation.conditionwatch import ChangeSource, ConditionWatch, DisaggregatedInformers, OneSet, SetInformers
-from lwsctl.views.disaggregatedset import SetView, Shown
-from lwsctl.views.groups import View
 
 
 @asynccontextmanager

@@ -27,11 +27,12 @@ from lwsctl.client.asyncclient import AsyncClient, LogLine, LogOptions
 from lwsctl.client.inspection import CommandResult, Event
 from lwsctl.client.manifest import Container, Manifest
 from lwsctl.client.syncclient import Client
-from lwsctl.diagnosis.finding import Diagnosis
+from lwsctl.model.diagnosis import Diagnosis
+from lwsctl.model.groups import Group, Rank
+from lwsctl.model.leaderworkerset import View
+from lwsctl.model.verdict import Verdict
 from lwsctl.observation.conditionwatch import WaitTimeoutError
 from lwsctl.observation.podlogs import LogError
-from lwsctl.views.groups import Group, Rank, View
-from lwsctl.views.health.verdict import Verdict
 
 __all__ = [
     "APIError",

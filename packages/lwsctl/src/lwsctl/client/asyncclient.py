@@ -24,12 +24,12 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from lwsctl.client import inspection
 from lwsctl.client.inspection import CommandResult, Event, OpenChannels
 from lwsctl.client.manifest import Manifest
-from lwsctl.diagnosis.finding import Diagnosis
+from lwsctl.model.diagnosis import Diagnosis
+from lwsctl.model.leaderworkerset import View, view
 from lwsctl.observation import selectedpods
 from lwsctl.observation.podlogs import LogError, PodLogOptions, read
 from lwsctl.rollout import ownfields
 from lwsctl.views import unmetconditions
-from lwsctl.views.groups import View, view
 from lwsctl.views.outcome import is_over
 from lwsctl.views.selection import Filter, Selection
 

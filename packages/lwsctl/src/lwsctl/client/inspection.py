@@ -16,11 +16,11 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from lwsctl.diagnosis.finding import Diagnosis
 from lwsctl.diagnosis.observed import Commands
+from lwsctl.model.diagnosis import Diagnosis
+from lwsctl.model.leaderworkerset import view
 from lwsctl.observation import selectedpods
 from lwsctl.views import selection as selections
-from lwsctl.views.groups import view
 from lwsctl.views.podcontainers import default_container
 from lwsctl.views.selection import Filter, Selection
 

@@ -10,8 +10,8 @@ from kuberuntime.objects.meta import JSONObject
 from lwsctl.client.asyncclient import ALL_LINES, AsyncClient, LogLine, LogOptions
 from lwsctl.client.inspection import CommandResult, Event
 from lwsctl.client.manifest import Manifest
-from lwsctl.diagnosis.finding import Diagnosis
-from lwsctl.views.groups import View
+from lwsctl.model.diagnosis import Diagnosis
+from lwsctl.model.leaderworkerset import View
 
 T = TypeVar("T")
 

@@ -11,9 +11,10 @@ from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.api import groupname
 from lwsctl.dashboard.actions import Verb
 from lwsctl.dashboard.picture import Picture
+from lwsctl.model.disaggregatedset import SetView
+from lwsctl.model.groups import Group
+from lwsctl.model.leaderworkerset import View
 from lwsctl.rollout.patches import is_paused
-from lwsctl.views.disaggregatedset import SetView
-from lwsctl.views.groups import Group, View
 from lwsctl.views.wording import counted
 
 AGAIN: Final = "and is created again: its programs are stopped"

@@ -16,12 +16,13 @@ from kuberuntime.errors import KubeError
 from kuberuntime.objects import errorchains, errorlines
 from kuberuntime.objects.untrustedtext import clean
 from lwsctl.dashboard.logstream import LONGEST_LINE, RankChoice
+from lwsctl.model.disaggregatedset import placed
+from lwsctl.model.groups import Group, Rank
+from lwsctl.model.leaderworkerset import View
 from lwsctl.observation import podsecrets
 from lwsctl.observation.logfollower import comparable
 from lwsctl.observation.podlogs import PodLogOptions, read
 from lwsctl.views import reasons
-from lwsctl.views.disaggregatedset import placed
-from lwsctl.views.groups import Group, Rank, View
 
 MOST_RANKS: Final = 64
 """The maximum of ranks whose logs are read; ranks with a problem come first."""

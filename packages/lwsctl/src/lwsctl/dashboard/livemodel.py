@@ -25,14 +25,14 @@ from lwsctl.dashboard.picture import Picture, place_of
 from lwsctl.dashboard.setorder import SetOrder, arrange
 from lwsctl.diagnosis.document import BLOCKS, ordered
 from lwsctl.diagnosis.facts import is_as_desired
-from lwsctl.diagnosis.finding import Diagnosis
 from lwsctl.diagnosis.observed import Commands
+from lwsctl.model.diagnosis import Diagnosis
+from lwsctl.model.disaggregatedset import SetView, set_view
+from lwsctl.model.leaderworkerset import View
 from lwsctl.observation import evidence, setdiagnoses
 from lwsctl.observation.conditionwatch import AllSets, ChangeSource, Relistable, following
 from lwsctl.observation.evidence import ReadEpisodes, RunLines
 from lwsctl.observation.lists import Lists
-from lwsctl.views.disaggregatedset import SetView, set_view
-from lwsctl.views.groups import View
 from lwsctl.views.selection import Selection
 
 TOGETHER: Final = 0.1
@@ -175,7 +175,7 @@ class LiveModel:
         )
         if not self._order.may_change(picture.now):
             return picture
-        items = [(place_of(item), item.told) for item in picture.ordered()]
+        items = [(place_of(item), item.diagnosis) for item in picture.ordered]
         self._order = arrange(self._order, items, picture.now)
         return replace(picture, order=self._order)
 

@@ -23,11 +23,11 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.groupname import GroupName, place_of
 from lwsctl.dashboard.livemodel import LiveModel
 from lwsctl.dashboard.picture import Picture
+from lwsctl.model.disaggregatedset import Owners, placed
+from lwsctl.model.groups import Rank, rank_of
 from lwsctl.observation.logfollower import LogFollower, Streams
 from lwsctl.observation.podlogs import PodLogOptions
 from lwsctl.views import reasons
-from lwsctl.views.disaggregatedset import Owners, placed
-from lwsctl.views.groups import Rank, rank_of
 
 MOST_STREAMS: Final = 64
 """The maximum of ranks whose logs one page follows."""
@@ -92,7 +92,7 @@ class LogRequest(msgspec.Struct, frozen=True, kw_only=True):
         """Return the names of the LeaderWorkerSets in places."""
         if not self.of_whole:
             return {self.key: ()}
-        return {view.key: names for view, names in picture.owners(self.key, of_whole=True)}
+        return {view.key: names for view, names in picture.members(self.key, of_whole=True)}
 
     def covers(self, pod: JSONObject, owners: Owners) -> bool:
         """Return whether a pod is chosen."""

@@ -12,10 +12,12 @@ from msgspec import Struct
 
 from lwsctl.dashboard.address import Address, PageKind
 from lwsctl.dashboard.markup import Safe, joined, tag
-from lwsctl.dashboard.picture import Picture, ToldSet, ToldWhole, of_group, of_rank
+from lwsctl.dashboard.picture import Picture, of_group, of_rank
 from lwsctl.diagnosis.catalogue import BY_CODE
-from lwsctl.views.groups import Group, Rank, View
-from lwsctl.views.health.verdict import WORDS
+from lwsctl.model.disaggregatedset import SetView, Shown
+from lwsctl.model.groups import Group, Rank
+from lwsctl.model.leaderworkerset import View
+from lwsctl.model.verdict import WORDS
 
 MOST: Final = 6
 """The maximum of hits of each kind."""
@@ -90,16 +92,16 @@ def _best(kind: str, hits: Iterator[Hit], words: Sequence[str]) -> Hits | None:
 
 
 def _sets(picture: Picture) -> Iterator[Hit]:
-    for item in picture.ordered():
-        yield _set(item, PageKind.WHOLE if isinstance(item, ToldWhole) else PageKind.SET)
-        if isinstance(item, ToldWhole):
+    for item in picture.ordered:
+        yield _set(item, PageKind.WHOLE if isinstance(item, SetView) else PageKind.SET)
+        if isinstance(item, SetView):
             yield from (_set(part, PageKind.SET) for part in item.parts)
 
 
-def _set(item: ToldSet | ToldWhole, kind: PageKind) -> Hit:
-    diagnosis = item.told
-    detail = " · ".join(filter(None, [item.view.namespace, WORDS[diagnosis.verdict], diagnosis.code]))
-    return Hit(item.view.name, detail, Address(kind=kind, key=item.view.key).path(), diagnosis.sentence)
+def _set(item: Shown, kind: PageKind) -> Hit:
+    diagnosis = item.diagnosis
+    detail = " · ".join(filter(None, [item.namespace, WORDS[diagnosis.verdict], diagnosis.code]))
+    return Hit(item.name, detail, Address(kind=kind, key=item.key).path(), diagnosis.sentence)
 
 
 def _groups(picture: Picture) -> Iterator[Hit]:

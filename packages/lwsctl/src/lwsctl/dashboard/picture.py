@@ -1,32 +1,24 @@
-"""The shared state that all pages show: sets with their groups, and why they are not as wanted. Pure.
+"""The cluster that all pages show, with the diagnosis of each set. Pure."""
 
-The views are those of `lws get`, the diagnoses those of `lws explain`. A diagnosis is read after a change, so it may be
-a moment older than its view: a view that is as wanted meanwhile is healthy, whatever was found before.
-"""
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from functools import partial
+from functools import cached_property
 
-from msgspec import Struct, field
+from msgspec import field
+from msgspec.structs import replace
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import ObjectKey
-from kuberuntime.texts import errorboundary
 from lwsctl.dashboard.setorder import Place, SetOrder
-from lwsctl.diagnosis import groupmoves
-from lwsctl.diagnosis.catalogue import NO_CAUSE
-from lwsctl.diagnosis.diagnose import diagnose, of_whole, worst
-from lwsctl.diagnosis.facts import verdict_of
-from lwsctl.diagnosis.finding import Diagnosis
-from lwsctl.diagnosis.observed import Commands, Observed
+from lwsctl.diagnosis import current
+from lwsctl.diagnosis.observed import Commands
+from lwsctl.model.cluster import Cluster
+from lwsctl.model.diagnosis import Diagnosis
+from lwsctl.model.disaggregatedset import SetView, Shown
+from lwsctl.model.groups import MISSING, Group, Rank
+from lwsctl.model.leaderworkerset import View
 from lwsctl.views import reasons
-from lwsctl.views.disaggregatedset import SetView
-from lwsctl.views.groups import MISSING, Group, Rank, View
-from lwsctl.views.health.crashes import is_failing
-from lwsctl.views.health.verdict import AS_DESIRED, NEEDS_USER, Verdict
-from lwsctl.views.selection import Selection
 
 
 class CellState(StrEnum):
@@ -73,32 +65,14 @@ def of_group(group: Group) -> CellState:
     return CellState.PROBLEM if CellState.PROBLEM in states else CellState.STARTING
 
 
-class ToldSet(Struct, frozen=True):
-    """A LeaderWorkerSet and its diagnosis."""
-
-    view: View
-    told: Diagnosis
-
-
-class ToldWhole(Struct, frozen=True):
-    """A DisaggregatedSet, the diagnosis that explains it best, and its LeaderWorkerSets."""
-
-    view: SetView
-    told: Diagnosis
-    parts: tuple[ToldSet, ...]
-
-
-class Picture(Struct, frozen=True, kw_only=True):
-    """All sets of a namespace (empty: of all) at one moment.
+class Picture(Cluster, frozen=True, kw_only=True):
+    """All sets of a namespace at one time, each with its diagnosis once a page needs it.
 
     `trouble` is the reason why it may be out of date, and `answered` the time of the last answer of the API server. `commands`
     address the same cluster.
     """
 
-    namespace: str
     now: datetime
-    views: Sequence[View] = ()
-    sets: Sequence[SetView] = ()
     diagnoses: Mapping[ObjectKey, Diagnosis] = field(default_factory=dict)
     of_sets: Mapping[ObjectKey, Diagnosis] = field(default_factory=dict)
     trouble: str = ""
@@ -106,86 +80,43 @@ class Picture(Struct, frozen=True, kw_only=True):
     order: SetOrder = SetOrder()
     commands: Commands = Commands()
 
-    def told(self, view: View) -> ToldSet:
-        """Return a LeaderWorkerSet with its diagnosis; without a diagnosis it is in progress, and in error its error."""
-        return errorboundary.attempt(partial(self._told, view), lambda error: ToldSet(view, _unjudged(view, error)))
+    @cached_property
+    def _judged(self) -> dict[Place, Shown]:
+        return {}
 
-    def _told(self, view: View) -> ToldSet:
-        selection = Selection(view.name)
-        observed = Observed(view=view, now=self.now, commands=self.commands)
-        verdict = verdict_of(view, selection, self.now)
-        if verdict in AS_DESIRED and not groupmoves.is_moving(view):
-            return ToldSet(view, diagnose(observed, selection))
-        diagnosis = self.diagnoses.get(view.key)
-        if is_failing(view, self.now):
-            is_current = diagnosis is not None and diagnosis.verdict in (verdict, *NEEDS_USER)
-            diagnosis = diagnosis if is_current else diagnose(observed, selection)
-        if diagnosis is None or diagnosis.verdict in AS_DESIRED:
-            diagnosis = _in_progress(view.name, view.namespace, reasons.brief(view))
-        return ToldSet(view, diagnosis)
+    def judged(self, view: View) -> View:
+        """Return a LeaderWorkerSet with its diagnosis."""
+        place = place_of(view)
+        if place not in self._judged:
+            last = self.diagnoses.get(view.key)
+            self._judged[place] = replace(view, diagnosis=current.of_view(view, last, self.now, self.commands))
+        return self._judged[place]  # type: ignore[return-value]  # the place contains the kind
 
-    def told_whole(self, whole: SetView) -> ToldWhole:
-        """Return a DisaggregatedSet with its diagnosis and those of its LeaderWorkerSets."""
-        return errorboundary.attempt(
-            partial(self._told_whole, whole), lambda error: ToldWhole(whole, _unjudged(whole, error), parts=())
-        )
-
-    def _told_whole(self, whole: SetView) -> ToldWhole:
-        parts = tuple(self.told(part.view) for part in whole.parts)
-        own = self.of_sets.get(whole.key) or _in_progress(whole.name, whole.namespace, whole.rollout)
-        if whole.is_settled and own.verdict not in AS_DESIRED and not meta.is_deleting(whole.object):
-            own = Diagnosis(target=whole.name, verdict=Verdict.HEALTHY, sentence="complete", namespace=whole.namespace)
-        diagnosis = worst(of_whole(own, [part.told for part in parts]))
-        is_fine = own.verdict is diagnosis.verdict is Verdict.HEALTHY  # a part speaks of its own groups only
-        return ToldWhole(whole, own if is_fine else diagnosis, parts)
+    def judged_whole(self, whole: SetView) -> SetView:
+        """Return a DisaggregatedSet and its LeaderWorkerSets with their diagnoses."""
+        place = place_of(whole)
+        if place not in self._judged:
+            whole = replace(whole, parts=tuple(map(self.judged, whole.parts)))
+            self._judged[place] = replace(whole, diagnosis=current.of_whole(whole, self.of_sets.get(whole.key)))
+        return self._judged[place]  # type: ignore[return-value]  # likewise
 
     def find(self, key: ObjectKey) -> View | None:
-        """Return a LeaderWorkerSet, None if it does not exist."""
-        return next((view for view in self.views if view.key == key), None)
+        """Return a LeaderWorkerSet with its diagnosis, or None if it does not exist."""
+        view = super().find(key)
+        return None if view is None else self.judged(view)
 
     def find_whole(self, key: ObjectKey) -> SetView | None:
-        """Return a DisaggregatedSet, None if it does not exist."""
-        return next((whole for whole in self.sets if whole.key == key), None)
+        """Return a DisaggregatedSet with its diagnosis, or None if it does not exist."""
+        whole = super().find_whole(key)
+        return None if whole is None else self.judged_whole(whole)
 
-    def told_at(self, key: ObjectKey, *, of_whole: bool) -> ToldSet | ToldWhole | None:
-        """Return the set of a page with its diagnosis, None if it does not exist."""
-        if of_whole:
-            whole = self.find_whole(key)
-            return None if whole is None else self.told_whole(whole)
-        view = self.find(key)
-        return None if view is None else self.told(view)
-
-    def owners(self, key: ObjectKey, *, of_whole: bool) -> Sequence[tuple[View, tuple[str, ...]]]:
-        """Return the LeaderWorkerSets of a page, and their names in places of ranks: none for a set of its own."""
-        if of_whole:
-            whole = self.find_whole(key)
-            return whole.owners if whole is not None else ()
-        view = self.find(key)
-        return [(view, ())] if view is not None else ()
-
-    def ordered(self) -> list[ToldSet | ToldWhole]:
-        """Return DisaggregatedSets, and the LeaderWorkerSets that none of them owns: the most urgent first."""
-        wholes = [self.told_whole(whole) for whole in self.sets]
-        owned = {part.view.key for whole in wholes for part in whole.parts}
-        alone = [self.told(view) for view in self.views if view.key not in owned]
-        return sorted([*wholes, *alone], key=lambda item: self.order.key(place_of(item), item.told))
+    @cached_property
+    def ordered(self) -> list[Shown]:
+        """Return all sets that belong to no other one, with their diagnoses, the most urgent first."""
+        items = [self.judged(item) if isinstance(item, View) else self.judged_whole(item) for item in self.roots]
+        return sorted(items, key=lambda item: self.order.key(place_of(item), item.diagnosis))
 
 
-def place_of(item: ToldSet | ToldWhole) -> Place:
+def place_of(item: Shown) -> Place:
     """Return the kind, namespace and name of a set."""
-    return type(item.view).__name__, item.view.namespace, item.view.name
-
-
-def _unjudged(view: View | SetView, error: str) -> Diagnosis:
-    return Diagnosis(
-        target=view.name, namespace=view.namespace, verdict=Verdict.UNKNOWN, sentence=error, code=NO_CAUSE.code
-    )
-
-
-def _in_progress(name: str, namespace: str, sentence: str) -> Diagnosis:
-    return Diagnosis(
-        target=name,
-        namespace=namespace,
-        verdict=Verdict.PROGRESSING,
-        sentence=sentence or "its status is not final yet",
-    )
+    return type(item).__name__, item.namespace, item.name

@@ -25,6 +25,8 @@ from lwsctl.dashboard.pages import cells
 from lwsctl.diagnosis import rankusage
 from lwsctl.diagnosis.diagnose import diagnose
 from lwsctl.diagnosis.rankusage import RankLoad
+from lwsctl.model.groups import Group, Rank
+from lwsctl.model.leaderworkerset import View
 from lwsctl.observation import podsecrets
 from lwsctl.observation.diagnosisinput import observe_view
 from lwsctl.observation.evidence import judged
@@ -32,7 +34,6 @@ from lwsctl.observation.lists import Lists
 from lwsctl.observation.podlogs import PodLogOptions, read
 from lwsctl.views import changes, devices, reasons
 from lwsctl.views.events.eventhistory import History
-from lwsctl.views.groups import Group, Rank, View
 from lwsctl.views.selection import Selection
 from lwsctl.views.wording import counted
 
@@ -113,7 +114,7 @@ async def _explained(model: LiveModel, lists: Lists, view: View, selection: Sele
     except (KubeError, TimeoutError, ExceptionGroup):
         return tag("p", "Why it is not ready could not be read")
     diagnosis = diagnose(replace(observed, commands=model.commands), selection)
-    of_set = model.picture.told(view).told
+    of_set = model.picture.judged(view).diagnosis
     if diagnosis.code == of_set.code:
         is_same = diagnosis.sentence == of_set.sentence
         words = "The cause of the whole set" if is_same else cells.sentence(diagnosis.sentence)

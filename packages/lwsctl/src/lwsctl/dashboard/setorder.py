@@ -10,8 +10,8 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct, field
 
-from lwsctl.diagnosis.finding import Diagnosis
-from lwsctl.views.health.verdict import AS_DESIRED, CALM, Verdict
+from lwsctl.model.diagnosis import Diagnosis
+from lwsctl.model.verdict import AS_DESIRED, CALM, Verdict
 
 BETWEEN: Final = timedelta(seconds=10)
 """The minimum time between two changes of the order."""

@@ -178,7 +178,7 @@ class Subscriptions:
             return None
         keys = [address.key]
         if address.of_whole:
-            keys = [view.key for view, _ in self._model.picture.owners(address.key, of_whole=True)]
+            keys = [view.key for view, _ in self._model.picture.members(address.key, of_whole=True)]
         try:
             async with timeouts.within(PATIENCE):
                 return [episode for key in keys for episode in await self._model.read_episodes(key)]

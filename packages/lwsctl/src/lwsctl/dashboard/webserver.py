@@ -317,7 +317,7 @@ class Dashboard(msgspec.Struct):
         return self.about.user if self.door is None else request[VISITOR].user
 
     async def _first_error(self, request: web.Request, kind: str, key: ObjectKey) -> web.StreamResponse:
-        owners = self.model.picture.owners(key, of_whole=kind == "disaggregated")
+        owners = self.model.picture.members(key, of_whole=kind == "disaggregated")
         ranks = logstream.parse(request.query.getall("rank", []))
         if not owners or ranks is None:
             return responses.missing()

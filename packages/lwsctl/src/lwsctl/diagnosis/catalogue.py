@@ -44,7 +44,7 @@ from lwsctl.diagnosis.causes.components import (
 )
 from lwsctl.diagnosis.causes.kubelets import evictedpods, probekills
 from lwsctl.diagnosis.finding import Cause
-from lwsctl.views.health.verdict import Verdict
+from lwsctl.model.verdict import Verdict
 
 CATALOGUE: Final[tuple[Cause, ...]] = (
     # Nothing acts on the object.

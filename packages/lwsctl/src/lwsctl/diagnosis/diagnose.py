@@ -18,12 +18,13 @@ from lwsctl.diagnosis.causes import contention, starts
 from lwsctl.diagnosis.causes.rollouts import configuration
 from lwsctl.diagnosis.causes.unreconciled import own
 from lwsctl.diagnosis.facts import is_as_desired
-from lwsctl.diagnosis.finding import Cause, Diagnosis, Finding
+from lwsctl.diagnosis.finding import Cause, Finding
 from lwsctl.diagnosis.observed import KUBECTL, Observed
+from lwsctl.model.diagnosis import Diagnosis
+from lwsctl.model.disaggregatedset import SetView
+from lwsctl.model.leaderworkerset import View
+from lwsctl.model.verdict import AS_DESIRED, CALM, NEEDS_USER, URGENCY, Verdict, judge
 from lwsctl.views import outcome
-from lwsctl.views.disaggregatedset import SetView
-from lwsctl.views.groups import View
-from lwsctl.views.health.verdict import AS_DESIRED, CALM, NEEDS_USER, URGENCY, Verdict, judge
 from lwsctl.views.selection import Selection, narrow
 from lwsctl.views.wording import counted, duration, updated_groups
 

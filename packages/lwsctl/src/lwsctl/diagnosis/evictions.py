@@ -12,7 +12,7 @@ from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.groupname import GroupName, name_of
 from leaderworkerset.api.leaderworkerset import decode
 from leaderworkerset.decisions.nodemaintenance import OPEN_BUDGET, DisruptionSettings, disruption_limit
-from lwsctl.views.groups import View
+from lwsctl.model.leaderworkerset import View
 from lwsctl.views.wording import counted, listed
 
 NAMED = 5

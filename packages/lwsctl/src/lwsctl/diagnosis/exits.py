@@ -13,7 +13,7 @@ from kuberuntime.objects.terminations import ContainerFailure
 from leaderworkerset.decisions.failureevents import FailureReason
 from lwsctl.diagnosis import logerrors, ranks
 from lwsctl.diagnosis.observed import Observed
-from lwsctl.views.groups import Rank
+from lwsctl.model.groups import Rank
 
 NO_MEMORY: Final = "OOMKilled"
 

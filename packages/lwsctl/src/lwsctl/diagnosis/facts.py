@@ -7,9 +7,9 @@ from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.decisions.admissionchecks import unreadable_leaderworkerset
 from lwsctl.diagnosis import groupmoves
 from lwsctl.diagnosis.causes import hangs, scaledworkers
+from lwsctl.model.leaderworkerset import View
+from lwsctl.model.verdict import AS_DESIRED, HealthFacts, Verdict, judge
 from lwsctl.views import outcome
-from lwsctl.views.groups import View
-from lwsctl.views.health.verdict import AS_DESIRED, HealthFacts, Verdict, judge
 from lwsctl.views.selection import Selection
 
 

@@ -10,7 +10,8 @@ from leaderworkerset.api.conditions import MOVE_IN_PROGRESS
 from leaderworkerset.api.leaderworkerset import decode
 from leaderworkerset.decisions.nodemaintenance import MOVES_OFF, TAINTS_OF_KUBERNETES, must_leave
 from leaderworkerset.decisions.rolloutsteps import read_rollout_budget
-from lwsctl.views.groups import Group, View
+from lwsctl.model.groups import Group
+from lwsctl.model.leaderworkerset import View
 
 Closed: TypeAlias = Mapping[str, tuple[JSONObject, ...]]
 """The taints that repel groups, by node name."""

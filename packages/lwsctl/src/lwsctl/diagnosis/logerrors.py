@@ -10,7 +10,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.terminations import ContainerFailure
 from kuberuntime.texts.masking import Mask
 from lwsctl.diagnosis import ranks
-from lwsctl.diagnosis.finding import Diagnosis, RecordedRun
+from lwsctl.model.diagnosis import Diagnosis, RecordedRun
 
 QUOTED: Final = 5
 """The number of log lines that are quoted after the first error."""

@@ -16,7 +16,7 @@ from lwsctl.diagnosis import ranks
 from lwsctl.diagnosis.finding import Finding
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.ranks import Stage
-from lwsctl.views.groups import Rank
+from lwsctl.model.groups import Rank
 
 DISTINCT: Final = 500
 """The maximum number of different messages that are matched with a pattern.

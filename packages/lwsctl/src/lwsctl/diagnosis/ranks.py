@@ -8,10 +8,11 @@ from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.terminations import ContainerFailure
 from kuberuntime.texts.masking import masked
-from lwsctl.diagnosis.finding import Subject
 from lwsctl.diagnosis.observed import Observed
+from lwsctl.model.diagnosis import Subject
+from lwsctl.model.groups import Group, Rank
+from lwsctl.model.leaderworkerset import View
 from lwsctl.views import wording
-from lwsctl.views.groups import Group, Rank, View
 from lwsctl.views.wording import counted
 
 Stage: TypeAlias = Callable[[Rank], bool]

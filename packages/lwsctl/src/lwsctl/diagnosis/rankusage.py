@@ -13,8 +13,9 @@ from kuberuntime.objects.quantity import NANOS, ZERO, Quantity
 from kuberuntime.objects.resources import POD_METRICS
 from leaderworkerset.api import labels
 from leaderworkerset.decisions.nodefit import Demand, add_demand, demand_of_pod
+from lwsctl.model.groups import Rank
+from lwsctl.model.leaderworkerset import View
 from lwsctl.views import devices
-from lwsctl.views.groups import Rank, View
 from lwsctl.views.rankcolumns import RankColumns
 
 CPU: Final = "cpu"

@@ -17,10 +17,11 @@ from kuberuntime.objects.resources import PODS, Resource
 from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
+from lwsctl.model.disaggregatedset import SetView, Shown, set_view
+from lwsctl.model.groups import Rank, rank_of
+from lwsctl.model.leaderworkerset import View, view
 from lwsctl.observation import lists
-from lwsctl.views.disaggregatedset import SetView, Shown, set_view
 from lwsctl.views.events.warningevents import Evidence, explained, wants_events
-from lwsctl.views.groups import Rank, View, rank_of, view
 from lwsctl.views.unmetconditions import Check
 
 T = TypeVar("T")

@@ -31,12 +31,13 @@ from lwsctl.diagnosis.causes.components import autoscalers
 from lwsctl.diagnosis.causes.schedulinggates import GROUPED, gates
 from lwsctl.diagnosis.diagnose import diagnose
 from lwsctl.diagnosis.facts import is_as_desired
-from lwsctl.diagnosis.finding import Diagnosis
 from lwsctl.diagnosis.observed import QUEUED_WORKLOADS, RESOURCE_QUOTAS, Commands, Observed
+from lwsctl.model.diagnosis import Diagnosis
+from lwsctl.model.groups import Group, Rank
+from lwsctl.model.leaderworkerset import View
 from lwsctl.observation import lists
 from lwsctl.observation.lists import Lister, TooManyError
 from lwsctl.views.events.warningevents import EVICTED, Evidence, explained
-from lwsctl.views.groups import Group, Rank, View
 from lwsctl.views.health import crashes
 from lwsctl.views.selection import Selection
 

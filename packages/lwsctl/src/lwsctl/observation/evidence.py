@@ -17,8 +17,8 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.api.episode import Episode
 from leaderworkerset.decisions.episoderecords import episode_place, stored_episodes, unpacked_episode
-from lwsctl.diagnosis.finding import Diagnosis
 from lwsctl.diagnosis.logerrors import with_lines
+from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.observation.podlogs import judged_lines
 from lwsctl.observation.recordedruns import lines_of
 

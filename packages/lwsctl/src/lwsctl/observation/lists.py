@@ -10,8 +10,8 @@ from kuberuntime.errors import ForbiddenError
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CORE_EVENTS, NODES
 from leaderworkerset.api import labels
+from lwsctl.model.leaderworkerset import View
 from lwsctl.views.events.warningevents import Evidence, explained, wants_events
-from lwsctl.views.groups import View
 
 MOST: Final = 2000
 """The maximum number of objects in cluster-wide lists of nodes or pods."""

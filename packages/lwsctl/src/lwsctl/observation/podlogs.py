@@ -13,9 +13,10 @@ from kuberuntime.objects import errorlines, meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from kuberuntime.texts import removedlogs
+from lwsctl.model.diagnosis import FailedContainer
+from lwsctl.model.leaderworkerset import View
 from lwsctl.observation import podsecrets
-from lwsctl.views.groups import View
-from lwsctl.views.outcome import FailedContainer, silent_failure
+from lwsctl.views.outcome import silent_failure
 from lwsctl.views.podcontainers import default_container, unlogged
 
 LAST_LINES: Final = 5

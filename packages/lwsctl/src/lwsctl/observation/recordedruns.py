@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from kuberuntime.objects import errorlines
 from leaderworkerset.api.episode import Episode
-from lwsctl.diagnosis.finding import RecordedRun
+from lwsctl.model.diagnosis import RecordedRun
 
 
 def lines_of(episodes: Iterable[Episode], run: RecordedRun) -> Sequence[str]:

@@ -3,7 +3,7 @@
 from kuberuntime.client.client import Client
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
-from lwsctl.views.groups import order_of
+from lwsctl.model.leaderworkerset import order_of
 from lwsctl.views.selection import Filter
 
 

@@ -20,13 +20,13 @@ from kuberuntime.objects.resources import CORE_EVENTS, NODES
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import ROLE_SCALERS
 from lwsctl.diagnosis.diagnose import diagnose
-from lwsctl.diagnosis.finding import Diagnosis
 from lwsctl.diagnosis.observed import Commands, Observed
+from lwsctl.model.diagnosis import Diagnosis
+from lwsctl.model.disaggregatedset import SetView
+from lwsctl.model.leaderworkerset import View
 from lwsctl.observation import lists
 from lwsctl.observation.diagnosisinput import FEW, ListRequest, Reader, observe_view, of_manager
 from lwsctl.observation.lists import Lists, TooManyError
-from lwsctl.views.disaggregatedset import SetView
-from lwsctl.views.groups import View
 from lwsctl.views.selection import Selection
 
 Keys: TypeAlias = Callable[[JSONObject], Iterable[ObjectKey]]

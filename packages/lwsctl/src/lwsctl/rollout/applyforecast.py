@@ -32,10 +32,11 @@ from leaderworkerset.decisions.rolloutsteps import (
     read_rollout_budget,
     rollout_position,
 )
+from lwsctl.model.groups import Group
+from lwsctl.model.leaderworkerset import View, view
 from lwsctl.rollout.forecast import Forecast, RolloutStage, RolloutState, forecast
 from lwsctl.rollout.patches import is_paused
 from lwsctl.views.document import VERSION
-from lwsctl.views.groups import Group, View, view
 from lwsctl.views.wording import counted, duration, groups_named
 
 WAVES_SHOWN: Final = 12

@@ -17,8 +17,9 @@ from leaderworkerset.api import groupname, leaderworkerset
 from leaderworkerset.api.groupname import GroupName
 from leaderworkerset.decisions.nodemaintenance import choose_moves
 from leaderworkerset.decisions.rolloutsteps import read_rollout_budget
+from lwsctl.model.groups import Group
+from lwsctl.model.leaderworkerset import View
 from lwsctl.rollout.applyforecast import startups
-from lwsctl.views.groups import Group, View
 from lwsctl.views.wording import counted, duration
 
 MIRROR: Final = "kubernetes.io/config.mirror"

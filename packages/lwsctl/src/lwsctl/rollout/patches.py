@@ -12,7 +12,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.decisions.revisioncontent import COVERED_BY_REVISIONS, Entry, revision_content
 from leaderworkerset.decisions.rolloutsteps import rollout_position
-from lwsctl.views.groups import View
+from lwsctl.model.leaderworkerset import View
 
 RESTARTED_AT: Final = "kubectl.kubernetes.io/restartedAt"
 """The pod template annotation by which `kubectl rollout restart` creates a new revision."""

@@ -20,7 +20,8 @@ from kuberuntime.objects.placement import NodeTerm
 from kuberuntime.objects.selectors import Operator, Requirement
 from leaderworkerset.api import labels
 from leaderworkerset.decisions.nodefit import Amounts, Need, fit_obstacle, free_space, read_need, read_requests
-from lwsctl.views.groups import Group, View
+from lwsctl.model.groups import Group
+from lwsctl.model.leaderworkerset import View
 from lwsctl.views.wording import counted, listed
 
 NAMED_NODES: Final = 3

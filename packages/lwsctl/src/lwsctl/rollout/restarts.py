@@ -12,7 +12,8 @@ from kuberuntime.objects import meta
 from leaderworkerset.api.groupname import GroupName
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.decisions.failureevents import is_failure_active, waits_for_start
-from lwsctl.views.groups import Group, Rank, View
+from lwsctl.model.groups import Group, Rank
+from lwsctl.model.leaderworkerset import View
 
 
 class RestartStep(Struct, frozen=True):

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.decisions.revisioncontent import Entry, revision_content, revision_entries
+from lwsctl.model.leaderworkerset import View
 from lwsctl.views.document import VERSION
-from lwsctl.views.groups import View
 
 
 def entries(view: View, objects: Iterable[JSONObject]) -> list[Entry]:

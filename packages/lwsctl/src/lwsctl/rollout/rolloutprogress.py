@@ -14,9 +14,9 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname
 from leaderworkerset.api.conditions import UPDATE_IN_PROGRESS
 from leaderworkerset.api.groupname import GroupEnd, GroupName
+from lwsctl.model.leaderworkerset import View
 from lwsctl.rollout.patches import is_paused, partition
 from lwsctl.views.document import VERSION
-from lwsctl.views.groups import View
 from lwsctl.views.reasons import reasons
 from lwsctl.views.wording import counted, duration, groups_named
 

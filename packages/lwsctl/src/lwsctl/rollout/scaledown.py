@@ -12,7 +12,8 @@ from msgspec import Struct
 from kuberuntime.objects import meta
 from leaderworkerset.api import groupname
 from leaderworkerset.api.groupname import GroupName
-from lwsctl.views.groups import Group, View
+from lwsctl.model.groups import Group
+from lwsctl.model.leaderworkerset import View
 from lwsctl.views.wording import counted, groups_named
 
 

@@ -11,9 +11,10 @@ from typing import Final
 
 from msgspec import Struct
 
+from lwsctl.model.groups import Group, Rank
+from lwsctl.model.leaderworkerset import View
 from lwsctl.views import wording
 from lwsctl.views.grouprows import FEW_GROUPS, GroupRow, folds
-from lwsctl.views.groups import Group, Rank, View
 from lwsctl.views.reasons import summary
 
 GONE: Final = ": gone"

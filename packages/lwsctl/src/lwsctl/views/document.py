@@ -6,9 +6,10 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.progressannotations import Hang, Progress
-from lwsctl.views.disaggregatedset import SetView
-from lwsctl.views.groups import Group, View
-from lwsctl.views.health.failurehistory import Recreations
+from lwsctl.model.disaggregatedset import SetView
+from lwsctl.model.failurehistory import Recreations
+from lwsctl.model.groups import Group
+from lwsctl.model.leaderworkerset import View
 
 VERSION: Final = "lws/v1"
 """The `apiVersion` of the documents, which changes only when the meaning of a field changes."""
@@ -77,12 +78,12 @@ def _set_document(view: SetView, *, managed_fields: bool) -> JSONObject:
         "roles": [{"role": role.name, "ready": role.ready, "desired": role.desired} for role in view.roles],
         "leaderWorkerSets": [
             {
-                "name": part.view.name,
+                "name": part.name,
                 "role": part.role,
                 "slice": part.slice,
-                "revision": part.revision,
-                "ready": part.view.ready,
-                "desired": part.view.desired,
+                "revision": part.set_revision,
+                "ready": part.ready,
+                "desired": part.desired,
             }
             for part in view.parts
         ],

@@ -4,8 +4,8 @@ from datetime import datetime
 from typing import Final
 
 from leaderworkerset.api.progressannotations import Hang, Progress
+from lwsctl.model.groups import Group
 from lwsctl.views import devices
-from lwsctl.views.groups import Group
 from lwsctl.views.wording import duration
 
 BAR: Final = 20

@@ -11,8 +11,8 @@ from typing import Final
 from msgspec import Struct
 
 from kuberuntime.objects.ordinals import ranges
+from lwsctl.model.groups import Group
 from lwsctl.views import recreations, wording
-from lwsctl.views.groups import Group
 from lwsctl.views.reasons import is_fine, others_than_ready, telling
 
 FEW_GROUPS: Final = 10

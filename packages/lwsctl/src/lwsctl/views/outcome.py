@@ -11,8 +11,10 @@ from kuberuntime.texts.masking import Mask
 from leaderworkerset.api import runsettings
 from leaderworkerset.api.conditions import COMPLETE, FAILED
 from leaderworkerset.api.groupname import GroupEnd
+from lwsctl.model.diagnosis import FailedContainer
+from lwsctl.model.groups import Group, Rank
+from lwsctl.model.leaderworkerset import View
 from lwsctl.views import reasons, wording
-from lwsctl.views.groups import Group, Rank, View
 from lwsctl.views.wording import counted, groups_named, listed
 
 PLACES: Final = 8
@@ -123,14 +125,6 @@ def described(end: JSONObject) -> str:
     reason = f" ({end['reason']})" if end.get("reason") else ""
     lines = "".join(f"\n  {line}" for line in Mask().lines(podstate.last_lines(end)))
     return f"exit code {end['exitCode']}{reason}{':' if lines else ''}{lines}"
-
-
-class FailedContainer(Struct, frozen=True):
-    """A failed container. If `previous` is set, its log belongs to the previous run."""
-
-    pod: JSONObject
-    container: str
-    previous: bool
 
 
 def silent_failure(view: View) -> FailedContainer | None:

@@ -5,7 +5,7 @@ from typing import Final
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
-from lwsctl.views.admission import held_back
+from lwsctl.model.admission import held_back
 from lwsctl.views.wording import counted
 
 DEFAULT: Final = "kubectl.kubernetes.io/default-container"

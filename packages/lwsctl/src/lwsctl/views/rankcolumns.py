@@ -7,7 +7,7 @@ from msgspec import Struct, field
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
-from lwsctl.views.groups import Rank
+from lwsctl.model.groups import Rank
 
 
 class RankColumns(Struct, frozen=True):

@@ -7,8 +7,9 @@ from typing import Final
 
 from kuberuntime.objects import podstate, terminations
 from leaderworkerset.api.policytypes import AWAITS_LEADER
+from lwsctl.model.groups import MISSING, NOT_CREATED, Group, Rank
+from lwsctl.model.leaderworkerset import View
 from lwsctl.views import recreations, wording
-from lwsctl.views.groups import MISSING, NOT_CREATED, Group, Rank, View
 
 PASSING: Final = frozenset({MISSING, "Pending", "ContainerCreating", "PodInitializing", "Running", "Completed"})
 """States that occur in every normal start and stop. Any other state, or Pending with a reason, is a problem."""

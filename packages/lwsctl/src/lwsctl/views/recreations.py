@@ -12,8 +12,9 @@ from kuberuntime.objects.terminations import REMEMBERED, ContainerFailure
 from kuberuntime.texts.masking import masked
 from leaderworkerset.api import groupname, labels, recreationrecord, restartannotation
 from leaderworkerset.api.recreationrecord import RECORDED, Origin, RecreationState
-from lwsctl.views.groups import Group, View
-from lwsctl.views.health.failurehistory import Recreations
+from lwsctl.model.failurehistory import Recreations
+from lwsctl.model.groups import Group
+from lwsctl.model.leaderworkerset import View
 from lwsctl.views.wording import counted, duration
 
 

@@ -8,7 +8,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.selectors import EVERYTHING, LabelSelector
 from leaderworkerset.api import labels
 from leaderworkerset.api.groupname import GroupName, name_of, place_of
-from lwsctl.views.groups import View
+from lwsctl.model.leaderworkerset import View
 from lwsctl.views.reasons import is_fine
 
 

@@ -7,13 +7,13 @@ from typing import Final, TypeAlias
 
 from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.texts import jsonpath
+from kuberuntime.texts.jsonpath import JSONPathError, Step
 from leaderworkerset.api import labels, runsettings
 from leaderworkerset.api.conditions import AVAILABLE, COMPLETE, WAIT_WORDS, ConditionOutcome
 from leaderworkerset.api.groupname import GroupEnd
-from lwsctl.views import jsonpath
-from lwsctl.views.disaggregatedset import SetView, Shown, leaderworkersets
-from lwsctl.views.groups import View
-from lwsctl.views.jsonpath import JSONPathError, Step
+from lwsctl.model.disaggregatedset import SetView, Shown, leaderworkersets
+from lwsctl.model.leaderworkerset import View
 from lwsctl.views.outcome import not_ended
 from lwsctl.views.reasons import behind, reasons
 from lwsctl.views.wording import counted
@@ -149,7 +149,7 @@ def _behind(view: Shown) -> str:
 def _first_reason(view: Shown) -> str:
     """Return the first reason of an unready rank in all LeaderWorkerSets of a DisaggregatedSet."""
     if isinstance(view, SetView):
-        return next((why for part in view.parts if (why := reasons(part.view))), "")
+        return next((why for part in view.parts if (why := reasons(part))), "")
     return reasons(view)
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from kuberuntime.objects import ordinals
 from leaderworkerset.api.groupname import GroupName
-from lwsctl.views.groups import MISSING, NOT_CREATED, Rank
+from lwsctl.model.groups import MISSING, NOT_CREATED, Rank
 
 PLAIN_STATES: Final = {MISSING: NOT_CREATED, "Completed": "completed"}
 """States that `kubectl get pods` does not print, or that are normal although they look like errors."""

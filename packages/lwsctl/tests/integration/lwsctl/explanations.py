@@ -25,7 +25,7 @@ from kuberuntime.objects.resources import PODS, VALIDATING_WEBHOOK_CONFIGURATION
 from lwsctl.cli import targets
 from lwsctl.cli.sets.diagnoses import commands_of, explain
 from lwsctl.cli.targets import parse
-from lwsctl.diagnosis.finding import Diagnosis
+from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.observation.diagnosisinput import diagnose_one
 from lwsctl.observation.lists import Lists
 

@@ -32,13 +32,13 @@ from lwsctl.cli.rollouts import rollouttargets
 from lwsctl.cli.sets import shown
 from lwsctl.cli.views import formats
 from lwsctl.cli.watchwarnings import following
+from lwsctl.model.disaggregatedset import SetView
+from lwsctl.model.leaderworkerset import View
 from lwsctl.observation import lists
 from lwsctl.observation.conditionwatch import DisaggregatedInformers, SetInformers
 from lwsctl.observation.lists import Lists
 from lwsctl.observation.podlogs import PodLogOptions
 from lwsctl.views import unmetconditions
-from lwsctl.views.disaggregatedset import SetView
-from lwsctl.views.groups import View
 from lwsctl.views.selection import Selection
 
 LIMIT = 60.0
@@ -229,9 +229,7 @@ async def test_disaggregated_set_is_listed_with_its_parts(space: LiveScenario) -
     assert await wait.resource_of(session, "split", "delete") == DISAGGREGATED_SETS
     first = await set_that_is(space, lambda shown: unmetconditions.for_ready(shown) is None)
     assert [str(one) for one in first.roles] == ["prefill 2/2", "decode 1/1"]
-    assert [one.view.name for one in first.parts] == [
-        f"split-0-{revision_of(first)}-{one}" for one in ("decode", "prefill")
-    ]
+    assert [one.name for one in first.parts] == [f"split-0-{revision_of(first)}-{one}" for one in ("decode", "prefill")]
     await apply(space, obj | {"spec": with_image(obj, "app:2")})
     rolling = await set_that_is(space, lambda shown: shown.is_updating)
     assert unmetconditions.for_ready(rolling)
@@ -240,7 +238,7 @@ async def test_disaggregated_set_is_listed_with_its_parts(space: LiveScenario) -
 
     found = await shown.objects_of(session, [Selection("split")])
     assert [meta.name(one) for one in found.sets] == ["split"]
-    assert [meta.name(one) for one in found.leaderworkersets] == [one.view.name for one in second.parts]
+    assert [meta.name(one) for one in found.leaderworkersets] == [one.name for one in second.parts]
     assert await targets.all_of(session, space.namespace, "") == found
     assert found.names == ["split"]
     with pytest.raises(UsageError, match="split is a DisaggregatedSet: specify one of its LeaderWorkerSets"):
@@ -251,13 +249,13 @@ async def test_disaggregated_set_is_described_with_its_parts(space: LiveScenario
     obj = disaggregatedset_object([role("prefill", 2, size=2), role("decode", 1)]) | {"metadata": {"name": "split"}}
     await apply(space, obj)
     shown = await set_that_is(space, lambda found: unmetconditions.for_ready(found) is None)
-    parts = {f"leaderworkerset/{part.view.name}" for part in shown.parts}
+    parts = {f"leaderworkerset/{part.name}" for part in shown.parts}
     lines = await describe.describe(session_of(space), Selection("split"))
     text = "\n".join(lines)
     assert "Groups:         3 desired, 3 ready, 3 updated" in lines
     assert re.search(r"^  prefill +2 +2 +2 +2 +Static +.* +app:1$", text, re.MULTILINE), text
     for part in shown.parts:
-        assert re.search(rf"^  {part.view.name} +0 +{part.role} +{part.revision} ", text, re.MULTILINE), text
+        assert re.search(rf"^  {part.name} +0 +{part.role} +{part.set_revision} ", text, re.MULTILINE), text
     await apply(space, obj | {"spec": with_image(obj, "app:2")})
     await space.eventually(lambda: regarded(space, shown), lambda found: {"disaggregatedset/split"} | parts <= found)
     with pytest.raises(UsageError, match="split is a DisaggregatedSet: specify one of its LeaderWorkerSets"):
@@ -284,7 +282,7 @@ async def test_role_of_a_disaggregated_set_is_scaled_by_name(space: LiveScenario
     assert (await scale_role(session, "split", "decode", ScaleRequest(3))).before == 1
     whole = await set_that_is(space, lambda shown: shown.is_ready and shown.ready == 5)
     with pytest.raises(CommandError, match="scale split --role decode"):
-        await scale(session, whole.parts[0].view.name, ScaleRequest(1))
+        await scale(session, whole.parts[0].name, ScaleRequest(1))
     with pytest.raises(UsageError, match="split is a DisaggregatedSet: specify one of its LeaderWorkerSets"):
         await targets.pods_of(session, Selection("split", 0))
     wanted = LogsRequest(
@@ -314,5 +312,5 @@ async def set_that_is(space: LiveScenario, wanted: Callable[[SetView], bool]) ->
 
 
 def revision_of(shown: SetView) -> str:
-    (revision,) = {one.revision for one in shown.parts}
+    (revision,) = {one.set_revision for one in shown.parts}
     return revision

@@ -17,7 +17,7 @@ from leaderworkerset.api import labels, progressannotations
 from leaderworkerset.api.progressannotations import Hang, SilentRank
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.restarts.retention import is_kept
-from lwsctl.views.groups import view
+from lwsctl.model.leaderworkerset import view
 from lwsctl.views.outcome import all_done
 
 COMPLETES = {labels.RUN_TO_COMPLETION: "true"}

@@ -19,7 +19,7 @@ from kuberuntime.plan import at
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from lwsctl.diagnosis.causes import contention
-from lwsctl.views.health.verdict import Verdict
+from lwsctl.model.verdict import Verdict
 
 FAST = 0.02
 """Seconds between two looks of the rival."""

@@ -37,8 +37,8 @@ from lwsctl.diagnosis.causes.managers import SILENCE
 from lwsctl.diagnosis.diagnose import worst
 from lwsctl.diagnosis.document import headline, overview
 from lwsctl.diagnosis.observed import LIMIT_RANGES, RESOURCE_QUOTAS
+from lwsctl.model.verdict import Verdict
 from lwsctl.observation.lists import Lists
-from lwsctl.views.health.verdict import Verdict
 
 
 async def test_explain_reports_a_healthy_set_group_and_rank(space: LiveScenario) -> None:

@@ -21,8 +21,8 @@ from lwsctl.cli.sets import shown
 from lwsctl.cli.sets.diagnoses import explain, survey
 from lwsctl.cli.targets import parse
 from lwsctl.diagnosis.diagnose import worst
-from lwsctl.diagnosis.finding import Diagnosis
-from lwsctl.views.health.verdict import AS_DESIRED, CALM, Verdict
+from lwsctl.model.diagnosis import Diagnosis
+from lwsctl.model.verdict import AS_DESIRED, CALM, Verdict
 
 EXTERNAL: Final = {"scaling": {"mode": "External"}}
 

@@ -14,10 +14,11 @@ from kuberuntime.objects import meta, names, objectmeta
 from kuberuntime.objects.field import FieldError, invalid, render
 from kuberuntime.objects.meta import JSON, JSONObject
 from kuberuntime.objects.resources import Resource
+from kuberuntime.texts import jsonpath
 from localkube.apiserver.custom import definition_rules
 from localkube.apiserver.custom.structural import Structural
 from localkube.apiserver.model.kind import Column, Kind, Operation, ScalePaths, Schema
-from localkube.apiserver.tables import jsonpath, table
+from localkube.apiserver.tables import table
 from localkube.apiserver.types import schemas, typed
 from localkube.apiserver.types.schemas import unknown_fields
 
@@ -121,7 +122,7 @@ class CustomKind(Struct, frozen=True):
         if self.scale is None:
             return
         for path in (self.scale.spec_replicas, self.scale.status_replicas):
-            for value in jsonpath.parse(path)(obj):
+            for value in jsonpath.select(jsonpath.path(path), obj):
                 if not isinstance(value, int) or isinstance(value, bool):
                     number = int(value) if isinstance(value, float) and value.is_integer() else value
                     text = f"{path} accessor error: {_text(number)} is of the type {GO_TYPES.get(type(value), '<nil>')}, expected int64"
@@ -151,12 +152,20 @@ def _columns(declared: Sequence[JSONObject]) -> tuple[tuple[Column, ...], Cells]
         )
         for column in declared
     )
-    finders = [(jsonpath.parse(column["jsonPath"]), column["type"]) for column in declared]
+    paths = [(jsonpath.path(column["jsonPath"]), column["type"]) for column in declared]
 
     def cells(obj: JSONObject, now: datetime) -> list[object]:
-        return [meta.name(obj), *(_cell(find(obj), kind, now) for find, kind in finders)]
+        return [meta.name(obj), *(_cell(_values(path, obj), kind, now) for path, kind in paths)]
 
     return (table.NAME, *columns), cells
+
+
+def _values(path: Sequence[jsonpath.Step], obj: JSONObject) -> list[JSON]:
+    """Return the values of a column, or an empty list if the path does not match the object."""
+    try:
+        return jsonpath.select(path, obj)
+    except jsonpath.JSONPathError:
+        return []
 
 
 def _cell(values: list[JSON], kind: str, now: datetime) -> object:

@@ -7,10 +7,10 @@ from kuberuntime.objects import names
 from kuberuntime.objects.field import FieldError, all_invalid, invalid, not_supported, required
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.podrules.values import forbidden, must_be, not_found
+from kuberuntime.texts import jsonpath
 from localkube.apiserver.custom import keywords
 from localkube.apiserver.custom.keywords import PatternError
 from localkube.apiserver.custom.structural import EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, PRESERVE, Structural
-from localkube.apiserver.tables import jsonpath
 
 SCOPES = ("Cluster", "Namespaced")
 TYPES = ("array", "boolean", "integer", "number", "object", "string")
@@ -90,7 +90,7 @@ def _validate_column(column: JSONObject, path: str) -> Iterator[FieldError]:
         yield required(f"{path}.name")
     yield from must_be(column["type"], ("boolean", "date", "integer", "number", "string"), f"{path}.type")
     try:
-        jsonpath.parse(column["jsonPath"])
+        jsonpath.path(column["jsonPath"])
     except jsonpath.JSONPathError as error:
         yield invalid(f"{path}.jsonPath", column["jsonPath"], str(error))
 

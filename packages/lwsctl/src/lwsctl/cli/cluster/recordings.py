@@ -74,6 +74,18 @@ def of_sets(session: Session) -> ReadEpisodes:
     return read
 
 
+def once(read: ReadEpisodes) -> ReadEpisodes:
+    """Return a function that reads the episodes of each LeaderWorkerSet only once."""
+    known: dict[ObjectKey, Sequence[Episode]] = {}
+
+    async def read_once(key: ObjectKey) -> Sequence[Episode]:
+        if key not in known:
+            known[key] = await read(key)
+        return known[key]
+
+    return read_once
+
+
 def of_run(place: ClusterDirectory, namespace: str | None, selection: Selection) -> list[Episode]:
     """Return the valid episodes of a run that has ended. The latest is last."""
     return in_order(of_files(place.history, namespace or NAMESPACE, selection))

@@ -9,7 +9,7 @@ from kuberuntime.client.requests import Selection as Query
 from kuberuntime.clock import SystemClock
 from kuberuntime.errors import APIError
 from kuberuntime.objects import meta, selectors
-from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, SERVICES
 from leaderworkerset.api import labels
 from leaderworkerset.api.episode import Episode
@@ -25,8 +25,9 @@ from lwsctl.cli.views import episodetable, output
 from lwsctl.cli.views.terminal import say, say_states
 from lwsctl.diagnosis.diagnose import worst
 from lwsctl.diagnosis.document import document, headline, lines, overview
-from lwsctl.diagnosis.finding import Diagnosis
-from lwsctl.views.health.verdict import AS_DESIRED, Verdict
+from lwsctl.model.diagnosis import Diagnosis
+from lwsctl.model.verdict import AS_DESIRED, Verdict
+from lwsctl.observation.evidence import ReadEpisodes
 from lwsctl.views.selection import Selection
 
 MOST_SERVICES: Final = 20
@@ -74,8 +75,9 @@ def command(target: Target, name: str | None, *, everywhere: bool, selector: str
             if not diagnoses:
                 say(await targets.nothing_found(session, namespace, selector), err=True)
             return diagnoses, []
-        diagnoses = await explain(session, selection)
-        episodes = [] if form else await episodes_of(session, selection, worst(diagnoses))
+        read = recordings.once(recordings.of_sets(session))
+        diagnoses = await explain(session, selection, read)
+        episodes = [] if form else await episodes_of(selection, worst(diagnoses), read)
         is_quoted = any(diagnosis.is_of_record for diagnosis in diagnoses)
         return diagnoses, failure_lines(session, episodes, is_quoted=is_quoted) if episodes else []
 
@@ -90,7 +92,7 @@ def command(target: Target, name: str | None, *, everywhere: bool, selector: str
     return EXIT_CODES[worst(diagnoses).verdict]
 
 
-async def episodes_of(session: Session, selection: Selection, diagnosis: Diagnosis) -> Sequence[Episode]:
+async def episodes_of(selection: Selection, diagnosis: Diagnosis, read: ReadEpisodes) -> Sequence[Episode]:
     """Return the recorded failures of unhealthy objects, unless a failed container shows the last failure.
 
     The result is empty if the cluster does not record failures.
@@ -98,9 +100,10 @@ async def episodes_of(session: Session, selection: Selection, diagnosis: Diagnos
     if diagnosis.verdict in AS_DESIRED or not (diagnosis.log is None or diagnosis.is_of_record):
         return []
     try:
-        return await recordings.of_session(session, session.namespace, selection)
+        episodes = await read(ObjectKey(diagnosis.namespace, selection.name))
     except APIError:  # what was found does not depend on it
         return []
+    return [episode for episode in episodes if selection.group is None or episode.group == str(selection.group)]
 
 
 def failure_lines(session: Session, episodes: Sequence[Episode], *, is_quoted: bool) -> list[str]:

@@ -23,12 +23,12 @@ from lwsctl.cli.shell import completion
 from lwsctl.cli.views import formats, live, livetable, output, tables, terminal
 from lwsctl.cli.views.formats import OutputFormat
 from lwsctl.cli.views.terminal import say, say_states
+from lwsctl.model.disaggregatedset import SetView
+from lwsctl.model.leaderworkerset import View
 from lwsctl.observation.podlogs import silent_lines
 from lwsctl.views import changes
 from lwsctl.views.changes import ViewSubject
-from lwsctl.views.disaggregatedset import SetView
 from lwsctl.views.document import document, without_managed_fields
-from lwsctl.views.groups import View
 from lwsctl.views.health.crashes import is_failing
 from lwsctl.views.rankcolumns import NO_COLUMNS, RankColumns
 

@@ -25,8 +25,8 @@ from lwsctl.cli.sharedoptions import container_option, say_choice
 from lwsctl.cli.shell import completion
 from lwsctl.cli.views.loglines import WaitingNotes
 from lwsctl.cli.views.terminal import say
+from lwsctl.model.leaderworkerset import order_of
 from lwsctl.observation.podlogs import LogError, NotStartedError, PodLogOptions, read
-from lwsctl.views.groups import order_of
 from lwsctl.views.outcome import is_over
 from lwsctl.views.podcontainers import container_status, containers, summed
 from lwsctl.views.selection import Selection

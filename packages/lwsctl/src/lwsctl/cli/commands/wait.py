@@ -25,10 +25,10 @@ from lwsctl.cli.shell import completion
 from lwsctl.cli.views import formats
 from lwsctl.cli.views.progress import BETWEEN_LINES, ProgressLine
 from lwsctl.cli.views.terminal import say
+from lwsctl.model.disaggregatedset import Shown, leaderworkersets
 from lwsctl.observation.conditionwatch import WaitTimeoutError, informers_of, wait_for
 from lwsctl.observation.podlogs import silent_lines
 from lwsctl.views import unmetconditions
-from lwsctl.views.disaggregatedset import Shown, leaderworkersets
 from lwsctl.views.unmetconditions import Check
 from lwsctl.views.wording import counted
 

@@ -8,8 +8,8 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS
 from lwsctl.cli.cluster.target import Session
+from lwsctl.model.groups import Group
 from lwsctl.rollout.relocation import ClusterFacts, claims_of
-from lwsctl.views.groups import Group
 
 
 async def read(session: Session, groups: Iterable[Group]) -> ClusterFacts | None:

@@ -18,10 +18,11 @@ from lwsctl.cli.errors import CommandError, TimedOutError, UsageError
 from lwsctl.cli.rollouts import rollouttargets, setchange
 from lwsctl.cli.views.progress import ProgressLine
 from lwsctl.cli.watchwarnings import following, present
+from lwsctl.model.groups import Group
+from lwsctl.model.leaderworkerset import View
 from lwsctl.observation.conditionwatch import SetInformers
 from lwsctl.rollout import restarts
 from lwsctl.rollout.restarts import RestartStep
-from lwsctl.views.groups import Group, View
 from lwsctl.views.reasons import reasons
 from lwsctl.views.selection import Selection
 from lwsctl.views.wording import counted, places

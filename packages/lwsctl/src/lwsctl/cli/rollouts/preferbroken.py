@@ -17,10 +17,10 @@ from lwsctl.cli.errors import CommandError, TimedOutError
 from lwsctl.cli.rollouts import rollouttargets
 from lwsctl.cli.rollouts.grouprestart import Restart, RestartRequest
 from lwsctl.cli.watchwarnings import following
+from lwsctl.model.leaderworkerset import View
 from lwsctl.observation.conditionwatch import SetInformers
 from lwsctl.rollout import scaledown
 from lwsctl.rollout.scaledown import ScaleDown
-from lwsctl.views.groups import View
 from lwsctl.views.wording import counted, groups_named
 
 

@@ -19,9 +19,9 @@ from leaderworkerset.decisions.revisioncontent import Entry, find_entry, history
 from lwsctl.cli import targets
 from lwsctl.cli.cluster.target import Session
 from lwsctl.cli.errors import CommandError
+from lwsctl.model.leaderworkerset import View
 from lwsctl.rollout import applyforecast, ownfields, revisionhistory
 from lwsctl.rollout.applyforecast import Situation
-from lwsctl.views.groups import View
 
 MANAGER = ownfields.ROLLOUT
 

@@ -16,8 +16,8 @@ from lwsctl.cli.cluster.target import Session
 from lwsctl.cli.errors import CommandError
 from lwsctl.cli.sets import diagnoses
 from lwsctl.diagnosis.document import headline
-from lwsctl.diagnosis.finding import Diagnosis
-from lwsctl.views.health.verdict import AS_DESIRED, NEEDS_USER
+from lwsctl.model.diagnosis import Diagnosis
+from lwsctl.model.verdict import AS_DESIRED, NEEDS_USER
 
 if TYPE_CHECKING:
     from kuberuntime.cache.informer import Change  # it imports what commands without watches do not need

@@ -17,14 +17,14 @@ from lwsctl.cli.errors import CommandError
 from lwsctl.cli.process import garbagecollection
 from lwsctl.diagnosis.diagnose import of_whole, worst
 from lwsctl.diagnosis.document import BLOCKS, ordered
-from lwsctl.diagnosis.finding import Diagnosis
 from lwsctl.diagnosis.observed import Commands
+from lwsctl.model.diagnosis import Diagnosis
+from lwsctl.model.disaggregatedset import SetView, set_view
+from lwsctl.model.leaderworkerset import View
+from lwsctl.model.verdict import NEEDS_USER, WORDS
 from lwsctl.observation import diagnosisinput, setdiagnoses
-from lwsctl.observation.evidence import judged
+from lwsctl.observation.evidence import ReadEpisodes, judged
 from lwsctl.observation.lists import Lists
-from lwsctl.views.disaggregatedset import SetView, set_view
-from lwsctl.views.groups import View
-from lwsctl.views.health.verdict import NEEDS_USER, WORDS
 from lwsctl.views.selection import Selection
 
 REASON_SECONDS: Final = 5.0
@@ -68,10 +68,10 @@ async def with_sets(
     return [*plain, *(diagnosis for group in by_set for diagnosis in group)]
 
 
-async def explain(session: Session, selection: Selection) -> list[Diagnosis]:
+async def explain(session: Session, selection: Selection, read: ReadEpisodes | None = None) -> list[Diagnosis]:
     """Return the diagnosis of the selection; for a DisaggregatedSet also the diagnoses of its LeaderWorkerSets."""
     resource, obj = await targets.find_either(session, selection.name)
-    lists, commands, read = Lists(session.client), commands_of(session), recordings.of_sets(session)
+    lists, commands, read = Lists(session.client), commands_of(session), read or recordings.of_sets(session)
     if resource == LEADERWORKERSETS:
         whole = await targets.view_of(session, obj)
         targets.refuse_missing(whole, selection)

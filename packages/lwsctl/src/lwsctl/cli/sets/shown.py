@@ -11,9 +11,9 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from lwsctl.cli import targets
 from lwsctl.cli.cluster.target import Session
 from lwsctl.cli.views import tables
+from lwsctl.model.disaggregatedset import SetView, set_view
+from lwsctl.model.leaderworkerset import View
 from lwsctl.observation.lists import Lists, with_evidence
-from lwsctl.views.disaggregatedset import SetView, set_view
-from lwsctl.views.groups import View
 from lwsctl.views.reasons import behind
 from lwsctl.views.selection import Selection, narrow, not_ready
 

@@ -28,8 +28,8 @@ from lwsctl.cli.storms.report import ProbeCounts, StormReport, StormStep
 from lwsctl.cli.storms.storm import Step
 from lwsctl.cli.storms.stormeffects import rank_of
 from lwsctl.cli.watchwarnings import following
+from lwsctl.model.leaderworkerset import View
 from lwsctl.observation.conditionwatch import AllSets, ConditionWatch
-from lwsctl.views.groups import View
 
 PATH: Final = "/localkube/faults"
 BETWEEN_PROBES: Final = 0.2

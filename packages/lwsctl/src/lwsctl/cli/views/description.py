@@ -13,9 +13,10 @@ from leaderworkerset.api import groupname
 from leaderworkerset.api.eventvalue import EventValue
 from leaderworkerset.api.usersettings import SETTINGS
 from lwsctl.cli.views import eventlines, output, specfields, tables
+from lwsctl.model.disaggregatedset import SetView, Shown
+from lwsctl.model.groups import Group, Rank
+from lwsctl.model.leaderworkerset import View
 from lwsctl.views import outcome, recreations, wording
-from lwsctl.views.disaggregatedset import PartView, SetView, Shown
-from lwsctl.views.groups import Group, Rank, View
 from lwsctl.views.reasons import reasons
 from lwsctl.views.selection import Selection
 from lwsctl.views.wording import counted
@@ -291,15 +292,17 @@ def _images(template: JSONObject) -> list[str]:
 
 def _revisions(view: SetView) -> list[str]:
     """Return a line for each revision, if there are several: a rollout is in progress."""
-    revisions = dict.fromkeys(part.revision for part in view.parts)
+    revisions = dict.fromkeys(part.set_revision for part in view.parts)
     if len(revisions) < 2:
         return []
-    rows = [_revision(revision, [part for part in view.parts if part.revision == revision]) for revision in revisions]
+    rows = [
+        _revision(revision, [part for part in view.parts if part.set_revision == revision]) for revision in revisions
+    ]
     return ["", "Revisions:", *output.table(REVISIONS, rows, "  ")]
 
 
-def _revision(name: str, parts: Sequence[PartView]) -> tuple[str, ...]:
-    ready, desired = sum(part.view.ready for part in parts), sum(part.view.desired for part in parts)
+def _revision(name: str, parts: Sequence[View]) -> tuple[str, ...]:
+    ready, desired = sum(part.ready for part in parts), sum(part.desired for part in parts)
     return name, str(len(parts)), str(ready), str(desired)
 
 
@@ -308,13 +311,13 @@ def _parts(view: SetView) -> list[str]:
         return ["", "LeaderWorkerSets: none yet"]
     rows = [
         (
-            part.view.name,
+            part.name,
             part.slice,
             part.role,
-            part.revision,
-            str(part.view.ready),
-            str(part.view.desired),
-            reasons(part.view).removeprefix("; "),
+            part.set_revision,
+            str(part.ready),
+            str(part.desired),
+            reasons(part).removeprefix("; "),
         )
         for part in view.parts
     ]

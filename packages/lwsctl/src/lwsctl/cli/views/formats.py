@@ -7,11 +7,11 @@ import click
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSON, JSONObject
+from kuberuntime.texts import jsonpath
+from kuberuntime.texts.jsonpath import JSONPathError, Step
 from lwsctl.cli.errors import CommandError
 from lwsctl.cli.views import output
-from lwsctl.views import jsonpath
 from lwsctl.views.document import without_managed_fields
-from lwsctl.views.jsonpath import JSONPathError, Step
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

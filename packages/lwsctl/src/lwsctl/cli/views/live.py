@@ -13,9 +13,10 @@ from leaderworkerset.api.groupname import GroupName
 from lwsctl.cli.views import livetable
 from lwsctl.cli.views.loglines import need_names, prefixed
 from lwsctl.cli.views.terminal import Painter, escaped, is_colored, say
+from lwsctl.model.failurehistory import Recreations
+from lwsctl.model.groups import Group
+from lwsctl.model.leaderworkerset import View
 from lwsctl.views.grouprows import FEW_GROUPS, FEW_SETS
-from lwsctl.views.groups import Group, View
-from lwsctl.views.health.failurehistory import Recreations
 from lwsctl.views.reasons import first_problem, summary
 
 REFRESH: Final = 0.5

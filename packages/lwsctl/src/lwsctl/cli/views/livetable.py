@@ -13,9 +13,10 @@ from msgspec import Struct
 
 from lwsctl.cli.views import output
 from lwsctl.cli.views.terminal import escaped
+from lwsctl.model.groups import Group, Rank
+from lwsctl.model.leaderworkerset import View
 from lwsctl.views import recreations, wording
 from lwsctl.views.grouprows import FEW_GROUPS, FEW_SETS
-from lwsctl.views.groups import Group, Rank, View
 from lwsctl.views.reasons import UNREADY, first_waiting, is_fine, is_settled, others_than_ready, telling
 
 FEW_REASONS: Final = 3

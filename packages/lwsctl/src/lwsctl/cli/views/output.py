@@ -8,8 +8,9 @@ import msgspec
 
 from leaderworkerset.api.groupname import GroupEnd
 from lwsctl.cli.views.terminal import escaped
+from lwsctl.model.groups import Group, Rank
+from lwsctl.model.leaderworkerset import View
 from lwsctl.views import devices, groupprogress, recreations, wording
-from lwsctl.views.groups import Group, Rank, View
 from lwsctl.views.rankcolumns import NO_COLUMNS, RankColumns
 from lwsctl.views.wording import age
 

@@ -10,9 +10,9 @@ from typing import Final
 from msgspec import Struct
 
 from lwsctl.cli.views import output
-from lwsctl.views.disaggregatedset import SetView
+from lwsctl.model.disaggregatedset import SetView
+from lwsctl.model.leaderworkerset import View
 from lwsctl.views.grouprows import FEW_GROUPS, FEW_SETS, GroupRow, folds
-from lwsctl.views.groups import View
 from lwsctl.views.rankcolumns import NO_COLUMNS, RankColumns
 from lwsctl.views.reasons import brief, is_settled
 from lwsctl.views.wording import age, counted
@@ -116,7 +116,6 @@ def set_tables(
 
 def _parts_table(view: SetView) -> list[str]:
     rows = [
-        (part.view.name, part.role, part.slice, part.revision, str(part.view.ready), str(part.view.desired))
-        for part in view.parts
+        (part.name, part.role, part.slice, part.set_revision, str(part.ready), str(part.desired)) for part in view.parts
     ]
     return output.table(PARTS, rows)

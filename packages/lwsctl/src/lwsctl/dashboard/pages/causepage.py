@@ -8,9 +8,11 @@ from lwsctl.dashboard.fragments import Fragment, Rendering, region
 from lwsctl.dashboard.markup import Safe, joined, tag
 from lwsctl.dashboard.pages import cells
 from lwsctl.dashboard.pages.page import Page, PageFacts
-from lwsctl.dashboard.picture import Picture, ToldSet
+from lwsctl.dashboard.picture import Picture
 from lwsctl.diagnosis.catalogue import BY_CODE
-from lwsctl.diagnosis.finding import PERSONS, Cause
+from lwsctl.diagnosis.finding import Cause
+from lwsctl.model.diagnosis import PERSONS
+from lwsctl.model.leaderworkerset import View
 from lwsctl.views.wording import counted
 
 
@@ -57,19 +59,18 @@ def _explained(code: str, cause: Cause | None) -> list[Safe | None]:
     ]
 
 
-def _affected(picture: Picture, code: str) -> list[ToldSet]:
-    items = map(picture.told, picture.views)
-    return [item for item in items if item.told.code == code]
+def _affected(picture: Picture, code: str) -> list[View]:
+    items = map(picture.judged, picture.views)
+    return [item for item in items if item.diagnosis.code == code]
 
 
-def _row(item: ToldSet) -> Fragment:
-    view = item.view
+def _row(view: View) -> Fragment:
     title = cells.link(PageKind.SET, view.key, view.name)
     return cells.row(
         f"r/{view.namespace}/{view.name}",
         title,
         view.namespace,
-        cells.sentence(item.told.sentence, view.name),
+        cells.sentence(view.diagnosis.sentence, view.name),
         find=view.name,
     )
 

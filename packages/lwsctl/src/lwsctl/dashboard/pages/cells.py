@@ -12,13 +12,15 @@ from leaderworkerset.api.conditions import AVAILABLE, COMPLETE, UPDATE_IN_PROGRE
 from lwsctl.dashboard.address import Address, PageKind
 from lwsctl.dashboard.fragments import Fragment, Rendering
 from lwsctl.dashboard.markup import Attribute, Content, Safe, joined, tag
-from lwsctl.dashboard.picture import CellState, Picture, ToldSet, ToldWhole, of_group, of_rank, place_of
+from lwsctl.dashboard.picture import CellState, Picture, of_group, of_rank, place_of
 from lwsctl.diagnosis.document import headline, state
-from lwsctl.diagnosis.finding import Diagnosis
 from lwsctl.diagnosis.logerrors import INDENT
+from lwsctl.model.diagnosis import Diagnosis
+from lwsctl.model.disaggregatedset import Shown
+from lwsctl.model.groups import Rank
+from lwsctl.model.leaderworkerset import View
+from lwsctl.model.verdict import AS_DESIRED, CALM, Verdict
 from lwsctl.views import changes, reasons
-from lwsctl.views.groups import Rank, View
-from lwsctl.views.health.verdict import AS_DESIRED, CALM, Verdict
 
 GLYPHS: Final[Mapping[CellState, str]] = {
     CellState.READY: "●",
@@ -56,7 +58,7 @@ def cell(rank: Rank) -> Fragment:
 
 def failed_rank(view: View) -> str | None:
     """Return the rank whose problem explains those of the others, which pages select when they are opened."""
-    rank = reasons.telling(rank for group in view.groups for rank in group.ranks if not rank.is_ready)
+    rank = reasons.telling(rank for rank in view.ranks if not rank.is_ready)
     return None if rank is None or rank.object is None else rank.place
 
 
@@ -98,12 +100,12 @@ def _drawn(amounts: Iterable[tuple[CellState, int]], total: int, **attributes: A
     return tag("svg", rects, class_="meter", viewBox="0 0 100 1", preserveAspectRatio="none", **attributes)
 
 
-def since(picture: Picture, item: ToldSet | ToldWhole) -> Safe | None:
+def since(picture: Picture, item: Shown) -> Safe | None:
     """Return since when a set is in its state, which the browser shows as an age; None if it is not known."""
     seen = picture.order.since.get(place_of(item))
     text = (
-        timestamps.render(item.told.since)
-        if item.told.since
+        timestamps.render(item.diagnosis.since)
+        if item.diagnosis.since
         else _transition(item) or (timestamps.render(seen) if seen else "")
     )
     return time(text, class_="since") if text else None
@@ -114,12 +116,12 @@ def time(text: str, **attributes: Attribute) -> Safe:
     return tag("time", text[11:19] or text, datetime=text, **attributes)
 
 
-def _transition(item: ToldSet | ToldWhole) -> str:
+def _transition(item: Shown) -> str:
     """Return when a set got its state by its conditions; empty if they do not have it."""
-    is_desired = item.told.verdict in AS_DESIRED
+    is_desired = item.diagnosis.verdict in AS_DESIRED
     kinds = (COMPLETE, AVAILABLE) if is_desired else (UPDATE_IN_PROGRESS, AVAILABLE)
     for kind in kinds:
-        condition = meta.find_condition(item.view.object, kind.type) or {}
+        condition = meta.find_condition(item.object, kind.type) or {}
         if condition.get("status") == str(is_desired or kind is not AVAILABLE):
             return str(condition.get("lastTransitionTime") or "")
     return ""

@@ -11,8 +11,8 @@ from lwsctl.dashboard.pages import cells, setheader, totals
 from lwsctl.dashboard.pages.page import Page, PageFacts
 from lwsctl.dashboard.picture import Picture
 from lwsctl.diagnosis.document import headline, lines
-from lwsctl.views.disaggregatedset import PartView
-from lwsctl.views.health.verdict import AS_DESIRED
+from lwsctl.model.leaderworkerset import View
+from lwsctl.model.verdict import AS_DESIRED
 from lwsctl.views.wording import counted
 
 
@@ -30,11 +30,11 @@ def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
     whole = picture.find_whole(address.key)
     if whole is None:
         return cells.absent(picture, address, "cause", "rows", "scale-role")
-    item, has_slices = picture.told_whole(whole), len({part.slice for part in whole.parts}) > 1
+    has_slices = len({part.slice for part in whole.parts}) > 1
     return {
         "trouble": cells.trouble(picture),
-        "head": [setheader.piece(picture, item, data_actions=availableactions.of_whole(whole))],
-        "cause": [cells.cause_piece("cause-text", item.told)],
+        "head": [setheader.piece(picture, whole, data_actions=availableactions.of_whole(whole))],
+        "cause": [cells.cause_piece("cause-text", whole.diagnosis)],
         "rows": [_row(picture, part, has_slices=has_slices) for part in whole.parts],
         "scale-role": [_role(name, groups) for name, groups in availableactions.roles(whole).items()],
     }
@@ -46,10 +46,9 @@ def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
     if whole is None:
         yield f"{address.key.name} does not exist in namespace {address.key.namespace}"
         return
-    item = picture.told_whole(whole)
-    yield from lines(item.told)
+    yield from lines(whole.diagnosis)
     yield ""
-    yield from (headline(part.told) for part in item.parts)
+    yield from (headline(part.diagnosis) for part in whole.parts)
 
 
 def _role(name: str, groups: int) -> Fragment:
@@ -57,33 +56,36 @@ def _role(name: str, groups: int) -> Fragment:
     return cells.part(f"role/{name}", "option", name, value=name, data_groups=groups)
 
 
-def _row(picture: Picture, part: PartView, *, has_slices: bool) -> Fragment:
+def _row(picture: Picture, part: View, *, has_slices: bool) -> Fragment:
     """Return a LeaderWorkerSet of the set: its state, its facts, and the tabs of its pages."""
-    view, item, key = part.view, picture.told(part.view), f"p/{part.view.name}"
+    key = f"p/{part.name}"
     state = cells.part(
         f"{key}/state",
         "p",
-        cells.verdict(item.told),
+        cells.verdict(part.diagnosis),
         " ",
-        cells.since(picture, item),
-        tag("span", cells.meter([view]), f" {view.ready} of {counted(view.desired, 'group')} ready", class_="groups"),
+        cells.since(picture, part),
+        tag("span", cells.meter([part]), f" {part.ready} of {counted(part.desired, 'group')} ready", class_="groups"),
         class_="state",
     )
-    calm = item.told.verdict in AS_DESIRED
+    calm = part.diagnosis.verdict in AS_DESIRED
     why = cells.part(
-        f"{key}/why", "p", None if calm else cells.sentence(item.told.sentence, item.told.target), class_="why"
+        f"{key}/why",
+        "p",
+        None if calm else cells.sentence(part.diagnosis.sentence, part.diagnosis.target),
+        class_="why",
     )
-    facts = {"Slice": part.slice if has_slices else "", "Revision": part.revision, "Image": totals.image(view)}
+    facts = {"Slice": part.slice if has_slices else "", "Revision": part.set_revision, "Image": totals.image(part)}
     entries = [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts.items() if value]
     html = tag(
         "li",
-        tag("h2", part.role, " ", tag("small", view.name)),
+        tag("h2", part.role, " ", tag("small", part.name)),
         state.html,
         tag("dl", entries, class_="facts"),
         why.html,
-        cells.tabs(view.key, None),
+        cells.tabs(part.key, None),
         id=key,
-        data_find=view.name,
+        data_find=part.name,
     )
     return Fragment(key, html, parts=(state, why))
 

@@ -9,8 +9,9 @@ from lwsctl.dashboard.markup import Safe, joined, tag
 from lwsctl.dashboard.pages import cells, revisionchart, rolloutpage, setheader
 from lwsctl.dashboard.pages.page import Page, PageFacts
 from lwsctl.dashboard.picture import Picture
-from lwsctl.views.disaggregatedset import PartView, RoleCount, SetView, placed
-from lwsctl.views.groups import Group
+from lwsctl.model.disaggregatedset import RoleCount, SetView, placed
+from lwsctl.model.groups import Group
+from lwsctl.model.leaderworkerset import View
 from lwsctl.views.wording import counted
 
 
@@ -25,11 +26,11 @@ def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
     whole = picture.find_whole(address.key)
     if whole is None:
         return cells.absent(picture, address, "cause", "rows")
-    item, newest = picture.told_whole(whole), _newest(whole)
+    newest = _newest(whole)
     return {
         "trouble": cells.trouble(picture),
-        "head": [setheader.piece(picture, item)],
-        "cause": [cells.cause_piece("cause-text", item.told)],
+        "head": [setheader.piece(picture, whole)],
+        "cause": [cells.cause_piece("cause-text", whole.diagnosis)],
         "rows": [_row(role, _parts(whole, role), newest) for role in whole.roles],
     }
 
@@ -45,35 +46,35 @@ def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
         yield from (f"{role.name}: {_words(part)}" for part in _parts(whole, role))
 
 
-def _parts(whole: SetView, role: RoleCount) -> list[PartView]:
+def _parts(whole: SetView, role: RoleCount) -> list[View]:
     return [part for part in whole.parts if part.role == role.name]
 
 
 def _newest(whole: SetView) -> str:
     """Return the revision of the LeaderWorkerSets that were created last."""
-    return max(whole.parts, key=lambda part: part.view.created).revision if whole.parts else ""
+    return max(whole.parts, key=lambda part: part.created).set_revision if whole.parts else ""
 
 
-def _words(part: PartView) -> str:
-    view = part.view
-    return f"revision {part.revision}, slice {part.slice}: {view.ready} of {counted(view.desired, 'group')} ready"
+def _words(part: View) -> str:
+    view = part
+    return f"revision {part.set_revision}, slice {part.slice}: {view.ready} of {counted(view.desired, 'group')} ready"
 
 
-def _row(role: RoleCount, parts: Sequence[PartView], newest: str) -> Fragment:
+def _row(role: RoleCount, parts: Sequence[View], newest: str) -> Fragment:
     """Return the row of a role: its ready groups, its picture, and its LeaderWorkerSets."""
     key, steps = f"r/{role.name}", {}
     own: list[Group] = []
     for part in parts:
-        is_updated = part.revision == newest
-        for group in part.view.groups:
-            steps[placed(str(group.name), [part.view.name])] = rolloutpage.step_of(group, is_updated=is_updated)
-        own += part.view.groups if is_updated else []
+        is_updated = part.set_revision == newest
+        for group in part.groups:
+            steps[placed(str(group.name), [part.name])] = rolloutpage.step_of(group, is_updated=is_updated)
+        own += part.groups if is_updated else []
     done = sum(group.is_ready for group in own)
     words = f"{done} of {counted(role.desired, 'group')} of the newest revision ready"
     bar = cells.part(f"{key}/bar", "p", cells.bar(done, role.desired, words), " ", words)
     course = revisionchart.course(own, max(role.desired, len(own)))
     drawing = rolloutpage.drawing(f"{key}/picture", steps, course)
-    links = [tag("li", cells.link(PageKind.ROLLOUT, part.view.key, _words(part))) for part in parts]
+    links = [tag("li", cells.link(PageKind.ROLLOUT, part.key, _words(part))) for part in parts]
     listed = cells.part(f"{key}/parts", "ul", links)
     html = tag("li", tag("h2", role.name), bar.html, drawing.html, listed.html, id=key, data_find=role.name)
     return Fragment(key, html, parts=(bar, drawing, listed))

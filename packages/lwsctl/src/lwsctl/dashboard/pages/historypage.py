@@ -14,8 +14,8 @@ from lwsctl.dashboard.markup import Safe, joined, tag
 from lwsctl.dashboard.pages import cells, setheader
 from lwsctl.dashboard.pages.page import Page, PageFacts
 from lwsctl.dashboard.picture import Picture
+from lwsctl.model.disaggregatedset import Owners, placed
 from lwsctl.views import episodewording
-from lwsctl.views.disaggregatedset import Owners, placed
 from lwsctl.views.wording import counted
 
 FAILURES: Final = ("Failure", "Last", "Outcome", "First rank", "Records", "Compare")
@@ -63,7 +63,7 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
     rendering: dict[str, list[Fragment]] = {"trouble": cells.trouble(picture), "head": [_title(address)], "rows": []}
     if not address.episode:
         note = [] if facts.episodes else [_note(_none(facts))]
-        names = {view.key: own for view, own in picture.owners(address.key, of_whole=address.of_whole)}
+        names = {view.key: own for view, own in picture.members(address.key, of_whole=address.of_whole)}
         return rendering | {"circumstances": note, "rows": [_row(record, names) for record in _equal(_newest(facts))]}
     if address.other:
         return rendering | {"pair": list(_pair(picture, address, facts))}

@@ -9,8 +9,8 @@ from lwsctl.dashboard.markup import Safe, joined, tag
 from lwsctl.dashboard.pages import cells, setheader
 from lwsctl.dashboard.pages.page import Page, PageFacts
 from lwsctl.dashboard.picture import Picture
+from lwsctl.model.disaggregatedset import placed
 from lwsctl.views import changes
-from lwsctl.views.disaggregatedset import placed
 
 EXAMPLE: Final = "17/3, 18/*, */0, failed"
 EXAMPLE_OF_ROLES: Final = "ROLE/17/3, ROLE/*/0, failed"
@@ -57,10 +57,10 @@ def frame(address: Address, rendering: Rendering) -> Safe:
 
 def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
     """Return the pieces."""
-    item = picture.told_at(address.key, of_whole=address.of_whole)
+    item = picture.at(address.key, of_whole=address.of_whole)
     if item is None:
         return cells.absent(picture, address)
-    owners = picture.owners(address.key, of_whole=address.of_whole)
+    owners = picture.members(address.key, of_whole=address.of_whole)
     failed = next((placed(rank, names) for own, names in owners if (rank := cells.failed_rank(own))), None)
     roles = " ".join(dict.fromkeys(names[-1] for _, names in owners if names))
     head = setheader.piece(picture, item, data_failed=failed, data_roles=roles or None)
@@ -69,9 +69,8 @@ def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
 
 def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
     """Yield a line for each rank: the lines of logs are saved by the page."""
-    for view, names in picture.owners(address.key, of_whole=address.of_whole):
-        ranks = (rank for group in view.groups for rank in group.ranks)
-        yield from (f"{placed(rank.place, names)} {rank.pod}: {changes.describe(rank)}" for rank in ranks)
+    for view, names in picture.members(address.key, of_whole=address.of_whole):
+        yield from (f"{placed(rank.place, names)} {rank.pod}: {changes.describe(rank)}" for rank in view.ranks)
 
 
 PAGE: Final = Page(title=lambda address: f"Logs of {address.key.name}", frame=frame, render=render, text=text)

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Final, TypeAlias
+from typing import Final
 
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.objects.resources import NODES, PODS
@@ -16,15 +16,14 @@ from lwsctl.dashboard.fragments import Fragment, Rendering, region
 from lwsctl.dashboard.markup import Safe, joined, tag
 from lwsctl.dashboard.pages import cells, totals
 from lwsctl.dashboard.pages.page import Page, PageFacts
-from lwsctl.dashboard.picture import Picture, ToldSet, ToldWhole, place_of
+from lwsctl.dashboard.picture import Picture, place_of
 from lwsctl.dashboard.setorder import Tier
 from lwsctl.diagnosis.document import headline
-from lwsctl.diagnosis.finding import Diagnosis
-from lwsctl.views.groups import View
-from lwsctl.views.health.verdict import AS_DESIRED, URGENCY, WORDS, ready_or_complete
+from lwsctl.model.diagnosis import Diagnosis
+from lwsctl.model.disaggregatedset import SetView, Shown
+from lwsctl.model.leaderworkerset import View
+from lwsctl.model.verdict import AS_DESIRED, URGENCY, WORDS, ready_or_complete
 from lwsctl.views.wording import counted
-
-Item: TypeAlias = ToldSet | ToldWhole
 
 READ_EVERY: Final = 30.0
 """Seconds between two readings of nodes and pods: only one number of the page depends on them."""
@@ -77,7 +76,7 @@ def reads(_: Address) -> Sequence[Query]:
 
 def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
     """Return the pieces."""
-    items = picture.ordered()
+    items = picture.ordered
     tiers = {tier: [item for item in items if _tier(picture, item) is tier] for tier in Tier}
     rendering: dict[str, list[Fragment]] = {
         "trouble": cells.trouble(picture),
@@ -101,23 +100,23 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
 
 def text(picture: Picture, _address: Address, _: PageFacts) -> Iterator[str]:
     """Yield the lines of the page as text."""
-    items = picture.ordered()
+    items = picture.ordered
     yield _summary(picture, items)
     for item in items:
-        yield f"{item.view.namespace}/{headline(item.told)}"
-        if isinstance(item, ToldWhole):
-            yield from (f"  {headline(part.told)}" for part in item.parts)
+        yield f"{item.namespace}/{headline(item.diagnosis)}"
+        if isinstance(item, SetView):
+            yield from (f"  {headline(part.diagnosis)}" for part in item.parts)
 
 
-def _tier(picture: Picture, item: Item) -> Tier:
-    return picture.order.tier(place_of(item), item.told)
+def _tier(picture: Picture, item: Shown) -> Tier:
+    return picture.order.tier(place_of(item), item.diagnosis)
 
 
 def _shows(address: Address, tier: Tier) -> bool:
     return address.state in (StateFilter.ALL, tier.name.lower())
 
 
-def _filters(address: Address, tiers: dict[Tier, list[Item]]) -> Iterator[Fragment]:
+def _filters(address: Address, tiers: dict[Tier, list[Shown]]) -> Iterator[Fragment]:
     """Yield a tile for all sets and for each state that sets have, with the number of its sets."""
     counts = {StateFilter.ALL: sum(map(len, tiers.values()))}
     counts |= {StateFilter(tier.name.lower()): len(own) for tier, own in tiers.items() if own}
@@ -145,19 +144,19 @@ def _totals(picture: Picture, facts: PageFacts) -> Fragment:
     return Fragment("totals-list", tag("dl", entries, id="totals-list", class_="facts"), parts=tuple(parts.values()))
 
 
-def _summary(picture: Picture, items: Sequence[Item]) -> str:
+def _summary(picture: Picture, items: Sequence[Shown]) -> str:
     where = f"namespace {picture.namespace}" if picture.namespace else "all namespaces"
     if not items:
         return f"{where}: no LeaderWorkerSets"
-    wholes = [item for item in items if isinstance(item, ToldWhole)]
-    sets = [item for item in items if isinstance(item, ToldSet)] + [part for whole in wholes for part in whole.parts]
+    wholes = [item for item in items if isinstance(item, SetView)]
+    sets = [item for item in items if isinstance(item, View)] + [part for whole in wholes for part in whole.parts]
     kinds = (_verdicts("LeaderWorkerSet", sets), _verdicts("DisaggregatedSet", wholes))
     return f"{where}: {'; '.join(filter(None, kinds))}"
 
 
-def _verdicts(kind: str, items: Sequence[Item]) -> str:
+def _verdicts(kind: str, items: Sequence[Shown]) -> str:
     """Return the number of sets of a kind with each verdict; empty without any."""
-    counts = Counter(WORDS[item.told.verdict] for item in items)
+    counts = Counter(WORDS[item.diagnosis.verdict] for item in items)
     order = dict.fromkeys(WORDS[verdict] for verdict in reversed(URGENCY))
     words = [f"{counts[word]} {word}" for word in order if counts[word]]
     return f"{counted(len(items), kind)}: {', '.join(words)}" if items else ""
@@ -177,27 +176,28 @@ def _empty(picture: Picture) -> Fragment:
     return Fragment("nothing", html)
 
 
-def _causes(picture: Picture, items: Sequence[Item], *, names_namespace: bool) -> Iterator[Fragment]:
+def _causes(picture: Picture, items: Sequence[Shown], *, names_namespace: bool) -> Iterator[Fragment]:
     """Yield the problems by cause, in the order of the first set with each."""
-    first = {item.told.code: at for at, item in reversed(list(enumerate(items)))}
-    ranked = sorted(enumerate(items), key=lambda pair: (first[pair[1].told.code], pair[0]))
-    for code, own in groupby(ranked, lambda pair: pair[1].told.code):
+    first = {item.diagnosis.code: at for at, item in reversed(list(enumerate(items)))}
+    ranked = sorted(enumerate(items), key=lambda pair: (first[pair[1].diagnosis.code], pair[0]))
+    for code, own in groupby(ranked, lambda pair: pair[1].diagnosis.code):
         yield _cause(picture, code, [item for _, item in own], names_namespace=names_namespace)
 
 
-def _cause(picture: Picture, code: str, items: Sequence[Item], *, names_namespace: bool) -> Fragment:
-    key, diagnosis = f"cause/{code}", items[0].told
-    shapes = {_without_name(item.told) for item in items}
+def _cause(picture: Picture, code: str, items: Sequence[Shown], *, names_namespace: bool) -> Fragment:
+    key, diagnosis = f"cause/{code}", items[0].diagnosis
+    shapes = {_without_name(item.diagnosis) for item in items}
     common = cells.sentence(shapes.pop()) if len(items) > 1 and len(shapes) == 1 else ""
     lines = [
-        _line(picture, item, _subject(item.told) if common else None, names_namespace=names_namespace) for item in items
+        _line(picture, item, _subject(item.diagnosis) if common else None, names_namespace=names_namespace)
+        for item in items
     ]
     name = cells.sentence(diagnosis.title or diagnosis.sentence, diagnosis.target)
     sign = tag(
         "span", cells.VERDICTS[diagnosis.verdict], class_=f"verdict {diagnosis.verdict.value}", aria_hidden="true"
     )
     amount = cells.part(f"{key}/number", "small", counted(len(items), "set"))
-    steps = dict.fromkeys(step for item in items[:1] for step in item.told.steps[:STEPS])
+    steps = dict.fromkeys(step for item in items[:1] for step in item.diagnosis.steps[:STEPS])
     hints = [tag("p", cells.command(step), class_="next") for step in steps]
     explained = (
         tag("a", code, href=f"{PageKind.CAUSE.value}/{code}", aria_label=f"{code}: meaning and remedy")
@@ -230,11 +230,11 @@ def _subject(diagnosis: Diagnosis) -> str:
     return "" if diagnosis.subject is None or diagnosis.subject.name == diagnosis.target else str(diagnosis.subject)
 
 
-def _line(picture: Picture, item: Item, words: str | None = None, *, names_namespace: bool) -> Fragment:
+def _line(picture: Picture, item: Shown, words: str | None = None, *, names_namespace: bool) -> Fragment:
     """Return the line of a set: state, name, since, groups, accelerators, image, and its cause or other words."""
-    view, diagnosis, kind = item.view, item.told, PageKind.SET if isinstance(item, ToldSet) else PageKind.WHOLE
+    view, diagnosis, kind = item, item.diagnosis, PageKind.SET if isinstance(item, View) else PageKind.WHOLE
     key = f"{'s' if kind is PageKind.SET else 'w'}/{view.namespace}/{view.name}"
-    views = [item.view] if isinstance(item, ToldSet) else [part.view for part in item.parts]
+    views = item.leaderworkersets
     state = cells.part(
         f"{key}/state", "span", cells.verdict(diagnosis), " ", cells.since(picture, item), class_="state"
     )
@@ -266,11 +266,11 @@ def _line(picture: Picture, item: Item, words: str | None = None, *, names_names
     )
 
 
-def _why(item: Item) -> str:
+def _why(item: Shown) -> str:
     """Return the cause of a set, or the roles of a DisaggregatedSet."""
-    if item.told.verdict not in AS_DESIRED:
-        return cells.sentence(item.told.sentence, item.told.target)
-    return "" if isinstance(item, ToldSet) else " · ".join(map(str, item.view.roles))
+    if item.diagnosis.verdict not in AS_DESIRED:
+        return cells.sentence(item.diagnosis.sentence, item.diagnosis.target)
+    return "" if isinstance(item, View) else " · ".join(map(str, item.roles))
 
 
 def _groups(views: Iterable[View]) -> str:
@@ -280,27 +280,27 @@ def _groups(views: Iterable[View]) -> str:
     return f"{sum(view.ready for view in own)} of {counted(sum(view.desired for view in own), 'group')} ready{updated}"
 
 
-def _rows(item: Item) -> Iterator[Fragment]:
-    if isinstance(item, ToldSet):
-        yield _row(item, PageKind.SET, item.view.up_to_date)
+def _rows(item: Shown) -> Iterator[Fragment]:
+    if isinstance(item, View):
+        yield _row(item, PageKind.SET, item.up_to_date)
         return
-    yield _row(item, PageKind.WHOLE, item.view.updated)
+    yield _row(item, PageKind.WHOLE, item.updated)
     for part in item.parts:
-        yield _row(part, PageKind.SET, part.view.up_to_date)
+        yield _row(part, PageKind.SET, part.up_to_date)
 
 
-def _row(item: Item, kind: PageKind, updated: int) -> Fragment:
-    view = item.view
+def _row(item: Shown, kind: PageKind, updated: int) -> Fragment:
+    view = item
     return cells.row(
         f"r/{kind.value}/{view.namespace}/{view.name}",
-        cells.link(kind, item.view.key, view.name),
+        cells.link(kind, item.key, view.name),
         view.namespace,
         "LeaderWorkerSet" if kind is PageKind.SET else "DisaggregatedSet",
-        cells.verdict(item.told),
+        cells.verdict(item.diagnosis),
         view.ready,
         view.desired,
         updated,
-        f"{item.told.code} {item.told.sentence}".strip(),
+        f"{item.diagnosis.code} {item.diagnosis.sentence}".strip(),
         find=f"{view.namespace}/{view.name}",
     )
 

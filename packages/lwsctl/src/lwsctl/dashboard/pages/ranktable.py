@@ -9,8 +9,9 @@ from lwsctl.dashboard.markup import Safe, tag
 from lwsctl.dashboard.pages import cells
 from lwsctl.dashboard.pages.page import PageFacts
 from lwsctl.diagnosis import rankusage
+from lwsctl.model.groups import Group, Rank
+from lwsctl.model.leaderworkerset import View
 from lwsctl.views import devices, wording
-from lwsctl.views.groups import Group, Rank, View
 
 HEADER: Final = ("Place", "Pod", "State", "Ready", "Restarts", "Node", "Revision", "Why")
 COLUMNS: Final = "rank-columns"

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from kuberuntime.objects import meta, timestamps
 from lwsctl.dashboard.markup import Safe, tag
-from lwsctl.views.groups import Group
+from lwsctl.model.groups import Group
 from lwsctl.views.wording import counted, duration
 
 WIDTH: Final = 60

@@ -30,10 +30,11 @@ from lwsctl.dashboard.pages import cells, revisionchart, setheader, totals
 from lwsctl.dashboard.pages.page import Page, PageFacts
 from lwsctl.dashboard.pages.revisionchart import Course
 from lwsctl.dashboard.picture import Picture
+from lwsctl.model.groups import Group
+from lwsctl.model.leaderworkerset import View
 from lwsctl.rollout import applyforecast, revisionhistory, rolloutprogress
 from lwsctl.rollout.applyforecast import ApplyForecast, Situation
 from lwsctl.rollout.rolloutprogress import RolloutProgress
-from lwsctl.views.groups import Group, View
 from lwsctl.views.reasons import first_problem
 from lwsctl.views.wording import counted, duration
 
@@ -108,11 +109,11 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
         return cells.absent(picture, address, "progress", "cause", "change", "steps", "rows")
     leaders = _leaders(view, facts)
     progress, plan = rolloutprogress.progress(view, leaders, picture.now), _foresee(view, leaders)
-    item, change = picture.told(view), _last_change(view, facts)
+    change = _last_change(view, facts)
     actions = availableactions.of_set(view, has_past=previous_entry(_entries(view, facts)) is not None)
     return {
         "trouble": cells.trouble(picture),
-        "head": [setheader.piece(picture, item, data_actions=actions)],
+        "head": [setheader.piece(picture, view, data_actions=actions)],
         "progress": [
             _title(view, leaders, progress, change),
             drawing(
@@ -122,7 +123,7 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
             ),
             _basis(progress, plan),
         ],
-        "cause": [] if progress.is_complete else [cells.cause_piece("cause-text", item.told)],
+        "cause": [] if progress.is_complete else [cells.cause_piece("cause-text", view.diagnosis)],
         "change": [_change(change)],
         "steps": _steps(plan),
         "rows": [_row(group, leaders, progress) for group in view.groups],

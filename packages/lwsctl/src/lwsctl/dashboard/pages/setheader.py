@@ -4,9 +4,10 @@ from lwsctl.dashboard.address import Address, PageKind
 from lwsctl.dashboard.fragments import Fragment, Rendering, region
 from lwsctl.dashboard.markup import Attribute, Safe, joined, tag
 from lwsctl.dashboard.pages import cells, totals
-from lwsctl.dashboard.picture import Picture, ToldSet, ToldWhole
-from lwsctl.views.groups import View
-from lwsctl.views.health.verdict import ready_or_complete
+from lwsctl.dashboard.picture import Picture
+from lwsctl.model.disaggregatedset import SetView, Shown
+from lwsctl.model.leaderworkerset import View
+from lwsctl.model.verdict import ready_or_complete
 from lwsctl.views.wording import counted, listed
 
 MOST_REVISIONS = 3
@@ -19,20 +20,18 @@ def frame(address: Address, rendering: Rendering) -> Safe:
     return joined(region("header", "head", rendering), cells.tabs(address.key, address.kind, home))
 
 
-def piece(picture: Picture, item: ToldSet | ToldWhole, **attributes: Attribute) -> Fragment:
+def piece(picture: Picture, item: Shown, **attributes: Attribute) -> Fragment:
     """Return the name, and the state as a part that changes alone; `attributes` are facts for scripts."""
-    view = item.view
-    views = [view] if isinstance(view, View) else [part.view for part in view.parts]
-    ready = ready_or_complete(item.told.verdict, view.ready, view.desired)
-    words = f"{ready} of {counted(view.desired, 'group')} {'complete' if ready > view.ready else 'ready'}"
-    updated = f", {view.up_to_date} updated" if isinstance(view, View) and view.is_updating else ""
+    ready = ready_or_complete(item.diagnosis.verdict, item.ready, item.desired)
+    words = f"{ready} of {counted(item.desired, 'group')} {'complete' if ready > item.ready else 'ready'}"
+    updated = f", {item.up_to_date} updated" if isinstance(item, View) and item.is_updating else ""
     state = cells.part(
         "state",
         "p",
-        cells.verdict(item.told),
+        cells.verdict(item.diagnosis),
         " ",
         cells.since(picture, item),
-        tag("span", cells.meter(views), f" {words}{updated}", class_="groups"),
+        tag("span", cells.meter(item.leaderworkersets), f" {words}{updated}", class_="groups"),
         class_="state",
     )
     html = tag("div", _name(picture, item), state.html, id="title", **attributes)
@@ -47,7 +46,7 @@ def facts(view: View) -> Fragment:
     entries = {
         "Image": totals.image(view),
         "Revision": listed(revisions, MOST_REVISIONS),
-        "Size": counted(totals.size(view), "rank"),
+        "Size": counted(view.size, "rank"),
         "GPUs": f"{own.wanted:,}{idle}" if own.wanted else "",
         "Nodes": str(totals.nodes(view) or ""),
     }
@@ -55,15 +54,12 @@ def facts(view: View) -> Fragment:
     return Fragment("facts-list", tag("dl", items, id="facts-list", class_="facts"))
 
 
-def _name(picture: Picture, item: ToldSet | ToldWhole) -> Safe:
-    view = item.view
-    owner = next((whole for whole in picture.sets if any(part.view.key == view.key for part in whole.parts)), None)
-    if isinstance(item, ToldWhole):
+def _name(picture: Picture, item: Shown) -> Safe:
+    owner = picture.owners.get(item.key)
+    if isinstance(item, SetView):
         kind = joined(" ", tag("small", "DisaggregatedSet"))
+    elif owner is None:
+        kind = Safe("")
     else:
-        kind = (
-            joined(" ", tag("small", "part of ", cells.link(PageKind.WHOLE, owner.key, owner.name)))
-            if owner
-            else Safe("")
-        )
-    return tag("h1", view.name, " ", tag("small", view.namespace), kind)
+        kind = joined(" ", tag("small", "part of ", cells.link(PageKind.WHOLE, owner.key, owner.name)))
+    return tag("h1", item.name, " ", tag("small", item.namespace), kind)

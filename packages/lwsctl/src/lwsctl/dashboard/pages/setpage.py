@@ -17,12 +17,13 @@ from lwsctl.dashboard.markup import Safe, joined, tag
 from lwsctl.dashboard.pages import cells, ranktable, setheader, timeline
 from lwsctl.dashboard.pages.page import Page, PageFacts
 from lwsctl.dashboard.pages.topologypage import domain_key
-from lwsctl.dashboard.picture import Picture, ToldSet
+from lwsctl.dashboard.picture import Picture
 from lwsctl.diagnosis import rankusage
 from lwsctl.diagnosis.document import lines
+from lwsctl.model.groups import Group, Rank
+from lwsctl.model.leaderworkerset import View
 from lwsctl.views import groupprogress, recreations
 from lwsctl.views.grouprows import FEW_GROUPS
-from lwsctl.views.groups import Group, Rank, View
 from lwsctl.views.reasons import first_problem, summary, telling
 from lwsctl.views.wording import counted
 
@@ -98,12 +99,11 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
     view = picture.find(address.key)
     if view is None:
         return cells.absent(picture, address, "facts", "cause", "ills", "columns", "rows", "timeline")
-    item = picture.told(view)
     rendering: dict[str, list[Fragment]] = {
         "trouble": cells.trouble(picture),
-        "head": [_head(picture, item)],
+        "head": [_head(picture, view)],
         "facts": [setheader.facts(view), *_advances(view, picture.now)],
-        "cause": [cells.cause_piece("cause-text", item.told)],
+        "cause": [cells.cause_piece("cause-text", view.diagnosis)],
     }
     if address.form is PageForm.TABLE:
         return rendering | ranktable.render(view, facts, picture.now)
@@ -132,7 +132,7 @@ def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
     if view is None:
         yield f"{address.key.name} does not exist in namespace {address.key.namespace}"
         return
-    yield from lines(picture.told(view).told)
+    yield from lines(view.diagnosis)
     yield ""
     yield from (summary(view, group, picture.now) for group in view.groups)
 
@@ -147,14 +147,13 @@ def _advances(view: View, now: datetime) -> Iterator[Fragment]:
             yield cells.part(f"advance/{group.name}", "p", words, " ", drawn, class_="advance")
 
 
-def _head(picture: Picture, item: ToldSet) -> Fragment:
-    view = item.view
+def _head(picture: Picture, view: View) -> Fragment:
     own = {
         "data_failed": cells.failed_rank(view),
         "data_groups": view.desired,
         "data_actions": availableactions.of_set(view),
     }
-    return setheader.piece(picture, item, **own)
+    return setheader.piece(picture, view, **own)
 
 
 def _ills(view: View) -> Iterator[Fragment]:

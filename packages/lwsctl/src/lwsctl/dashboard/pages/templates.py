@@ -2,7 +2,7 @@
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from lwsctl.views.groups import LISTED, View
+from lwsctl.model.leaderworkerset import LISTED, View
 
 
 def leader_and_worker(lws: JSONObject) -> tuple[JSONObject, JSONObject]:

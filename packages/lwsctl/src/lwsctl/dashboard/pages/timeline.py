@@ -32,8 +32,8 @@ from lwsctl.dashboard.fragments import Fragment
 from lwsctl.dashboard.markup import Safe, joined, tag
 from lwsctl.dashboard.pages.page import PageFacts
 from lwsctl.dashboard.picture import Picture
+from lwsctl.model.leaderworkerset import View
 from lwsctl.views.events.eventhistory import History
-from lwsctl.views.groups import View
 from lwsctl.views.wording import counted
 
 HOUR: Final = timedelta(hours=1)

@@ -25,8 +25,8 @@ from lwsctl.dashboard.pages.page import Page, PageFacts
 from lwsctl.dashboard.pages.templates import group_pods
 from lwsctl.dashboard.picture import Picture
 from lwsctl.diagnosis import nodeamounts
+from lwsctl.model.leaderworkerset import View
 from lwsctl.rollout import relocation
-from lwsctl.views.groups import View
 from lwsctl.views.wording import counted
 
 ZONE: Final = "topology.kubernetes.io/zone"

@@ -14,7 +14,7 @@ from leaderworkerset.decisions.nodefit import Demand, demand_of_pod
 from lwsctl.dashboard.pages.page import PageFacts
 from lwsctl.dashboard.pages.templates import leader_and_worker
 from lwsctl.diagnosis import nodeamounts
-from lwsctl.views.groups import View
+from lwsctl.model.leaderworkerset import View
 
 ACCELERATOR: Final = re.compile(r".+/(?:.*(?:gpu|tpu|npu|hpu|neuron|mig-).*)", re.IGNORECASE)
 """The names of extended resources that count as accelerators; network cards do not."""
@@ -31,8 +31,8 @@ class Accelerators(Struct, frozen=True):
 def of_all(views: Sequence[View], facts: PageFacts) -> Mapping[str, str]:
     """Return the sums of all sets as text; complete sets do not count."""
     running = [view for view in views if not view.is_complete]
-    ranks = [rank for view in running for group in view.groups for rank in group.ranks]
-    lacking = sum(view.more * size(view) for view in running)
+    ranks = [rank for view in running for rank in view.ranks]
+    lacking = sum(view.more * view.size for view in running)
     sums = {
         "Groups": share(sum(view.ready for view in running), sum(view.desired for view in running)),
         "Ranks": share(sum(rank.is_ready for rank in ranks), len(ranks) + lacking),
@@ -49,7 +49,7 @@ def accelerators(views: Iterable[View]) -> Accelerators:
     total = ready = idle = 0
     for view in views:
         leader, worker = (count(demand_of_pod(meta.spec(pod))) for pod in leader_and_worker(view.object))
-        total += view.desired * (leader + worker * (size(view) - 1))
+        total += view.desired * (leader + worker * (view.size - 1))
         if not (leader or worker):
             continue
         for group in view.groups:
@@ -79,14 +79,9 @@ def count(amounts: Demand) -> int:
     return sum(amount.ceil() for name, amount in amounts.items() if ACCELERATOR.fullmatch(name))
 
 
-def size(view: View) -> int:
-    """Return the number of ranks in a group of a set."""
-    return int((meta.spec(view.object).get("leaderWorkerTemplate") or {}).get("size", 1))
-
-
 def nodes(view: View) -> int:
     """Return the number of nodes on which a set has pods."""
-    return len({rank.node for group in view.groups for rank in group.ranks if rank.node})
+    return len({rank.node for rank in view.ranks if rank.node})
 
 
 def image(view: View) -> str:

@@ -10,11 +10,12 @@ from kuberuntime.objects.meta import JSONObject
 from lwsctl.diagnosis import ranks
 from lwsctl.diagnosis.causes.components import nodetaints
 from lwsctl.diagnosis.causes.components.autoscalers import noted
-from lwsctl.diagnosis.finding import Finding, Person, cause
+from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.patterns import READ, Told
 from lwsctl.diagnosis.ranks import is_unscheduled
-from lwsctl.views.groups import Rank
+from lwsctl.model.diagnosis import Person
+from lwsctl.model.groups import Rank
 from lwsctl.views.wording import listed
 
 TAINTS_NAMED: Final = 5

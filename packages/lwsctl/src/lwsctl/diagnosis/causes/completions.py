@@ -6,9 +6,9 @@ from lwsctl.diagnosis.causes.containers import RETRIED, ended_runs, place_of_run
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.ranks import is_placed
+from lwsctl.model.groups import Group, Rank
+from lwsctl.model.verdict import Verdict
 from lwsctl.views import outcome, recreations
-from lwsctl.views.groups import Group, Rank
-from lwsctl.views.health.verdict import Verdict
 from lwsctl.views.wording import counted
 
 

@@ -15,14 +15,14 @@ from kuberuntime.objects.terminations import ContainerFailure
 from lwsctl.diagnosis import exits, logerrors, ranks
 from lwsctl.diagnosis.causes.kubelets import probekills
 from lwsctl.diagnosis.causes.starts import warming
-from lwsctl.diagnosis.finding import Cause, Finding, Person, cause
+from lwsctl.diagnosis.finding import Cause, Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.patterns import Told
 from lwsctl.diagnosis.ranks import is_placed
+from lwsctl.model.diagnosis import FailedContainer, Person
+from lwsctl.model.groups import Group, Rank
+from lwsctl.model.verdict import Verdict
 from lwsctl.views import recreations
-from lwsctl.views.groups import Group, Rank
-from lwsctl.views.health.verdict import Verdict
-from lwsctl.views.outcome import FailedContainer
 from lwsctl.views.wording import counted, duration
 
 OTHERS_NAMED: Final = 5

@@ -9,9 +9,10 @@ from typing import Final
 from kuberuntime.objects import meta
 from leaderworkerset.decisions.failureevents import CONTENTION
 from lwsctl.diagnosis.causes.unreconciled import own
-from lwsctl.diagnosis.finding import Finding, Person, cause
+from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.ranks import quote
+from lwsctl.model.diagnosis import Person
 
 LASTING: Final = timedelta(minutes=2)
 """A conflict counts as resolved after this period without an event. While it lasts, events occur every 30 s."""

@@ -8,7 +8,7 @@ from lwsctl.diagnosis import ranks
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.ranks import is_unscheduled
-from lwsctl.views.groups import Rank
+from lwsctl.model.groups import Rank
 
 WAITS: Final = re.compile(r"resource ?claim|cannot allocate all claims", re.IGNORECASE)
 MISSING: Final = re.compile(

@@ -24,8 +24,9 @@ from leaderworkerset.decisions.nodefit import (
 )
 from lwsctl.diagnosis import ranks
 from lwsctl.diagnosis.causes.unreconciled import own
-from lwsctl.diagnosis.finding import Finding, Person, cause
+from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
+from lwsctl.model.diagnosis import Person
 
 API_SERVER: Final = "kube-apiserver"
 SCHEDULER: Final = "kube-scheduler"

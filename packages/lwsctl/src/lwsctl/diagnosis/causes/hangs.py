@@ -5,11 +5,13 @@ from leaderworkerset.api import labels, restartannotation, runsettings
 from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.api.progressannotations import SilentRank
 from lwsctl.diagnosis import ranks
-from lwsctl.diagnosis.finding import Finding, Subject, cause
+from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
+from lwsctl.model.diagnosis import Subject
+from lwsctl.model.groups import Group
+from lwsctl.model.leaderworkerset import View
+from lwsctl.model.verdict import Verdict
 from lwsctl.views import devices, groupprogress, recreations
-from lwsctl.views.groups import Group, View
-from lwsctl.views.health.verdict import Verdict
 from lwsctl.views.wording import duration
 
 

@@ -7,10 +7,11 @@ from typing import Final
 from msgspec import Struct
 
 from lwsctl.diagnosis import exits, ranks
-from lwsctl.diagnosis.finding import Cause, Finding, Person
+from lwsctl.diagnosis.finding import Cause, Finding
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.patterns import READ, words_of
-from lwsctl.views.groups import Rank
+from lwsctl.model.diagnosis import Person
+from lwsctl.model.groups import Rank
 
 PULLING: Final = frozenset({"ErrImagePull", "ImagePullBackOff"})
 PULL_EVENTS: Final = ("Failed", "FailedToRetrieveImagePullSecret", "BackOff", "InspectFailed")

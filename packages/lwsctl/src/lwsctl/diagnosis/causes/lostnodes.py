@@ -8,10 +8,11 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import NODES
 from leaderworkerset.api import labels
 from lwsctl.diagnosis import ranks
-from lwsctl.diagnosis.finding import Finding, Person, cause
+from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
-from lwsctl.views.groups import Rank
-from lwsctl.views.health.verdict import Verdict
+from lwsctl.model.diagnosis import Person
+from lwsctl.model.groups import Rank
+from lwsctl.model.verdict import Verdict
 from lwsctl.views.wording import duration
 
 OVERDUE: Final = timedelta(seconds=30)

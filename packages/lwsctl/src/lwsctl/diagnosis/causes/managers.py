@@ -15,12 +15,13 @@ from kuberuntime.objects import meta, resources, timestamps
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname
 from lwsctl.diagnosis.causes.unreconciled import BUSY, is_dated, last_change, own
-from lwsctl.diagnosis.finding import Finding, Person, cause
+from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.patterns import READ
 from lwsctl.diagnosis.ranks import is_missing
-from lwsctl.views.groups import NOT_CREATED
-from lwsctl.views.health.verdict import Verdict
+from lwsctl.model.diagnosis import Person
+from lwsctl.model.groups import NOT_CREATED
+from lwsctl.model.verdict import Verdict
 from lwsctl.views.wording import duration
 
 SILENCE: Final = timedelta(seconds=10)

@@ -12,10 +12,11 @@ from kuberuntime.objects.resources import STATEFULSETS
 from leaderworkerset.api import groupname
 from lwsctl.diagnosis import ranks
 from lwsctl.diagnosis.causes.starts import PATIENCE
-from lwsctl.diagnosis.finding import Finding, Subject, cause
+from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
-from lwsctl.views.groups import NOT_CREATED, Group, Rank
-from lwsctl.views.health.verdict import Verdict
+from lwsctl.model.diagnosis import Subject
+from lwsctl.model.groups import NOT_CREATED, Group, Rank
+from lwsctl.model.verdict import Verdict
 from lwsctl.views.wording import counted, duration
 
 PROMPT: Final = timedelta(seconds=5)

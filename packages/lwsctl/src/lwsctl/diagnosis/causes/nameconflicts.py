@@ -18,9 +18,10 @@ from leaderworkerset.api import groupname
 from leaderworkerset.decisions.admissionchecks import RECONCILE_FAILED, is_reconcile_failing, reconcile_failure_message
 from lwsctl.diagnosis import ranks
 from lwsctl.diagnosis.causes.unreconciled import own
-from lwsctl.diagnosis.finding import Finding, Subject, cause
+from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import RESOURCE_QUOTAS, Observed
 from lwsctl.diagnosis.ranks import quote
+from lwsctl.model.diagnosis import Subject
 from lwsctl.views.events.eventrecord import WarningEvent
 from lwsctl.views.events.warningevents import LONGEST_SILENCE
 

@@ -11,8 +11,9 @@ from lwsctl.diagnosis.causes.rollouts import allowed_unavailable
 from lwsctl.diagnosis.causes.unreconciled import own
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
-from lwsctl.views.groups import Group, View
-from lwsctl.views.health.verdict import Verdict
+from lwsctl.model.groups import Group
+from lwsctl.model.leaderworkerset import View
+from lwsctl.model.verdict import Verdict
 from lwsctl.views.wording import counted, groups_named, listed
 
 NAMED: Final = 5

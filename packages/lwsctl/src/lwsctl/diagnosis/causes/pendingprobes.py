@@ -12,8 +12,8 @@ from leaderworkerset.api.policytypes import AWAITS_LEADER
 from lwsctl.diagnosis import exits, ranks
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
-from lwsctl.views.groups import Rank
-from lwsctl.views.health.verdict import Verdict
+from lwsctl.model.groups import Rank
+from lwsctl.model.verdict import Verdict
 
 MINUTE: Final = 60
 

@@ -12,10 +12,11 @@ from msgspec.structs import replace
 from kuberuntime.objects import meta
 from leaderworkerset.api.resources import DISAGGREGATED_SETS
 from lwsctl.diagnosis.causes.managers import unadmitted
-from lwsctl.diagnosis.finding import Cause, Finding, Person, cause
+from lwsctl.diagnosis.finding import Cause, Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.patterns import Told
 from lwsctl.diagnosis.ranks import is_missing
+from lwsctl.model.diagnosis import Person
 
 Refused: Final = partial(Told, is_missing)
 """Finds the first rank without a pod that has a matching message."""

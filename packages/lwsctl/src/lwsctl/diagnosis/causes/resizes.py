@@ -10,7 +10,7 @@ from leaderworkerset.decisions.rolloutsteps import RESIZE_PENDING, is_resize_ref
 from lwsctl.diagnosis import ranks
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
-from lwsctl.views.groups import Rank
+from lwsctl.model.groups import Rank
 
 CONDITIONS: Final = (RESIZE_PENDING, "PodResizeInProgress")
 

@@ -12,10 +12,11 @@ from leaderworkerset.decisions.revisioncontent import find_revision, owned_revis
 from leaderworkerset.decisions.rolloutsteps import InPlace, in_place_obstacle_between, read_in_place
 from lwsctl.diagnosis import groupmoves, ranks
 from lwsctl.diagnosis.causes.unreconciled import last_change, own
-from lwsctl.diagnosis.finding import Finding, Subject, cause
+from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
-from lwsctl.views.groups import View
-from lwsctl.views.health.verdict import Verdict
+from lwsctl.model.diagnosis import Subject
+from lwsctl.model.leaderworkerset import View
+from lwsctl.model.verdict import Verdict
 from lwsctl.views.wording import counted, updated_groups
 
 STANDING: Final = timedelta(minutes=1)

@@ -8,9 +8,11 @@ from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import STATEFULSETS
 from leaderworkerset.api import groupname, labels
-from lwsctl.diagnosis.finding import Finding, Subject, cause
+from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
-from lwsctl.views.groups import Group, View
+from lwsctl.model.diagnosis import Subject
+from lwsctl.model.groups import Group
+from lwsctl.model.leaderworkerset import View
 from lwsctl.views.wording import counted
 
 

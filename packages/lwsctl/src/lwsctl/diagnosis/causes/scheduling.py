@@ -18,12 +18,13 @@ from lwsctl.diagnosis import ranks
 from lwsctl.diagnosis.causes.closednodes import taint_text, untolerated
 from lwsctl.diagnosis.causes.components import nodetaints
 from lwsctl.diagnosis.causes.components.autoscalers import noted
-from lwsctl.diagnosis.finding import Cause, Find, Finding, Person, cause
+from lwsctl.diagnosis.finding import Cause, Find, Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.patterns import READ, Told
 from lwsctl.diagnosis.ranks import is_unscheduled
+from lwsctl.model.diagnosis import Person
+from lwsctl.model.groups import Rank
 from lwsctl.views import devices
-from lwsctl.views.groups import Rank
 from lwsctl.views.wording import listed
 
 SHORT: Final = re.compile(r"Insufficient (?P<resource>[^\s,.]+(?:\.[^\s,.]+)*)")

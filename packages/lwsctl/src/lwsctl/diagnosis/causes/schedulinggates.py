@@ -8,10 +8,11 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.decisions.nodefit import DEFAULT_SCHEDULER, GANG_PROVIDERS, linked_pod_group, scheduler_name
 from lwsctl.diagnosis import ranks
-from lwsctl.diagnosis.finding import Finding, Person, cause
+from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import QUEUED_WORKLOADS, SERVED_BY_KUEUE, Observed
-from lwsctl.views.groups import Rank
-from lwsctl.views.health.verdict import Verdict
+from lwsctl.model.diagnosis import Person
+from lwsctl.model.groups import Rank
+from lwsctl.model.verdict import Verdict
 from lwsctl.views.wording import duration
 
 GROUPED: Final = tuple((provider, kind) for provider in GANG_PROVIDERS.values() for kind in provider.group_objects)

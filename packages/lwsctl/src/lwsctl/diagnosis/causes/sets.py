@@ -11,12 +11,13 @@ from leaderworkerset.api.disaggregatedset import ScalingMode, has_scaler
 from leaderworkerset.api.resources import ROLE_SCALERS
 from leaderworkerset.decisions.admissionchecks import is_reconcile_failing, reconcile_failure_message
 from lwsctl.diagnosis.causes.unreconciled import own
-from lwsctl.diagnosis.finding import Finding, Subject, cause
+from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.ranks import quote
-from lwsctl.views.disaggregatedset import SetView
+from lwsctl.model.diagnosis import Subject
+from lwsctl.model.disaggregatedset import SetView
+from lwsctl.model.verdict import Verdict
 from lwsctl.views.events.warningevents import LONGEST_SILENCE
-from lwsctl.views.health.verdict import Verdict
 from lwsctl.views.wording import counted
 
 REFUSED: Final = re.compile(r"Failed to (create|adopt) (\S+) (\S+): (.*)", re.DOTALL)
@@ -68,9 +69,7 @@ def part_is_refused(observed: Observed) -> Finding | None:
     set_view = observed.of_set
     if set_view is None or meta.is_deleting(set_view.object):
         return None
-    existing = {part.view.name for part in set_view.parts} | {
-        meta.name(scaler) for scaler in observed.get(ROLE_SCALERS)
-    }
+    existing = {part.name for part in set_view.parts} | {meta.name(scaler) for scaler in observed.get(ROLE_SCALERS)}
     is_failing = is_reconcile_failing(set_view.object)
     warnings = observed.warnings.about(set_view.namespace, "DisaggregatedSet", set_view.name)
     for warning in sorted(warnings, key=lambda warning: warning.last, reverse=True):

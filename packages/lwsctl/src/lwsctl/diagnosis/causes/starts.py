@@ -15,12 +15,13 @@ from leaderworkerset.decisions.serviceselection import HEADLESS, service_selects
 from lwsctl.diagnosis import exits, logerrors, ranks
 from lwsctl.diagnosis.causes.components import autoscalers
 from lwsctl.diagnosis.causes.unreconciled import last_change
-from lwsctl.diagnosis.finding import Finding, RecordedRun, Subject, cause
+from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
+from lwsctl.model.diagnosis import RecordedRun, Subject
+from lwsctl.model.failurehistory import Recreations
+from lwsctl.model.groups import MISSING, Group, Rank
+from lwsctl.model.verdict import Verdict
 from lwsctl.views import recreations, wording
-from lwsctl.views.groups import MISSING, Group, Rank
-from lwsctl.views.health.failurehistory import Recreations
-from lwsctl.views.health.verdict import Verdict
 from lwsctl.views.wording import counted, duration
 
 PATIENCE: Final = timedelta(minutes=2)

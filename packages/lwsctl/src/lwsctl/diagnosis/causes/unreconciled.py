@@ -11,11 +11,12 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.decisions.admissionchecks import unreadable_leaderworkerset
 from leaderworkerset.decisions.failureevents import unreadable_event
 from leaderworkerset.decisions.revisioncontent import owned_revisions
-from lwsctl.diagnosis.finding import Finding, Person, Subject, cause
+from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.ranks import quote
+from lwsctl.model.diagnosis import Person, Subject
+from lwsctl.model.groups import NOT_CREATED
 from lwsctl.views.events.warningevents import LONGEST_SILENCE
-from lwsctl.views.groups import NOT_CREATED
 from lwsctl.views.wording import duration
 
 BUSY: Final = timedelta(minutes=1)

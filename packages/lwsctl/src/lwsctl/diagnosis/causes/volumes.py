@@ -9,12 +9,13 @@ from msgspec.structs import replace
 from kuberuntime.objects import meta, podclaims
 from kuberuntime.objects.resources import PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES
 from lwsctl.diagnosis import ranks
-from lwsctl.diagnosis.finding import Cause, Finding, Person, cause
+from lwsctl.diagnosis.finding import Cause, Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.patterns import READ, Told
 from lwsctl.diagnosis.ranks import is_placed, is_unscheduled
-from lwsctl.views.groups import Rank
-from lwsctl.views.health.verdict import Verdict
+from lwsctl.model.diagnosis import Person
+from lwsctl.model.groups import Rank
+from lwsctl.model.verdict import Verdict
 
 BINDING: Final = re.compile(
     r"unbound immediate PersistentVolumeClaims|didn't find available persistent volumes|persistent volumes? to bind"

@@ -15,8 +15,9 @@ from msgspec import Struct
 from kuberuntime.objects import meta, podstate, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.terminations import REMEMBERED, run_length
-from lwsctl.views.groups import COMPLETED, Group, Rank, View
-from lwsctl.views.health.failurehistory import Crashes, Recreations
+from lwsctl.model.failurehistory import Crashes, Recreations
+from lwsctl.model.groups import COMPLETED, Group, Rank
+from lwsctl.model.leaderworkerset import View
 
 DISRUPTED: Final = re.compile(
     r"deleted(: (EvictionByEvictionAPI|DeletionByTaintManager|DeletionByPodGC|PreemptionByScheduler|NodeLost|NodeShutdown"

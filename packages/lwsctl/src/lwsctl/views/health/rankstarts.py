@@ -9,9 +9,9 @@ from typing import Final
 
 from kuberuntime.objects import decimals, meta, timestamps
 from kuberuntime.objects.meta import JSONObject
-from lwsctl.views.groups import Rank
+from lwsctl.model.failurehistory import Startup
+from lwsctl.model.groups import Rank
 from lwsctl.views.health.crashes import ready_since, started_at
-from lwsctl.views.health.failurehistory import Startup
 
 WARM_UP: Final = timedelta(minutes=10)
 """The default time limit until a rank is ready, long enough to load a large model."""

@@ -21,7 +21,8 @@ from leaderworkerset.api.fieldtypes import TYPES
 from lwsctl import client
 from lwsctl.client import AsyncClient, Client, Container, LogError, LogLine, LogOptions, Manifest, asyncclient, manifest
 from lwsctl.client.asyncclient import passed
-from lwsctl.views.groups import Group, Rank, View
+from lwsctl.model.groups import Group, Rank
+from lwsctl.model.leaderworkerset import View
 
 
 def test_manifest_has_only_the_given_fields() -> None:

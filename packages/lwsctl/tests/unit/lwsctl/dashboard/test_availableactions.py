@@ -8,7 +8,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from lwsctl.dashboard import availableactions
 from lwsctl.dashboard.actions import Verb
-from lwsctl.views.groups import view
+from lwsctl.model.leaderworkerset import view
 
 OWNER = {"apiVersion": "v1", "kind": "X", "name": "x", "uid": "1", "controller": True}
 

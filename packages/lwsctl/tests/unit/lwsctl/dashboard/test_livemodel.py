@@ -16,7 +16,7 @@ from lwsctl.dashboard.livemodel import AGAIN, PATIENCE, LiveModel, live
 from lwsctl.dashboard.subscriptions import Subscriptions
 from lwsctl.dashboard.webserver import Dashboard
 from lwsctl.diagnosis.observed import Commands
-from lwsctl.views.groups import View
+from lwsctl.model.leaderworkerset import View
 
 pytestmark = pytest.mark.virtual_time
 

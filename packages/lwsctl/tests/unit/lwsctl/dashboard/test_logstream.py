@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from tests import builders
 from tests.unit.lwsctl.dashboard.test_pages import picture
-from tests.unit.lwsctl.views.test_disaggregatedset import part, seen
+from tests.unit.lwsctl.model.test_disaggregatedset import part, seen
 
 from kuberuntime.objects.meta import ObjectKey
 from lwsctl.dashboard.logstream import LineQueue, LogRequest, parse
@@ -61,9 +61,9 @@ def test_ranks_of_a_disaggregated_set_are_chosen_by_role(text: str, places: list
     ranks = parse([text])
     assert ranks is not None
     request = LogRequest(key=whole.key, of_whole=True, ranks=ranks)
-    owners = request.owners(picture(*(one.view for one in whole.parts), sets=[whole]))
+    owners = request.owners(picture(*(one for one in whole.parts), sets=[whole]))
     lines = LineQueue(lambda: owners)
-    pods = [rank.object or {} for one in whole.parts for group in one.view.groups for rank in group.ranks]
+    pods = [rank.object or {} for one in whole.parts for group in one.groups for rank in group.ranks]
     for pod in filter(lambda pod: request.covers(pod, owners), pods):
         lines.line(pod, b"2026-01-01T00:00:00Z x")
     if not places:

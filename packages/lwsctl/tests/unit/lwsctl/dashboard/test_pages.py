@@ -11,7 +11,7 @@ from tests import builders
 from tests.disaggregated import disaggregatedset_object
 from tests.unit.lwsctl.cli.views.test_episodetable import BARE, FULL
 from tests.unit.lwsctl.cli.views.test_nodetable import GPUS, of, pod
-from tests.unit.lwsctl.views.test_disaggregatedset import part, seen
+from tests.unit.lwsctl.model.test_disaggregatedset import part, seen
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -25,10 +25,10 @@ from lwsctl.dashboard.picture import CellState, Picture, of_group
 from lwsctl.dashboard.staticfiles import files
 from lwsctl.dashboard.subscriptions import PAGES, page_of
 from lwsctl.diagnosis.catalogue import BY_CODE
-from lwsctl.diagnosis.finding import Diagnosis
+from lwsctl.model.diagnosis import Diagnosis
+from lwsctl.model.leaderworkerset import View, view
+from lwsctl.model.verdict import Verdict
 from lwsctl.views import devices
-from lwsctl.views.groups import View, view
-from lwsctl.views.health.verdict import Verdict
 
 KEY = ObjectKey("default", "web")
 REGIONS = ("head", "circumstances", "rows", "episode-logs", "episode-events")
@@ -110,12 +110,12 @@ def test_line_of_a_set_has_its_image_and_accelerators() -> None:
 
 
 def test_healthy_set_ignores_an_earlier_diagnosis() -> None:
-    told = picture(web(), diagnoses={KEY: STUCK}).told(web())
-    assert told.told.verdict is Verdict.HEALTHY
+    view = picture(web(), diagnoses={KEY: STUCK}).judged(web())
+    assert view.diagnosis.verdict is Verdict.HEALTHY
 
 
 def test_set_without_a_diagnosis_is_in_progress() -> None:
-    told = picture(web(ready=False)).told(web(ready=False)).told
+    told = picture(web(ready=False)).judged(web(ready=False)).diagnosis
     assert (told.verdict, told.sentence) == (Verdict.PROGRESSING, "web-0 is Init:0/0 (and 3 more ranks)")
     assert cells.spoken(told) == ""
 
@@ -252,7 +252,7 @@ def flat(pieces: Iterable[Fragment]) -> Iterator[Fragment]:
 @pytest.mark.parametrize("form", [PageForm.PAGE, PageForm.TABLE])
 def test_keys_are_unique_and_ids_of_their_elements(kind: PageKind, form: PageForm) -> None:
     whole = seen(part("prefill", 2), part("decode", 1, ready=0))
-    found = picture(web(), *(one.view for one in whole.parts), sets=[whole])
+    found = picture(web(), *(one for one in whole.parts), sets=[whole])
     for key in (KEY, ObjectKey("default", "split")):
         facts = {NODES: [of("a", GPUS)], PODS: [pod("x", "a", cpu="1")]}
         shown = rendered(found, kind, key=key, form=form, facts=facts)
@@ -265,7 +265,7 @@ def test_keys_are_unique_and_ids_of_their_elements(kind: PageKind, form: PageFor
 
 def test_disaggregated_set_is_one_item_with_its_parts() -> None:
     whole = seen(part("prefill", 2), part("decode", 1, ready=0))
-    found = picture(*(one.view for one in whole.parts), sets=[whole])
+    found = picture(*(one for one in whole.parts), sets=[whole])
     text = [*PAGES[PageKind.NOW].text(found, Address(kind=PageKind.NOW), PageFacts())]
     assert text[0].endswith("2 LeaderWorkerSets: 2 progressing; 1 DisaggregatedSet: 1 progressing")
     (item,) = rendered(found, PageKind.NOW)["progressing"]
@@ -273,7 +273,7 @@ def test_disaggregated_set_is_one_item_with_its_parts() -> None:
     shown = rendered(found, PageKind.WHOLE, key=ObjectKey("default", "split"))
     assert "2 of 3 groups ready" in html(shown, "head")
     assert html(shown, "rows").count('aria-label="Pages of ') == 2, "each role has the tabs of a set"
-    assert [piece.key for piece in shown["rows"]] == [f"p/{one.view.name}" for one in whole.parts]
+    assert [piece.key for piece in shown["rows"]] == [f"p/{one.name}" for one in whole.parts]
     assert disaggregatedset_object()["metadata"]["name"] == "split"
 
 
@@ -282,7 +282,7 @@ def test_rollout_of_a_disaggregated_set_has_a_row_per_role() -> None:
     for one in parts:
         one.object["metadata"]["creationTimestamp"] = f"2026-01-0{1 if '-old-' in one.name else 2}T00:00:00Z"
     whole = seen(*(replace(one, created=one.object["metadata"]["creationTimestamp"]) for one in parts))
-    found = picture(*(one.view for one in whole.parts), sets=[whole])
+    found = picture(*(one for one in whole.parts), sets=[whole])
     address = parse("disaggregated/default/split/rollout", {})
     shown = page_of(address).render(found, address, PageFacts())
     assert [piece.key for piece in shown["rows"]] == ["r/prefill", "r/decode"]
@@ -303,7 +303,7 @@ def test_rollout_of_a_disaggregated_set_has_a_row_per_role() -> None:
 
 def test_logs_of_a_disaggregated_set_offer_its_roles() -> None:
     whole = seen(part("prefill", 1), part("decode", 1))
-    found = picture(*(one.view for one in whole.parts), sets=[whole])
+    found = picture(*(one for one in whole.parts), sets=[whole])
     address = parse("disaggregated/default/split/logs", {})
     shown = page_of(address).render(found, address, PageFacts())
     assert 'data-roles="decode prefill"' in html(shown, "head")
@@ -316,7 +316,7 @@ def test_logs_of_a_disaggregated_set_offer_its_roles() -> None:
 
 def test_history_of_a_disaggregated_set_joins_roles() -> None:
     whole = seen(part("prefill", 1), part("decode", 1))
-    found = picture(*(one.view for one in whole.parts), sets=[whole])
+    found = picture(*(one for one in whole.parts), sets=[whole])
     records = [
         replace(FULL, namespace="default", lws=f"split-0-new-{role}", number=number)
         for role, number in (("prefill", 2), ("decode", 2), ("prefill", 1))
@@ -333,10 +333,10 @@ def test_history_of_a_disaggregated_set_joins_roles() -> None:
 
 def test_a_healthy_disaggregated_set_counts_all_roles() -> None:
     whole = seen(*(replace(part(name, count), up_to_date=count) for name, count in (("prefill", 2), ("decode", 1))))
-    found = picture(*(one.view for one in whole.parts), sets=[whole]).told_whole(whole)
-    assert {one.told.verdict for one in found.parts} == {Verdict.HEALTHY}
-    assert (found.told.target, found.told.verdict) == ("split", Verdict.HEALTHY)
-    assert found.told.sentence == "complete"
+    found = picture(*(one for one in whole.parts), sets=[whole]).judged_whole(whole)
+    assert {one.diagnosis.verdict for one in found.parts} == {Verdict.HEALTHY}
+    assert (found.diagnosis.target, found.diagnosis.verdict) == ("split", Verdict.HEALTHY)
+    assert found.diagnosis.sentence == "complete"
 
 
 def test_a_rollout_shows_done_and_remaining_steps() -> None:

@@ -6,7 +6,7 @@ from tests.unit.lwsctl.dashboard.test_pages import KEY, STUCK, picture, web
 
 from lwsctl.dashboard import pagesearch
 from lwsctl.dashboard.picture import Picture
-from lwsctl.views.groups import view
+from lwsctl.model.leaderworkerset import view
 
 
 def found(shown: Picture, text: str) -> dict[str, list[str]]:

@@ -15,7 +15,7 @@ from leaderworkerset.api import labels
 from lwsctl.dashboard.address import PageKind
 from lwsctl.dashboard.pages import revisionchart
 from lwsctl.dashboard.pages.revisionchart import Course
-from lwsctl.views.groups import View, view
+from lwsctl.model.leaderworkerset import View, view
 
 
 def at(seconds: int) -> str:

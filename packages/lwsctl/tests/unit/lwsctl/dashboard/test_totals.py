@@ -4,7 +4,7 @@ from tests import builders
 
 from lwsctl.dashboard.pages import totals
 from lwsctl.dashboard.pages.page import PageFacts
-from lwsctl.views.groups import view
+from lwsctl.model.leaderworkerset import view
 
 
 def test_complete_sets_do_not_count_as_not_ready() -> None:

@@ -10,9 +10,9 @@ from tests.explanations.clouds import awaiting_node, creating
 from kuberuntime.objects.meta import JSONObject
 from lwsctl.diagnosis.causes.components.autoscalers import NODE_CLAIMS
 from lwsctl.diagnosis.diagnose import diagnose
-from lwsctl.diagnosis.finding import Diagnosis
 from lwsctl.diagnosis.observed import Commands, Observed
-from lwsctl.views.health.verdict import Verdict
+from lwsctl.model.diagnosis import Diagnosis
+from lwsctl.model.verdict import Verdict
 from lwsctl.views.selection import Selection
 
 TRIGGERED = "pod triggered scale-up: [{gpu-pool-a 0->2 (max: 8)}]"

@@ -17,8 +17,8 @@ from tests.explanations.situations import queued
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS
 from lwsctl.diagnosis.diagnose import diagnose
-from lwsctl.diagnosis.finding import Diagnosis
 from lwsctl.diagnosis.observed import QUEUED_WORKLOADS, Observed
+from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.views.selection import Selection
 
 

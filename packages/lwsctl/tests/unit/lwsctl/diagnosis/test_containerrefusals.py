@@ -5,8 +5,8 @@ from tests.explanations.builders import container, ended, event, observed, place
 
 from kuberuntime.objects.resources import CORE_EVENTS
 from lwsctl.diagnosis.diagnose import diagnose
-from lwsctl.diagnosis.finding import Diagnosis
 from lwsctl.diagnosis.observed import Observed
+from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.views.selection import Selection
 
 CONFIG, CREATE, RUN = "CreateContainerConfigError", "CreateContainerError", "RunContainerError"

@@ -30,10 +30,10 @@ from localkube import wellknown
 from lwsctl.diagnosis.catalogue import CATALOGUE
 from lwsctl.diagnosis.diagnose import diagnose, worst
 from lwsctl.diagnosis.document import document, headline, lines
-from lwsctl.diagnosis.finding import Diagnosis
 from lwsctl.diagnosis.observed import QUEUED_WORKLOADS, Observed
+from lwsctl.model.diagnosis import Diagnosis
+from lwsctl.model.verdict import Verdict
 from lwsctl.views import devices
-from lwsctl.views.health.verdict import Verdict
 from lwsctl.views.selection import Selection
 
 REFUSED = 'pods "web-0" is forbidden: no PriorityClass with name urgent was found'

@@ -12,8 +12,8 @@ from leaderworkerset.recording.episodebuilder import GroupObservation, Logs, bui
 from lwsctl.cli.views import episodetable
 from lwsctl.diagnosis import document, logerrors
 from lwsctl.diagnosis.diagnose import diagnose
-from lwsctl.diagnosis.finding import Diagnosis
 from lwsctl.diagnosis.observed import Observed
+from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.views.selection import Selection
 
 PROGRAMS = [*programs()]

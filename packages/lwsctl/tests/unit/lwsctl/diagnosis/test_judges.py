@@ -6,20 +6,20 @@ from collections.abc import Iterator
 
 from testkit.repository import ROOT
 
-from lwsctl.views.health.verdict import Verdict
+from lwsctl.model.verdict import Verdict
 
 SOURCES = ROOT / "packages/lwsctl/src/lwsctl"
-ASKING = ("views", "diagnosis", "observation", "client", "cli", "dashboard")
+ASKING = ("model", "views", "diagnosis", "observation", "client", "cli", "dashboard")
 
-JUDGE = "views/health/verdict.py"
+JUDGE = "model/verdict.py"
 CAUSES = "diagnosis/causes/"
 """Causes declare whether they need a user."""
 
-COMPARES = {"diagnosis/diagnose.py": 2, "dashboard/picture.py": 1, "dashboard/setorder.py": 1}
+COMPARES = {"diagnosis/diagnose.py": 2, "diagnosis/current.py": 1, "dashboard/setorder.py": 1}
 """The comparisons that choose a text, or count complete sets; the numbers only fall."""
 
 SPELLS = {
-    "views/disaggregatedset.py": {"progressing"},  # the rollout of a DisaggregatedSet
+    "model/disaggregatedset.py": {"progressing"},  # the rollout of a DisaggregatedSet
     "dashboard/picture.py": {"starting"},  # the cell of a rank
     "dashboard/pages/rolloutpage.py": {"starting"},  # a step of a rollout
     "dashboard/address.py": {"healthy", "progressing"},  # the filters of the first page
@@ -48,7 +48,7 @@ def test_verdicts_are_compared_in_few_places() -> None:
         for node in ast.walk(tree)
         if isinstance(node, ast.Compare) and any(map(is_verdict, (node.left, *node.comparators)))
     )
-    assert dict(compares) == COMPARES, "ask lwsctl.views.health.verdict, or lower the number"
+    assert dict(compares) == COMPARES, "ask lwsctl.model.verdict, or lower the number"
 
 
 def test_verdicts_are_spelled_by_one_module() -> None:

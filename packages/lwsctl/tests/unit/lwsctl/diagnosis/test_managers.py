@@ -14,9 +14,9 @@ from kuberuntime.objects.resources import CORE_EVENTS, DEPLOYMENTS, LEASES
 from leaderworkerset.webhooks.configurations import SERVICE_NAME
 from lwsctl.diagnosis.catalogue import CATALOGUE
 from lwsctl.diagnosis.diagnose import diagnose
-from lwsctl.diagnosis.finding import Diagnosis
 from lwsctl.diagnosis.observed import Observed
-from lwsctl.views.health.verdict import Verdict
+from lwsctl.model.diagnosis import Diagnosis
+from lwsctl.model.verdict import Verdict
 from lwsctl.views.selection import Selection
 
 PAGE = ROOT / "docs" / "how-to" / "when-the-manager-is-away.md"

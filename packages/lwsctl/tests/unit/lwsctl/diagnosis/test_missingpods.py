@@ -9,8 +9,8 @@ from tests.explanations.situations import UPDATING, missing_workers, old_workers
 from kuberuntime.objects.resources import CORE_EVENTS, STATEFULSETS
 from lwsctl.cli.targets import parse
 from lwsctl.diagnosis.diagnose import diagnose
-from lwsctl.diagnosis.finding import Diagnosis
 from lwsctl.diagnosis.observed import Observed
+from lwsctl.model.diagnosis import Diagnosis
 
 BUDGET: Final = {"rollingUpdateConfiguration": {"maxUnavailable": 2}}
 

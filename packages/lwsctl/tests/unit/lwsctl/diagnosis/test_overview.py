@@ -1,8 +1,8 @@
 """The overview of a namespace: the worst first, one block each, and the healthy in one line."""
 
 from lwsctl.diagnosis.document import BLOCKS, NAMES, document, ordered, overview
-from lwsctl.diagnosis.finding import Diagnosis
-from lwsctl.views.health.verdict import Verdict
+from lwsctl.model.diagnosis import Diagnosis
+from lwsctl.model.verdict import Verdict
 
 
 def told(name: str, verdict: Verdict = Verdict.HEALTHY, *, owner: str = "", namespace: str = "prod") -> Diagnosis:

@@ -8,8 +8,9 @@ from msgspec.structs import replace
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.quantity import parse
 from lwsctl.diagnosis.rankusage import RankLoad, bound, by_pod, cells, columns, loads, measured, sums
+from lwsctl.model.groups import Group, Rank
+from lwsctl.model.leaderworkerset import View
 from lwsctl.views.devices import DEVICES, IDLE
-from lwsctl.views.groups import Group, Rank, View
 
 
 def metrics(name: str, *usages: JSONObject) -> JSONObject:

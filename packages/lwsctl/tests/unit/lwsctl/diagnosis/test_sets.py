@@ -11,9 +11,9 @@ from kuberuntime.objects.resources import CORE_EVENTS, DEPLOYMENTS
 from leaderworkerset.api.resources import ROLE_SCALERS
 from lwsctl.diagnosis.diagnose import diagnose, of_whole
 from lwsctl.diagnosis.document import headline, ordered, overview
-from lwsctl.diagnosis.finding import Diagnosis
 from lwsctl.diagnosis.observed import Observed
-from lwsctl.views.health.verdict import Verdict
+from lwsctl.model.diagnosis import Diagnosis
+from lwsctl.model.verdict import Verdict
 from lwsctl.views.selection import Selection
 
 PARTS = (part("prefill"), part("decode"))

@@ -28,8 +28,8 @@ from leaderworkerset.core import decisionevents
 from leaderworkerset.core.gang.volcano import GROUP_NAME
 from lwsctl.diagnosis.causes.featuregates import lacking
 from lwsctl.diagnosis.diagnose import diagnose
-from lwsctl.diagnosis.finding import Diagnosis
 from lwsctl.diagnosis.observed import Observed
+from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.views.selection import Selection
 
 REPELLED = "0/2 nodes are available: 2 node(s) had untolerated taint(s)."

@@ -29,8 +29,8 @@ from kuberuntime.objects.resources import (
 from leaderworkerset.api import labels
 from lwsctl.diagnosis.causes.schedulinggates import GROUPED
 from lwsctl.diagnosis.observed import QUEUED_WORKLOADS, Observed
+from lwsctl.model.leaderworkerset import view
 from lwsctl.observation import diagnosisinput, lists
-from lwsctl.views.groups import view
 from lwsctl.views.selection import Selection
 
 AVAILABLE = {"conditions": conditions(Available="True"), "readyReplicas": 1, "updatedReplicas": 1}

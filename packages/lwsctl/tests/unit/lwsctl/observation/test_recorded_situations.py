@@ -16,10 +16,10 @@ from kuberuntime.errors import ForbiddenError
 from kuberuntime.objects import meta, selectors
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.labels import NAME
-from lwsctl.diagnosis.finding import Diagnosis
 from lwsctl.diagnosis.observed import Commands
+from lwsctl.model import leaderworkerset as sets
+from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.observation.diagnosisinput import diagnose_one
-from lwsctl.views import groups
 from lwsctl.views.selection import Selection
 
 ARCHIVE: Final = Path(__file__).parents[3] / "vectors" / "situations.json.xz"
@@ -57,7 +57,7 @@ def replayed(situation: dict[str, Any]) -> Diagnosis:
     pods = [pod | {"kind": "Pod"} for pod in lists["pods"] if meta.labels(pod).get(NAME) == meta.name(obj)]
     clock = FakeClock(datetime.fromisoformat(situation["time"]))
     selection = Selection(meta.name(obj))
-    return run(diagnose_one(RecordedLists(lists), groups.view(obj, pods), selection, Commands(), clock))
+    return run(diagnose_one(RecordedLists(lists), sets.view(obj, pods), selection, Commands(), clock))
 
 
 @pytest.mark.parametrize("name", RECORDED)

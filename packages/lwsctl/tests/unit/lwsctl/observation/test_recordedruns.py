@@ -6,9 +6,9 @@ from tests.explanations.builders import recreated
 from tests.unit.lwsctl.diagnosis.test_diagnose import told
 
 from leaderworkerset.api.episode import ContainerEnd, Episode, Outcome, RankEnd, RunEnd
-from lwsctl.diagnosis.finding import Diagnosis
 from lwsctl.diagnosis.logerrors import NO_LINES
 from lwsctl.diagnosis.observed import Commands
+from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.observation.evidence import RunLines, with_run
 from lwsctl.observation.recordedruns import lines_of
 

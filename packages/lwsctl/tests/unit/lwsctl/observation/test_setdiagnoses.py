@@ -31,10 +31,10 @@ from kuberuntime.objects.resources import (
 )
 from leaderworkerset.api import labels
 from lwsctl.diagnosis.observed import Commands
+from lwsctl.model.leaderworkerset import view
+from lwsctl.model.verdict import Verdict
 from lwsctl.observation import diagnosisinput, setdiagnoses
 from lwsctl.observation.lists import Lists, TooManyError
-from lwsctl.views.groups import view
-from lwsctl.views.health.verdict import Verdict
 from lwsctl.views.selection import Selection
 
 REFUSED = "create Pod {0}-0 in StatefulSet {0} failed error: no PriorityClass with name urgent was found"

@@ -11,13 +11,13 @@ from kuberuntime.client.client import Client
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS, DEPLOYMENTS, LEASES, Resource
 from leaderworkerset.api.resources import ROLE_SCALERS
-from lwsctl.diagnosis.finding import Diagnosis
 from lwsctl.diagnosis.observed import Commands
+from lwsctl.model.diagnosis import Diagnosis
+from lwsctl.model.disaggregatedset import SetView, set_view
+from lwsctl.model.leaderworkerset import view
+from lwsctl.model.verdict import Verdict
 from lwsctl.observation import setdiagnoses
 from lwsctl.observation.lists import Lists
-from lwsctl.views.disaggregatedset import SetView, set_view
-from lwsctl.views.groups import view
-from lwsctl.views.health.verdict import Verdict
 
 PARTS = (part("prefill"), part("decode"))
 DONE = {"conditions": conditions(Available="True")}

@@ -5,9 +5,9 @@ from typing import Any
 
 from tests import builders
 
+from lwsctl.model.leaderworkerset import View, view
 from lwsctl.rollout import drainforecast
 from lwsctl.rollout.drainforecast import DrainForecast
-from lwsctl.views.groups import View, view
 
 
 def shown(*, unready: tuple[int, ...] = (), surge: int = 0, unavailable: int = 1) -> View:

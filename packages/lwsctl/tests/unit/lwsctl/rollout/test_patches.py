@@ -8,8 +8,8 @@ from tests import builders
 from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import revisions
 from localkube.apiserver.patch import merge
+from lwsctl.model.leaderworkerset import View, view
 from lwsctl.rollout import patches, revisionhistory
-from lwsctl.views.groups import View, view
 
 OLD = builders.leaderworkerset_object(image="app:1", size=1, replicas=4)
 KEY = builders.key_of(OLD)

@@ -14,8 +14,8 @@ from leaderworkerset.api import labels
 from localkube.controllers.scheduler.capacity import ClusterState
 from localkube.controllers.scheduler.decision import Placement, decide
 from localkube.controllers.scheduler.podinfo import read_pod
+from lwsctl.model.leaderworkerset import view
 from lwsctl.rollout.relocation import ClusterFacts, Relocation, relocate
-from lwsctl.views.groups import view
 
 RACK = "example.com/rack"
 

@@ -6,8 +6,8 @@ import pytest
 from tests import builders
 
 from leaderworkerset.api import leaderworkerset
+from lwsctl.model.leaderworkerset import View, view
 from lwsctl.rollout import restarts
-from lwsctl.views.groups import View, view
 
 
 def groups(*, uids: str, unready: tuple[int, ...] = (), going: tuple[int, ...] = ()) -> View:

@@ -15,8 +15,8 @@ from leaderworkerset.core.leaderworkerset.previousrevisions import (
     previous_entry,
     revision_content,
 )
+from lwsctl.model.leaderworkerset import view
 from lwsctl.rollout import revisionhistory
-from lwsctl.views.groups import view
 
 NEW = builders.leaderworkerset_object(image="app:2", size=1)
 OLD = builders.leaderworkerset_object(image="app:1", size=1)

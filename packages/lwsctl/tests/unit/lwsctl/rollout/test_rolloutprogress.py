@@ -6,8 +6,8 @@ from typing import Any
 from tests import builders
 
 from leaderworkerset.api import labels
+from lwsctl.model.leaderworkerset import view
 from lwsctl.rollout import rolloutprogress
-from lwsctl.views.groups import view
 
 OLD = builders.leaderworkerset_object(size=1)
 BEGAN = "2026-03-01T11:58:00Z"

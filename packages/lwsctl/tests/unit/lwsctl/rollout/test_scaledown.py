@@ -6,9 +6,9 @@ from tests import builders
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
+from lwsctl.model.leaderworkerset import View, view
 from lwsctl.rollout import scaledown
 from lwsctl.rollout.scaledown import ScaleDown
-from lwsctl.views.groups import View, view
 
 EXHAUSTED = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true"}
 

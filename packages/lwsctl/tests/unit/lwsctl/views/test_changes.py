@@ -3,9 +3,10 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from lwsctl.model.failurehistory import Recreations
+from lwsctl.model.groups import Group, Rank
+from lwsctl.model.leaderworkerset import View
 from lwsctl.views import changes
-from lwsctl.views.groups import Group, Rank, View
-from lwsctl.views.health.failurehistory import Recreations
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -21,12 +21,13 @@ from lwsctl.dashboard.pages.page import PageFacts
 from lwsctl.dashboard.picture import Picture
 from lwsctl.diagnosis.diagnose import diagnose
 from lwsctl.diagnosis.observed import Observed
+from lwsctl.model.groups import UNREADABLE
+from lwsctl.model.leaderworkerset import View, view
+from lwsctl.model.verdict import Verdict
 from lwsctl.views import reasons
 from lwsctl.views.document import document
 from lwsctl.views.events import warningevents
 from lwsctl.views.events.warningevents import Evidence
-from lwsctl.views.groups import UNREADABLE, View, view
-from lwsctl.views.health.verdict import Verdict
 from lwsctl.views.selection import Selection
 
 ERROR = "cannot be shown: "

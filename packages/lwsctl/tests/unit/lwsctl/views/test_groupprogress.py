@@ -17,10 +17,10 @@ from lwsctl.dashboard.pages.page import PageFacts
 from lwsctl.dashboard.picture import Picture
 from lwsctl.diagnosis.diagnose import diagnose
 from lwsctl.diagnosis.observed import Observed
+from lwsctl.model.leaderworkerset import View, view
+from lwsctl.model.verdict import Verdict
 from lwsctl.views import devices, groupprogress, unmetconditions
 from lwsctl.views.document import document
-from lwsctl.views.groups import View, view
-from lwsctl.views.health.verdict import Verdict
 from lwsctl.views.outcome import Failures, all_done
 from lwsctl.views.selection import Selection
 

@@ -5,9 +5,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
+from lwsctl.model.failurehistory import Recreations
+from lwsctl.model.groups import Group, Rank
+from lwsctl.model.leaderworkerset import View
 from lwsctl.views.grouprows import folds
-from lwsctl.views.groups import Group, Rank, View
-from lwsctl.views.health.failurehistory import Recreations
 from lwsctl.views.selection import not_ready
 
 NOW = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from lwsctl.views.groups import Group, Rank, View
+from lwsctl.model.groups import Group, Rank
+from lwsctl.model.leaderworkerset import View
 from lwsctl.views.outcome import Failures, all_done, is_done
 
 

@@ -11,8 +11,9 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS
 from lwsctl.cli.views import livetable
 from lwsctl.diagnosis.diagnose import diagnose
+from lwsctl.model.groups import Group, Rank
+from lwsctl.model.leaderworkerset import View
 from lwsctl.views.grouprows import folds
-from lwsctl.views.groups import Group, Rank, View
 from lwsctl.views.reasons import behind, first_problem, reasons, summary
 from lwsctl.views.selection import Selection
 

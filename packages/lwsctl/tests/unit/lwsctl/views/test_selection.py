@@ -2,7 +2,8 @@
 
 import pytest
 
-from lwsctl.views.groups import Group, Rank, View
+from lwsctl.model.groups import Group, Rank
+from lwsctl.model.leaderworkerset import View
 from lwsctl.views.selection import Selection, narrow
 
 RANKS = tuple(

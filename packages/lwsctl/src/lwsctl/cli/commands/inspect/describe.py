@@ -16,10 +16,10 @@ from lwsctl.cli.shell import completion
 from lwsctl.cli.views import description
 from lwsctl.cli.views.description import Described
 from lwsctl.cli.views.terminal import say
+from lwsctl.model.disaggregatedset import SetView, Shown, leaderworkersets, set_view
 from lwsctl.observation import eventlog, lists
 from lwsctl.observation.lists import Lists
 from lwsctl.observation.podlogs import last_lines
-from lwsctl.views.disaggregatedset import SetView, Shown, leaderworkersets, set_view
 from lwsctl.views.events import eventhistory
 from lwsctl.views.outcome import failures
 from lwsctl.views.selection import Selection, narrow
@@ -81,9 +81,9 @@ async def _permitted(reading: Awaitable[list[EventValue]]) -> list[EventValue] |
 async def set_happenings(session: Session, view: SetView) -> list[EventValue]:
     """Read the events of a DisaggregatedSet and its objects."""
     listing = await session.client.list(CORE_EVENTS, namespace=session.namespace)
-    names = [part.view.name for part in view.parts]
+    names = [part.name for part in view.parts]
     parts = [
-        eventhistory.History(part.view.object, part.view.pods, [name for name in names if name != part.view.name])
+        eventhistory.History(part.object, part.pods, [name for name in names if name != part.name])
         for part in view.parts
     ]
     return eventhistory.of_set(view.object, parts, listing.items)

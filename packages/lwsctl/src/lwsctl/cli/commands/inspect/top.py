@@ -17,8 +17,8 @@ from lwsctl.cli.views import output
 from lwsctl.cli.views.terminal import say
 from lwsctl.diagnosis import rankusage
 from lwsctl.diagnosis.rankusage import RankLoad
+from lwsctl.model.leaderworkerset import View
 from lwsctl.observation.lists import Lists
-from lwsctl.views.groups import View
 
 SORTS: Final = {
     "cpu": rankusage.CPU,

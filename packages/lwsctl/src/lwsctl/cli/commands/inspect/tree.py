@@ -20,10 +20,11 @@ from lwsctl.cli.views import output
 from lwsctl.cli.views.livetable import wrapped
 from lwsctl.cli.views.terminal import columns as columns_of
 from lwsctl.cli.views.terminal import say_states
+from lwsctl.model.disaggregatedset import SetView
+from lwsctl.model.groups import Group, Rank
+from lwsctl.model.leaderworkerset import View
 from lwsctl.views import wording
-from lwsctl.views.disaggregatedset import SetView
 from lwsctl.views.grouprows import FEW_GROUPS, FEW_SETS, GroupRow, folds
-from lwsctl.views.groups import Group, Rank, View
 from lwsctl.views.reasons import is_settled
 
 
@@ -97,7 +98,7 @@ def branches(
 
     If there are many sets and none is named, the branches below ready sets are omitted, unless every rank is requested.
     """
-    part_ids = {id(part.view.object) for whole in sets for part in whole.parts}
+    part_ids = {id(part.object) for whole in sets for part in whole.parts}
     alone = [view for view in views if id(view.object) not in part_ids]
     done = [whole.is_settled for whole in sets] + [is_settled(view) for view in alone]
     roots = [_of_set(whole, views, now, every_rank=every_rank, prefix=_prefix(whole, with_namespace)) for whole in sets]
@@ -140,9 +141,9 @@ def _rows(branch: Branch, stem: str, below: str) -> Iterator[tuple[Cells, str]]:
 def _of_set(view: SetView, views: Sequence[View], now: datetime, *, every_rank: bool, prefix: str) -> Branch:
     by_id = {id(lws.object): lws for lws in views}  # reduced or explained
     parts = tuple(
-        _of_view(by_id[id(part.view.object)], now, every_rank=every_rank, prefix="")
+        _of_view(by_id[id(part.object)], now, every_rank=every_rank, prefix="")
         for part in view.parts
-        if id(part.view.object) in by_id
+        if id(part.object) in by_id
     )
     state = view.rollout if view.rollout != "complete" else ""
     cells = (f"{prefix}{view.name}", f"{view.ready}/{view.desired}", state, "", "", "", wording.age(view.created, now))

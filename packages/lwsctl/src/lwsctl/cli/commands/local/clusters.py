@@ -36,7 +36,7 @@ LEFT: Final = "left over"
 """The state of a killed `lws run`, whose directory is removed by the next `lws run`."""
 
 
-class Cluster(Struct, frozen=True, kw_only=True):
+class ClusterRow(Struct, frozen=True, kw_only=True):
     """A cluster in the list. Unknown values are None."""
 
     name: str
@@ -83,12 +83,12 @@ def command(target: Target, form: str | None) -> None:
         click.echo("There is no local cluster. Start one with `lws up`.", err=True)
 
 
-async def read(directories: Sequence[ClusterDirectory]) -> list[Cluster]:
+async def read(directories: Sequence[ClusterDirectory]) -> list[ClusterRow]:
     """Read all clusters concurrently."""
     return list(await asyncio.gather(*map(_read, directories)))
 
 
-async def _read(place: ClusterDirectory) -> Cluster:
+async def _read(place: ClusterDirectory) -> ClusterRow:
     pid = place.pid()
     if pid is None:
         try:
@@ -96,12 +96,12 @@ async def _read(place: ClusterDirectory) -> Cluster:
         except CommandError:  # a cluster is listed even if it cannot start; `lws up` reports the error
             options = None
         state = LEFT if place.mark.is_file() else STOPPED
-        return Cluster(
+        return ClusterRow(
             name=place.name, state=state, directory=place.directory, nodes=options.nodes if options else None
         )
     since = datetime.fromtimestamp(place.lock.stat().st_mtime, UTC)
     counts = await _counts(place)
-    return Cluster(
+    return ClusterRow(
         name=place.name,
         state=RUNNING if counts else SILENT,
         directory=place.directory,

@@ -38,13 +38,13 @@ from lwsctl.cli.views.live import REFRESH, Display, display
 from lwsctl.cli.views.progress import ProgressLine
 from lwsctl.cli.views.terminal import say
 from lwsctl.cli.watchwarnings import following
+from lwsctl.model.disaggregatedset import Shown, leaderworkersets
+from lwsctl.model.leaderworkerset import View
 from lwsctl.observation.conditionwatch import ConditionWatch, OneSet, informers_of
 from lwsctl.observation.logfollower import LogFollower
 from lwsctl.observation.podlogs import PodLogOptions
 from lwsctl.views import unmetconditions
-from lwsctl.views.disaggregatedset import Shown, leaderworkersets
 from lwsctl.views.grouprows import FEW_SETS
-from lwsctl.views.groups import View
 from lwsctl.views.outcome import Failures, all_done, count_of_ended
 from lwsctl.views.selection import Selection
 

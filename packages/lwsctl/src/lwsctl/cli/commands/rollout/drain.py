@@ -28,9 +28,9 @@ from lwsctl.cli.views.progress import BETWEEN_LINES, ProgressLine
 from lwsctl.cli.views.terminal import say
 from lwsctl.cli.watchwarnings import following
 from lwsctl.diagnosis import groupmoves
+from lwsctl.model.leaderworkerset import View
 from lwsctl.rollout import drainforecast
 from lwsctl.rollout.relocation import stranded
-from lwsctl.views.groups import View
 from lwsctl.views.wording import counted, duration, groups_named
 
 GroupsBySet: TypeAlias = Mapping[ObjectKey, frozenset[GroupName]]

@@ -28,9 +28,10 @@ from lwsctl.cli.views.progress import ProgressLine
 from lwsctl.cli.views.terminal import say
 from lwsctl.cli.watchwarnings import following, present
 from lwsctl.diagnosis import groupmoves
+from lwsctl.model.groups import Group, Rank
+from lwsctl.model.leaderworkerset import View
 from lwsctl.observation.conditionwatch import SetInformers
 from lwsctl.rollout.relocation import Relocation, relocate
-from lwsctl.views.groups import Group, Rank, View
 from lwsctl.views.reasons import reasons
 from lwsctl.views.selection import Selection
 

@@ -12,7 +12,7 @@ from lwsctl.cli.rollouts import rollouttargets
 from lwsctl.cli.sharedoptions import DRY, dry_run_option
 from lwsctl.cli.shell import completion
 from lwsctl.cli.views.terminal import say
-from lwsctl.views.groups import Group
+from lwsctl.model.groups import Group
 from lwsctl.views.selection import Selection
 from lwsctl.views.wording import places
 

@@ -27,12 +27,12 @@ from lwsctl.cli.views import output
 from lwsctl.cli.views.progress import BETWEEN_LINES, ProgressLine
 from lwsctl.cli.views.terminal import say
 from lwsctl.cli.watchwarnings import following, present
+from lwsctl.model.disaggregatedset import leaderworkersets
+from lwsctl.model.leaderworkerset import View
 from lwsctl.observation.conditionwatch import ChangeSource, DisaggregatedInformers, OneSet, SetInformers
 from lwsctl.observation.podlogs import silent_lines
 from lwsctl.rollout import rolloutprogress
 from lwsctl.views import unmetconditions
-from lwsctl.views.disaggregatedset import leaderworkersets
-from lwsctl.views.groups import View
 from lwsctl.views.wording import counted
 
 REFRESH = 5.0

@@ -13,11 +13,12 @@ from msgspec import Struct
 
 from lwsctl.diagnosis import ranks
 from lwsctl.diagnosis.causes.images import image_of
-from lwsctl.diagnosis.finding import Cause, Find, Finding, Person
+from lwsctl.diagnosis.finding import Cause, Find, Finding
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.patterns import READ, words_of
 from lwsctl.diagnosis.ranks import is_placed_or_recorded
-from lwsctl.views.groups import Rank
+from lwsctl.model.diagnosis import Person
+from lwsctl.model.groups import Rank
 
 WAITING: Final = frozenset(
     {"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "StartError", "CrashLoopBackOff"}

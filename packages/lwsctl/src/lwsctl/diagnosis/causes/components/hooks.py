@@ -6,8 +6,8 @@ from lwsctl.diagnosis.causes.kubelets.lateevents import likely_kills
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.ranks import is_placed_or_recorded
-from lwsctl.views.groups import Group, Rank
-from lwsctl.views.health.verdict import Verdict
+from lwsctl.model.groups import Group, Rank
+from lwsctl.model.verdict import Verdict
 
 
 @cause(

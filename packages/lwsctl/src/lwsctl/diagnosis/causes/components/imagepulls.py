@@ -7,8 +7,8 @@ from lwsctl.diagnosis import ranks
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.ranks import is_placed
+from lwsctl.model.verdict import Verdict
 from lwsctl.views.events import pulls
-from lwsctl.views.health.verdict import Verdict
 
 BRIEF: Final = timedelta(seconds=10)
 """Pulls that are shorter than this duration are not reported."""

@@ -7,11 +7,12 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.terminations import ContainerFailure
 from lwsctl.diagnosis import exits, ranks
 from lwsctl.diagnosis.causes.starts import warming
-from lwsctl.diagnosis.finding import Finding, Person, cause
+from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.ranks import is_placed_or_recorded
-from lwsctl.views.groups import Rank
-from lwsctl.views.health.verdict import Verdict
+from lwsctl.model.diagnosis import Person
+from lwsctl.model.groups import Rank
+from lwsctl.model.verdict import Verdict
 
 PARTS: Final = ("initContainers", "containers")
 

@@ -14,12 +14,13 @@ from msgspec import Struct
 
 from kuberuntime.objects import meta
 from lwsctl.diagnosis import ranks
-from lwsctl.diagnosis.finding import Finding, Person, cause
+from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.patterns import READ
+from lwsctl.model.diagnosis import Person
+from lwsctl.model.groups import Rank
+from lwsctl.model.verdict import Verdict
 from lwsctl.views.events.eventrecord import WarningEvent
-from lwsctl.views.groups import Rank
-from lwsctl.views.health.verdict import Verdict
 from lwsctl.views.wording import counted
 
 RECENT: Final = timedelta(minutes=2)

@@ -16,11 +16,12 @@ from msgspec import Struct
 from kuberuntime.objects import meta
 from kuberuntime.objects.terminations import REMEMBERED
 from lwsctl.diagnosis import ranks
-from lwsctl.diagnosis.finding import Finding, Person, cause
+from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
+from lwsctl.model.diagnosis import Person
+from lwsctl.model.groups import Group, Rank
+from lwsctl.model.verdict import Verdict
 from lwsctl.views import recreations
-from lwsctl.views.groups import Group, Rank
-from lwsctl.views.health.verdict import Verdict
 from lwsctl.views.wording import duration
 
 REASONS: Final[Mapping[str, str]] = {

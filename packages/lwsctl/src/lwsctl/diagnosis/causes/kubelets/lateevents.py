@@ -12,7 +12,7 @@ from kuberuntime.objects.terminations import REMEMBERED
 from leaderworkerset.api.kubeletkills import Kill
 from lwsctl.diagnosis import exits, ranks
 from lwsctl.diagnosis.observed import Observed
-from lwsctl.views.groups import Group, Rank
+from lwsctl.model.groups import Group, Rank
 
 ANSWERS = exits.BY_OTHERS | {0}
 """Exit codes of processes that were asked to terminate."""

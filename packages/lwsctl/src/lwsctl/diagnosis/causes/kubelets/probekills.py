@@ -23,8 +23,8 @@ from lwsctl.diagnosis.causes.starts import warming
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.ranks import is_placed
-from lwsctl.views.groups import Group, Rank
-from lwsctl.views.health.verdict import Verdict
+from lwsctl.model.groups import Group, Rank
+from lwsctl.model.verdict import Verdict
 from lwsctl.views.wording import counted
 
 STARTUP: Final = "startup probe"

@@ -1,10 +1,19 @@
-"""Notes on Services that match no pod concern only Services for the explained sets."""
+"""`lws explain`: notes on Services concern the explained sets, and recorded failures are read once."""
+
+import asyncio
+from collections.abc import Sequence
 
 import pytest
 from tests import builders
 
+from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.api import labels
-from lwsctl.cli.commands.explain import is_meant
+from leaderworkerset.api.episode import Episode, Outcome
+from lwsctl.cli.cluster import recordings
+from lwsctl.cli.commands.explain import episodes_of, is_meant
+from lwsctl.model.diagnosis import Diagnosis
+from lwsctl.model.verdict import Verdict
+from lwsctl.views.selection import Selection
 
 TEMPLATE = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "main", "image": "a"}]}}
 SET = builders.leaderworkerset_object(template={"workerTemplate": TEMPLATE})
@@ -24,3 +33,24 @@ SET = builders.leaderworkerset_object(template={"workerTemplate": TEMPLATE})
 def test_service_matches_a_set_whose_label_it_selects(selector: dict[str, str], expected: bool) -> None:
     service = {"metadata": {"name": "s", "namespace": "default"}, "spec": {"selector": selector}}
     assert is_meant(service, SET) is expected
+
+
+def test_explain_reads_recorded_episodes_once() -> None:
+    episodes = [
+        Episode(namespace="prod", lws="web", group=group, outcome=Outcome.FAILED, time="2026-01-01T12:00:00Z")
+        for group in ("0", "1")
+    ]
+    requests: list[ObjectKey] = []
+
+    async def read(key: ObjectKey) -> Sequence[Episode]:
+        requests.append(key)
+        return episodes
+
+    async def explained() -> Sequence[Episode]:
+        diagnosis = Diagnosis(target="web/1", namespace="prod", verdict=Verdict.CRASHING, sentence="")
+        evidence = recordings.once(read)
+        await evidence(ObjectKey("prod", "web"))
+        return await episodes_of(Selection("web", 1), diagnosis, evidence)
+
+    assert asyncio.run(explained()) == episodes[1:]
+    assert requests == [ObjectKey("prod", "web")]

@@ -14,8 +14,9 @@ from kuberuntime.client.transport import Response
 from lwsctl.cli import targets
 from lwsctl.cli.commands.get import LineWatcher, ObjectWatcher, quotations, render, usage_of
 from lwsctl.cli.sets.shown import QUOTED, GetRequest, Seen, cut
+from lwsctl.model.groups import Group, Rank
+from lwsctl.model.leaderworkerset import View
 from lwsctl.observation.lists import Lists
-from lwsctl.views.groups import Group, Rank, View
 from lwsctl.views.rankcolumns import NO_COLUMNS
 
 WANTED = GetRequest((), None, everywhere=False, selector="", managed_fields=False)

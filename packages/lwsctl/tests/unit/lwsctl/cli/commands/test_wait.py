@@ -12,7 +12,8 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.conditions import CONDITIONS, WAIT_WORDS, ConditionOutcome
 from lwsctl.cli.commands import wait
 from lwsctl.cli.errors import UsageError
-from lwsctl.views.groups import Group, Rank, View
+from lwsctl.model.groups import Group, Rank
+from lwsctl.model.leaderworkerset import View
 from lwsctl.views.unmetconditions import Check
 
 

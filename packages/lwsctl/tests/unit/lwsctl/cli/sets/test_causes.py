@@ -9,8 +9,8 @@ from lwsctl.cli.cluster.target import Session
 from lwsctl.cli.sets import diagnoses
 from lwsctl.cli.sets.causes import Causes, StuckError
 from lwsctl.cli.views.progress import ProgressLine
-from lwsctl.diagnosis.finding import Diagnosis, Subject
-from lwsctl.views.health.verdict import Verdict
+from lwsctl.model.diagnosis import Diagnosis, Subject
+from lwsctl.model.verdict import Verdict
 
 
 def diagnosis(code: str, sentence: str = "it is so", verdict: Verdict = Verdict.STUCK) -> Diagnosis:

@@ -13,8 +13,9 @@ from lwsctl.cli.storms import report, storm, stormpage, stormrunner
 from lwsctl.cli.storms.report import ProbeCounts, StormReport, StormStep
 from lwsctl.cli.storms.stormeffects import StormEffects
 from lwsctl.cli.storms.stormpage import Row, Span
-from lwsctl.views.groups import Group, Rank, View
-from lwsctl.views.health.failurehistory import Crashes
+from lwsctl.model.failurehistory import Crashes
+from lwsctl.model.groups import Group, Rank
+from lwsctl.model.leaderworkerset import View
 
 KILLED = {"terminated": {"exitCode": 137, "reason": "Error"}}
 

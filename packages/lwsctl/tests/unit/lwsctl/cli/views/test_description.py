@@ -13,7 +13,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.eventvalue import EventValue
 from lwsctl.cli.views import description, eventlines
 from lwsctl.cli.views.description import RECENT, Described
-from lwsctl.views import groups
+from lwsctl.model import leaderworkerset as sets
 from lwsctl.views.outcome import failures
 from lwsctl.views.selection import Selection, narrow
 
@@ -57,7 +57,7 @@ def pod(group: int, rank: int, state: JSONObject, **status: Any) -> JSONObject:
 RUNS = {"running": {"startedAt": "2026-01-01T00:09:00Z"}}
 FAILED = {"terminated": {"exitCode": 3, "reason": "Error"}}
 WAITS = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s"}}
-VIEW = groups.view(OBJECT, [pod(0, 0, RUNS), pod(0, 1, RUNS), pod(1, 0, FAILED), pod(1, 1, WAITS, lastState=FAILED)])
+VIEW = sets.view(OBJECT, [pod(0, 0, RUNS), pod(0, 1, RUNS), pod(1, 0, FAILED), pod(1, 1, WAITS, lastState=FAILED)])
 EVENT = EventValue(
     ident="a",
     last=NOW - timedelta(seconds=90),
@@ -120,7 +120,7 @@ def test_init_sidecar_and_ephemeral_containers_are_described() -> None:
     obj["spec"] |= {"initContainers": init, "ephemeralContainers": [{"name": "debug-1"}]}
     obj["status"]["initContainerStatuses"] = [{"name": "load", "restartCount": 4, "state": FAILED}]
     chosen = Selection("web", 0, 1)
-    view = groups.view(OBJECT, [pod(0, 0, RUNS), obj])
+    view = sets.view(OBJECT, [pod(0, 0, RUNS), obj])
     lines = description.lines(Described(selection=chosen, view=narrow(view, chosen), events=()), NOW)
     kinds = {"Init:", "Sidecar:", "Container:", "Ephemeral:"}
     rows = [line.split() for line in lines if line.split()[:1] and line.split()[0] in kinds]

@@ -6,7 +6,8 @@ import pytest
 from testkit.fakeclock import FakeClock
 
 from lwsctl.cli.views.live import PlainDisplay
-from lwsctl.views.groups import Group, Rank, View
+from lwsctl.model.groups import Group, Rank
+from lwsctl.model.leaderworkerset import View
 
 
 def views(ready: int, namespace: str = "prod") -> list[View]:

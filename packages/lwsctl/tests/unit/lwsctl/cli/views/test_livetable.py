@@ -8,8 +8,9 @@ from msgspec.structs import replace
 
 from lwsctl.cli.views import livetable
 from lwsctl.cli.views.livetable import Size
-from lwsctl.views.groups import Group, Rank, View
-from lwsctl.views.health.failurehistory import Recreations
+from lwsctl.model.failurehistory import Recreations
+from lwsctl.model.groups import Group, Rank
+from lwsctl.model.leaderworkerset import View
 
 NOW = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
 AVAILABLE = {"type": "Available", "status": "True"}

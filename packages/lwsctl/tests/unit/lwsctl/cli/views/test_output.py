@@ -6,7 +6,9 @@ import pytest
 
 from kuberuntime.objects.meta import ObjectKey
 from lwsctl.cli.views import output
-from lwsctl.views import groups, wording
+from lwsctl.model import groups
+from lwsctl.model import leaderworkerset as sets
+from lwsctl.views import wording
 from lwsctl.views.document import document as build
 from lwsctl.views.rankcolumns import RankColumns
 
@@ -75,7 +77,7 @@ def test_wide_table_shows_the_usage_of_measured_ranks() -> None:
 
 
 def test_json_document_has_stable_keys() -> None:
-    view = groups.View(
+    view = sets.View(
         name="web",
         namespace="default",
         ready=1,

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from tests import builders
 from tests.disaggregated import disaggregatedset_object, role
-from tests.unit.lwsctl.views.test_disaggregatedset import part
+from tests.unit.lwsctl.model.test_disaggregatedset import part
 
 from leaderworkerset.api.eventvalue import EventValue
 from lwsctl.cli.views import description
 from lwsctl.cli.views.description import Described
-from lwsctl.views.disaggregatedset import set_view
-from lwsctl.views.groups import View
+from lwsctl.model.disaggregatedset import set_view
+from lwsctl.model.leaderworkerset import View
 from lwsctl.views.selection import Selection
 
 GOLDEN = Path(__file__).parent / "golden"

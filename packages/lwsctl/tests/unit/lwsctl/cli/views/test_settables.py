@@ -3,7 +3,7 @@
 import re
 
 from tests import builders
-from tests.unit.lwsctl.views.test_disaggregatedset import part, seen
+from tests.unit.lwsctl.model.test_disaggregatedset import part, seen
 
 from lwsctl.cli.views import tables
 

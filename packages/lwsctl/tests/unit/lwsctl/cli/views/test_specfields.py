@@ -13,7 +13,7 @@ from leaderworkerset.api.fieldtypes import TYPES
 from leaderworkerset.api.usersettings import SETTINGS, Setting
 from lwsctl.cli.views import description, specfields
 from lwsctl.cli.views.description import Described
-from lwsctl.views import groups
+from lwsctl.model import leaderworkerset as sets
 from lwsctl.views.selection import Selection
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -44,7 +44,7 @@ def with_value(path: str, value: Any) -> Any:
 
 def described(spec: dict[str, Any], annotations: dict[str, str]) -> list[str]:
     obj = leaderworkerset_object(metadata={"annotations": annotations})
-    shown = Described(selection=Selection("web"), view=groups.view(obj | {"spec": spec}, []))
+    shown = Described(selection=Selection("web"), view=sets.view(obj | {"spec": spec}, []))
     return description.lines(shown, NOW)
 
 

@@ -11,9 +11,10 @@ from msgspec.structs import replace
 from leaderworkerset.api import labels
 from lwsctl.cli.commands.inspect import tree
 from lwsctl.cli.views.tables import MOST_FOLDS, TableOptions, tables
-from lwsctl.views import groups
-from lwsctl.views.disaggregatedset import set_view
-from lwsctl.views.groups import Group, Rank, View
+from lwsctl.model import leaderworkerset as sets
+from lwsctl.model.disaggregatedset import set_view
+from lwsctl.model.groups import Group, Rank
+from lwsctl.model.leaderworkerset import View
 
 NOW = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
 CREATED = "2026-01-01T00:00:00Z"
@@ -199,5 +200,5 @@ def test_printing_many_ranks_costs_little_more_than_reading() -> None:
     body = msgspec.json.encode(pods)
     lws = {"metadata": {"name": "web"}, "spec": {"replicas": 200, "leaderWorkerTemplate": {"size": 8}}}
     reading = min(timeit.repeat(lambda: msgspec.json.decode(body), number=1, repeat=5))
-    showing = min(timeit.repeat(lambda: tables([groups.view(lws, pods)], NOW, TableOptions()), number=1, repeat=5))
+    showing = min(timeit.repeat(lambda: tables([sets.view(lws, pods)], NOW, TableOptions()), number=1, repeat=5))
     assert showing < 10 * reading

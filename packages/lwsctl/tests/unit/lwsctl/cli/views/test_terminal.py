@@ -11,8 +11,9 @@ from lwsctl.cli import app
 from lwsctl.cli.views import output, terminal
 from lwsctl.cli.views.live import PlainDisplay
 from lwsctl.cli.views.progress import ProgressLine
+from lwsctl.model.groups import Group, Rank
+from lwsctl.model.leaderworkerset import View
 from lwsctl.views import changes
-from lwsctl.views.groups import Group, Rank, View
 
 ATTACK = "\x1b]0;owned\a\x9b2J\r\u202eforged\n"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

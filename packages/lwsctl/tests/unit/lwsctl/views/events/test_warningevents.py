@@ -6,7 +6,8 @@ import pytest
 from tests.explanations.builders import NOW, ago, lws, placed, pod
 
 from kuberuntime.objects.meta import JSONObject
-from lwsctl.views import groups
+from lwsctl.model import groups
+from lwsctl.model import leaderworkerset as sets
 from lwsctl.views.events.warningevents import Evidence, explained, wants_events
 
 INVALID = (
@@ -29,7 +30,7 @@ def warning(
 
 
 def whys(obj: JSONObject, pods: list[JSONObject], *events: JSONObject) -> dict[str, str]:
-    (view,) = explained([groups.view(obj, pods)], Evidence(events=events), NOW)
+    (view,) = explained([sets.view(obj, pods)], Evidence(events=events), NOW)
     return {rank.place: rank.why for group in view.groups for rank in group.ranks}
 
 
@@ -130,9 +131,9 @@ def test_times_of_series_and_of_new_events_are_read() -> None:
 
 
 def test_events_are_needed_when_a_rank_is_unexplained() -> None:
-    whole = groups.view(lws(size=1), [placed(ready=True)])
-    done = groups.view(lws(size=1), [placed(status={"phase": "Succeeded", "reason": "Completed"})])
+    whole = sets.view(lws(size=1), [placed(ready=True)])
+    done = sets.view(lws(size=1), [placed(status={"phase": "Succeeded", "reason": "Completed"})])
     assert not wants_events([whole, done])
-    assert wants_events([whole, groups.view(lws(), [])])
-    held = groups.view(lws(startupPolicy="LeaderReady"), [placed(status={"message": "loads"})])
+    assert wants_events([whole, sets.view(lws(), [])])
+    held = sets.view(lws(startupPolicy="LeaderReady"), [placed(status={"message": "loads"})])
     assert not wants_events([held])

@@ -17,8 +17,8 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from localkube import workloads
 from lwsctl.cli.commands.local.run import LAST_WORDS, RunInputs, lack, last_words
 from lwsctl.cli.views.live import display
+from lwsctl.model.failurehistory import Crashes
 from lwsctl.observation.conditionwatch import following
-from lwsctl.views.health.failurehistory import Crashes
 
 KEYS = tuple((LEADERWORKERSETS, ObjectKey("default", f"web-{index}")) for index in range(24))
 

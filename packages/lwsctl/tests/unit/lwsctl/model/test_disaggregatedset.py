@@ -8,10 +8,10 @@ from tests.disaggregated import disaggregatedset_object, role
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.disaggregatedset import REVISION, ROLE, SET_NAME, SLICE
+from lwsctl.model.disaggregatedset import RoleCount, SetView, leaderworkersets, set_view
+from lwsctl.model.leaderworkerset import View, view
 from lwsctl.views import unmetconditions
-from lwsctl.views.disaggregatedset import RoleCount, SetView, leaderworkersets, set_view
 from lwsctl.views.document import document
-from lwsctl.views.groups import View, view
 
 ROLES = (role("prefill", 2), role("decode", 1))
 AVAILABLE = {"type": "Available", "status": "True", "observedGeneration": 1}
@@ -52,7 +52,7 @@ def test_roles_are_counted_over_slices_and_revisions() -> None:
     )
     assert shown.roles == (RoleCount("prefill", 3, 4), RoleCount("decode", 1, 2))
     assert (shown.ready, shown.desired) == (4, 6)
-    assert [one.view.name for one in shown.parts] == [
+    assert [one.name for one in shown.parts] == [
         "split-0-old-decode",
         "split-0-new-prefill",
         "split-1-new-prefill",

@@ -9,10 +9,10 @@ from tests.explanations.builders import observed as observed_of
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.recreationrecord import RecreationState
+from lwsctl.model.failurehistory import Crashes
+from lwsctl.model.groups import Group
+from lwsctl.model.verdict import URGENCY, HealthFacts, Verdict, judge
 from lwsctl.views import unmetconditions
-from lwsctl.views.groups import Group
-from lwsctl.views.health.failurehistory import Crashes
-from lwsctl.views.health.verdict import URGENCY, HealthFacts, Verdict, judge
 
 
 def at(seconds: float) -> datetime:

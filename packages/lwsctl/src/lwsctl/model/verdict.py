@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from lwsctl.views.health.failurehistory import Crashes
+from lwsctl.model.failurehistory import Crashes
 
 
 class Verdict(StrEnum):

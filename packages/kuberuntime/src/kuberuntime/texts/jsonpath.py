@@ -1,6 +1,6 @@
-r"""Implements kubectl's JSONPath templates, as in `-o jsonpath='{.metadata.name}{"\n"}'`. Pure.
+r"""Implements JSONPath, for kubectl's templates like `{.metadata.name}{"\n"}` and for printer columns. Pure.
 
-In: a template and a value. Out: text. As in kubectl, missing fields are empty, multiple results are separated by
+In: a template or a path, and a value. Out: text or values. As in kubectl, missing fields are empty, multiple results are separated by
 spaces, and objects and lists are printed as JSON. Syntax that kubectl does not support (functions, `&&`) is rejected.
 """
 

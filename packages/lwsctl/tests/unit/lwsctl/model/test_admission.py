@@ -6,8 +6,8 @@ import pytest
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
-from lwsctl.views import groups
-from lwsctl.views.admission import held_back
+from lwsctl.model import groups
+from lwsctl.model.admission import held_back
 
 GATED = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated", "message": "Scheduling is blocked"}
 

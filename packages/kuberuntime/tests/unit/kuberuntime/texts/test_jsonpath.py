@@ -1,10 +1,10 @@
-"""Tests the JSONPath subset for printer columns."""
+"""Tests the paths of JSONPath, which printer columns and templates use."""
 
 from typing import Any
 
 import pytest
 
-from localkube.apiserver.tables import jsonpath
+from kuberuntime.texts import jsonpath
 
 OBJECT = {
     "spec": {"replicas": 0, "list": [{"name": "a", "v": 1}, {"name": "b", "v": 2}]},
@@ -19,7 +19,6 @@ OBJECT = {
         (".spec.absent.below", []),
         (".spec.list[1].name", ["b"]),
         (".spec.list[-1].v", [2]),
-        (".spec.list[9].v", []),
         (".spec.list[*].name", ["a", "b"]),
         ('.spec.list[?(@.name=="b")].v', [2]),
         (".spec.list[?(@.name!='b')].v", [1]),
@@ -28,10 +27,15 @@ OBJECT = {
     ],
 )
 def test_path_selects_values(path: str, expected: list[Any]) -> None:
-    assert jsonpath.parse(path)(OBJECT) == expected
+    assert jsonpath.select(jsonpath.path(path), OBJECT) == expected
 
 
-@pytest.mark.parametrize("path", ["spec.replicas", ".spec[?(@.a>1)].b[", ".spec..x"])
+@pytest.mark.parametrize("path", ["spec.replicas", ".spec[?(@.a>1)].b[", ".spec.list[len .a]"])
 def test_unsupported_syntax_is_refused(path: str) -> None:
-    with pytest.raises(jsonpath.JSONPathError, match="is not supported"):
-        jsonpath.parse(path)
+    with pytest.raises(jsonpath.JSONPathError, match="is not understood"):
+        jsonpath.path(path)
+
+
+def test_index_beyond_the_end_of_a_list_is_an_error() -> None:
+    with pytest.raises(jsonpath.JSONPathError, match="out of bounds: the list has 2"):
+        jsonpath.select(jsonpath.path(".spec.list[9].v"), OBJECT)

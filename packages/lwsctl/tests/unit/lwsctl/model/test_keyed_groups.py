@@ -11,12 +11,12 @@ from leaderworkerset.api import labels
 from lwsctl.cli import targets
 from lwsctl.cli.errors import UsageError
 from lwsctl.cli.logsrequest import group_name
+from lwsctl.model.leaderworkerset import View, view
 from lwsctl.rollout import applyforecast, restarts, rolloutprogress
 from lwsctl.views.changes import shared, subjects
 from lwsctl.views.document import document
 from lwsctl.views.events.eventhistory import History
 from lwsctl.views.grouprows import folds
-from lwsctl.views.groups import View, view
 from lwsctl.views.selection import Selection, narrow
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)

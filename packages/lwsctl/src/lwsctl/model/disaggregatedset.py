@@ -1,4 +1,4 @@
-"""The view of a DisaggregatedSet: its roles, and the LeaderWorkerSets that it owns. Pure.
+"""A DisaggregatedSet: its roles, and the LeaderWorkerSets that it owns. Pure.
 
 In: the object, and views of LeaderWorkerSets. Out: immutable values that commands show together with LeaderWorkerSets.
 """
@@ -11,33 +11,12 @@ from msgspec import Struct
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from leaderworkerset.api.disaggregatedset import REVISION, ROLE, SLICE, has_scaler
-from lwsctl.views.groups import View
-from lwsctl.views.wording import counted
+from leaderworkerset.api.disaggregatedset import has_scaler
+from lwsctl.model.diagnosis import NOT_DIAGNOSED, Diagnosis
+from lwsctl.model.leaderworkerset import View
 
 Owners: TypeAlias = Mapping[ObjectKey, Sequence[str]]
 """The names of LeaderWorkerSets in the places of their ranks: the own name, and the role; none outside a DisaggregatedSet."""
-
-
-class PartView(Struct, frozen=True):
-    """A LeaderWorkerSet that belongs to a DisaggregatedSet, for one role, slice and revision."""
-
-    view: View
-
-    @property
-    def role(self) -> str:
-        """Return the name of the role."""
-        return meta.labels(self.view.object).get(ROLE, "")
-
-    @property
-    def slice(self) -> str:
-        """Return the number of the slice. Objects that were created before slices existed belong to slice 0."""
-        return meta.labels(self.view.object).get(SLICE) or "0"
-
-    @property
-    def revision(self) -> str:
-        """Return the revision of the DisaggregatedSet that it was created from."""
-        return meta.labels(self.view.object).get(REVISION, "")
 
 
 class RoleCount(Struct, frozen=True):
@@ -58,15 +37,22 @@ class SetView(Struct, frozen=True, kw_only=True):
     namespace: str
     created: str
     roles: tuple[RoleCount, ...]
-    parts: tuple[PartView, ...]
+    parts: tuple[View, ...]
     updated: int
     """The number of groups in the latest revision, according to the status."""
     object: JSONObject
+    diagnosis: Diagnosis = NOT_DIAGNOSED
+    """The diagnosis that explains it best: its own, or the diagnosis of a part."""
 
     @property
     def key(self) -> ObjectKey:
         """Return the namespace and name."""
         return ObjectKey(self.namespace, self.name)
+
+    @property
+    def leaderworkersets(self) -> tuple[View, ...]:
+        """Return its LeaderWorkerSets."""
+        return self.parts
 
     @property
     def ready(self) -> int:
@@ -84,8 +70,8 @@ class SetView(Struct, frozen=True, kw_only=True):
         counts = Counter(part.role for part in self.parts)
         return [
             (
-                part.view,
-                (part.role if counts[part.role] == 1 else f"{part.slice}-{part.revision}-{part.role}", part.role),
+                part,
+                (part.role if counts[part.role] == 1 else f"{part.slice}-{part.set_revision}-{part.role}", part.role),
             )
             for part in self.parts
         ]
@@ -93,7 +79,7 @@ class SetView(Struct, frozen=True, kw_only=True):
     @property
     def is_updating(self) -> bool:
         """Return whether LeaderWorkerSets of several revisions exist."""
-        return len({part.revision for part in self.parts}) > 1
+        return len({part.set_revision for part in self.parts}) > 1
 
     @property
     def is_settled(self) -> bool:
@@ -104,13 +90,13 @@ class SetView(Struct, frozen=True, kw_only=True):
     @property
     def is_ready(self) -> bool:
         """Return whether no rollout is in progress and all groups are ready."""
-        return self.is_settled and all(part.view.is_ready for part in self.parts if part.view.desired)
+        return self.is_settled and all(part.is_ready for part in self.parts if part.desired)
 
     @property
     def rollout(self) -> str:
         """Return the progress of the rollout."""
         if self.is_updating:
-            return f"updated {self.updated} of {counted(self.desired, 'group')}"
+            return f"updated {self.updated} of {self.desired} group{'' if self.desired == 1 else 's'}"
         return "complete" if self.is_settled else "progressing"
 
 
@@ -120,22 +106,22 @@ Shown: TypeAlias = View | SetView
 
 def set_view(obj: JSONObject, views: Iterable[View]) -> SetView:
     """Build the view of a DisaggregatedSet from the LeaderWorkerSets that it controls."""
-    own = [PartView(view) for view in views if meta.is_controlled(view.object, obj)]
+    own = [view for view in views if meta.is_controlled(view.object, obj)]
     statuses = meta.status(obj).get("roleStatuses") or []
     return SetView(
         name=meta.name(obj),
         namespace=meta.namespace(obj),
         created=meta.metadata(obj).get("creationTimestamp", ""),
         roles=tuple(_count(obj, role, own) for role in meta.spec(obj).get("roles") or []),
-        parts=tuple(sorted(own, key=lambda part: (part.slice.zfill(9), part.role, part.revision))),
+        parts=tuple(sorted(own, key=lambda part: (part.slice.zfill(9), part.role, part.set_revision))),
         updated=sum(int(status.get("updatedReplicas", 0)) for status in statuses),
         object=obj,
     )
 
 
-def _count(obj: JSONObject, role: JSONObject, parts: Iterable[PartView]) -> RoleCount:
+def _count(obj: JSONObject, role: JSONObject, parts: Iterable[View]) -> RoleCount:
     """Count the groups in a role. If the role has a scaler, the LeaderWorkerSets have the desired number."""
-    own = [part.view for part in parts if part.role == role.get("name")]
+    own = [part for part in parts if part.role == role.get("name")]
     if has_scaler(role):
         desired = sum(view.desired for view in own)
     else:
@@ -152,10 +138,6 @@ def placed(place: str, owners: Sequence[str]) -> str:
     return "/".join([*owners[:1], place])
 
 
-def leaderworkersets(views: Iterable[Shown]) -> list[View]:
+def leaderworkersets(items: Iterable[Shown]) -> list[View]:
     """Return the displayed LeaderWorkerSets, including those of DisaggregatedSets."""
-    return [
-        view
-        for view_or_set in views
-        for view in ([part.view for part in view_or_set.parts] if isinstance(view_or_set, SetView) else [view_or_set])
-    ]
+    return [view for item in items for view in item.leaderworkersets]

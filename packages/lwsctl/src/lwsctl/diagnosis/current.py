@@ -1,0 +1,69 @@
+"""Decides whether the last diagnosis of a set still applies to its current view. Pure.
+
+In: a set, and the diagnosis that was made after its last change but one. Out: the diagnosis to show. A set that has reached
+its desired state in the meantime is healthy, whatever the last diagnosis says.
+"""
+
+from datetime import datetime
+from functools import partial
+
+from kuberuntime.objects import meta
+from kuberuntime.texts import errorboundary
+from lwsctl.diagnosis import diagnose, groupmoves
+from lwsctl.diagnosis.catalogue import NO_CAUSE
+from lwsctl.diagnosis.facts import verdict_of
+from lwsctl.diagnosis.observed import Commands, Observed
+from lwsctl.model.diagnosis import Diagnosis
+from lwsctl.model.disaggregatedset import SetView, Shown
+from lwsctl.model.leaderworkerset import View
+from lwsctl.model.verdict import AS_DESIRED, NEEDS_USER, Verdict
+from lwsctl.views import reasons
+from lwsctl.views.health.crashes import is_failing
+from lwsctl.views.selection import Selection
+
+
+def of_view(view: View, last: Diagnosis | None, now: datetime, commands: Commands) -> Diagnosis:
+    """Return the diagnosis of a LeaderWorkerSet. Without a last diagnosis, it is progressing."""
+    return errorboundary.attempt(partial(_of_view, view, last, now, commands), partial(_unjudged, view))
+
+
+def _of_view(view: View, last: Diagnosis | None, now: datetime, commands: Commands) -> Diagnosis:
+    selection = Selection(view.name)
+    observed = Observed(view=view, now=now, commands=commands)
+    verdict = verdict_of(view, selection, now)
+    if verdict in AS_DESIRED and not groupmoves.is_moving(view):
+        return diagnose.diagnose(observed, selection)
+    if is_failing(view, now) and (last is None or last.verdict not in (verdict, *NEEDS_USER)):
+        last = diagnose.diagnose(observed, selection)
+    if last is None or last.verdict in AS_DESIRED:
+        return _in_progress(view, reasons.brief(view))
+    return last
+
+
+def of_whole(whole: SetView, last: Diagnosis | None) -> Diagnosis:
+    """Return the diagnosis of a DisaggregatedSet whose parts have their diagnoses."""
+    return errorboundary.attempt(partial(_of_whole, whole, last), partial(_unjudged, whole))
+
+
+def _of_whole(whole: SetView, last: Diagnosis | None) -> Diagnosis:
+    own = last or _in_progress(whole, whole.rollout)
+    if whole.is_settled and own.verdict not in AS_DESIRED and not meta.is_deleting(whole.object):
+        own = Diagnosis(target=whole.name, verdict=Verdict.HEALTHY, sentence="complete", namespace=whole.namespace)
+    diagnosis = diagnose.worst(diagnose.of_whole(own, [part.diagnosis for part in whole.parts]))
+    is_fine = own.verdict is diagnosis.verdict is Verdict.HEALTHY  # a part describes only its own groups
+    return own if is_fine else diagnosis
+
+
+def _unjudged(item: Shown, error: str) -> Diagnosis:
+    return Diagnosis(
+        target=item.name, namespace=item.namespace, verdict=Verdict.UNKNOWN, sentence=error, code=NO_CAUSE.code
+    )
+
+
+def _in_progress(item: Shown, sentence: str) -> Diagnosis:
+    return Diagnosis(
+        target=item.name,
+        namespace=item.namespace,
+        verdict=Verdict.PROGRESSING,
+        sentence=sentence or "its status is not final yet",
+    )

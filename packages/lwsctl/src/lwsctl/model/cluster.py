@@ -1,0 +1,47 @@
+"""The sets of a cluster at one time, with which every command and page begins. Pure."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+from msgspec import Struct
+
+from kuberuntime.objects.meta import ObjectKey
+from lwsctl.model.disaggregatedset import SetView, Shown
+from lwsctl.model.leaderworkerset import View
+
+
+class Cluster(Struct, frozen=True, kw_only=True, dict=True):
+    """The LeaderWorkerSets and DisaggregatedSets of a namespace (empty: of all namespaces) at one time."""
+
+    namespace: str = ""
+    views: Sequence[View] = ()
+    sets: Sequence[SetView] = ()
+
+    @cached_property
+    def owners(self) -> Mapping[ObjectKey, SetView]:
+        """Return the DisaggregatedSet of each LeaderWorkerSet that belongs to one."""
+        return {part.key: whole for whole in self.sets for part in whole.parts}
+
+    @property
+    def roots(self) -> list[Shown]:
+        """Return the DisaggregatedSets, and the LeaderWorkerSets that belong to none of them."""
+        return [*self.sets, *(view for view in self.views if view.key not in self.owners)]
+
+    def find(self, key: ObjectKey) -> View | None:
+        """Return a LeaderWorkerSet, or None if it does not exist."""
+        return next((view for view in self.views if view.key == key), None)
+
+    def find_whole(self, key: ObjectKey) -> SetView | None:
+        """Return a DisaggregatedSet, or None if it does not exist."""
+        return next((whole for whole in self.sets if whole.key == key), None)
+
+    def at(self, key: ObjectKey, *, of_whole: bool) -> Shown | None:
+        """Return the LeaderWorkerSet or the DisaggregatedSet (`of_whole`) with this name, or None if it does not exist."""
+        return self.find_whole(key) if of_whole else self.find(key)
+
+    def members(self, key: ObjectKey, *, of_whole: bool) -> Sequence[tuple[View, tuple[str, ...]]]:
+        """Return the LeaderWorkerSets of a page with their names in places of ranks, or none for a single one."""
+        item = self.at(key, of_whole=of_whole)
+        if item is None:
+            return ()
+        return item.owners if isinstance(item, SetView) else [(item, ())]

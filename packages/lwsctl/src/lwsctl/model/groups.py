@@ -1,0 +1,160 @@
+"""The state of a group and of its ranks, as all commands and pages show it.
+
+In: the pods of a group. Out: immutable values. Pure.
+"""
+
+from functools import partial
+from typing import Final
+
+from msgspec import Struct
+
+from kuberuntime.objects import meta, podstate
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.terminations import ContainerFailure
+from kuberuntime.texts import errorboundary
+from kuberuntime.texts.masking import masked
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.groupname import GroupEnd, GroupName, place_of
+from leaderworkerset.api.progressannotations import Hang, Progress, hang_of, of_annotation
+from lwsctl.model.admission import held_back
+from lwsctl.model.failurehistory import Crashes, Recreations, Startup
+
+MISSING: Final = "Missing"
+"""The state of a rank without a pod."""
+
+COMPLETED: Final = "Completed"
+"""The state of a rank that exited with code 0, and of all ranks in a completed group."""
+
+UNREADABLE: Final = "Unreadable"
+"""The state of a rank whose pod cannot be parsed."""
+
+NOT_CREATED: Final = "not created yet"
+"""The default reason if there is no pod."""
+
+
+class Rank(Struct, frozen=True, kw_only=True):
+    """A rank in a group. If there is no pod, `state` is `Missing` and `why` explains what the rank waits for."""
+
+    group: GroupName
+    index: int
+    pod: str
+    state: str
+    why: str = ""
+    is_ready: bool = False
+    restarts: int = 0
+    node: str = ""
+    address: str = ""
+    created: str = ""
+    uid: str = ""
+    is_stub: bool = False
+    deaths: tuple[ContainerFailure, ...] = ()
+    """The failed container runs that are still relevant, or that caused a recreation of the group."""
+    startup: Startup | None = None
+    """The start of the rank, if it was never ready and is within its time limit."""
+    object: JSONObject | None = None
+
+    @property
+    def place(self) -> str:
+        """Return `group/rank`."""
+        return f"{self.group}/{self.index}"
+
+
+class Group(Struct, frozen=True, kw_only=True):
+    """A leader and its workers. `ranks` has every rank up to the group size, with or without a pod.
+
+    `index` is a sequence number. With random keys, the youngest group is first, and groups with a terminating leader
+    are last.
+    """
+
+    index: int
+    ranks: tuple[Rank, ...]
+    revision: str = ""
+    recreations: Recreations | None = None
+    crashes: Crashes | None = None
+    key: str = ""
+
+    @property
+    def name(self) -> GroupName:
+        """Return the name of the group."""
+        return self.key or self.index
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether every rank is ready and no recreation is pending."""
+        return not self.is_condemned and all(rank.is_ready for rank in self.ranks)
+
+    @property
+    def is_condemned(self) -> bool:
+        """Return whether the group failed, and its pods exist only until it is recreated or recovered."""
+        return self.recreations is not None and (self.recreations.is_waiting or self.recreations.is_exhausted)
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Return whether the group has no remaining restarts and was terminated. Its pods are kept for diagnosis."""
+        return groupname.is_exhausted(self._leader)
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether the group has ended permanently, because it is exhausted or has completed."""
+        return groupname.is_over(self._leader)
+
+    @property
+    def end(self) -> GroupEnd | None:
+        """Return how the group ended, if it completed or reached its deadline."""
+        return groupname.end_of(self._leader)
+
+    @property
+    def progress(self) -> Progress | None:
+        """Return the last progress report of the leader, or None if there is none."""
+        return of_annotation(meta.annotations(self._leader).get(labels.PROGRESS, ""))
+
+    @property
+    def hang(self) -> Hang | None:
+        """Return details about the group's hang, or None if it makes progress or is not monitored."""
+        return None if self.end is not None else hang_of(meta.annotations(self._leader).get(labels.HANG, ""))
+
+    @property
+    def leader(self) -> Rank | None:
+        """Return the first rank, with or without a pod, or None if the view does not contain it."""
+        return next((rank for rank in self.ranks if rank.index == 0), None)
+
+    @property
+    def _leader(self) -> JSONObject:
+        return (self.leader.object if self.leader else None) or {}
+
+    @property
+    def ready_ranks(self) -> int:
+        """Return how many ranks are ready."""
+        return sum(rank.is_ready for rank in self.ranks)
+
+
+def rank_of(pod: JSONObject) -> Rank:
+    """Convert a pod of a group to a rank. If the pod cannot be parsed, the reason is the error."""
+    return errorboundary.attempt(partial(_rank_of, pod), partial(_unreadable_rank, pod))
+
+
+def _unreadable_rank(pod: JSONObject, error: str) -> Rank:
+    group, index = place_of(pod) or (-1, -1)
+    return Rank(group=group, index=index, pod=meta.name(pod), state=UNREADABLE, why=error, uid=meta.uid(pod))
+
+
+def _rank_of(pod: JSONObject) -> Rank:
+    place = place_of(pod) or (-1, -1)
+    status = meta.status(pod)
+    return Rank(
+        group=place[0],
+        index=place[1],
+        pod=meta.name(pod),
+        state=podstate.state(pod),
+        why=masked(held_back(pod) or podstate.why(pod)),
+        is_ready=podstate.stays_ready(pod),
+        restarts=podstate.restarts(pod),
+        node=meta.spec(pod).get("nodeName", ""),
+        address=status.get("podIP", ""),
+        created=meta.metadata(pod).get("creationTimestamp", ""),
+        uid=meta.metadata(pod).get("uid", ""),
+        is_stub=any(
+            container.get("imageID", "").startswith("stub://") for container in status.get("containerStatuses") or []
+        ),
+        object=pod,
+    )
